@@ -22,7 +22,7 @@ use tickpath_net::{Kernel, free_multicast_group};
 use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
 use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, GatewaySettings, OrderEntry, OrderGateway};
 use tickpath_trading::{
-    EngineConfig, KillSwitch, Limits, LiquidityTaker, MarketMaker, SETTLE_AFTER, Strategy, TradeEngine,
+    EngineConfig, KillSwitch, Limits, LiquidityTaker, MarketMaker, RECONCILE_AFTER, Strategy, TradeEngine,
     TraderView, WarmUp,
 };
 use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, Qty, SessionId};
@@ -166,7 +166,7 @@ impl Builder {
             password: TEST_PASSWORD.to_owned(),
             session,
             instruments: self.instruments.clone(),
-            settle_after: SETTLE_AFTER,
+            settle_after: RECONCILE_AFTER,
         };
         let (clock, counters, trace) = (self.clock, Arc::clone(&view.gateway), new_trace(&mut self.rings));
         self.agents.push(Box::new(OrderGateway::new(

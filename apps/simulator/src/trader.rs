@@ -309,7 +309,7 @@ impl Trader {
             markets: ids().map(|id| live(id).map(|features| *features.bbo())).collect(),
             orders: lists.flatten().copied().collect(),
             counters: *desk.counters(),
-            revived: desk.orders().counters().revived,
+            revived: desk.orders().counters().reopened,
             lost_updates: agents.view.snapshot().map_or(0, |snapshot| snapshot.lost_updates),
         });
         agents

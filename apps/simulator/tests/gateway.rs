@@ -165,11 +165,11 @@ fn an_order_gateway_goes_on_where_it_stood_after_the_venue_was_killed() {
     market.venue = Some(start_venue(&market.network, &market.disk));
     // Its order may have been cancelled meanwhile: the report comes before or after.
     let mut links = vec![];
-    while links.last() != Some(&GatewayEvent::Settled) {
+    while links.last() != Some(&GatewayEvent::Reconciled) {
         let event = market.next_event();
         links.extend((!matches!(event, GatewayEvent::Answer { .. })).then_some(event));
     }
-    assert_eq!(links, [GatewayEvent::Reconnected, GatewayEvent::Settled]);
+    assert_eq!(links, [GatewayEvent::Reconnected, GatewayEvent::Reconciled]);
     market.enter(2);
     let event = market.next_event();
     assert!(is_accepted(event, 2), "{event:?}");

@@ -12,7 +12,7 @@ use tickpath_config::{
 use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedSettings, LineReader, Senders, SnapshotSources};
 use tickpath_nasdaq::soupbintcp::LoginRequest;
-use tickpath_trading::{EngineConfig, Limits, Money, SETTLE_AFTER};
+use tickpath_trading::{EngineConfig, Limits, Money, RECONCILE_AFTER};
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty};
 
 /// Maximum number of books for added instruments, of 16 KiB each.
@@ -208,7 +208,7 @@ fn default_disconnect_stop() -> Duration {
 }
 
 fn default_settle_after() -> Duration {
-    Duration(SETTLE_AFTER)
+    Duration(RECONCILE_AFTER)
 }
 
 fn default_orders_per_second() -> u32 {

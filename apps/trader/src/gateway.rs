@@ -49,7 +49,7 @@ pub struct GatewaySettings {
     /// The venue's instruments.
     pub instruments: InstrumentTable,
     /// Time after a new login in which requests of the lost connection may still be answered, such as
-    /// [`SETTLE_AFTER`](tickpath_trading::SETTLE_AFTER).
+    /// [`RECONCILE_AFTER`](tickpath_trading::RECONCILE_AFTER).
     pub settle_after: Nanos,
 }
 

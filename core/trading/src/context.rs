@@ -7,9 +7,9 @@ use tickpath_types::{
     CancelOrder, Instrument, InstrumentId, Nanos, OrderRequest, Price, Qty, Side, TimeInForce, UserRefNum,
 };
 
-use crate::sink::Outlet;
+use crate::sink::RequestPort;
 use crate::{
-    Bbo, Desk, Limits, NewOrder, OpenOrders, OrderError, OwnOrder, Position, Proposed, QueueFull, RiskResult,
+    Bbo, Desk, Limits, NewOrder, OpenOrders, OrderError, OwnOrder, Position, ProposedOrder, QueueFull, RiskResult,
 };
 
 /// The reason why a request of a strategy was not sent. Every refusal is counted.
@@ -57,14 +57,14 @@ impl From<QueueFull> for Refusal {
 /// The engine's interface during one call: the [`Desk`] to read, and requests to make.
 pub struct Context<'a> {
     desk: &'a mut Desk,
-    outlet: &'a mut dyn Outlet,
+    port: &'a mut dyn RequestPort,
     now: Nanos,
     is_timed: bool,
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(desk: &'a mut Desk, outlet: &'a mut dyn Outlet, now: Nanos, is_timed: bool) -> Self {
-        Context { desk, outlet, now, is_timed }
+    pub(crate) fn new(desk: &'a mut Desk, port: &'a mut dyn RequestPort, now: Nanos, is_timed: bool) -> Self {
+        Context { desk, port, now, is_timed }
     }
 
     /// Returns the time of this call, on the program's clock.
@@ -169,9 +169,9 @@ impl<'a> Context<'a> {
         if !self.desk.is_connected {
             return self.desk.orders.total_open();
         }
-        let (mut place, mut left) = (0, 0);
-        while let Some((at, user_ref)) = self.desk.orders.next_open(place) {
-            place = at + 1;
+        let (mut slot_index, mut left) = (0, 0);
+        while let Some((at, user_ref)) = self.desk.orders.next_open(slot_index) {
+            slot_index = at + 1;
             left += usize::from(self.cancel_unless_pending(user_ref).is_err());
         }
         left
@@ -198,10 +198,10 @@ impl<'a> Context<'a> {
         self.check_rate()?;
         self.check_risk(
             order.instrument,
-            Proposed { side: order.side, qty: order.qty, added_qty: order.qty, added_orders: 1 },
+            ProposedOrder { side: order.side, qty: order.qty, added_qty: order.qty, added_orders: 1 },
         )?;
         let enter = self.desk.orders.prepare_enter(order)?;
-        self.outlet.send(&OrderRequest::Enter(enter))?;
+        self.port.send(&OrderRequest::Enter(enter))?;
         self.desk.orders.record_enter(&enter);
         self.desk.rate.take(self.now);
         self.desk.counters.enters += 1;
@@ -218,14 +218,14 @@ impl<'a> Context<'a> {
         let replace = self.desk.orders.prepare_replace(user_ref, qty, price)?;
         self.check_risk(
             orig.instrument,
-            Proposed {
+            ProposedOrder {
                 side: orig.side,
                 qty: Qty(qty.0 - orig.cum_qty.0),
                 added_qty: Qty(qty.0.saturating_sub(orig.qty.0)),
                 added_orders: 0,
             },
         )?;
-        self.outlet.send(&OrderRequest::Replace(replace))?;
+        self.port.send(&OrderRequest::Replace(replace))?;
         self.desk.orders.record_replace(&replace);
         self.desk.rate.take(self.now);
         self.desk.counters.replaces += 1;
@@ -248,7 +248,7 @@ impl<'a> Context<'a> {
 
     fn send_cancel(&mut self, cancel: &CancelOrder) -> Result<(), Refusal> {
         self.check_connected()?;
-        self.outlet.send(&OrderRequest::Cancel(*cancel))?;
+        self.port.send(&OrderRequest::Cancel(*cancel))?;
         self.desk.orders.record_cancel(cancel);
         self.desk.counters.cancels += 1;
         Ok(())
@@ -266,13 +266,13 @@ impl<'a> Context<'a> {
         if self.desk.rate.has_token(self.now) { Ok(()) } else { Err(Refusal::RateLimited) }
     }
 
-    fn check_risk(&mut self, instrument: InstrumentId, order: Proposed) -> Result<(), Refusal> {
-        let start = if self.is_timed { self.outlet.ticks() } else { 0 };
+    fn check_risk(&mut self, instrument: InstrumentId, order: ProposedOrder) -> Result<(), Refusal> {
+        let start = if self.is_timed { self.port.ticks() } else { 0 };
         let exposure = self.desk.exposure(instrument, order.side);
         let result = self.desk.risk.check(instrument, &order, &exposure);
         if self.is_timed {
-            let ticks = self.outlet.ticks().saturating_sub(start);
-            self.outlet.time(Function::Risk, ticks);
+            let ticks = self.port.ticks().saturating_sub(start);
+            self.port.time(Function::Risk, ticks);
         }
         if result == RiskResult::Allowed { Ok(()) } else { Err(Refusal::Risk(result)) }
     }

@@ -196,17 +196,17 @@ impl Desk {
         let (user_ref, reason) = (request.user_ref(), RejectReason::NotConnected);
         self.counters.unsent += 1;
         match request.is_new_order() {
-            true => self.orders.reject_unheard(user_ref, reason),
+            true => self.orders.reject_undelivered(user_ref, reason),
             false => self.orders.undo_cancel(user_ref, reason),
         }
     }
 
     /// Gives up the next order at or after a slot whose request has an unknown status; returns both.
     pub(crate) fn give_up_next(&mut self, from: usize) -> Option<(usize, Option<OrderUpdate>)> {
-        let (place, user_ref) = self.orders.next_in_doubt(from)?;
+        let (slot_index, user_ref) = self.orders.next_unresolved(from)?;
         let update = self.orders.give_up(user_ref);
         self.counters.unanswered += u64::from(update.is_some());
-        Some((place, update))
+        Some((slot_index, update))
     }
 
     /// Returns the exposure of an instrument for the check of an order of this side.

@@ -29,7 +29,7 @@ pub struct TradeEngine<S, T> {
     disconnect_stop: Option<Nanos>,
     disconnected_at: Option<Nanos>,
     /// Time of the latest market data, or of the start.
-    heard_at: Option<Nanos>,
+    last_market_data_at: Option<Nanos>,
 }
 
 impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
@@ -52,7 +52,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
             silence_stop: config.silence_stop,
             disconnect_stop: config.disconnect_stop,
             disconnected_at: None,
-            heard_at: None,
+            last_market_data_at: None,
         })
     }
 
@@ -65,7 +65,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
 
     /// Starts the strategy after the session's login; silence counts from here.
     pub fn handle_start(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
-        self.heard_at = Some(now);
+        self.last_market_data_at = Some(now);
         self.disconnected_at = None;
         if self.desk.stopped.is_none() {
             self.call(now, sink, false, |strategy, cx| strategy.on_start(cx));
@@ -77,7 +77,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     #[cold]
     pub fn handle_wait(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.disconnected_at.get_or_insert(now);
-        if self.is_cut_off(now) {
+        if self.is_disconnect_overdue(now) {
             self.stop(StopReason::Disconnected, now, sink);
         }
     }
@@ -87,7 +87,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     /// Never inlined, so that the warm-up runs the same code as live trading.
     #[inline(never)]
     pub fn handle_market(&mut self, update: &MarketUpdate, now: Nanos, sink: &mut impl RequestSink<T>) {
-        self.heard_at = Some(now);
+        self.last_market_data_at = Some(now);
         let is_timed = T::ENABLED && self.sampler.is_due();
         let start = if is_timed { self.tracer.now() } else { 0 };
         if !self.desk.apply_market(update) {
@@ -128,8 +128,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         failpoint!(AnswersWhileAwayForgotten => if !self.desk.is_connected { return });
         let update = self.desk.apply_order_event(event, ts_event);
         let orphan = self.desk.poll_orphan();
-        self.tell(update, now, sink);
-        self.tell(orphan, now, sink);
+        self.notify(update, now, sink);
+        self.notify(orphan, now, sink);
     }
 
     /// Handles an event of the order gateway.
@@ -139,26 +139,26 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
             GatewayEvent::Unsent(request) => self.handle_unsent(request, now, sink),
             GatewayEvent::Disconnected => self.handle_disconnect(now),
             GatewayEvent::Reconnected => self.handle_reconnect(),
-            GatewayEvent::InDoubt => self.handle_doubt(),
-            GatewayEvent::Settled => self.handle_settled(now, sink),
+            GatewayEvent::Unresolved => self.handle_dropped_request(),
+            GatewayEvent::Reconciled => self.handle_reconciled(now, sink),
         }
     }
 
     /// Handles a lost connection to the venue. Own orders may execute meanwhile, and their reports come
     /// later. Requests are refused until [`handle_reconnect`](Self::handle_reconnect). Unanswered requests
-    /// have an unknown status until their answer or [`handle_settled`](Self::handle_settled).
+    /// have an unknown status until their answer or [`handle_reconciled`](Self::handle_reconciled).
     #[cold]
     pub fn handle_disconnect(&mut self, now: Nanos) {
         self.disconnected_at.get_or_insert(now);
         self.desk.is_connected = false;
-        self.desk.orders.doubt_pending();
+        self.desk.orders.mark_unresolved();
     }
 
     /// Handles an unknown request that the venue dropped without an answer. All unanswered requests have an
-    /// unknown status until their answer or [`handle_settled`](Self::handle_settled).
+    /// unknown status until their answer or [`handle_reconciled`](Self::handle_reconciled).
     #[cold]
-    pub fn handle_doubt(&mut self) {
-        self.desk.orders.doubt_pending();
+    pub fn handle_dropped_request(&mut self) {
+        self.desk.orders.mark_unresolved();
     }
 
     /// Handles the restored connection to the venue.
@@ -166,19 +166,19 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     pub fn handle_reconnect(&mut self) {
         self.disconnected_at = None;
         self.desk.is_connected = true;
-        failpoint!(OrdersForgottenAtReconnect => self.desk.orders.forget_open());
+        failpoint!(OrdersForgottenAtReconnect => self.desk.orders.clear_open());
     }
 
     /// Reconciles requests after the venue has answered all it received before a loss. Those still unknown
     /// did not reach it or were dropped. The strategy receives a rejection by the venue: a new order is
     /// rejected, or the cancel of an order is, and the order stays open.
     #[cold]
-    pub fn handle_settled(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
+    pub fn handle_reconciled(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         failpoint!(UnansweredWaitForEver => return);
         let mut from = 0;
-        while let Some((place, update)) = self.desk.give_up_next(from) {
-            from = place + 1;
-            self.tell(update, now, sink);
+        while let Some((slot_index, update)) = self.desk.give_up_next(from) {
+            from = slot_index + 1;
+            self.notify(update, now, sink);
         }
     }
 
@@ -187,10 +187,10 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     #[cold]
     pub fn handle_unsent(&mut self, request: &OrderRequest, now: Nanos, sink: &mut impl RequestSink<T>) {
         let update = self.desk.apply_unsent(request);
-        self.tell(update, now, sink);
+        self.notify(update, now, sink);
     }
 
-    fn tell(&mut self, update: Option<OrderUpdate>, now: Nanos, sink: &mut impl RequestSink<T>) {
+    fn notify(&mut self, update: Option<OrderUpdate>, now: Nanos, sink: &mut impl RequestSink<T>) {
         if let Some(update) = update {
             self.call(now, sink, false, |strategy, cx| strategy.on_order(&update, cx));
         }
@@ -201,7 +201,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     pub fn handle_timer(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         if self.is_silent(now) {
             self.stop(StopReason::Silence, now, sink);
-        } else if self.is_cut_off(now) {
+        } else if self.is_disconnect_overdue(now) {
             self.stop(StopReason::Disconnected, now, sink);
         } else if self.desk.stopped.is_some() {
             self.call(now, sink, false, |_, cx| _ = cx.cancel_all());
@@ -217,15 +217,15 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     }
 
     fn is_silent(&self, now: Nanos) -> bool {
-        self.is_over(now, self.silence_stop, self.heard_at)
+        self.is_overdue(now, self.silence_stop, self.last_market_data_at)
     }
 
-    fn is_cut_off(&self, now: Nanos) -> bool {
-        self.is_over(now, self.disconnect_stop, self.disconnected_at)
+    fn is_disconnect_overdue(&self, now: Nanos) -> bool {
+        self.is_overdue(now, self.disconnect_stop, self.disconnected_at)
     }
 
     /// Returns true if the engine trades and `limit` has passed since then.
-    fn is_over(&self, now: Nanos, limit: Option<Nanos>, since: Option<Nanos>) -> bool {
+    fn is_overdue(&self, now: Nanos, limit: Option<Nanos>, since: Option<Nanos>) -> bool {
         self.desk.stopped.is_none()
             && limit.zip(since).is_some_and(|(limit, since)| now.since(since) >= limit)
     }
@@ -264,8 +264,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     }
 
     /// Removes all own orders and resets their numbers: for a warm-up, which has no venue.
-    pub(crate) fn forget_orders(&mut self) {
-        self.desk.orders.forget();
+    pub(crate) fn reset_orders(&mut self) {
+        self.desk.orders.reset();
     }
 
     /// Returns the engine's tracer.

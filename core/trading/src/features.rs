@@ -74,7 +74,7 @@ pub struct Features {
     health: BookHealth,
     aggressive_trade: Option<AggressiveTrade>,
     is_known: bool,
-    is_news: bool,
+    has_changed: bool,
 }
 
 impl Features {
@@ -84,7 +84,7 @@ impl Features {
             self.apply_trade(update);
         }
         let (bbo, health) = (Bbo { bid: update.bid(), ask: update.ask() }, update.health());
-        self.is_news = bbo != self.bbo || health != self.health || !self.is_known;
+        self.has_changed = bbo != self.bbo || health != self.health || !self.is_known;
         self.bbo = bbo;
         self.health = health;
         self.is_known = true;
@@ -119,8 +119,8 @@ impl Features {
     /// Returns true if the latest update changed the best prices, their quantities, or whether the book can
     /// be trusted. Most updates change none of these.
     #[must_use]
-    pub const fn is_news(&self) -> bool {
-        self.is_news
+    pub const fn has_changed(&self) -> bool {
+        self.has_changed
     }
 
     /// Returns the latest aggressive trade; `None` before the first, or if the best price was unknown.
@@ -201,36 +201,36 @@ mod tests {
     }
 
     #[test]
-    fn news_is_a_change_of_the_best_prices_their_quantities_or_the_health() {
+    fn has_changed_compares_prices_quantities_and_health() {
         let market = quote(1, (100, 50), (101, 200));
-        let is_news = |after: MarketUpdate| {
+        let has_changed = |after: MarketUpdate| {
             let mut features = Features::default();
             features.apply(&market);
             features.apply(&after);
-            features.is_news()
+            features.has_changed()
         };
-        let same_again = MarketUpdate { sequence: 2, ts_event: 2, order_id: 7, price: 90, qty: 5, ..market };
-        assert!(!is_news(same_again), "an order behind the best");
-        assert!(!is_news(MarketUpdate { kind: UpdateKind::Trade as u8, ..same_again }));
+        let unchanged = MarketUpdate { sequence: 2, ts_event: 2, order_id: 7, price: 90, qty: 5, ..market };
+        assert!(!has_changed(unchanged), "an order behind the best");
+        assert!(!has_changed(MarketUpdate { kind: UpdateKind::Trade as u8, ..unchanged }));
         for (bid, ask) in [
             ((99, 50), (101, 200)),
             ((100, 49), (101, 200)),
             ((100, 50), (102, 200)),
             ((100, 50), (101, 201)),
         ] {
-            assert!(is_news(quote(1, bid, ask)), "{bid:?} {ask:?}");
+            assert!(has_changed(quote(1, bid, ask)), "{bid:?} {ask:?}");
         }
-        assert!(is_news(MarketUpdate { bid: PriceLevel::default(), ..market }), "the last bid went");
+        assert!(has_changed(MarketUpdate { bid: PriceLevel::default(), ..market }), "the last bid went");
         for health in [BookHealth::Recovering, BookHealth::Stale, BookHealth::Suspect] {
-            assert!(is_news(MarketUpdate { health: health as u8, ..market }), "{health:?}");
+            assert!(has_changed(MarketUpdate { health: health as u8, ..market }), "{health:?}");
         }
 
         let mut features = Features::default();
-        assert!(!features.is_news(), "nothing was received");
+        assert!(!features.has_changed(), "nothing was received");
         features.apply(&quote(1, (0, 0), (0, 0)));
-        assert!(features.is_news(), "an empty live book is known now");
+        assert!(features.has_changed(), "an empty live book is known now");
         features.apply(&quote(1, (0, 0), (0, 0)));
-        assert!(!features.is_news());
+        assert!(!features.has_changed());
     }
 
     #[test]

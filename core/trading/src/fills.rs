@@ -17,26 +17,26 @@ pub(crate) struct Fill {
 /// A bounded number of the latest executions; older ones are dropped.
 #[derive(Debug)]
 pub(crate) struct Fills {
-    places: Box<[Option<Fill>]>,
+    slots: Box<[Option<Fill>]>,
     next: usize,
 }
 
 impl Fills {
     pub(crate) fn new(max: usize) -> Fills {
-        Fills { places: vec![None; max].into(), next: 0 }
+        Fills { slots: vec![None; max].into(), next: 0 }
     }
 
     pub(crate) fn record(&mut self, fill: Fill) {
-        self.places[self.next] = Some(fill);
-        self.next = (self.next + 1) % self.places.len();
+        self.slots[self.next] = Some(fill);
+        self.next = (self.next + 1) % self.slots.len();
     }
 
     /// Removes and returns the latest execution with this number. Numbers restart each day.
     #[cold]
     pub(crate) fn take(&mut self, user_ref: UserRefNum, match_id: MatchId) -> Option<Fill> {
-        let (later, earlier) = self.places.split_at_mut(self.next);
+        let (later, earlier) = self.slots.split_at_mut(self.next);
         let mut latest_first = later.iter_mut().rev().chain(earlier.iter_mut().rev());
-        let is_it = |fill: &Fill| (fill.order.user_ref, fill.match_id) == (user_ref, match_id);
-        latest_first.find(|place| place.as_ref().is_some_and(is_it))?.take()
+        let is_match = |fill: &Fill| (fill.order.user_ref, fill.match_id) == (user_ref, match_id);
+        latest_first.find(|slot| slot.as_ref().is_some_and(is_match))?.take()
     }
 }

@@ -79,7 +79,7 @@ impl OwnOrder {
 
     /// Returns true if no request about it waits for an answer.
     #[must_use]
-    pub const fn is_settled(&self) -> bool {
+    pub const fn is_answered(&self) -> bool {
         matches!(self.state, OwnState::Live | OwnState::Dead)
     }
 }

@@ -46,7 +46,7 @@ pub struct OrderCounters {
     pub overfilled: u64,
     /// Orders given up after a lost connection or with their original, and accepted by the venue after all:
     /// they are open again.
-    pub revived: u64,
+    pub reopened: u64,
     /// Executions that the venue broke and that were reversed.
     pub broken: u64,
     /// Executions that the venue broke and that are not known (any more): the position includes them.
@@ -184,21 +184,21 @@ impl OrderManager {
             slot.cancel_to = sent.qty;
             slot.is_cancel_sent = sent.qty.is_zero();
             // Only this cancel of an accepted order is unanswered now.
-            slot.is_in_doubt &= !slot.is_accepted;
+            slot.is_unresolved &= !slot.is_accepted;
         }
     }
 
     /// Marks the status of all unanswered requests as unknown, after a lost connection or a request that the
     /// venue dropped.
-    pub(crate) fn doubt_pending(&mut self) {
+    pub(crate) fn mark_unresolved(&mut self) {
         for slot in self.table.open_slots_mut() {
-            slot.is_in_doubt |= !slot.order.is_settled();
+            slot.is_unresolved |= !slot.order.is_answered();
         }
     }
 
     /// Returns the next open order with an unknown request status, at or after a table slot, with its slot.
-    pub(crate) fn next_in_doubt(&self, from: usize) -> Option<(usize, UserRefNum)> {
-        self.table.next_open(from, |slot| slot.is_in_doubt)
+    pub(crate) fn next_unresolved(&self, from: usize) -> Option<(usize, UserRefNum)> {
+        self.table.next_open(from, |slot| slot.is_unresolved)
     }
 
     /// Gives up a request with an unknown status, which presumably did not reach the venue. A new order is
@@ -206,14 +206,14 @@ impl OrderManager {
     pub(crate) fn give_up(&mut self, user_ref: UserRefNum) -> Option<OrderUpdate> {
         let slot = self.table.find_mut(user_ref)?;
         if !slot.is_accepted {
-            return self.reject_unheard(user_ref, RejectReason::Unanswered);
+            return self.reject_undelivered(user_ref, RejectReason::Unanswered);
         }
-        slot.is_in_doubt = false;
+        slot.is_unresolved = false;
         self.undo_cancel(user_ref, RejectReason::Unanswered)
     }
 
     /// Rejects a new order that did not reach the venue; the order that it was to replace is unchanged.
-    pub(crate) fn reject_unheard(
+    pub(crate) fn reject_undelivered(
         &mut self,
         user_ref: UserRefNum,
         reason: RejectReason,
@@ -227,7 +227,7 @@ impl OrderManager {
     /// was pending.
     pub(crate) fn undo_cancel(&mut self, user_ref: UserRefNum, reason: RejectReason) -> Option<OrderUpdate> {
         self.table.get(user_ref).filter(|order| order.state == OwnState::PendingCancel)?;
-        self.settle(user_ref);
+        self.clear_pending_cancel(user_ref);
         let order = *self.table.get(user_ref)?;
         Some(OrderUpdate { order, change: OrderChange::CancelRejected { reason }, ts_event: Nanos::ZERO })
     }
@@ -238,11 +238,11 @@ impl OrderManager {
     pub fn apply(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if let OrderEventKind::Broken { match_id, reason, .. } = *event {
-            return self.take_back(user_ref, match_id, reason, ts_event);
+            return self.reverse_execution(user_ref, match_id, reason, ts_event);
         }
         let was_accepted = match self.table.find(user_ref).map(|slot| slot.is_accepted) {
             Some(was_accepted) => was_accepted,
-            None if self.revive(event) => false,
+            None if self.reopen(event) => false,
             None => return self.apply_late(event, ts_event),
         };
         if was_accepted && matches!(event, OrderEventKind::Accepted { .. } | OrderEventKind::Replaced { .. })
@@ -289,7 +289,7 @@ impl OrderManager {
                 OrderChange::Executed { qty, price, liquidity }
             }
             OrderEventKind::Rejected { reason, .. } if was_accepted => {
-                self.settle(user_ref);
+                self.clear_pending_cancel(user_ref);
                 OrderChange::CancelRejected { reason }
             }
             OrderEventKind::Rejected { reason, .. } => {
@@ -307,7 +307,7 @@ impl OrderManager {
 
     /// Reverses a broken execution. The order does not change: the executed quantity does not reopen.
     #[cold]
-    fn take_back(
+    fn reverse_execution(
         &mut self,
         user_ref: UserRefNum,
         match_id: MatchId,
@@ -339,7 +339,7 @@ impl OrderManager {
         else {
             return;
         };
-        slot.is_in_doubt = true;
+        slot.is_unresolved = true;
         self.table.remove(user_ref);
         let change = OrderChange::Rejected { reason: RejectReason::UnknownOrder };
         let dropped = self.table.last_known(user_ref);
@@ -348,16 +348,16 @@ impl OrderManager {
 
     /// Reopens an order that was given up but that the venue accepts after all; returns true if it did.
     #[cold]
-    fn revive(&mut self, event: &OrderEventKind) -> bool {
+    fn reopen(&mut self, event: &OrderEventKind) -> bool {
         let is_acceptance =
             matches!(event, OrderEventKind::Accepted { .. } | OrderEventKind::Replaced { .. });
         let given_up = self.table.last_known(event.user_ref());
-        let Some(slot) = given_up.filter(|slot| is_acceptance && slot.is_in_doubt && !slot.is_accepted)
+        let Some(slot) = given_up.filter(|slot| is_acceptance && slot.is_unresolved && !slot.is_accepted)
         else {
             return false;
         };
         let order = OwnOrder { state: OwnState::PendingNew, ..slot.order };
-        self.counters.revived += 1;
+        self.counters.reopened += 1;
         self.table.insert(order, order.leaves_qty());
         true
     }
@@ -479,7 +479,7 @@ impl OrderManager {
         }
     }
 
-    fn settle(&mut self, user_ref: UserRefNum) {
+    fn clear_pending_cancel(&mut self, user_ref: UserRefNum) {
         if let Some(slot) = self.table.find_mut(user_ref)
             && slot.order.state == OwnState::PendingCancel
         {
@@ -507,12 +507,12 @@ impl OrderManager {
         }
     }
 
-    pub(crate) fn forget_open(&mut self) {
+    pub(crate) fn clear_open(&mut self) {
         self.table.clear();
     }
 
-    pub(crate) fn forget(&mut self) {
-        self.forget_open();
+    pub(crate) fn reset(&mut self) {
+        self.clear_open();
         self.next_user_ref = self.first_user_ref;
     }
 

@@ -29,8 +29,8 @@ pub enum MarkTo {
 pub struct Position {
     open_cost: Money,
     realised: Money,
-    bought: Traded,
-    sold: Traded,
+    bought: TradedTotals,
+    sold: TradedTotals,
     net_qty: i64,
     bid: LastPrice,
     ask: LastPrice,
@@ -59,7 +59,7 @@ impl LastPrice {
 /// Traded totals of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-pub struct Traded {
+pub struct TradedTotals {
     /// Value.
     pub notional: Money,
     /// Quantity.
@@ -194,13 +194,13 @@ impl Position {
 
     /// Returns the totals bought.
     #[must_use]
-    pub const fn bought(&self) -> &Traded {
+    pub const fn bought(&self) -> &TradedTotals {
         &self.bought
     }
 
     /// Returns the totals sold.
     #[must_use]
-    pub const fn sold(&self) -> &Traded {
+    pub const fn sold(&self) -> &TradedTotals {
         &self.sold
     }
 
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_follow_the_market_and_outlive_a_side_without_orders() {
+    fn marks_keep_the_last_price_of_an_empty_side() {
         let mut long = after(&[(Side::Buy, 100, 2)]);
         assert_eq!(long.unrealised_pnl(MarkTo::Mid), Money::ZERO, "the own fill is the only price known");
         long.mark(&bbo(103, 106));
@@ -370,29 +370,29 @@ mod tests {
         fn total_pnl_is_cash_flow_plus_position_at_mark(
             fills in fills(), bid in 1_i64..2_000_000, spread in 0_i64..500,
         ) {
-            let (mut position, mut cash, mut held) = (Position::default(), 0_i128, 0_i128);
+            let (mut position, mut cash, mut net_qty) = (Position::default(), 0_i128, 0_i128);
             for (is_buy, price, qty) in fills {
                 let side = if is_buy { Side::Buy } else { Side::Sell };
                 position.apply_fill(side, Price(price), Qty(qty));
-                held += i128::from(side.sign()) * i128::from(qty);
+                net_qty += i128::from(side.sign()) * i128::from(qty);
                 cash -= i128::from(side.sign()) * i128::from(price) * i128::from(qty);
 
-                prop_assert_eq!(i128::from(position.net_qty()), held);
+                prop_assert_eq!(i128::from(position.net_qty()), net_qty);
                 prop_assert_eq!(position.realised_pnl().0 - position.open_cost().0, cash);
-                prop_assert!(held != 0 || position.open_cost() == Money::ZERO);
-                prop_assert!(held.signum() * position.open_cost().0.signum() >= 0);
+                prop_assert!(net_qty != 0 || position.open_cost() == Money::ZERO);
+                prop_assert!(net_qty.signum() * position.open_cost().0.signum() >= 0);
             }
             position.mark(&bbo(bid, bid + spread));
             for mark_to in [MarkTo::Mid, MarkTo::Bbo] {
                 let mark = i128::from(position.mark_price(mark_to).unwrap().0);
-                prop_assert_eq!(position.total_pnl(mark_to).0, cash + held * mark);
+                prop_assert_eq!(position.total_pnl(mark_to).0, cash + net_qty * mark);
             }
         }
 
         /// Cash and net quantity are those of the remaining fills, for any reversal at any time.
         #[test]
-        fn a_fill_that_is_taken_back_leaves_nothing(fills in fills(), void in any::<u64>(), mark in 1_i64..2_000_000) {
-            let (mut position, mut standing) = (Position::default(), Position::default());
+        fn a_reversed_fill_leaves_no_trace(fills in fills(), void in any::<u64>(), mark in 1_i64..2_000_000) {
+            let (mut position, mut expected) = (Position::default(), Position::default());
             let is_void = |at: usize| void >> (at % 64) & 1 == 1;
             let side = |is_buy| if is_buy { Side::Buy } else { Side::Sell };
             for (at, (is_buy, price, qty)) in fills.iter().enumerate() {
@@ -404,34 +404,34 @@ mod tests {
             }
             for (at, (is_buy, price, qty)) in fills.iter().enumerate() {
                 if !is_void(at) || at + 3 >= fills.len() {
-                    standing.apply_fill(side(*is_buy), Price(*price), Qty(*qty));
+                    expected.apply_fill(side(*is_buy), Price(*price), Qty(*qty));
                 }
             }
-            for position in [&mut position, &mut standing] {
+            for position in [&mut position, &mut expected] {
                 position.mark(&bbo(mark, mark));
             }
-            prop_assert_eq!(position.net_qty(), standing.net_qty());
-            prop_assert_eq!(position.total_pnl(MarkTo::Mid), standing.total_pnl(MarkTo::Mid));
-            prop_assert_eq!((position.bought(), position.sold()), (standing.bought(), standing.sold()));
+            prop_assert_eq!(position.net_qty(), expected.net_qty());
+            prop_assert_eq!(position.total_pnl(MarkTo::Mid), expected.total_pnl(MarkTo::Mid));
+            prop_assert_eq!((position.bought(), position.sold()), (expected.bought(), expected.sold()));
         }
 
         /// The reference model of the split: a rational average, compared within the stated rounding.
         #[test]
         fn realised_pnl_is_that_of_the_average_cost_within_one_unit_a_fill(fills in fills()) {
-            let (mut position, mut held, mut average, mut realised) = (Position::default(), 0.0, 0.0, 0.0);
+            let (mut position, mut net_qty, mut average, mut realised) = (Position::default(), 0.0, 0.0, 0.0);
             let count = fills.len() as f64;
             for (is_buy, price, qty) in fills {
                 let side = if is_buy { Side::Buy } else { Side::Sell };
                 position.apply_fill(side, Price(price), Qty(qty));
                 let (sign, price, qty) = (side.sign() as f64, price as f64, qty as f64);
-                let closed = if held * sign < 0.0 { qty.min(f64::abs(held)) } else { 0.0 };
+                let closed = if net_qty * sign < 0.0 { qty.min(f64::abs(net_qty)) } else { 0.0 };
                 realised += closed * (price - average) * -sign;
                 let opened = qty - closed;
-                let rest = f64::abs(held) - closed;
+                let rest = f64::abs(net_qty) - closed;
                 if opened > 0.0 {
                     average = (average * rest + price * opened) / (rest + opened);
                 }
-                held += sign * qty;
+                net_qty += sign * qty;
             }
             let error = position.realised_pnl().0 as f64 - realised;
             prop_assert!(error.abs() <= count + realised.abs() * 1e-9 + 1.0, "off by {error}");

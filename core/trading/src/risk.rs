@@ -87,7 +87,7 @@ pub struct Exposure {
 
 /// The exposure that an order adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Proposed {
+pub struct ProposedOrder {
     /// Buy or sell.
     pub side: Side,
     /// Quantity that it could trade.
@@ -147,7 +147,7 @@ impl Limits {
     /// Checks one order. Returns the first limit that it breaks, in the order of [`RiskResult`], but the
     /// book's health comes first.
     #[must_use]
-    pub fn check(&self, order: &Proposed, now: &Exposure) -> RiskResult {
+    pub fn check(&self, order: &ProposedOrder, now: &Exposure) -> RiskResult {
         let open_qty = now.open_qty.0;
         failpoint!(OpenOrdersUnrisked: open_qty = 0);
         let max_open_orders = self.max_open_orders.max(now.open_orders);
@@ -192,7 +192,7 @@ impl Risk {
     }
 
     /// Checks an order and counts the result; an instrument without limits is refused as `BookNotLive`.
-    pub fn check(&mut self, instrument: InstrumentId, order: &Proposed, now: &Exposure) -> RiskResult {
+    pub fn check(&mut self, instrument: InstrumentId, order: &ProposedOrder, now: &Exposure) -> RiskResult {
         let result = match self.limits(instrument) {
             Some(limits) => limits.check(order, now),
             None => RiskResult::BookNotLive,
@@ -226,7 +226,7 @@ mod tests {
         Exposure { is_book_live: true, net_qty: 0, pnl: Money::ZERO, open_qty: Qty::ZERO, open_orders: 0 };
 
     fn enter(side: Side, qty: u64, now: Exposure) -> RiskResult {
-        LIMITS.check(&Proposed { side, qty: Qty(qty), added_qty: Qty(qty), added_orders: 1 }, &now)
+        LIMITS.check(&ProposedOrder { side, qty: Qty(qty), added_qty: Qty(qty), added_orders: 1 }, &now)
     }
 
     #[test]
@@ -267,16 +267,16 @@ mod tests {
     #[test]
     fn a_replacement_adds_only_what_exceeds_the_old_order() {
         let full = Exposure { open_qty: Qty(100), open_orders: 3, ..IDLE };
-        let same = Proposed { side: Side::Buy, qty: Qty(50), added_qty: Qty::ZERO, added_orders: 0 };
+        let same = ProposedOrder { side: Side::Buy, qty: Qty(50), added_qty: Qty::ZERO, added_orders: 0 };
         assert_eq!(LIMITS.check(&same, &full), RiskResult::Allowed);
-        let more = Proposed { added_qty: Qty(1), ..same };
+        let more = ProposedOrder { added_qty: Qty(1), ..same };
         assert_eq!(LIMITS.check(&more, &full), RiskResult::PositionTooLarge);
     }
 
     #[test]
     fn results_are_counted() {
         let mut risk = Risk::new(&[LIMITS]);
-        let order = Proposed { side: Side::Buy, qty: Qty(51), added_qty: Qty(51), added_orders: 1 };
+        let order = ProposedOrder { side: Side::Buy, qty: Qty(51), added_qty: Qty(51), added_orders: 1 };
         assert_eq!(risk.check(InstrumentId(1), &order, &IDLE), RiskResult::OrderTooLarge);
         assert_eq!(risk.check(InstrumentId(2), &order, &IDLE), RiskResult::BookNotLive);
         assert_eq!(risk.count(RiskResult::OrderTooLarge), 1);

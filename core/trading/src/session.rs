@@ -4,9 +4,9 @@ use tickpath_types::{Nanos, OrderEventKind, OrderRequest};
 
 /// Time after a new login in which requests of the lost connection may still be answered: ample where the
 /// venue answers within milliseconds.
-pub const SETTLE_AFTER: Nanos = Nanos::from_secs(1);
+pub const RECONCILE_AFTER: Nanos = Nanos::from_secs(1);
 /// Interval between two queries for the first order's number. A venue that cannot record a query drops it.
-const ASK_INTERVAL: Nanos = Nanos::from_secs(1);
+const QUERY_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Events of an order gateway for its engine, in the order in which they happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub enum GatewayEvent {
     Reconnected,
     /// The venue sent text instead of an answer, for example without space to record a request. Which of the
     /// unanswered requests it dropped is unknown.
-    InDoubt,
+    Unresolved,
     /// The venue has reported on all requests from before the connection loss or the notice. Requests still
     /// unanswered did not reach it or were dropped.
-    Settled,
+    Reconciled,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ enum State {
     /// Before the first login, or before the first free order number is known. The gateway queries it at this
     /// time and repeatedly, since the venue may drop a query.
     New {
-        ask_at: Nanos,
+        query_at: Nanos,
     },
     Up,
     Lost,
@@ -45,27 +45,27 @@ enum State {
     /// passed, the input was then read empty, and another message came. TCP keeps the order, so all earlier
     /// messages were read. A notice in the meantime takes effect after this state, so it ends on time however
     /// much is dropped.
-    Settling {
+    Reconciling {
         from: Nanos,
-        is_dry: bool,
-        is_doubted: bool,
+        is_drained: bool,
+        has_dropped_request: bool,
     },
 }
 
 /// The state of a session. It reports lost connections, new logins and unanswered requests to the engine.
 ///
-/// Performs no IO and reads no clock; events go to `tell`.
+/// Performs no IO and reads no clock; events go to `publish`.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderSession {
-    settle_after: Nanos,
+    reconcile_after: Nanos,
     state: State,
 }
 
 impl OrderSession {
-    /// Creates a session without a login. It reconciles `settle_after` after a login ([`SETTLE_AFTER`]).
+    /// Creates a session without a login. It reconciles `reconcile_after` after a login ([`RECONCILE_AFTER`]).
     #[must_use]
-    pub const fn new(settle_after: Nanos) -> OrderSession {
-        OrderSession { settle_after, state: State::New { ask_at: Nanos::ZERO } }
+    pub const fn new(reconcile_after: Nanos) -> OrderSession {
+        OrderSession { reconcile_after, state: State::New { query_at: Nanos::ZERO } }
     }
 
     /// Returns true until the first login is complete, with the number of the user's next order.
@@ -83,12 +83,12 @@ impl OrderSession {
 
     /// Handles a notice that the venue dropped a request without an answer.
     #[cold]
-    pub fn handle_notice(&mut self, now: Nanos, mut tell: impl FnMut(GatewayEvent)) {
+    pub fn handle_notice(&mut self, now: Nanos, mut publish: impl FnMut(GatewayEvent)) {
         match &mut self.state {
-            State::Settling { is_doubted, .. } => *is_doubted = true,
+            State::Reconciling { has_dropped_request, .. } => *has_dropped_request = true,
             State::Up => {
-                tell(GatewayEvent::InDoubt);
-                self.state = self.settling(now);
+                publish(GatewayEvent::Unresolved);
+                self.state = self.reconciling(now);
             }
             State::New { .. } | State::Lost => {}
         }
@@ -102,29 +102,29 @@ impl OrderSession {
         now: Nanos,
         has_read: bool,
         is_number_known: bool,
-        mut tell: impl FnMut(GatewayEvent),
+        mut publish: impl FnMut(GatewayEvent),
     ) -> bool {
         match self.state {
             State::New { .. } if is_number_known => self.state = State::Up,
-            State::New { ask_at } if now >= ask_at => {
-                self.state = State::New { ask_at: now + ASK_INTERVAL };
+            State::New { query_at } if now >= query_at => {
+                self.state = State::New { query_at: now + QUERY_INTERVAL };
                 return true;
             }
             State::New { .. } | State::Up => {}
             State::Lost => {
-                tell(GatewayEvent::Reconnected);
-                self.state = self.settling(now);
+                publish(GatewayEvent::Reconnected);
+                self.state = self.reconciling(now);
             }
-            State::Settling { is_dry: true, is_doubted, .. } if has_read => {
-                tell(GatewayEvent::Settled);
+            State::Reconciling { is_drained: true, has_dropped_request, .. } if has_read => {
+                publish(GatewayEvent::Reconciled);
                 self.state = State::Up;
-                if is_doubted {
-                    self.handle_notice(now, tell);
+                if has_dropped_request {
+                    self.handle_notice(now, publish);
                 }
             }
-            State::Settling { from, is_dry, is_doubted } => {
-                let is_dry = is_dry || (now >= from && !has_read);
-                self.state = State::Settling { from, is_dry, is_doubted };
+            State::Reconciling { from, is_drained, has_dropped_request } => {
+                let is_drained = is_drained || (now >= from && !has_read);
+                self.state = State::Reconciling { from, is_drained, has_dropped_request };
             }
         }
         false
@@ -132,12 +132,12 @@ impl OrderSession {
 
     /// Handles a lost connection; returns true if there was a login.
     #[cold]
-    pub fn handle_disconnect(&mut self, mut tell: impl FnMut(GatewayEvent)) -> bool {
+    pub fn handle_disconnect(&mut self, mut publish: impl FnMut(GatewayEvent)) -> bool {
         match self.state {
-            State::New { .. } => self.state = State::New { ask_at: Nanos::ZERO },
-            State::Up | State::Settling { .. } => {
+            State::New { .. } => self.state = State::New { query_at: Nanos::ZERO },
+            State::Up | State::Reconciling { .. } => {
                 self.state = State::Lost;
-                tell(GatewayEvent::Disconnected);
+                publish(GatewayEvent::Disconnected);
                 return true;
             }
             State::Lost => {}
@@ -145,7 +145,7 @@ impl OrderSession {
         false
     }
 
-    fn settling(&self, now: Nanos) -> State {
-        State::Settling { from: now + self.settle_after, is_dry: false, is_doubted: false }
+    fn reconciling(&self, now: Nanos) -> State {
+        State::Reconciling { from: now + self.reconcile_after, is_drained: false, has_dropped_request: false }
     }
 }

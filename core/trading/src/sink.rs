@@ -28,7 +28,7 @@ impl<T: Tracer> RequestSink<T> for Vec<OrderRequest> {
 }
 
 /// A sink and a tracer behind one pointer, so that neither is a type parameter of every strategy.
-pub(crate) trait Outlet {
+pub(crate) trait RequestPort {
     fn send(&mut self, request: &OrderRequest) -> Result<(), QueueFull>;
     fn ticks(&self) -> u64;
     fn time(&mut self, function: Function, ticks: u64);
@@ -39,7 +39,7 @@ pub(crate) struct Port<'a, K, T> {
     pub tracer: &'a mut T,
 }
 
-impl<K: RequestSink<T>, T: Tracer> Outlet for Port<'_, K, T> {
+impl<K: RequestSink<T>, T: Tracer> RequestPort for Port<'_, K, T> {
     fn send(&mut self, request: &OrderRequest) -> Result<(), QueueFull> {
         self.sink.send(request, self.tracer)
     }

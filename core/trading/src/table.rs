@@ -11,7 +11,7 @@ pub(crate) const NIL: u32 = u32::MAX;
 
 /// Slots per open order. With this many, the slot of the next number is nearly always free, and dead orders
 /// stay known for a while, so that a late event is recognised.
-const PLACES_PER_ORDER: usize = 4;
+const SLOTS_PER_ORDER: usize = 4;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
@@ -26,7 +26,7 @@ pub(crate) struct Slot {
     pub cancel_to: Qty,
     /// The status is unknown: the connection was lost before a request was answered, or the original went
     /// away before it. If the venue accepts the order after all, it is open again.
-    pub is_in_doubt: bool,
+    pub is_unresolved: bool,
     /// The latest order sent to replace it; 0 for none.
     pub replacement: UserRefNum,
 }
@@ -42,7 +42,7 @@ impl Slot {
             is_accepted: false,
             is_cancel_sent: false,
             cancel_to: Qty::ZERO,
-            is_in_doubt: false,
+            is_unresolved: false,
             replacement: UserRefNum(0),
         }
     }
@@ -76,7 +76,7 @@ impl Table {
         let none = EnterOrder::limit(UserRefNum(0), InstrumentId(0), Side::Buy, Qty::ZERO, Price(0));
         let none = OwnOrder { state: OwnState::Dead, ..OwnOrder::sent(&none) };
         Table {
-            slots: vec![Slot::new(none, NIL, Qty::ZERO); (capacity * PLACES_PER_ORDER).next_power_of_two()]
+            slots: vec![Slot::new(none, NIL, Qty::ZERO); (capacity * SLOTS_PER_ORDER).next_power_of_two()]
                 .into(),
             lists: vec![List::EMPTY; instrument_count * 2].into(),
             len: 0,
@@ -92,7 +92,7 @@ impl Table {
         self.len >= self.capacity
     }
 
-    fn place(&self, user_ref: UserRefNum) -> usize {
+    fn slot_index(&self, user_ref: UserRefNum) -> usize {
         user_ref.0 as usize & (self.slots.len() - 1)
     }
 
@@ -102,18 +102,18 @@ impl Table {
         (user_ref..=u32::MAX)
             .map(UserRefNum)
             .take(self.slots.len())
-            .find(|user_ref| !self.slots[self.place(*user_ref)].order.is_open())
+            .find(|user_ref| !self.slots[self.slot_index(*user_ref)].order.is_open())
     }
 
     /// Returns the open order of a number.
     pub fn find(&self, user_ref: UserRefNum) -> Option<&Slot> {
-        let slot = &self.slots[self.place(user_ref)];
+        let slot = &self.slots[self.slot_index(user_ref)];
         (slot.order.user_ref == user_ref && slot.order.is_open()).then_some(slot)
     }
 
     pub fn find_mut(&mut self, user_ref: UserRefNum) -> Option<&mut Slot> {
-        let place = self.place(user_ref);
-        let slot = &mut self.slots[place];
+        let slot_index = self.slot_index(user_ref);
+        let slot = &mut self.slots[slot_index];
         (slot.order.user_ref == user_ref && slot.order.is_open()).then_some(slot)
     }
 
@@ -127,17 +127,17 @@ impl Table {
 
     /// Returns the order of a number, open or not, until its slot is reused.
     pub fn last_known(&self, user_ref: UserRefNum) -> Option<&Slot> {
-        let slot = &self.slots[self.place(user_ref)];
+        let slot = &self.slots[self.slot_index(user_ref)];
         (slot.order.user_ref == user_ref).then_some(slot)
     }
 
     pub fn last_known_mut(&mut self, user_ref: UserRefNum) -> Option<&mut OwnOrder> {
-        let order = &mut self.slots[self.place(user_ref)].order;
+        let order = &mut self.slots[self.slot_index(user_ref)].order;
         (order.user_ref == user_ref).then_some(order)
     }
 
-    pub fn at(&self, place: u32) -> &Slot {
-        &self.slots[place as usize]
+    pub fn at(&self, slot_index: u32) -> &Slot {
+        &self.slots[slot_index as usize]
     }
 
     pub fn list(&self, instrument: InstrumentId, side: Side) -> Option<&List> {
@@ -166,8 +166,8 @@ impl Table {
 
     /// Prefetches the slot of a future order, which no order has used for a long time.
     pub fn prefetch(&self, user_ref: u32) {
-        let place = self.place(UserRefNum(user_ref));
-        cpu::prefetch_lines_write(&self.slots[place]);
+        let slot_index = self.slot_index(UserRefNum(user_ref));
+        cpu::prefetch_lines_write(&self.slots[slot_index]);
     }
 
     /// Removes every order.
@@ -179,11 +179,11 @@ impl Table {
 
     /// Adds an order at the tail of its list; its instrument must exist and its slot be free.
     pub fn insert(&mut self, order: OwnOrder, exposure: Qty) {
-        let place = self.place(order.user_ref);
-        debug_assert!(!self.slots[place].order.is_open(), "the number was chosen for its free place");
+        let slot_index = self.slot_index(order.user_ref);
+        debug_assert!(!self.slots[slot_index].order.is_open(), "the number was chosen for its free place");
         let list = &mut self.lists[Self::list_index(order.instrument, order.side)];
         let prev = list.last;
-        let link = u32::try_from(place).expect("the table is no larger than the numbers");
+        let link = u32::try_from(slot_index).expect("the table is no larger than the numbers");
         list.last = link;
         list.len += 1;
         list.exposure.0 = list.exposure.0.saturating_add(exposure.0);
@@ -191,7 +191,7 @@ impl Table {
             NIL => list.first = link,
             prev => self.slots[prev as usize].next = link,
         }
-        self.slots[place] = Slot::new(order, prev, exposure);
+        self.slots[slot_index] = Slot::new(order, prev, exposure);
         self.len += 1;
     }
 

@@ -64,11 +64,11 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
     /// Creates the warm-up of an engine, with an instance of its strategy; `None` without instruments.
     #[must_use]
     pub fn of(engine: &TradeEngine<S, T>, instance: S) -> Option<WarmUpEngine<S, T>> {
-        WarmUpEngine::up_to(USER_REF_MAX, engine, instance)
+        WarmUpEngine::with_user_ref_max(USER_REF_MAX, engine, instance)
     }
 
     /// Creates a warm-up whose numbers restart after `user_ref_max`.
-    pub(crate) fn up_to(
+    pub(crate) fn with_user_ref_max(
         user_ref_max: u32,
         engine: &TradeEngine<S, T>,
         instance: S,
@@ -123,9 +123,9 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         let known = self.engine.desk().orders().order(request.user_ref()).copied();
         match *request {
             OrderRequest::Enter(order) => {
-                self.tell(OrderEventKind::Accepted { order, order_id, state: OrderState::Live }, now, sink);
+                self.deliver(OrderEventKind::Accepted { order, order_id, state: OrderState::Live }, now, sink);
                 if order.time_in_force == TimeInForce::Ioc {
-                    self.end(order.user_ref, order.qty, CancelReason::ImmediateOrCancel, now, sink);
+                    self.deliver_cancel(order.user_ref, order.qty, CancelReason::ImmediateOrCancel, now, sink);
                 }
             }
             OrderRequest::Replace(replace) => {
@@ -134,21 +134,21 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
                 let order = replace.entered(self.instrument.id, side, capacity, cross_type);
                 let orig_user_ref = replace.orig_user_ref;
                 let state = OrderState::Live;
-                self.tell(OrderEventKind::Replaced { order, orig_user_ref, order_id, state }, now, sink);
+                self.deliver(OrderEventKind::Replaced { order, orig_user_ref, order_id, state }, now, sink);
             }
             OrderRequest::Cancel(cancel) => {
                 let decrement = Qty(known.map_or(0, |order| order.qty.0.saturating_sub(cancel.qty.0)));
-                self.end(cancel.user_ref, decrement, CancelReason::User, now, sink);
+                self.deliver_cancel(cancel.user_ref, decrement, CancelReason::User, now, sink);
             }
             // No strategy sends these.
             OrderRequest::Modify(_) | OrderRequest::MassCancel(_) | OrderRequest::SetOrderEntry(_) => {}
         }
         if request.user_ref().0 > self.user_ref_max {
-            self.engine.forget_orders();
+            self.engine.reset_orders();
         }
     }
 
-    fn end(
+    fn deliver_cancel(
         &mut self,
         user_ref: UserRefNum,
         decrement: Qty,
@@ -156,10 +156,10 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         now: Nanos,
         sink: &mut impl RequestSink<T>,
     ) {
-        self.tell(OrderEventKind::Canceled { user_ref, decrement, reason }, now, sink);
+        self.deliver(OrderEventKind::Canceled { user_ref, decrement, reason }, now, sink);
     }
 
-    fn tell(&mut self, event: OrderEventKind, now: Nanos, sink: &mut impl RequestSink<T>) {
+    fn deliver(&mut self, event: OrderEventKind, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.engine.handle_order_event(&event, Nanos::ZERO, now, sink);
     }
 

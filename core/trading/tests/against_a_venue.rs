@@ -48,16 +48,16 @@ enum Step {
         post_only: bool,
     },
     Replace {
-        place: usize,
+        index: usize,
         qty: u64,
         price: i64,
     },
     Reduce {
-        place: usize,
+        index: usize,
         qty: u64,
     },
     Cancel {
-        place: usize,
+        index: usize,
     },
     CancelAll,
     Other {
@@ -75,16 +75,16 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let side = prop_oneof![Just(Side::Buy), Just(Side::Sell)];
-    let (qty, price, place) = (0_u64..22, 94_i64..107, 0_usize..4);
+    let (qty, price, index) = (0_u64..22, 94_i64..107, 0_usize..4);
     // Mostly lots; sometimes one share more, which no venue accepts.
     let qty = (qty, prop::bool::weighted(0.1)).prop_map(|(lots, odd)| lots * LOT + u64::from(odd));
     prop_oneof![
         4 => (side.clone(), qty.clone(), price.clone(), prop::bool::weighted(0.2), any::<bool>())
             .prop_map(|(side, qty, price, is_ioc, post_only)| Step::Enter { side, qty, price, is_ioc, post_only }),
-        6 => (place.clone(), qty.clone(), price.clone())
-            .prop_map(|(place, qty, price)| Step::Replace { place, qty, price }),
-        3 => (place.clone(), qty).prop_map(|(place, qty)| Step::Reduce { place, qty }),
-        2 => place.prop_map(|place| Step::Cancel { place }),
+        6 => (index.clone(), qty.clone(), price.clone())
+            .prop_map(|(index, qty, price)| Step::Replace { index, qty, price }),
+        3 => (index.clone(), qty).prop_map(|(index, qty)| Step::Reduce { index, qty }),
+        2 => index.prop_map(|index| Step::Cancel { index }),
         1 => Just(Step::CancelAll),
         6 => (side, 1_u64..10, price).prop_map(|(side, lots, price)| Step::Other { side, lots, price }),
         1 => Just(Step::Purge),
@@ -93,12 +93,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-type Act = Box<dyn FnOnce(&mut Context<'_>)>;
+type Action = Box<dyn FnOnce(&mut Context<'_>)>;
 
 /// Runs a test's closure on the next market update, and counts the order updates that it receives.
 #[derive(Default)]
 struct Scripted {
-    next: Option<Act>,
+    next: Option<Action>,
     ended: Vec<UserRefNum>,
     filled: i64,
 }
@@ -227,18 +227,18 @@ impl Market {
                 };
                 _ = cx.enter(&order);
             }),
-            Step::Replace { place, qty, price } => self.act(move |cx| {
-                if let Some(user_ref) = nth(cx, place) {
+            Step::Replace { index, qty, price } => self.act(move |cx| {
+                if let Some(user_ref) = nth(cx, index) {
                     _ = cx.replace(user_ref, Qty(qty), Price(price));
                 }
             }),
-            Step::Reduce { place, qty } => self.act(move |cx| {
-                if let Some(user_ref) = nth(cx, place) {
+            Step::Reduce { index, qty } => self.act(move |cx| {
+                if let Some(user_ref) = nth(cx, index) {
                     _ = cx.reduce(user_ref, Qty(qty));
                 }
             }),
-            Step::Cancel { place } => self.act(move |cx| {
-                if let Some(user_ref) = nth(cx, place) {
+            Step::Cancel { index } => self.act(move |cx| {
+                if let Some(user_ref) = nth(cx, index) {
                     _ = cx.cancel(user_ref);
                 }
             }),
@@ -282,16 +282,16 @@ impl Market {
 }
 
 /// Returns the number of the open order at this position.
-fn nth(cx: &Context<'_>, place: usize) -> Option<UserRefNum> {
+fn nth(cx: &Context<'_>, index: usize) -> Option<UserRefNum> {
     let open = Side::BOTH.into_iter().flat_map(|side| cx.orders(ONE, side));
-    open.map(|order| order.user_ref).nth(place)
+    open.map(|order| order.user_ref).nth(index)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn both_hold_the_same_orders_in_the_end(steps in prop::collection::vec(step(), 1..120)) {
+    fn manager_and_venue_agree_on_open_orders(steps in prop::collection::vec(step(), 1..120)) {
         let mut market = Market::new();
         for step in &steps {
             market.step(step);
@@ -314,7 +314,7 @@ proptest! {
         prop_assert_eq!(open, market.open_at_the_venue());
 
         let counters = orders.counters();
-        prop_assert_eq!((counters.unknown, counters.overfilled, counters.revived), (0, 0, 0));
+        prop_assert_eq!((counters.unknown, counters.overfilled, counters.reopened), (0, 0, 0));
         let strategy = market.trader.strategy();
         prop_assert_eq!(market.trader.desk().positions().get(ONE).unwrap().net_qty(), strategy.filled);
         let mut ended = strategy.ended.clone();

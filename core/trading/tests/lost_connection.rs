@@ -17,16 +17,16 @@ const ONE: InstrumentId = InstrumentId(1);
 const NOT_CONNECTED: RejectReason = RejectReason::NotConnected;
 const UNANSWERED: RejectReason = RejectReason::Unanswered;
 
-type Step = Box<dyn FnOnce(&mut Context<'_>)>;
+type Action = Box<dyn FnOnce(&mut Context<'_>)>;
 
 /// Runs a test's closure on the next market update, and records the order updates that it receives.
 #[derive(Default)]
-struct Told {
-    next: Option<Step>,
+struct RecordingStrategy {
+    next: Option<Action>,
     changes: Vec<(u32, OrderChange)>,
 }
 
-impl Strategy for Told {
+impl Strategy for RecordingStrategy {
     fn name(&self) -> &str {
         "told"
     }
@@ -43,7 +43,7 @@ impl Strategy for Told {
 }
 
 struct Rig {
-    engine: TradeEngine<Told, NoTrace>,
+    engine: TradeEngine<RecordingStrategy, NoTrace>,
     sent: Vec<OrderRequest>,
     now: Nanos,
 }
@@ -61,7 +61,7 @@ impl Rig {
             collar_high: Price(1_000),
         };
         let limits = [Limits { max_open_orders: 100, max_position: Qty(100_000), ..Limits::default() }];
-        let engine = TradeEngine::new(&config, &[alpha], &limits, Told::default(), NoTrace).unwrap();
+        let engine = TradeEngine::new(&config, &[alpha], &limits, RecordingStrategy::default(), NoTrace).unwrap();
         Rig { engine, sent: Vec::new(), now: Nanos::from_secs(1) }
     }
 
@@ -72,7 +72,7 @@ impl Rig {
             rig.act(|cx| _ = cx.buy(ONE, Qty(100), Price(90)).unwrap());
             rig.accept(user_ref);
         }
-        rig.told();
+        rig.take_changes();
         rig
     }
 
@@ -94,12 +94,12 @@ impl Rig {
         self.event(OrderEventKind::Accepted { order: order(user_ref), order_id, state });
     }
 
-    fn lose(&mut self) {
+    fn disconnect(&mut self) {
         self.engine.handle_disconnect(self.now);
     }
 
-    fn settle(&mut self) {
-        self.engine.handle_settled(self.now, &mut self.sent);
+    fn reconcile(&mut self) {
+        self.engine.handle_reconciled(self.now, &mut self.sent);
     }
 
     fn unsent(&mut self, requests: &[OrderRequest]) {
@@ -108,7 +108,7 @@ impl Rig {
         }
     }
 
-    fn told(&mut self) -> Vec<(u32, OrderChange)> {
+    fn take_changes(&mut self) -> Vec<(u32, OrderChange)> {
         std::mem::take(&mut self.engine.strategy_mut().changes)
     }
 
@@ -155,18 +155,18 @@ fn a_request_that_was_not_sent_is_undone() {
         cx.reduce(UserRefNum(3), Qty(50)).unwrap();
     });
     assert_eq!((requests.len(), rig.open_qty()), (4, 500));
-    rig.lose();
+    rig.disconnect();
     rig.unsent(&requests);
     let rejected = OrderChange::Rejected { reason: NOT_CONNECTED };
     let cancel_rejected = OrderChange::CancelRejected { reason: NOT_CONNECTED };
-    assert_eq!(rig.told(), [(4, rejected), (5, rejected), (2, cancel_rejected), (3, cancel_rejected)]);
+    assert_eq!(rig.take_changes(), [(4, rejected), (5, rejected), (2, cancel_rejected), (3, cancel_rejected)]);
     for user_ref in 1..=3 {
         assert_eq!(rig.state(user_ref), Some(OwnState::Live), "order {user_ref}");
     }
     assert_eq!((rig.state(4), rig.state(5), rig.open_qty()), (None, None, 300));
     rig.engine.handle_reconnect();
-    rig.settle();
-    assert_eq!(rig.told(), [], "nothing is in doubt");
+    rig.reconcile();
+    assert_eq!(rig.take_changes(), [], "nothing is in doubt");
     assert_eq!(rig.engine.desk().counters().unsent, 4);
     assert_eq!(rig.act(|cx| cx.cancel(UserRefNum(2)).unwrap()).len(), 1);
 }
@@ -176,18 +176,18 @@ fn an_order_is_not_lost_because_its_cancel_was_not_sent() {
     let mut rig = Rig::new(EngineConfig::default());
     rig.act(|cx| _ = cx.buy(ONE, Qty(100), Price(90)).unwrap());
     let cancel = rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap());
-    rig.lose();
+    rig.disconnect();
     rig.unsent(&cancel);
-    assert_eq!(rig.told(), [(1, OrderChange::CancelRejected { reason: NOT_CONNECTED })]);
+    assert_eq!(rig.take_changes(), [(1, OrderChange::CancelRejected { reason: NOT_CONNECTED })]);
     assert_eq!((rig.state(1), rig.open_qty()), (Some(OwnState::PendingNew), 100));
     rig.accept(1);
-    assert_eq!((rig.told().len(), rig.state(1)), (1, Some(OwnState::Live)));
+    assert_eq!((rig.take_changes().len(), rig.state(1)), (1, Some(OwnState::Live)));
 }
 
 #[test]
-fn nothing_goes_while_the_connection_is_lost() {
+fn requests_are_refused_while_disconnected() {
     let mut rig = Rig::with_orders(2);
-    rig.lose();
+    rig.disconnect();
     let sent = rig.act(|cx| {
         let refusal = Refusal::NotConnected;
         assert!(!cx.is_connected());
@@ -207,7 +207,7 @@ fn nothing_goes_while_the_connection_is_lost() {
 }
 
 #[test]
-fn what_is_in_doubt_is_given_up_once_nothing_more_can_come() {
+fn unresolved_requests_are_given_up_at_reconciliation() {
     let mut rig = Rig::with_orders(4);
     rig.act(|cx| {
         cx.buy(ONE, Qty(100), Price(91)).unwrap(); // 5: lost
@@ -217,7 +217,7 @@ fn what_is_in_doubt_is_given_up_once_nothing_more_can_come() {
         cx.reduce(UserRefNum(3), Qty(50)).unwrap(); // lost
         cx.cancel(UserRefNum(4)).unwrap(); // done, its answer was in flight
     });
-    rig.lose();
+    rig.disconnect();
     rig.engine.handle_reconnect();
     rig.accept(6);
     rig.event(canceled(4));
@@ -226,59 +226,59 @@ fn what_is_in_doubt_is_given_up_once_nothing_more_can_come() {
         cx.buy(ONE, Qty(100), Price(91)).unwrap(); // 8
         cx.cancel(UserRefNum(6)).unwrap();
     });
-    rig.told();
-    rig.settle();
+    rig.take_changes();
+    rig.reconcile();
     let rejected = OrderChange::Rejected { reason: UNANSWERED };
     let cancel_rejected = OrderChange::CancelRejected { reason: UNANSWERED };
-    let mut told = rig.told();
-    told.sort_by_key(|(user_ref, _)| *user_ref);
-    assert_eq!(told, [(2, cancel_rejected), (3, cancel_rejected), (5, rejected), (7, rejected)]);
+    let mut changes = rig.take_changes();
+    changes.sort_by_key(|(user_ref, _)| *user_ref);
+    assert_eq!(changes, [(2, cancel_rejected), (3, cancel_rejected), (5, rejected), (7, rejected)]);
     let states = (1..=8).map(|user_ref| rig.state(user_ref));
     let live = Some(OwnState::Live);
     let expected =
         [live, live, live, None, None, Some(OwnState::PendingCancel), None, Some(OwnState::PendingNew)];
     assert!(states.eq(expected));
     assert_eq!((rig.engine.desk().counters().unanswered, rig.open_qty()), (4, 500));
-    rig.settle();
-    assert_eq!(rig.told(), [], "once");
+    rig.reconcile();
+    assert_eq!(rig.take_changes(), [], "once");
 }
 
 #[test]
-fn an_order_whose_cancel_came_after_the_loss_is_still_in_doubt() {
+fn an_order_cancelled_after_the_loss_stays_unresolved() {
     let mut rig = Rig::new(EngineConfig::default());
     rig.act(|cx| _ = cx.buy(ONE, Qty(100), Price(90)).unwrap());
-    rig.lose();
+    rig.disconnect();
     rig.engine.handle_reconnect();
     assert_eq!(rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap()).len(), 1);
-    rig.settle();
-    assert_eq!(rig.told(), [(1, OrderChange::Rejected { reason: UNANSWERED })]);
+    rig.reconcile();
+    assert_eq!(rig.take_changes(), [(1, OrderChange::Rejected { reason: UNANSWERED })]);
     assert_eq!((rig.state(1), rig.open_qty()), (None, 0));
 }
 
 #[test]
-fn an_order_that_was_given_up_and_is_accepted_all_the_same_is_open_again() {
+fn a_given_up_order_that_is_accepted_reopens() {
     let mut rig = Rig::with_orders(1);
     rig.act(|cx| {
         cx.buy(ONE, Qty(100), Price(91)).unwrap();
         cx.replace(UserRefNum(1), Qty(100), Price(92)).unwrap();
     });
-    rig.lose();
+    rig.disconnect();
     rig.engine.handle_reconnect();
-    rig.settle();
+    rig.reconcile();
     assert_eq!(rig.open_qty(), 100);
-    rig.told();
+    rig.take_changes();
     rig.accept(2);
     let (orig_user_ref, order_id, state) = (UserRefNum(1), OrderId(10), OrderState::Live);
     rig.event(OrderEventKind::Replaced { order: order(3), orig_user_ref, order_id, state });
-    assert_eq!(rig.told(), [(2, OrderChange::Accepted), (3, OrderChange::Replaced { orig_user_ref })]);
+    assert_eq!(rig.take_changes(), [(2, OrderChange::Accepted), (3, OrderChange::Replaced { orig_user_ref })]);
     assert_eq!((rig.state(1), rig.state(2)), (None, Some(OwnState::Live)));
-    assert_eq!((rig.open_qty(), rig.engine.desk().orders().counters().revived), (200, 2));
+    assert_eq!((rig.open_qty(), rig.engine.desk().orders().counters().reopened), (200, 2));
     rig.accept(2);
-    assert_eq!(rig.told(), [], "a second acceptance is none");
+    assert_eq!(rig.take_changes(), [], "a second acceptance is none");
 }
 
 #[test]
-fn a_loss_that_lasts_stops_the_engine_once() {
+fn a_long_disconnect_stops_the_engine_once() {
     let limit = Nanos(1_000);
     let mut rig = Rig::new(EngineConfig { disconnect_stop: Some(limit), ..EngineConfig::default() });
     let at = |rig: &mut Rig, now: u64| {

@@ -10,7 +10,7 @@ use tickpath_test_support::Deadline;
 use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{GatewaySettings, OrderGateway};
-use tickpath_trading::{GatewayCounters, GatewayEvent, SETTLE_AFTER};
+use tickpath_trading::{GatewayCounters, GatewayEvent, RECONCILE_AFTER};
 use tickpath_types::{CancelOrder, EnterOrder, Nanos, OrderRequest, Price, Qty, SessionId, Side, UserRefNum};
 
 use crate::site::{ALPHA, Cable, QUERY, instruments, venue_settings};
@@ -48,7 +48,7 @@ impl Bench {
             password: PASSWORD.to_owned(),
             session: SessionId(1),
             instruments: instruments(),
-            settle_after: SETTLE_AFTER,
+            settle_after: RECONCILE_AFTER,
         };
         let gateway =
             OrderGateway::new(settings, requests_out, events_in, clock, Arc::clone(&counters), NoTrace);
@@ -137,12 +137,12 @@ fn it_settles_when_the_venue_was_heard_after_a_quiet_moment_and_tells_it_once() 
     assert_eq!(bench.told(), [GatewayEvent::Disconnected, GatewayEvent::Reconnected]);
     // The proxy passes nothing on: time alone reconciles nothing.
     bench.cable.carries_answers = false;
-    bench.until(|bench| bench.now.since(login) > SETTLE_AFTER + SETTLE_AFTER);
+    bench.until(|bench| bench.now.since(login) > RECONCILE_AFTER + RECONCILE_AFTER);
     assert_eq!(bench.told(), []);
     bench.cable.carries_answers = true;
     bench.until(|bench| !bench.events.is_empty());
-    assert_eq!(bench.told(), [GatewayEvent::Settled]);
-    let end = bench.now + SETTLE_AFTER + SETTLE_AFTER;
+    assert_eq!(bench.told(), [GatewayEvent::Reconciled]);
+    let end = bench.now + RECONCILE_AFTER + RECONCILE_AFTER;
     bench.until(|bench| bench.now > end);
     assert_eq!(bench.told(), []);
 }

@@ -1,6 +1,6 @@
 //! Orders when the connection is lost: before a request, between a request and its answer, and permanently.
 
-use tickpath_trading::{EngineConfig, OrderChange, Refusal, SETTLE_AFTER, StopReason};
+use tickpath_trading::{EngineConfig, OrderChange, Refusal, RECONCILE_AFTER, StopReason};
 use tickpath_types::{CancelReason, Nanos, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum};
 
 use crate::site::{QUERY, Site, buy, sell};
@@ -44,7 +44,7 @@ fn an_answer_that_was_lost_comes_after_the_next_login_once() {
     assert_eq!(site.script.changes_of(order.0), []);
     site.log_in_again();
     site.until("the acceptance", |site| !site.script.changes_of(order.0).is_empty());
-    site.pass(SETTLE_AFTER + SETTLE_AFTER + SETTLE_AFTER);
+    site.pass(RECONCILE_AFTER + RECONCILE_AFTER + RECONCILE_AFTER);
     assert_eq!(site.script.changes_of(order.0), [OrderChange::Accepted], "and it is not given up");
     let snapshot = site.snapshot();
     assert_eq!((snapshot.open_orders, snapshot.counters.unanswered), (1, 0));
@@ -58,7 +58,7 @@ fn an_order_that_never_reached_the_venue_is_rejected_when_nothing_can_be_heard_o
     site.pass(Nanos::from_millis(10));
     site.lose_connection();
     site.log_in_again();
-    site.pass(SETTLE_AFTER.since(Nanos::from_millis(300)));
+    site.pass(RECONCILE_AFTER.since(Nanos::from_millis(300)));
     assert_eq!(site.snapshot().open_orders, 1, "the venue may still answer: it counts as open");
     assert_eq!(site.script.changes_of(order.0), []);
     site.until("the end of the doubt", |site| !site.script.changes_of(order.0).is_empty());
@@ -80,7 +80,7 @@ fn an_order_that_the_venue_dropped_with_a_word_is_rejected_and_others_are_not() 
     site.cable.carries_requests = true;
     // Later requests are answered as usual.
     let other = site.enter(buy(10, 997_000));
-    site.pass(SETTLE_AFTER.since(Nanos::from_millis(300)));
+    site.pass(RECONCILE_AFTER.since(Nanos::from_millis(300)));
     assert_eq!(site.script.changes_of(dropped.0), [], "the venue may still answer");
     site.until("the end of the doubt", |site| !site.script.changes_of(dropped.0).is_empty());
     assert_eq!(site.script.changes_of(dropped.0), [OrderChange::Rejected { reason: UNANSWERED }]);
@@ -110,7 +110,7 @@ fn a_doubt_ends_at_its_time_however_much_more_is_dropped() {
     let mut others = vec![];
     while others.len() < 12 {
         // Four times as often as a reconciliation takes.
-        site.pass(Nanos(SETTLE_AFTER.0 / 4));
+        site.pass(Nanos(RECONCILE_AFTER.0 / 4));
         others.push(drop_one(&mut site));
     }
     let is_over = [OrderChange::Rejected { reason: UNANSWERED }];
@@ -207,7 +207,7 @@ fn a_cancel_that_crosses_a_fill_during_the_loss_ends_with_the_fill() {
     site.cable.is_plugged = true;
     site.log_in_again();
     site.until("the fill", |site| site.script.changes_of(order).len() == 2);
-    site.pass(SETTLE_AFTER + SETTLE_AFTER + SETTLE_AFTER);
+    site.pass(RECONCILE_AFTER + RECONCILE_AFTER + RECONCILE_AFTER);
     assert!(matches!(site.script.changes_of(order)[..], [_, OrderChange::Executed { qty: Qty(10), .. }]));
     let snapshot = site.snapshot();
     assert_eq!((snapshot.open_orders, snapshot.positions[0].net_qty()), (0, 10));

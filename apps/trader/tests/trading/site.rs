@@ -16,7 +16,7 @@ use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, GatewaySettings, OrderEntry, OrderGateway};
 use tickpath_trading::{
-    EngineConfig, KillSwitch, Limits, NewOrder, Refusal, SETTLE_AFTER, TradeEngine, TraderSnapshot,
+    EngineConfig, KillSwitch, Limits, NewOrder, Refusal, RECONCILE_AFTER, TradeEngine, TraderSnapshot,
     TraderView,
 };
 use tickpath_types::{
@@ -112,7 +112,7 @@ impl Site {
                 password: PASSWORD.to_owned(),
                 session,
                 instruments: instruments(),
-                settle_after: SETTLE_AFTER,
+                settle_after: RECONCILE_AFTER,
             },
             requests_out,
             events_in,

@@ -75,20 +75,20 @@ impl MarketMaker {
         }
         let Some(fair) = features.bbo().fair_price() else { return };
         for side in Side::BOTH {
-            let wanted = self.wanted(instrument, side, fair, cx);
-            let is_done = self.move_quote(instrument, side, wanted, fair, cx);
+            let target_quote = self.target_quote(instrument, side, fair, cx);
+            let is_done = self.move_quote(instrument, side, target_quote, fair, cx);
             self.was_refused |= !is_done;
         }
     }
 
-    fn wanted(&self, id: InstrumentId, side: Side, fair: Price, cx: &Context<'_>) -> Option<Quote> {
+    fn target_quote(&self, id: InstrumentId, side: Side, fair: Price, cx: &Context<'_>) -> Option<Quote> {
         let (instrument, limits) = (cx.instrument(id)?, cx.limits(id)?);
         let (best, _) = cx.bbo(id).best(side)?;
         let inventory = cx.position(id)?.net_qty().saturating_mul(side.sign());
         let largest = i64::try_from(limits.max_position.0).unwrap_or(i64::MAX);
 
-        let room = u64::try_from(largest.saturating_sub(inventory)).unwrap_or(0);
-        let qty = round_to_lots(limits.clip.0.min(room), instrument);
+        let remaining = u64::try_from(largest.saturating_sub(inventory)).unwrap_or(0);
+        let qty = round_to_lots(limits.clip.0.min(remaining), instrument);
         let fades = fair.0.abs_diff(best.0) < limits.threshold;
         let skew = share(self.config.skew_ticks, inventory.clamp(0, largest), largest);
         let ticks = i128::from(fades) + i128::from(skew) + i128::from(self.config.offset_ticks);
@@ -102,16 +102,16 @@ impl MarketMaker {
         &self,
         instrument: InstrumentId,
         side: Side,
-        wanted: Option<Quote>,
+        target_quote: Option<Quote>,
         fair: Price,
         cx: &mut Context<'_>,
     ) -> bool {
         let mut open = cx.orders(instrument, side);
         let (current, other) = (open.next().copied(), open.next());
         if other.is_some() {
-            return keep_one(instrument, side, cx);
+            return cancel_extra_orders(instrument, side, cx);
         }
-        match (current, wanted) {
+        match (current, target_quote) {
             (Some(order), _) if order.state != OwnState::Live => true,
             (None, None) => true,
             (None, Some(quote)) => {
@@ -119,14 +119,14 @@ impl MarketMaker {
                 cx.enter(&order).is_ok()
             }
             (Some(order), None) => cx.cancel(order.user_ref).is_ok(),
-            (Some(order), Some(quote)) if self.is_off(&order, &quote, cx) => {
+            (Some(order), Some(quote)) if self.is_off_target(&order, &quote, cx) => {
                 replace_or_cancel(&order, &quote, fair, cx)
             }
             (Some(_), Some(_)) => true,
         }
     }
 
-    fn is_off(&self, order: &OwnOrder, quote: &Quote, cx: &Context<'_>) -> bool {
+    fn is_off_target(&self, order: &OwnOrder, quote: &Quote, cx: &Context<'_>) -> bool {
         let tick = cx.instrument(order.instrument).map_or(1, |instrument| instrument.tick_size.0);
         let distance = i128::from(order.price.0.abs_diff(quote.price.0));
         distance >= i128::from(tick) * i128::from(self.config.min_move_ticks.max(1))
@@ -149,7 +149,7 @@ fn replace_or_cancel(order: &OwnOrder, quote: &Quote, fair: Price, cx: &mut Cont
 /// there is at most one live order. There are more when an order given up after a lost connection did reach
 /// the venue. Returns false when a cancel was refused.
 #[cold]
-fn keep_one(instrument: InstrumentId, side: Side, cx: &mut Context<'_>) -> bool {
+fn cancel_extra_orders(instrument: InstrumentId, side: Side, cx: &mut Context<'_>) -> bool {
     let is_live = |order: &&OwnOrder| order.state == OwnState::Live;
     while let Some(order) = cx.orders(instrument, side).filter(is_live).nth(1) {
         if cx.cancel(order.user_ref).is_err() {
@@ -192,7 +192,7 @@ impl Strategy for MarketMaker {
     }
 
     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        if cx.features(update.instrument()).is_some_and(Features::is_news) {
+        if cx.features(update.instrument()).is_some_and(Features::has_changed) {
             self.quote(update.instrument(), cx);
         }
     }

@@ -19,12 +19,12 @@ const OWN_ORDERS: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub struct LiquidityTaker {
     /// By instrument.
-    seen: Box<[Seen]>,
+    ignored: Box<[IgnoredTimes]>,
 }
 
 /// Incoming orders of one instrument that are not followed, by their venue times.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct IgnoredTimes {
     /// The latest that was large enough.
     large: Option<Nanos>,
     /// Own orders that traded, the latest in the slot before `next_own`.
@@ -32,7 +32,7 @@ struct Seen {
     next_own: usize,
 }
 
-impl Seen {
+impl IgnoredTimes {
     fn has(&self, ts: Nanos) -> bool {
         self.large == Some(ts) || self.own.contains(&Some(ts))
     }
@@ -49,21 +49,21 @@ impl LiquidityTaker {
     /// Creates a taker in the instruments 1 to `instrument_count`.
     #[must_use]
     pub fn new(instrument_count: usize) -> LiquidityTaker {
-        LiquidityTaker { seen: vec![Seen::default(); instrument_count].into() }
+        LiquidityTaker { ignored: vec![IgnoredTimes::default(); instrument_count].into() }
     }
 
-    fn seen(&mut self, id: InstrumentId) -> Option<&mut Seen> {
-        self.seen.get_mut(usize::from(id.0).wrapping_sub(1))
+    fn ignored(&mut self, id: InstrumentId) -> Option<&mut IgnoredTimes> {
+        self.ignored.get_mut(usize::from(id.0).wrapping_sub(1))
     }
 
     fn order_to_follow(&mut self, id: InstrumentId, cx: &Context<'_>) -> Option<NewOrder> {
         let (features, limits) = (cx.features(id)?, cx.limits(id)?);
         let trade = features.aggressive_trade()?;
-        let seen = self.seen(id)?;
-        if trade.ratio_ppm() < limits.threshold || seen.has(trade.ts_event) {
+        let ignored = self.ignored(id)?;
+        if trade.ratio_ppm() < limits.threshold || ignored.has(trade.ts_event) {
             return None;
         }
-        seen.large = Some(trade.ts_event);
+        ignored.large = Some(trade.ts_event);
         if cx.open_count(id) != 0 {
             return None;
         }
@@ -91,9 +91,9 @@ impl Strategy for LiquidityTaker {
 
     fn on_order(&mut self, update: &OrderUpdate, _: &mut Context<'_>) {
         if let OrderChange::Executed { liquidity: Liquidity::Removed, .. } = update.change
-            && let Some(seen) = self.seen(update.order.instrument)
+            && let Some(ignored) = self.ignored(update.order.instrument)
         {
-            seen.add_own(update.ts_event);
+            ignored.add_own(update.ts_event);
         }
     }
 }

@@ -18,7 +18,7 @@ fn scripted(config: EngineConfig) -> Rig<Scripted> {
 }
 
 #[test]
-fn orders_off_the_instruments_terms_are_refused() {
+fn invalid_orders_are_refused() {
     let mut rig = scripted(EngineConfig::default());
     let sent = rig.act(|cx| {
         assert_eq!(cx.buy(InstrumentId(3), Qty(10), Price(90)), Err(Refusal::UnknownInstrument));
@@ -100,7 +100,7 @@ fn the_number_of_open_orders_is_bounded_per_instrument_and_in_all() {
 }
 
 #[test]
-fn a_loss_beyond_the_limit_leaves_only_the_way_out() {
+fn beyond_the_loss_limit_only_reducing_orders_pass() {
     let mut rig = scripted(EngineConfig::default());
     rig.act(|cx| _ = cx.buy(ONE, Qty(500), Price(100)).unwrap());
     rig.accept(1);
@@ -121,7 +121,7 @@ fn a_loss_beyond_the_limit_leaves_only_the_way_out() {
 }
 
 #[test]
-fn no_order_goes_on_a_book_that_cannot_be_believed() {
+fn orders_on_a_book_that_is_not_live_are_refused() {
     let mut rig = scripted(EngineConfig::default());
     for health in [BookHealth::Recovering, BookHealth::Stale, BookHealth::Suspect] {
         rig.engine.strategy_mut().next = Some(Box::new(|cx| {
@@ -154,22 +154,22 @@ fn orders_above_the_rate_wait_and_cancels_do_not() {
     assert_eq!(rig.engine.desk().counters().refused_rate, 2);
 }
 
-/// A sink with capacity for `room` requests.
+/// A sink with capacity for `capacity` requests.
 struct Bounded {
-    room: usize,
+    capacity: usize,
     sent: Vec<OrderRequest>,
 }
 
 impl<T: tickpath_timing::Tracer> RequestSink<T> for Bounded {
     fn send(&mut self, request: &OrderRequest, _: &mut T) -> Result<(), QueueFull> {
-        self.room = self.room.checked_sub(1).ok_or(QueueFull)?;
+        self.capacity = self.capacity.checked_sub(1).ok_or(QueueFull)?;
         self.sent.push(*request);
         Ok(())
     }
 }
 
 #[test]
-fn a_full_queue_leaves_no_trace_and_the_kill_switch_tries_again() {
+fn a_full_queue_leaves_no_trace_and_the_stop_retries() {
     let mut strategy = Scripted::new();
     strategy.next = Some(Box::new(|cx| {
         for expected in [Ok(UserRefNum(1)), Ok(UserRefNum(2)), Err(Refusal::QueueFull)] {
@@ -180,14 +180,14 @@ fn a_full_queue_leaves_no_trace_and_the_kill_switch_tries_again() {
     }));
     let config = EngineConfig::default();
     let mut engine = TradeEngine::new(&config, &[instrument(1)], &[LIMITS], strategy, NoTrace).unwrap();
-    let mut sink = Bounded { room: 2, sent: Vec::new() };
+    let mut sink = Bounded { capacity: 2, sent: Vec::new() };
     engine.handle_market(&quote(1, (100, 10), (110, 10)), Nanos(1), &mut sink);
 
-    sink.room = 1;
+    sink.capacity = 1;
     engine.stop(StopReason::Killed, Nanos(2), &mut sink);
     engine.handle_timer(Nanos(3), &mut sink);
     assert_eq!(sink.sent.len(), 3, "one cancel went, one waits");
-    sink.room = 5;
+    sink.capacity = 5;
     engine.handle_timer(Nanos(4), &mut sink);
     engine.handle_timer(Nanos(5), &mut sink);
     assert_eq!(sink.sent.len(), 4, "each order is cancelled once");
@@ -195,7 +195,7 @@ fn a_full_queue_leaves_no_trace_and_the_kill_switch_tries_again() {
 }
 
 #[test]
-fn the_kill_switch_cancels_everything_and_nothing_new_goes() {
+fn the_kill_switch_cancels_and_refuses_new_orders() {
     let mut rig = scripted(EngineConfig::default());
     rig.act(|cx| {
         cx.buy(ONE, Qty(100), Price(90)).unwrap();
@@ -213,7 +213,7 @@ fn the_kill_switch_cancels_everything_and_nothing_new_goes() {
     rig.event(canceled(2, 100, CancelReason::User));
     assert_eq!(rig.engine.desk().orders().total_open(), 0);
     assert_eq!(rig.act(|_| panic!("a stopped engine does not ask its strategy")), "");
-    assert_eq!(rig.engine.strategy().told.len(), 4, "but tells it what becomes of its orders");
+    assert_eq!(rig.engine.strategy().updates.len(), 4, "but tells it what becomes of its orders");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn silence_stops_the_engine() {
 }
 
 #[test]
-fn a_start_is_told_once_and_unknown_instruments_are_counted() {
+fn on_start_is_called_once_and_unknown_instruments_are_counted() {
     let mut rig = scripted(EngineConfig::default());
     let mut sent: Vec<OrderRequest> = Vec::new();
     rig.engine.handle_start(Nanos(1), &mut sent);
@@ -243,7 +243,7 @@ fn a_start_is_told_once_and_unknown_instruments_are_counted() {
 }
 
 #[test]
-fn settings_that_contradict_one_another_are_named() {
+fn inconsistent_settings_are_refused() {
     let new = |config: EngineConfig, instruments: &[Instrument], limits: &[Limits]| {
         TradeEngine::new(&config, instruments, limits, Scripted::new(), NoTrace).map(|_| ()).unwrap_err()
     };

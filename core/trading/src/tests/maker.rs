@@ -40,7 +40,7 @@ fn quotes_follow_the_market_one_request_at_a_time() {
 }
 
 #[test]
-fn what_was_refused_is_asked_for_again_on_the_timer_and_on_news() {
+fn refused_requests_are_retried_on_timer_and_market_change() {
     let mut rig = quoting();
     let market = quote(1, (102, 500), (112, 500));
     assert_eq!(rig.market(market), "#1->#3 100 @102, #2->#4 100 @112");
@@ -60,7 +60,7 @@ fn what_was_refused_is_asked_for_again_on_the_timer_and_on_news() {
 }
 
 #[test]
-fn the_timer_asks_for_nothing_that_was_not_refused() {
+fn the_timer_retries_only_refused_requests() {
     let mut rig = quoting();
     rig.market(quote(2, (50, 500), (60, 500)));
     let now = rig.now;
@@ -70,11 +70,11 @@ fn the_timer_asks_for_nothing_that_was_not_refused() {
 }
 
 #[test]
-fn a_pull_that_found_no_room_is_made_again_on_the_timer() {
+fn a_refused_pull_is_retried_on_the_timer() {
     let mut rig = quoting();
     let recovering =
         MarketUpdate { health: BookHealth::Recovering as u8, ..quote(1, (100, 500), (110, 500)) };
-    rig.engine.handle_market(&recovering, rig.now, &mut NoRoom);
+    rig.engine.handle_market(&recovering, rig.now, &mut FullQueue);
     assert_eq!(rig.engine.desk().counters().refused_queue, 1);
     let now = rig.now;
     assert_eq!(rig.timer(now), "cancel #1, cancel #2");
@@ -82,9 +82,9 @@ fn a_pull_that_found_no_room_is_made_again_on_the_timer() {
 }
 
 /// A queue that is always full.
-struct NoRoom;
+struct FullQueue;
 
-impl<T: Tracer> RequestSink<T> for NoRoom {
+impl<T: Tracer> RequestSink<T> for FullQueue {
     fn send(&mut self, _: &OrderRequest, _: &mut T) -> Result<(), QueueFull> {
         Err(QueueFull)
     }
@@ -119,7 +119,7 @@ fn a_partly_filled_quote_moves_with_its_chain_counted() {
 }
 
 #[test]
-fn the_side_without_room_is_withdrawn_and_the_last_lots_are_quoted() {
+fn a_side_at_the_position_limit_is_withdrawn() {
     let limits = Limits { max_position: Qty(150), ..LIMITS };
     let config = MakerConfig { skew_ticks: 0, ..MakerConfig::default() };
     let mut rig = Rig::with(EngineConfig::default(), limits, MarketMaker::new(config));
@@ -135,7 +135,7 @@ fn the_side_without_room_is_withdrawn_and_the_last_lots_are_quoted() {
 }
 
 #[test]
-fn quotes_are_pulled_while_the_book_cannot_be_believed() {
+fn quotes_are_pulled_while_the_book_is_not_live() {
     let mut rig = quoting();
     let market = quote(1, (100, 500), (110, 500));
     let recovering = MarketUpdate { health: BookHealth::Recovering as u8, ..market };
@@ -154,7 +154,7 @@ fn a_one_sided_market_is_left_alone() {
 }
 
 #[test]
-fn what_the_venue_would_not_let_rest_is_not_tried_at_once() {
+fn post_only_cancels_are_retried_on_the_timer() {
     let mut rig = rig();
     rig.market(quote(1, (100, 500), (110, 500)));
     rig.accept(1);
@@ -165,7 +165,7 @@ fn what_the_venue_would_not_let_rest_is_not_tried_at_once() {
 }
 
 #[test]
-fn in_a_deep_book_it_stands_away_from_the_best_and_moves_little() {
+fn offset_and_minimum_move_are_respected() {
     let config = MakerConfig { offset_ticks: 20, min_move_ticks: 5, ..MakerConfig::default() };
     let mut rig = Rig::new(MarketMaker::new(config));
     rig.market(quote(1, (100, 500), (110, 500)));
@@ -202,7 +202,7 @@ fn a_quote_through_fair_that_cannot_move_is_pulled() {
 }
 
 #[test]
-fn a_chain_that_has_outgrown_an_order_starts_anew() {
+fn a_replacement_chain_beyond_the_maximum_size_restarts() {
     let limits = Limits { clip: Qty(500), max_position: Qty(1_000_000), max_loss: Money(1 << 40), ..LIMITS };
     let config = MakerConfig { skew_ticks: 0, ..MakerConfig::default() };
     let mut rig = Rig::with(EngineConfig::default(), limits, MarketMaker::new(config));
@@ -233,7 +233,7 @@ fn with_two_bids() -> Rig<MarketMaker> {
     rig.accept(2);
     rig.engine.handle_disconnect(rig.now);
     rig.engine.handle_reconnect();
-    rig.engine.handle_settled(rig.now, &mut Vec::new());
+    rig.engine.handle_reconciled(rig.now, &mut Vec::new());
     let now = rig.now;
     assert_eq!(rig.timer(now), "#3 buy 100 @100 post");
     assert_eq!(rig.accept(3), "");
@@ -241,7 +241,7 @@ fn with_two_bids() -> Rig<MarketMaker> {
 }
 
 #[test]
-fn of_two_live_orders_on_a_side_one_is_cancelled_and_the_other_moves_again() {
+fn the_second_live_order_of_a_side_is_cancelled() {
     let mut rig = with_two_bids();
     assert_eq!(rig.accept(1), "cancel #1", "the newer in the list, since it is open again");
     assert_eq!(rig.market(quote(1, (102, 500), (110, 500))), "", "asked once");
@@ -249,7 +249,7 @@ fn of_two_live_orders_on_a_side_one_is_cancelled_and_the_other_moves_again() {
 }
 
 #[test]
-fn a_cancel_of_the_second_order_that_was_refused_is_made_on_the_timer() {
+fn a_refused_cancel_of_the_second_order_is_retried() {
     let mut rig = with_two_bids();
     let order = *rig.engine.desk().orders().open(InstrumentId(1), Side::Buy).next().unwrap();
     let first = tickpath_types::EnterOrder {
@@ -260,14 +260,14 @@ fn a_cancel_of_the_second_order_that_was_refused_is_made_on_the_timer() {
             tickpath_types::ClientOrderId::default(),
         )
     };
-    rig.engine.handle_order_event(&crate::testing::accepted(&first), Nanos(1), rig.now, &mut NoRoom);
+    rig.engine.handle_order_event(&crate::testing::accepted(&first), Nanos(1), rig.now, &mut FullQueue);
     let now = rig.now;
     assert_eq!(rig.timer(now), "cancel #1");
     assert_eq!(rig.timer(now), "");
 }
 
 #[test]
-fn a_quote_whose_replacement_came_to_nothing_is_made_anew() {
+fn a_quote_with_a_failed_replacement_is_entered_again() {
     let mut rig = quoting();
     assert_eq!(rig.market(quote(1, (102, 500), (110, 500))), "#1->#3 100 @102");
     // Fill and replacement crossed: replace only up to the filled quantity.

@@ -13,19 +13,19 @@ use tickpath_types::{MarketUpdate, Nanos};
 use crate::testing::Rig;
 use crate::{Context, OrderUpdate, Strategy};
 
-type Act = Box<dyn FnOnce(&mut Context<'_>)>;
+type Action = Box<dyn FnOnce(&mut Context<'_>)>;
 
 /// Runs a test's closure on the next market update, and records the order updates that it receives.
 pub struct Scripted {
-    next: Option<Act>,
-    pub told: Vec<OrderUpdate>,
+    next: Option<Action>,
+    pub updates: Vec<OrderUpdate>,
     pub starts: usize,
     pub timers: usize,
 }
 
 impl Scripted {
     pub fn new() -> Scripted {
-        Scripted { next: None, told: Vec::new(), starts: 0, timers: 0 }
+        Scripted { next: None, updates: Vec::new(), starts: 0, timers: 0 }
     }
 }
 
@@ -45,7 +45,7 @@ impl Strategy for Scripted {
     }
 
     fn on_order(&mut self, update: &OrderUpdate, _: &mut Context<'_>) {
-        self.told.push(*update);
+        self.updates.push(*update);
     }
 
     fn on_timer(&mut self, _: Nanos, _: &mut Context<'_>) {
@@ -61,7 +61,7 @@ impl Rig<Scripted> {
     }
 
     /// Returns the latest order update that the strategy received.
-    pub fn told(&self) -> &OrderUpdate {
-        self.engine.strategy().told.last().expect("it was notified")
+    pub fn last_update(&self) -> &OrderUpdate {
+        self.engine.strategy().updates.last().expect("it was notified")
     }
 }

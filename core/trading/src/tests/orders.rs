@@ -28,15 +28,15 @@ fn state(rig: &Rig<Scripted>, user_ref: u32) -> String {
 }
 
 /// Returns the order updates since the first acceptance: number and change.
-fn told(rig: &Rig<Scripted>) -> Vec<(u32, &'static str)> {
+fn changes(rig: &Rig<Scripted>) -> Vec<(u32, &'static str)> {
     let short = |update: &OrderUpdate| match update.change {
         OrderChange::Executed { .. } => "Executed",
         OrderChange::Canceled { .. } => "Canceled",
         OrderChange::Rejected { reason: RejectReason::UnknownOrder } => "Rejected UnknownOrder",
         _ => "else",
     };
-    let told = &rig.engine.strategy().told;
-    told.iter().skip(1).map(|update| (update.order.user_ref.0, short(update))).collect()
+    let updates = &rig.engine.strategy().updates;
+    updates.iter().skip(1).map(|update| (update.order.user_ref.0, short(update))).collect()
 }
 
 fn open_qty(rig: &Rig<Scripted>) -> u64 {
@@ -60,20 +60,20 @@ fn net_qty(rig: &Rig<Scripted>) -> i64 {
 }
 
 #[test]
-fn an_execution_that_is_made_void_leaves_the_position_once() {
+fn a_broken_execution_is_reversed_once() {
     let mut rig = rig_with_bid();
     rig.accept(1);
     rig.event(executed_as(5, 30, 90));
     rig.event(executed_as(6, 20, 89));
     rig.event(broken(5));
     let change = OrderChange::Broken { qty: Qty(30), price: Price(90), reason: BrokenReason::Erroneous };
-    assert_eq!((rig.told().change, rig.told().order.user_ref), (change, UserRefNum(1)));
+    assert_eq!((rig.last_update().change, rig.last_update().order.user_ref), (change, UserRefNum(1)));
     // The order does not change: the executed quantity does not reopen.
     assert_eq!((state(&rig, 1), open_qty(&rig), net_qty(&rig)), ("Live 50/50".to_owned(), 50, 20));
-    let told = rig.engine.strategy().told.len();
+    let count = rig.engine.strategy().updates.len();
     rig.event(broken(5));
     rig.event(broken(7));
-    assert_eq!((net_qty(&rig), rig.engine.strategy().told.len()), (20, told), "once, and only what was");
+    assert_eq!((net_qty(&rig), rig.engine.strategy().updates.len()), (20, count), "once, and only what was");
     // The same for an order that is no longer open.
     rig.event(executed_as(8, 50, 88));
     assert_eq!((state(&rig, 1), net_qty(&rig)), ("gone".to_owned(), 70));
@@ -87,7 +87,7 @@ fn an_execution_that_is_made_void_leaves_the_position_once() {
 }
 
 #[test]
-fn executions_that_can_be_taken_back_are_bounded() {
+fn reversible_executions_are_bounded() {
     let max = OrderManager::RECENT_FILLS as u64;
     for (count, is_known) in [(max, true), (max + 1, false)] {
         let mut rig = Rig::new(Scripted::new());
@@ -104,7 +104,7 @@ fn executions_that_can_be_taken_back_are_bounded() {
 }
 
 #[test]
-fn what_the_venue_does_with_an_order_by_itself_is_known() {
+fn unsolicited_order_events_are_applied() {
     let mut rig = rig_with_bid();
     rig.accept(1);
     let (user_ref, order_id) = (UserRefNum(1), OrderId(10));
@@ -125,12 +125,12 @@ fn what_the_venue_does_with_an_order_by_itself_is_known() {
     rig.event(prevented(70));
     assert_eq!((state(&rig, 1), open_qty(&rig)), ("gone".to_owned(), 0));
     let change = OrderChange::Canceled { decrement: Qty(70), reason: CancelReason::SelfTrade };
-    assert_eq!(rig.told().change, change);
+    assert_eq!(rig.last_update().change, change);
     assert_eq!(*rig.engine.desk().orders().counters(), OrderCounters::default());
 }
 
 #[test]
-fn orders_are_numbered_behind_those_of_an_earlier_run() {
+fn numbers_continue_after_an_earlier_run() {
     let mut rig = Rig::new(Scripted::new());
     rig.engine.handle_numbering(UserRefNum(41));
     rig.act(|cx| assert_eq!(cx.buy(ONE, Qty(10), Price(90)), Ok(UserRefNum(41))));
@@ -144,32 +144,32 @@ fn orders_are_numbered_behind_those_of_an_earlier_run() {
 }
 
 #[test]
-fn an_order_lives_from_request_to_fill() {
+fn an_order_from_request_to_fill() {
     let mut rig = rig_with_bid();
     assert_eq!(state(&rig, 1), "PendingNew 100/0");
     rig.accept(1);
-    assert_eq!((state(&rig, 1), rig.told().change), ("Live 100/0".to_owned(), OrderChange::Accepted));
-    assert_eq!(rig.told().order.order_id, OrderId(9));
+    assert_eq!((state(&rig, 1), rig.last_update().change), ("Live 100/0".to_owned(), OrderChange::Accepted));
+    assert_eq!(rig.last_update().order.order_id, OrderId(9));
     rig.event(executed(1, 30, 90));
     assert_eq!((state(&rig, 1), open_qty(&rig)), ("Live 70/30".to_owned(), 70));
     rig.event(executed(1, 70, 90));
     assert_eq!((state(&rig, 1), open_qty(&rig)), ("gone".to_owned(), 0));
-    assert_eq!((rig.told().order.state, rig.told().order.cum_qty), (OwnState::Dead, Qty(100)));
+    assert_eq!((rig.last_update().order.state, rig.last_update().order.cum_qty), (OwnState::Dead, Qty(100)));
     assert_eq!(rig.engine.desk().positions().get(ONE).unwrap().net_qty(), 100);
     assert_eq!(rig.engine.desk().counters().fills, 2);
 }
 
 #[test]
-fn a_rejected_order_is_gone() {
+fn a_rejected_order_is_removed() {
     let mut rig = rig_with_bid();
     rig.event(rejected(1, RejectReason::Halted));
     assert_eq!((state(&rig, 1), open_qty(&rig)), ("gone".to_owned(), 0));
-    assert_eq!(rig.told().change, OrderChange::Rejected { reason: RejectReason::Halted });
+    assert_eq!(rig.last_update().change, OrderChange::Rejected { reason: RejectReason::Halted });
     assert_eq!(rig.engine.desk().counters().rejects, 1);
 }
 
 #[test]
-fn an_order_that_is_dead_on_arrival_is_gone_and_may_still_say_why() {
+fn an_order_dead_on_arrival_is_removed() {
     let mut rig = rig_with_bid();
     let order = tickpath_types::EnterOrder {
         user_ref: UserRefNum(1),
@@ -207,13 +207,13 @@ fn a_fill_may_overtake_a_cancel() {
 }
 
 #[test]
-fn a_rejected_cancel_leaves_the_order_live_and_may_be_tried_again() {
+fn a_rejected_cancel_leaves_the_order_live() {
     let mut rig = rig_with_bid();
     rig.accept(1);
     rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap());
     rig.event(rejected(1, RejectReason::NotAuthorised));
     assert_eq!(state(&rig, 1), "Live 100/0");
-    assert_eq!(rig.told().change, OrderChange::CancelRejected { reason: RejectReason::NotAuthorised });
+    assert_eq!(rig.last_update().change, OrderChange::CancelRejected { reason: RejectReason::NotAuthorised });
     assert_eq!(rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap()), "cancel #1");
 }
 
@@ -268,7 +268,7 @@ fn a_cancel_may_follow_a_reduction_at_once() {
 }
 
 #[test]
-fn a_replacement_takes_over_what_executed() {
+fn a_replacement_keeps_the_executed_quantity() {
     let mut rig = rig_with_bid();
     rig.accept(1);
     assert_eq!(rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(120), Price(91)).unwrap()), "#1->#2 120 @91");
@@ -279,7 +279,7 @@ fn a_replacement_takes_over_what_executed() {
     rig.accept_replace(1, 2);
     assert_eq!((state(&rig, 1), state(&rig, 2)), ("gone".into(), "Live 90/30".into()));
     assert_eq!(open_qty(&rig), 90);
-    assert_eq!(rig.told().change, OrderChange::Replaced { orig_user_ref: UserRefNum(1) });
+    assert_eq!(rig.last_update().change, OrderChange::Replaced { orig_user_ref: UserRefNum(1) });
     rig.event(executed(2, 90, 91));
     assert_eq!((state(&rig, 2), open_qty(&rig)), ("gone".into(), 0));
 }
@@ -295,20 +295,20 @@ fn a_rejected_replacement_leaves_the_original() {
 }
 
 #[test]
-fn an_original_that_fills_first_takes_its_replacement_with_it() {
+fn a_filled_original_ends_its_replacement() {
     let mut rig = rig_with_bid();
     rig.accept(1);
     rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(100), Price(91)).unwrap());
     rig.event(executed(1, 100, 90));
     assert_eq!((state(&rig, 1), state(&rig, 2), open_qty(&rig)), ("gone".into(), "gone".into(), 0));
-    assert_eq!(told(&rig), [(1, "Executed"), (2, "Rejected UnknownOrder")]);
+    assert_eq!(changes(&rig), [(1, "Executed"), (2, "Rejected UnknownOrder")]);
     // Nasdaq sends nothing here; this venue does.
     rig.event(rejected(2, RejectReason::UnknownOrder));
-    assert_eq!((told(&rig).len(), rig.engine.desk().counters().rejects), (2, 1), "told once");
+    assert_eq!((changes(&rig).len(), rig.engine.desk().counters().rejects), (2, 1), "told once");
 }
 
 #[test]
-fn a_replacement_that_leaves_nothing_ends_with_its_original_cancelled() {
+fn a_replacement_without_leaves_ends_with_its_original() {
     let mut rig = rig_with_bid();
     rig.accept(1);
     rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(50), Price(91)).unwrap());
@@ -316,11 +316,11 @@ fn a_replacement_that_leaves_nothing_ends_with_its_original_cancelled() {
     assert_eq!((state(&rig, 1), state(&rig, 2)), ("PendingReplace 40/60".into(), "PendingNew 50/0".into()));
     rig.event(canceled(1, 40, CancelReason::User));
     assert_eq!((state(&rig, 1), state(&rig, 2), open_qty(&rig)), ("gone".into(), "gone".into(), 0));
-    assert_eq!(told(&rig), [(1, "Executed"), (1, "Canceled"), (2, "Rejected UnknownOrder")]);
+    assert_eq!(changes(&rig), [(1, "Executed"), (1, "Canceled"), (2, "Rejected UnknownOrder")]);
 }
 
 #[test]
-fn a_replacement_outlives_a_reduction_of_its_original_and_an_earlier_one_that_was_rejected() {
+fn a_replacement_survives_a_reduction_of_its_original() {
     let mut rig = rig_with_bid();
     rig.accept(1);
     rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(100), Price(91)).unwrap());
@@ -336,7 +336,7 @@ fn a_replacement_outlives_a_reduction_of_its_original_and_an_earlier_one_that_wa
 }
 
 #[test]
-fn a_replacement_that_went_with_its_original_and_is_accepted_all_the_same_is_open_again() {
+fn a_dropped_replacement_that_is_accepted_reopens() {
     let mut rig = rig_with_bid();
     rig.accept(1);
     rig.act(|cx| _ = cx.replace(UserRefNum(1), Qty(100), Price(91)).unwrap());
@@ -344,7 +344,7 @@ fn a_replacement_that_went_with_its_original_and_is_accepted_all_the_same_is_ope
     assert_eq!((state(&rig, 2), open_qty(&rig)), ("gone".into(), 0));
     rig.accept_replace(1, 2);
     assert_eq!((state(&rig, 2), open_qty(&rig)), ("Live 100/0".into(), 100));
-    assert_eq!(rig.engine.desk().orders().counters().revived, 1);
+    assert_eq!(rig.engine.desk().orders().counters().reopened, 1);
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn requests_wait_for_answers() {
 }
 
 #[test]
-fn events_that_fit_nothing_are_counted() {
+fn unmatched_events_are_counted() {
     let mut rig = rig_with_bid();
     rig.event(executed(2, 10, 90));
     rig.event(rejected(0, RejectReason::Halted));
@@ -433,7 +433,7 @@ fn the_manager_is_full_at_its_bound_and_reuses_what_is_freed() {
 }
 
 #[test]
-fn numbers_rise_for_ever_and_skip_places_of_long_lived_orders() {
+fn numbers_increase_and_skip_used_slots() {
     let mut orders = manager(2, 1);
     assert_eq!(enter(&mut orders), Ok(1));
     let mut last = 1;
@@ -541,7 +541,7 @@ fn apply(orders: &mut OrderManager, step: &Step) -> u64 {
 }
 
 #[test]
-fn a_replacement_that_executes_before_its_answer_counts_no_more_than_it_leaves() {
+fn exposure_of_an_executed_pending_replacement_is_bounded() {
     let mut orders = manager(6, 1);
     let steps =
         [Step::Enter(false, 1), Step::Accept(1, 23, false), Step::Replace(1, 132), Step::Executed(2, 2)];
@@ -562,8 +562,8 @@ proptest! {
             prop_assert_eq!(listed.len(), orders.total_open());
             prop_assert_eq!(listed.len(), orders.open_count(ONE) as usize);
             // An order that the venue reports as open counts as open, even beyond the bound.
-            let revived = usize::try_from(orders.counters().revived).unwrap();
-            prop_assert!(listed.len() <= 6 + revived);
+            let reopened = usize::try_from(orders.counters().reopened).unwrap();
+            prop_assert!(listed.len() <= 6 + reopened);
             prop_assert!(listed.iter().all(|order| order.is_open()));
             for side in Side::BOTH {
                 // A pending replacement counts only beyond the order that it replaces.

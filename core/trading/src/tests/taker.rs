@@ -24,7 +24,7 @@ fn it_follows_a_large_trade_at_the_best_that_is_left() {
 }
 
 #[test]
-fn where_there_is_no_lot_to_ask_for_it_asks_for_nothing() {
+fn without_a_lot_it_sends_nothing() {
     let limits = Limits { threshold: 500_000, clip: Qty(0), ..LIMITS };
     let mut no_clip = Rig::with(EngineConfig::default(), limits, LiquidityTaker::new(2));
     let mut rig = rig();
@@ -50,7 +50,7 @@ fn executions_of_one_order_add_up_and_are_followed_once() {
 }
 
 #[test]
-fn one_order_is_on_its_way_at_a_time() {
+fn one_order_is_in_flight_at_a_time() {
     let mut rig = rig();
     rig.market(trade(1, Side::Buy, 101, 60, 7));
     assert_eq!(rig.market(trade(1, Side::Sell, 100, 60, 8)), "");
@@ -70,7 +70,7 @@ fn quotes_alone_move_nothing() {
 }
 
 #[test]
-fn it_does_not_follow_itself_whichever_of_answer_and_market_data_comes_first() {
+fn it_does_not_follow_its_own_orders() {
     // Answer first: its order is no longer open when its market data comes.
     let mut rig = rig();
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 7)), "#1 buy 100 @101 ioc");
@@ -90,7 +90,7 @@ fn it_does_not_follow_itself_whichever_of_answer_and_market_data_comes_first() {
 }
 
 #[test]
-fn own_orders_are_known_as_far_back_as_market_data_may_lag() {
+fn recent_own_orders_are_remembered() {
     let followed_after = |orders: u64| {
         let mut rig = rig();
         for order in 1..=orders {

@@ -46,7 +46,7 @@ fn warmed_up<S: Strategy>(warm_up: WarmUp<S>, user_ref_max: u32) -> (Rig<S>, War
     let WarmUp { strategy, instance } = warm_up;
     let rig = Rig::new(strategy);
     let instance = instance.expect("there is one");
-    let engine = WarmUpEngine::up_to(user_ref_max, &rig.engine, instance).expect("there are instruments");
+    let engine = WarmUpEngine::with_user_ref_max(user_ref_max, &rig.engine, instance).expect("there are instruments");
     (rig, engine)
 }
 
@@ -86,7 +86,7 @@ fn a_random_strategy_enters_and_cancels() {
 }
 
 #[test]
-fn the_engine_that_trades_keeps_its_orders_and_lends_nothing_but_its_settings() {
+fn a_warm_up_does_not_change_the_trading_engine() {
     let (mut rig, mut engine) = warmed_up(MarketMaker::warmed_up(MakerConfig::default()), u32::MAX);
     rig.market(quote(1, (100, 500), (110, 500)));
     rig.accept(1);
@@ -111,31 +111,31 @@ fn its_limits_hold_in_the_warm_up_too() {
 }
 
 #[test]
-fn numbers_begin_anew_past_the_bound() {
+fn numbers_restart_past_the_bound() {
     let (_, mut maker) = warmed_up(MarketMaker::warmed_up(MakerConfig::default()), USER_REF_MAX);
     let made = steps(&mut maker);
     assert_eq!(counts(&made), [2; STEPS]);
-    assert_begin_anew(&made);
+    assert_numbers_restart(&made);
 
     let (_, mut taker) = warmed_up(WarmUp::of(|| LiquidityTaker::new(2)), USER_REF_MAX);
     let taken = steps(&mut taker);
     assert_eq!(counts(&taken), [0, 1].repeat(STEPS / 2));
-    assert_begin_anew(&taken);
+    assert_numbers_restart(&taken);
 }
 
 /// Checks that numbers rise to the limit, or past it by one step's requests, and then start at 1.
-fn assert_begin_anew(steps: &[Vec<OrderRequest>]) {
+fn assert_numbers_restart(steps: &[Vec<OrderRequest>]) {
     let numbers: Vec<_> = steps.iter().flatten().map(|request| request.user_ref().0).collect();
-    let mut begins = 0;
+    let mut restarts = 0;
     for pair in numbers.windows(2) {
         if pair[1] == 1 {
             assert!(pair[0] > USER_REF_MAX && pair[0] <= USER_REF_MAX + 2, "{pair:?}");
-            begins += 1;
+            restarts += 1;
         } else {
             assert_eq!(pair[1], pair[0] + 1);
         }
     }
-    assert!(begins > 10, "{begins}");
+    assert!(restarts > 10, "{restarts}");
 }
 
 /// A boxed strategy, as from a configuration, makes the same requests as an unboxed one.
@@ -150,6 +150,6 @@ fn a_boxed_strategy_is_warmed_up_as_well() {
 }
 
 #[test]
-fn what_is_not_wrapped_is_not_warmed_up() {
+fn without_an_instance_there_is_no_warm_up() {
     assert!(WarmUp::from(Scripted::new()).instance.is_none());
 }
