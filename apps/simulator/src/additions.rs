@@ -1,6 +1,6 @@
 //! Instruments added while the venue runs, from a separate random stream: the rest of a seed is independent.
 
-use tickpath_types::{Draw, Instrument, InstrumentTable, Nanos};
+use tickpath_types::{Rng, Instrument, InstrumentTable, Nanos};
 
 use crate::faults::FaultEvent;
 use crate::venue::instrument;
@@ -23,13 +23,13 @@ pub(crate) struct Additions {
 impl Additions {
     /// Every other run adds no instruments; the others add at least one, and sometimes one twice.
     pub(crate) fn new(seed: u64, first: u16, active: Nanos) -> Additions {
-        let draw = &mut Draw::new(seed ^ 0x61_6464);
+        let rng = &mut Rng::new(seed ^ 0x61_6464);
         let mut fault_events = Vec::new();
-        if draw.below(2) == 0 {
-            for _ in 0..=draw.below(3) {
-                let at = Nanos(draw.below(active.0));
-                let opened_at = at + Nanos::from_millis(30 + draw.below(60));
-                fault_events.push((at, FaultEvent::AddInstrument(draw.below(SYMBOLS.len() as u64) as usize)));
+        if rng.below(2) == 0 {
+            for _ in 0..=rng.below(3) {
+                let at = Nanos(rng.below(active.0));
+                let opened_at = at + Nanos::from_millis(30 + rng.below(60));
+                fault_events.push((at, FaultEvent::AddInstrument(rng.below(SYMBOLS.len() as u64) as usize)));
                 fault_events.push((opened_at, FaultEvent::Admin(OPEN_ALL)));
             }
         }

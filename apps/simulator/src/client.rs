@@ -5,7 +5,7 @@ use std::net::SocketAddrV4;
 
 use tickpath_nasdaq::soupbintcp::{LoginRequest, Packet, Password, Session, Username, next_packet};
 use tickpath_simnet::{ClosedBy, SocketId, StreamEvent, StreamEventKind, StreamRead};
-use tickpath_types::{Draw, Nanos, Sequence, SessionId};
+use tickpath_types::{Rng, Nanos, Sequence, SessionId};
 
 use crate::flow::Flow;
 use crate::hosts::PASSWORD;
@@ -62,7 +62,7 @@ enum State {
 pub(crate) struct Client {
     name: String,
     habits: Habits,
-    draw: Draw,
+    rng: Rng,
     /// The order flow; `None` for a client that only reads.
     flow: Option<Flow>,
     pub(crate) log: ClientLog,
@@ -166,7 +166,7 @@ impl Client {
         Client {
             name: name.to_owned(),
             habits,
-            draw: Draw::new(seed),
+            rng: Rng::new(seed),
             flow,
             log: ClientLog { session, events: Vec::new() },
             state: State::Away { until: Nanos::ZERO },
@@ -279,11 +279,11 @@ impl Client {
 
     fn log_in(&mut self, now: Nanos) {
         let has = self.next.saturating_sub(1);
-        let sequence = match self.draw.below(1_000) < self.habits.repeat_ppt && has > 0 {
-            true => 1 + self.draw.below(has),
+        let sequence = match self.rng.below(1_000) < self.habits.repeat_ppt && has > 0 {
+            true => 1 + self.rng.below(has),
             false => self.next,
         };
-        let is_wrong = self.draw.below(1_000) < self.habits.wrong_password_ppt;
+        let is_wrong = self.rng.below(1_000) < self.habits.wrong_password_ppt;
         let password = if is_wrong { "wrong" } else { PASSWORD };
         let login = LoginRequest {
             username: Username::new(&self.name).expect("names are short"),
@@ -407,17 +407,17 @@ impl Client {
     }
 
     fn ask(&mut self, now: Nanos, time_of_day: Nanos) {
-        for _ in 0..=self.draw.below(self.habits.burst_max) {
+        for _ in 0..=self.rng.below(self.habits.burst_max) {
             let Some(flow) = &mut self.flow else { break };
-            let request = flow.next(&mut self.draw, time_of_day);
+            let request = flow.next(&mut self.rng, time_of_day);
             self.link.push(now, &Packet::UnsequencedData(&request));
             self.note(now, ClientEventKind::Sent(request));
         }
-        if self.draw.below(1_000) < self.habits.stall_ppt {
-            self.stalls_until = now + Nanos(self.draw.below(self.habits.stall_max.0));
+        if self.rng.below(1_000) < self.habits.stall_ppt {
+            self.stalls_until = now + Nanos(self.rng.below(self.habits.stall_max.0));
         }
-        if self.draw.below(1_000) < self.habits.leave_ppt {
-            if self.draw.below(2) == 0 {
+        if self.rng.below(1_000) < self.habits.leave_ppt {
+            if self.rng.below(2) == 0 {
                 self.link.push(now, &Packet::LogoutRequest);
             }
             self.flush(now);
@@ -435,11 +435,11 @@ impl Client {
     }
 
     fn stay_away(&mut self, now: Nanos) {
-        let backoff = BACKOFF_MIN.0 + self.draw.below(self.habits.backoff_max.0);
+        let backoff = BACKOFF_MIN.0 + self.rng.below(self.habits.backoff_max.0);
         self.state = State::Away { until: now + Nanos(backoff) };
     }
 
     fn draw_pause(&mut self) -> Nanos {
-        Nanos(self.draw.exponential(self.habits.pause.0))
+        Nanos(self.rng.exponential(self.habits.pause.0))
     }
 }

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use tickpath_exchange::{DropCopySettings, JournalSettings, Password, UserPorts, UserSettings};
 use tickpath_journal::Policy;
 use tickpath_simnet::HostId;
-use tickpath_types::{Draw, Nanos, SessionId};
+use tickpath_types::{Rng, Nanos, SessionId};
 
 use crate::client::{Client, Habits};
 use crate::faults::{FaultEvent, FaultLevel};
@@ -37,28 +37,28 @@ pub(crate) struct CopyProfile {
 impl CopyProfile {
     /// Every other run has no reader of copies.
     pub(crate) fn new(seed: u64, fault_level: FaultLevel, clients: usize, active: Nanos) -> Option<Self> {
-        let draw = &mut Draw::new(seed ^ 0x63_6f_70_69_65_73);
-        let is_there = draw.below(2) == 0;
-        let retained_messages = [EVERYTHING, 64, 16][draw.below(3) as usize];
-        let first = draw.below(clients as u64) as usize;
-        let copies_of = (draw.below(3) == 0).then(|| vec![first, (first + 1) % clients]);
-        let is_log_whole = draw.below(3) > 0;
+        let rng = &mut Rng::new(seed ^ 0x63_6f_70_69_65_73);
+        let is_there = rng.below(2) == 0;
+        let retained_messages = [EVERYTHING, 64, 16][rng.below(3) as usize];
+        let first = rng.below(clients as u64) as usize;
+        let copies_of = (rng.below(3) == 0).then(|| vec![first, (first + 1) % clients]);
+        let is_log_whole = rng.below(3) > 0;
         let habits = Habits {
             // It reconnects more often than others, and requests most received copies again.
-            leave_ppt: if fault_level == FaultLevel::Full { draw.below(100) } else { 0 },
-            ..habits(draw, fault_level == FaultLevel::Full)
+            leave_ppt: if fault_level == FaultLevel::Full { rng.below(100) } else { 0 },
+            ..habits(rng, fault_level == FaultLevel::Full)
         };
         let mut fault_events = Vec::new();
         if fault_level == FaultLevel::Full {
-            for _ in 0..draw.below(4) {
-                let (at, time) = (Nanos(draw.below(active.0)), Nanos::from_millis(1 + draw.below(300)));
+            for _ in 0..rng.below(4) {
+                let (at, time) = (Nanos(rng.below(active.0)), Nanos::from_millis(1 + rng.below(300)));
                 let event =
-                    if draw.below(2) == 0 { FaultEvent::KillReader } else { FaultEvent::Cut(HOST, time) };
+                    if rng.below(2) == 0 { FaultEvent::KillReader } else { FaultEvent::Cut(HOST, time) };
                 fault_events.push((at, event));
             }
         }
         let settings = DropCopySettings { address: ADDRESS, max_connections: 2, retained_messages };
-        let seed = draw.next();
+        let seed = rng.next();
         is_there.then_some(CopyProfile { settings, copies_of, is_log_whole, habits, fault_events, seed })
     }
 

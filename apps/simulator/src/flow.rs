@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tickpath_nasdaq::ouch50::{self, Answer, EventCode, MESSAGE_LEN_MAX, Outbound, SideMarking};
 use tickpath_types::{
-    CancelOrder, ClientOrderId, Draw, EnterOrder, InstrumentId, InstrumentTable, MassCancel, ModifyOrder,
+    CancelOrder, ClientOrderId, Rng, EnterOrder, InstrumentId, InstrumentTable, MassCancel, ModifyOrder,
     Nanos, OrderEventKind, OrderRequest, OrderState, Price, Qty, ReplaceOrder, SetOrderEntry, Side,
-    SpecialTerms, TimeInForce, UserRefNum,
+    OrderInstructions, TimeInForce, UserRefNum,
 };
 
 /// Number of open orders above which cancels prevail.
@@ -55,13 +55,13 @@ impl Flow {
     }
 
     /// Returns the next request as OUCH bytes; `time_of_day` is by the venue's clock.
-    pub(crate) fn next(&mut self, draw: &mut Draw, time_of_day: Nanos) -> Vec<u8> {
-        let bytes = match draw.below(100) {
+    pub(crate) fn next(&mut self, rng: &mut Rng, time_of_day: Nanos) -> Vec<u8> {
+        let bytes = match rng.below(100) {
             0 => vec![b'Q'],
             1 if !self.sent.is_empty() => {
-                return self.sent[draw.below(self.sent.len() as u64) as usize].clone();
+                return self.sent[rng.below(self.sent.len() as u64) as usize].clone();
             }
-            2 => self.encode(&self.mass_cancel(draw)),
+            2 => self.encode(&self.mass_cancel(rng)),
             3 => {
                 self.is_enabled = !self.is_enabled;
                 self.encode(&self.set_order_entry())
@@ -70,10 +70,10 @@ impl Flow {
                 self.is_enabled = true;
                 self.encode(&self.set_order_entry())
             }
-            _ if self.open.is_empty() => self.enter(draw, time_of_day),
-            _ if self.open.len() > OPEN_ORDERS_TARGET => self.change(draw),
-            4..60 => self.enter(draw, time_of_day),
-            _ => self.change(draw),
+            _ if self.open.is_empty() => self.enter(rng, time_of_day),
+            _ if self.open.len() > OPEN_ORDERS_TARGET => self.change(rng),
+            4..60 => self.enter(rng, time_of_day),
+            _ => self.change(rng),
         };
         if self.sent.len() == SENT_KEPT {
             self.sent.remove(0);
@@ -130,41 +130,41 @@ impl Flow {
         }
     }
 
-    fn take_number(&mut self, draw: &mut Draw) -> UserRefNum {
+    fn take_number(&mut self, rng: &mut Rng) -> UserRefNum {
         // Numbers must increase, but not by one.
-        let number = self.next_user_ref + if draw.below(20) == 0 { draw.below(5) as u32 } else { 0 };
+        let number = self.next_user_ref + if rng.below(20) == 0 { rng.below(5) as u32 } else { 0 };
         self.next_user_ref = number + 1;
         UserRefNum(number)
     }
 
-    fn enter(&mut self, draw: &mut Draw, time_of_day: Nanos) -> Vec<u8> {
-        let instrument = self.draw_instrument(draw);
-        let side = Side::BOTH[draw.below(2) as usize];
-        let user_ref = self.take_number(draw);
-        let price = self.draw_price(draw, instrument);
-        let qty = Qty(1 + draw.below(LOTS_MAX));
+    fn enter(&mut self, rng: &mut Rng, time_of_day: Nanos) -> Vec<u8> {
+        let instrument = self.draw_instrument(rng);
+        let side = Side::BOTH[rng.below(2) as usize];
+        let user_ref = self.take_number(rng);
+        let price = self.draw_price(rng, instrument);
+        let qty = Qty(1 + rng.below(LOTS_MAX));
         let mut order = EnterOrder {
             client_order_id: client_order_id(user_ref),
             ..EnterOrder::limit(user_ref, instrument, side, qty, price)
         };
-        let special = SpecialTerms { display_qty: Qty::ZERO, ..SpecialTerms::default() };
-        match draw.below(100) {
+        let special = OrderInstructions { display_qty: Qty::ZERO, ..OrderInstructions::default() };
+        match rng.below(100) {
             0..50 => {}
             50..62 => order.time_in_force = TimeInForce::Ioc,
             62..66 => (order.time_in_force, order.min_qty) = (TimeInForce::Ioc, order.qty),
             66..70 => {
-                (order.time_in_force, order.min_qty) = (TimeInForce::Ioc, Qty(1 + draw.below(order.qty.0)))
+                (order.time_in_force, order.min_qty) = (TimeInForce::Ioc, Qty(1 + rng.below(order.qty.0)))
             }
             70..76 => order.post_only = true,
-            76..81 => order.special = Some(SpecialTerms { is_hidden: true, ..special }),
+            76..81 => order.special = Some(OrderInstructions { is_hidden: true, ..special }),
             81..87 => {
-                let display_qty = Qty(1 + draw.below(order.qty.0));
-                order.special = Some(SpecialTerms { display_qty, ..special });
+                let display_qty = Qty(1 + rng.below(order.qty.0));
+                order.special = Some(OrderInstructions { display_qty, ..special });
             }
             87..90 => {
                 order.time_in_force = TimeInForce::Gtt;
-                let expire_at = (time_of_day.0 / 1_000_000_000 + draw.below(4)) as u32;
-                order.special = Some(SpecialTerms { expire_at, ..special });
+                let expire_at = (time_of_day.0 / 1_000_000_000 + rng.below(4)) as u32;
+                order.special = Some(OrderInstructions { expire_at, ..special });
             }
             90..93 => (order.price, order.time_in_force) = (Price::MARKET, TimeInForce::Ioc),
             93 => order.price = Price(order.price.0 + 1),
@@ -178,45 +178,45 @@ impl Flow {
     }
 
     /// Returns a request about an order that is open, as far as is known.
-    fn change(&mut self, draw: &mut Draw) -> Vec<u8> {
-        let place = draw.below(self.open.len() as u64) as usize;
+    fn change(&mut self, rng: &mut Rng) -> Vec<u8> {
+        let place = rng.below(self.open.len() as u64) as usize;
         let Some((number, open)) = self.open.iter().nth(place).map(|(number, open)| (*number, *open)) else {
             return vec![b'Q'];
         };
         let user_ref = UserRefNum(number);
-        let request = match draw.below(100) {
+        let request = match rng.below(100) {
             0..45 => OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty::ZERO }),
-            45..55 => OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty(draw.below(open.leaves + 1)) }),
+            45..55 => OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty(rng.below(open.leaves + 1)) }),
             55..65 => {
-                let qty = Qty(1 + draw.below(open.leaves + 2));
+                let qty = Qty(1 + rng.below(open.leaves + 2));
                 let side_marking = SideMarking::from(open.side).0;
                 OrderRequest::Modify(ModifyOrder { user_ref, side_marking, qty })
             }
-            _ => self.replace(draw, user_ref, open),
+            _ => self.replace(rng, user_ref, open),
         };
         self.encode(&request)
     }
 
-    fn replace(&mut self, draw: &mut Draw, orig_user_ref: UserRefNum, open: Open) -> OrderRequest {
-        let user_ref = self.take_number(draw);
-        let price = self.draw_price(draw, open.instrument);
-        let is_reserve = draw.below(12) == 0;
-        let qty = Qty(1 + draw.below(LOTS_MAX));
-        let display_qty = Qty(1 + draw.below(qty.0));
+    fn replace(&mut self, rng: &mut Rng, orig_user_ref: UserRefNum, open: Open) -> OrderRequest {
+        let user_ref = self.take_number(rng);
+        let price = self.draw_price(rng, open.instrument);
+        let is_reserve = rng.below(12) == 0;
+        let qty = Qty(1 + rng.below(LOTS_MAX));
+        let display_qty = Qty(1 + rng.below(qty.0));
         OrderRequest::Replace(ReplaceOrder {
-            time_in_force: if draw.below(12) == 0 { TimeInForce::Ioc } else { TimeInForce::Day },
-            post_only: draw.below(12) == 0,
-            special: is_reserve.then(|| SpecialTerms { display_qty, ..SpecialTerms::default() }),
+            time_in_force: if rng.below(12) == 0 { TimeInForce::Ioc } else { TimeInForce::Day },
+            post_only: rng.below(12) == 0,
+            special: is_reserve.then(|| OrderInstructions { display_qty, ..OrderInstructions::default() }),
             client_order_id: client_order_id(user_ref),
             ..ReplaceOrder::limit(orig_user_ref, user_ref, qty, price)
         })
     }
 
-    fn mass_cancel(&self, draw: &mut Draw) -> OrderRequest {
+    fn mass_cancel(&self, rng: &mut Rng) -> OrderRequest {
         let all = InstrumentId(0);
-        let one = |draw: &mut Draw| InstrumentId(1 + draw.below(self.first as u64) as u16);
-        let instrument = if draw.below(2) == 0 { all } else { one(draw) };
-        let side = [None, Some(Side::Buy), Some(Side::Sell)][draw.below(3) as usize];
+        let one = |rng: &mut Rng| InstrumentId(1 + rng.below(self.first as u64) as u16);
+        let instrument = if rng.below(2) == 0 { all } else { one(rng) };
+        let side = [None, Some(Side::Buy), Some(Side::Sell)][rng.below(3) as usize];
         let user_ref = UserRefNum(self.next_user_ref);
         OrderRequest::MassCancel(MassCancel { user_ref, instrument, side, firm: *b"SIMU" })
     }
@@ -226,18 +226,18 @@ impl Flow {
         OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled: self.is_enabled, firm: *b"SIMU" })
     }
 
-    fn draw_instrument(&self, draw: &mut Draw) -> InstrumentId {
+    fn draw_instrument(&self, rng: &mut Rng) -> InstrumentId {
         let all = self.instruments.as_slice();
         // Occasionally one that may not exist yet.
-        if all.len() > self.known.len() && draw.below(12) == 0 {
-            return all[draw.below(all.len() as u64) as usize].id;
+        if all.len() > self.known.len() && rng.below(12) == 0 {
+            return all[rng.below(all.len() as u64) as usize].id;
         }
-        self.known[draw.below(self.known.len() as u64) as usize]
+        self.known[rng.below(self.known.len() as u64) as usize]
     }
 
-    fn draw_price(&self, draw: &mut Draw, instrument: InstrumentId) -> Price {
+    fn draw_price(&self, rng: &mut Rng, instrument: InstrumentId) -> Price {
         let Some(instrument) = self.instruments.get(instrument) else { return Price(0) };
-        let ticks = draw.below(2 * SPREAD_TICKS + 1) as i64 - SPREAD_TICKS as i64;
+        let ticks = rng.below(2 * SPREAD_TICKS + 1) as i64 - SPREAD_TICKS as i64;
         Price(instrument.reference_price.0 + ticks * instrument.tick_size.0)
     }
 

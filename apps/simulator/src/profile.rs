@@ -3,7 +3,7 @@
 use tickpath_exchange::{DaySettings, Phase, RateLimit, Schedule, ScheduleStep, UserLimits};
 use tickpath_journal::Policy;
 use tickpath_simnet::{DatagramFaults, StreamFaults};
-use tickpath_types::{Draw, Nanos, Qty, SelfTradePrevention};
+use tickpath_types::{Rng, Nanos, Qty, SelfTradePrevention};
 
 use crate::client::Habits;
 use crate::faults::{DiskTrouble, FaultEvent, FaultLevel};
@@ -42,88 +42,88 @@ const DAY_SECONDS: u64 = 24 * 3_600;
 
 impl Profile {
     pub(crate) fn new(seed: u64, fault_level: FaultLevel) -> Profile {
-        let mut draw = Draw::new(seed ^ 0x70_72_6f_66_69_6c_65);
-        let draw = &mut draw;
-        let clients = 2 + draw.below(4) as usize;
-        let feeds = 1 + draw.below(2) as usize;
+        let mut rng = Rng::new(seed ^ 0x70_72_6f_66_69_6c_65);
+        let rng = &mut rng;
+        let clients = 2 + rng.below(4) as usize;
+        let feeds = 1 + rng.below(2) as usize;
         let has_faults = fault_level == FaultLevel::Full;
-        let active = Nanos::from_millis(200 + draw.below(1_000));
-        let habits = (0..clients).map(|_| habits(draw, has_faults)).collect();
-        let graces = (0..clients).map(|_| grace(draw)).collect();
-        let starvation_max = Nanos::from_millis(if draw.below(2) == 0 { 5 } else { 60 });
+        let active = Nanos::from_millis(200 + rng.below(1_000));
+        let habits = (0..clients).map(|_| habits(rng, has_faults)).collect();
+        let graces = (0..clients).map(|_| grace(rng)).collect();
+        let starvation_max = Nanos::from_millis(if rng.below(2) == 0 { 5 } else { 60 });
         let fault_events = match has_faults {
-            true => draw_fault_events(draw, active, [clients, feeds], starvation_max),
+            true => draw_fault_events(rng, active, [clients, feeds], starvation_max),
             false => Vec::new(),
         };
-        let is_near_midnight = draw.below(12) == 0;
-        let before_midnight = EPOCH + (TO_MIDNIGHT * 1_000_000_000) - draw.below(active.0);
-        let epoch = if is_near_midnight { before_midnight } else { EPOCH + draw.below(1_000_000_000) };
+        let is_near_midnight = rng.below(12) == 0;
+        let before_midnight = EPOCH + (TO_MIDNIGHT * 1_000_000_000) - rng.below(active.0);
+        let epoch = if is_near_midnight { before_midnight } else { EPOCH + rng.below(1_000_000_000) };
         Profile {
-            policy: [Policy::Async, Policy::Group, Policy::Sync][draw.below(3) as usize],
+            policy: [Policy::Async, Policy::Group, Policy::Sync][rng.below(3) as usize],
             clients,
             feeds,
-            instruments: 1 + draw.below(3) as u16,
+            instruments: 1 + rng.below(3) as u16,
             habits,
             graces,
             active,
-            snapshot_every: [50, 200, 100_000][draw.below(3) as usize],
-            segment_len: [16 << 10, 64 << 10][draw.below(2) as usize],
+            snapshot_every: [50, 200, 100_000][rng.below(3) as usize],
+            segment_len: [16 << 10, 64 << 10][rng.below(2) as usize],
             epoch,
             fault_events,
             starvation_max,
-            limits: (0..clients).map(|_| limits(draw)).collect(),
-            preventions: (0..clients).map(|_| prevention(draw)).collect(),
-            day: day(draw, epoch),
+            limits: (0..clients).map(|_| limits(rng)).collect(),
+            preventions: (0..clients).map(|_| prevention(rng)).collect(),
+            day: day(rng, epoch),
         }
     }
 
     /// Returns connection faults at a level up to 8; none at 0.
-    pub(crate) fn stream_faults(level: u64, draw: &mut Draw) -> StreamFaults {
+    pub(crate) fn stream_faults(level: u64, rng: &mut Rng) -> StreamFaults {
         if level == 0 {
             return StreamFaults::NONE;
         }
-        let ppm = |draw: &mut Draw, max: u64| (draw.below(2) * draw.below(max * level / 8 + 1)) as u32;
+        let ppm = |rng: &mut Rng, max: u64| (rng.below(2) * rng.below(max * level / 8 + 1)) as u32;
         StreamFaults {
-            delay_min: Nanos(1_000 + draw.below(50_000)),
-            jitter: Nanos(draw.below(200_000 * level)),
-            spike_ppm: ppm(draw, 20_000),
+            delay_min: Nanos(1_000 + rng.below(50_000)),
+            jitter: Nanos(rng.below(200_000 * level)),
+            spike_ppm: ppm(rng, 20_000),
             spike_max: Nanos::from_millis(40),
-            window: 1 << (11 + draw.below(6)),
-            short_write_ppm: ppm(draw, 500_000),
-            short_read_ppm: ppm(draw, 500_000),
-            reset_ppm: ppm(draw, 10_000),
-            refusal_ppm: ppm(draw, 200_000),
+            window: 1 << (11 + rng.below(6)),
+            short_write_ppm: ppm(rng, 500_000),
+            short_read_ppm: ppm(rng, 500_000),
+            reset_ppm: ppm(rng, 10_000),
+            refusal_ppm: ppm(rng, 200_000),
         }
     }
 
     /// Returns datagram faults at a level up to 8; none at 0.
-    pub(crate) fn datagram_faults(level: u64, draw: &mut Draw) -> DatagramFaults {
+    pub(crate) fn datagram_faults(level: u64, rng: &mut Rng) -> DatagramFaults {
         if level == 0 {
             return DatagramFaults::NONE;
         }
-        let ppm = |draw: &mut Draw, max: u64| (draw.below(2) * draw.below(max * level / 8 + 1)) as u32;
+        let ppm = |rng: &mut Rng, max: u64| (rng.below(2) * rng.below(max * level / 8 + 1)) as u32;
         DatagramFaults {
-            loss_ppm: ppm(draw, 300_000),
-            duplicate_ppm: ppm(draw, 100_000),
-            delay_min: Nanos(1_000 + draw.below(20_000)),
-            jitter: Nanos(draw.below(40_000 * level)),
-            spike_ppm: ppm(draw, 20_000),
+            loss_ppm: ppm(rng, 300_000),
+            duplicate_ppm: ppm(rng, 100_000),
+            delay_min: Nanos(1_000 + rng.below(20_000)),
+            jitter: Nanos(rng.below(40_000 * level)),
+            spike_ppm: ppm(rng, 20_000),
             spike_max: Nanos::from_millis(10),
         }
     }
 }
 
 /// Returns the grace of cancel-on-disconnect; `None` without it.
-pub(crate) fn grace(draw: &mut Draw) -> Option<Nanos> {
-    match draw.below(4) {
+pub(crate) fn grace(rng: &mut Rng) -> Option<Nanos> {
+    match rng.below(4) {
         0 => Some(Nanos::ZERO),
-        1 => Some(Nanos::from_millis(draw.below(300))),
+        1 => Some(Nanos::from_millis(rng.below(300))),
         _ => None,
     }
 }
 
-pub(crate) fn limits(draw: &mut Draw) -> UserLimits {
-    let mut some = |max: u64| (draw.below(4) == 0).then(|| 1 + draw.below(max));
+pub(crate) fn limits(rng: &mut Rng) -> UserLimits {
+    let mut some = |max: u64| (rng.below(4) == 0).then(|| 1 + rng.below(max));
     let rate = some(1_000).map(|per_second| RateLimit { per_second: 50 + per_second as u32, burst: 20 });
     UserLimits {
         rate,
@@ -133,8 +133,8 @@ pub(crate) fn limits(draw: &mut Draw) -> UserLimits {
     }
 }
 
-pub(crate) fn prevention(draw: &mut Draw) -> SelfTradePrevention {
-    match draw.below(8) {
+pub(crate) fn prevention(rng: &mut Rng) -> SelfTradePrevention {
+    match rng.below(8) {
         0 => SelfTradePrevention::CancelNewest,
         1 => SelfTradePrevention::CancelOldest,
         2 => SelfTradePrevention::CancelBoth,
@@ -144,14 +144,14 @@ pub(crate) fn prevention(draw: &mut Draw) -> SelfTradePrevention {
 }
 
 /// In every fourth run, one or two phases per second follow the clock; in half of those the day ends.
-fn day(draw: &mut Draw, epoch: u64) -> DaySettings {
+fn day(rng: &mut Rng, epoch: u64) -> DaySettings {
     let mut day = DaySettings {
-        imbalance_interval: Nanos::from_millis(20 + draw.below(200)),
-        pause: Nanos::from_millis(20 + draw.below(200)),
-        price_band_ppm: (draw.below(3) == 0).then(|| 1_000 + draw.below(4_000) as u32),
+        imbalance_interval: Nanos::from_millis(20 + rng.below(200)),
+        pause: Nanos::from_millis(20 + rng.below(200)),
+        price_band_ppm: (rng.below(3) == 0).then(|| 1_000 + rng.below(4_000) as u32),
         schedule: None,
     };
-    if draw.below(4) == 0 {
+    if rng.below(4) == 0 {
         let now = (epoch / 1_000_000_000 % DAY_SECONDS) as u32;
         let step = |second: u32, phase| ScheduleStep { second, phase, instruments: None };
         let later = |seconds: u32| now.saturating_add(seconds).min(DAY_SECONDS as u32 - 1);
@@ -164,9 +164,9 @@ fn day(draw: &mut Draw, epoch: u64) -> DaySettings {
                 [Phase::EndOfDay, Phase::Open],
                 [Phase::EndOfDay, Phase::PreOpen],
             ];
-            let [first, second] = turns[draw.below(turns.len() as u64) as usize];
+            let [first, second] = turns[rng.below(turns.len() as u64) as usize];
             steps.push(step(later(1), first));
-            steps.push(step(later(1 + draw.below(2) as u32), second));
+            steps.push(step(later(1 + rng.below(2) as u32), second));
             steps.push(step(later(3), Phase::Open));
         }
         day.schedule = Some(Schedule { utc_offset: 0, steps });
@@ -174,75 +174,75 @@ fn day(draw: &mut Draw, epoch: u64) -> DaySettings {
     day
 }
 
-pub(crate) fn habits(draw: &mut Draw, has_faults: bool) -> Habits {
-    let rare = |draw: &mut Draw, max: u64| if has_faults { draw.below(2) * draw.below(max) } else { 0 };
+pub(crate) fn habits(rng: &mut Rng, has_faults: bool) -> Habits {
+    let rare = |rng: &mut Rng, max: u64| if has_faults { rng.below(2) * rng.below(max) } else { 0 };
     Habits {
-        pause: Nanos::from_micros(300 + draw.below(8_000)),
-        burst_max: 1 + draw.below(8),
-        leave_ppt: rare(draw, 30),
-        stall_ppt: rare(draw, 20),
+        pause: Nanos::from_micros(300 + rng.below(8_000)),
+        burst_max: 1 + rng.below(8),
+        leave_ppt: rare(rng, 30),
+        stall_ppt: rare(rng, 20),
         stall_max: Nanos::from_millis(200),
-        repeat_ppt: if has_faults { draw.below(500) } else { 0 },
-        wrong_password_ppt: rare(draw, 100),
-        backoff_max: Nanos::from_millis(1 + draw.below(100)),
-        peer_timeout: Nanos::from_secs(3 + draw.below(12)),
-        heartbeat: Nanos::from_millis(200 + draw.below(800)),
+        repeat_ppt: if has_faults { rng.below(500) } else { 0 },
+        wrong_password_ppt: rare(rng, 100),
+        backoff_max: Nanos::from_millis(1 + rng.below(100)),
+        peer_timeout: Nanos::from_secs(3 + rng.below(12)),
+        heartbeat: Nanos::from_millis(200 + rng.below(800)),
         begins_anew_at: None,
     }
 }
 
 /// Returns a clock step in nanoseconds: from a microsecond to ten seconds, in either direction.
-pub(crate) fn clock_step(draw: &mut Draw) -> i64 {
-    let size = 10_u64.pow(3 + draw.below(8) as u32);
-    draw.below(2 * size) as i64 - size as i64
+pub(crate) fn clock_step(rng: &mut Rng) -> i64 {
+    let size = 10_u64.pow(3 + rng.below(8) as u32);
+    rng.below(2 * size) as i64 - size as i64
 }
 
 /// Each kind of event occurs in about half of the runs, so that runs differ in kind and not only in detail.
 fn draw_fault_events(
-    draw: &mut Draw,
+    rng: &mut Rng,
     active: Nanos,
     [clients, feeds]: [usize; 2],
     starvation_max: Nanos,
 ) -> Vec<(Nanos, FaultEvent)> {
-    let kinds = draw.next();
+    let kinds = rng.next();
     let mut fault_events = Vec::new();
-    let short = |draw: &mut Draw| Nanos::from_millis(1 + draw.below(300));
+    let short = |rng: &mut Rng| Nanos::from_millis(1 + rng.below(300));
     for kind in (0..14).filter(|kind| kinds >> kind & 1 == 1) {
         let count = match kind {
-            0..4 => 1 + draw.below(3),
-            10 => 4 + draw.below(20),
-            _ => 1 + draw.below(6),
+            0..4 => 1 + rng.below(3),
+            10 => 4 + rng.below(20),
+            _ => 1 + rng.below(6),
         };
         for _ in 0..count {
-            let at = Nanos(draw.below(active.0));
+            let at = Nanos(rng.below(active.0));
             let event = match kind {
                 0 => FaultEvent::KillVenue,
                 1 => FaultEvent::CutPower,
-                2 => FaultEvent::CutPowerAfter(draw.below(40)),
+                2 => FaultEvent::CutPowerAfter(rng.below(40)),
                 3 => FaultEvent::StopVenue,
-                4 => FaultEvent::KillClient(draw.below(clients as u64) as usize),
-                5 => FaultEvent::KillFeed(draw.below(feeds as u64) as usize),
-                6 => FaultEvent::Cut(client_host(draw.below(clients as u64) as usize), short(draw)),
-                7 => FaultEvent::Cut(feed_host(draw.below(feeds as u64) as usize), short(draw)),
-                8 => FaultEvent::Network(draw.below(9)),
+                4 => FaultEvent::KillClient(rng.below(clients as u64) as usize),
+                5 => FaultEvent::KillFeed(rng.below(feeds as u64) as usize),
+                6 => FaultEvent::Cut(client_host(rng.below(clients as u64) as usize), short(rng)),
+                7 => FaultEvent::Cut(feed_host(rng.below(feeds as u64) as usize), short(rng)),
+                8 => FaultEvent::Network(rng.below(9)),
                 9 => {
                     let trouble = [DiskTrouble::Writes, DiskTrouble::Syncs, DiskTrouble::Full];
-                    FaultEvent::Disk(trouble[draw.below(3) as usize], short(draw))
+                    FaultEvent::Disk(trouble[rng.below(3) as usize], short(rng))
                 }
                 10 => {
-                    let part = draw.below(32) as usize;
-                    FaultEvent::Starve(part, Nanos(1 + draw.below(starvation_max.0)))
+                    let part = rng.below(32) as usize;
+                    FaultEvent::Starve(part, Nanos(1 + rng.below(starvation_max.0)))
                 }
-                11 => FaultEvent::StepClock(VENUE, clock_step(draw)),
-                12 => FaultEvent::Connects(1 + draw.below(200), short(draw)),
-                _ => FaultEvent::Admin(draw.next()),
+                11 => FaultEvent::StepClock(VENUE, clock_step(rng)),
+                12 => FaultEvent::Connects(1 + rng.below(200), short(rng)),
+                _ => FaultEvent::Admin(rng.next()),
             };
             fault_events.push((at, event));
         }
     }
     // In most runs the network is faulty from the start.
     if kinds >> 8 & 1 == 1 {
-        fault_events.push((Nanos::ZERO, FaultEvent::Network(1 + draw.below(8))));
+        fault_events.push((Nanos::ZERO, FaultEvent::Network(1 + rng.below(8))));
     }
     fault_events.sort_by_key(|(at, _)| *at);
     fault_events

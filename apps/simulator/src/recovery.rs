@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use tickpath_exchange::{JournalSettings, MarketRecoverySettings, SnapshotSettings};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedSettings, LineReader, Senders, SnapshotSources};
-use tickpath_types::{Draw, InstrumentId, Nanos};
+use tickpath_types::{Rng, InstrumentId, Nanos};
 
 use crate::hosts::{LINES, RETRANSMISSION};
 
@@ -40,18 +40,18 @@ struct FeedProfile {
 
 impl RecoveryProfile {
     pub(crate) fn new(seed: u64, feeds: usize, active: Nanos) -> RecoveryProfile {
-        let draw = &mut Draw::new(seed ^ 0x72_65_63_6f_76_65_72_79);
-        let snapshots = (draw.below(2) == 0).then(|| SnapshotSettings {
+        let rng = &mut Rng::new(seed ^ 0x72_65_63_6f_76_65_72_79);
+        let snapshots = (rng.below(2) == 0).then(|| SnapshotSettings {
             glimpse: GLIMPSE,
-            max_connections: 1 + draw.below(3) as usize,
+            max_connections: 1 + rng.below(3) as usize,
             time_max: Nanos::from_secs(5),
-            interval: Nanos::from_millis(1 + draw.below(50)),
+            interval: Nanos::from_millis(1 + rng.below(50)),
             ..SnapshotSettings::new(SNAPSHOTS)
         });
-        let retained_messages = [EVERYTHING, EVERYTHING, 32][draw.below(3) as usize];
+        let retained_messages = [EVERYTHING, EVERYTHING, 32][rng.below(3) as usize];
         // If no feed handler can give up, everything must stay available.
         let is_all_needed = snapshots.is_none() && retained_messages < EVERYTHING;
-        let feed = |place| FeedProfile::new(place, draw, active, snapshots.is_some());
+        let feed = |place| FeedProfile::new(place, rng, active, snapshots.is_some());
         RecoveryProfile {
             feeds: (0..feeds).map(feed).collect(),
             keep_snapshots: is_all_needed.then_some(ALL_SNAPSHOTS),
@@ -106,11 +106,11 @@ impl RecoveryProfile {
 
 impl FeedProfile {
     /// With snapshots, every feed handler gives up in the end and recovers; else every other one restarts.
-    fn new(place: usize, draw: &mut Draw, active: Nanos, has_snapshots: bool) -> FeedProfile {
-        let sources = if has_snapshots { 1 + draw.below(3) } else { 0 };
-        let is_impatient = place % 2 == 1 || draw.below(2) == 0;
-        let is_late = has_snapshots && draw.below(2) == 0;
-        let late = draw.below(active.0);
+    fn new(place: usize, rng: &mut Rng, active: Nanos, has_snapshots: bool) -> FeedProfile {
+        let sources = if has_snapshots { 1 + rng.below(3) } else { 0 };
+        let is_impatient = place % 2 == 1 || rng.below(2) == 0;
+        let is_late = has_snapshots && rng.below(2) == 0;
+        let late = rng.below(active.0);
         FeedProfile {
             joins_at: Nanos(if is_late { late } else { 0 }),
             max_requests: match (is_impatient && (has_snapshots || place % 2 == 1), has_snapshots) {
@@ -118,8 +118,8 @@ impl FeedProfile {
                 (false, true) => 10 * PATIENCE,
                 (false, false) => u32::MAX,
             },
-            max_gap_messages: if has_snapshots { [u64::MAX, 100][draw.below(2) as usize] } else { u64::MAX },
-            hold_messages: [1 << 12, 16][draw.below(2) as usize],
+            max_gap_messages: if has_snapshots { [u64::MAX, 100][rng.below(2) as usize] } else { u64::MAX },
+            hold_messages: [1 << 12, 16][rng.below(2) as usize],
             has_glimpse: sources & 1 == 1,
             has_channel: sources & 2 == 2,
         }

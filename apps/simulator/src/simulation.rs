@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tickpath_exchange::{AdminCommand, JournalSettings, Phase};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_simnet::{HostId, Network, SocketId};
-use tickpath_types::{Draw, InstrumentId, InstrumentTable, Nanos, SessionId};
+use tickpath_types::{Rng, InstrumentId, InstrumentTable, Nanos, SessionId};
 
 use crate::additions::Additions;
 use crate::client::{Client, Habits};
@@ -87,7 +87,7 @@ pub struct Outcome {
 /// the faults stop and the system recovers; [`check`] then checks the final state.
 pub struct Simulation {
     profile: Profile,
-    draw: Draw,
+    rng: Rng,
     now: Nanos,
     network: SimNetwork,
     site: Site,
@@ -165,7 +165,7 @@ fn journal_settings(profile: &Profile, recovery: &RecoveryProfile) -> JournalSet
     })
 }
 
-fn clients(profile: &Profile, network: &SimNetwork, known: &InstrumentTable, draw: &mut Draw) -> Vec<Client> {
+fn clients(profile: &Profile, network: &SimNetwork, known: &InstrumentTable, rng: &mut Rng) -> Vec<Client> {
     let begins_anew_at = (profile.policy == Policy::Async).then_some(1);
     (0..profile.clients)
         .map(|place| {
@@ -177,7 +177,7 @@ fn clients(profile: &Profile, network: &SimNetwork, known: &InstrumentTable, dra
                 ORDER_ENTRY,
                 Habits { begins_anew_at, ..profile.habits[place] },
                 Some(Flow::new(known.clone(), profile.instruments.into())),
-                draw.next(),
+                rng.next(),
             )
         })
         .collect()
@@ -207,12 +207,12 @@ impl Simulation {
         let recovery = RecoveryProfile::new(seed, profile.feeds, profile.active);
         let copies = CopyProfile::new(seed, fault_level, profile.clients, profile.active);
         let traders = TraderProfile::all(seed, fault_level, profile.active);
-        let mut draw = Draw::new(seed);
-        let network = network(&profile, &traders, draw.next());
+        let mut rng = Rng::new(seed);
+        let network = network(&profile, &traders, rng.next());
         let instruments = instruments(profile.instruments);
         let additions = Additions::new(seed, profile.instruments, profile.active);
         let max_instrument = InstrumentId(additions.max_id());
-        let disk = FaultyDisk::new(draw.next(), DiskFaults::default());
+        let disk = FaultyDisk::new(rng.next(), DiskFaults::default());
         let mut settings = venue_settings(&profile, &recovery, &instruments);
         settings.limits.max_instruments = additions.max_id();
         trader_profile::add_users(&traders, &mut settings);
@@ -222,7 +222,7 @@ impl Simulation {
             journal = copies.journal(journal);
         }
         let site = Site::new(settings, journal, disk, network.clone());
-        let clients = clients(&profile, &network, &additions.table(&instruments), &mut draw);
+        let clients = clients(&profile, &network, &additions.table(&instruments), &mut rng);
         let feeds: Vec<Feed> = (0..profile.feeds)
             .map(|place| {
                 let host = feed_host(place);
@@ -248,7 +248,7 @@ impl Simulation {
         });
         let traders = traders.collect();
         Simulation {
-            draw,
+            rng,
             now: Nanos::ZERO,
             network,
             site,
@@ -332,7 +332,7 @@ impl Simulation {
 
     fn pass_time(&mut self) {
         let step = match self.rounds.idle < IDLE_ROUNDS {
-            true => Nanos(1 + self.draw.below(BUSY_STEP_MAX)),
+            true => Nanos(1 + self.rng.below(BUSY_STEP_MAX)),
             false => self.time_to_next(),
         };
         self.now = self.now + step;
@@ -367,7 +367,7 @@ impl Simulation {
 
     fn shuffle(&mut self, order: &mut [usize]) {
         for place in (1..order.len()).rev() {
-            order.swap(place, self.draw.below(place as u64 + 1) as usize);
+            order.swap(place, self.rng.below(place as u64 + 1) as usize);
         }
     }
 
@@ -415,7 +415,7 @@ impl Simulation {
     }
 
     fn schedule_restart(&mut self) {
-        self.faults.venue_back_at = self.now + Nanos(self.draw.below(DOWN_MAX.0));
+        self.faults.venue_back_at = self.now + Nanos(self.rng.below(DOWN_MAX.0));
     }
 
     /// Starts the venue and feed handlers that are due.

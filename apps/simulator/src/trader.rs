@@ -8,7 +8,7 @@ use tickpath_simnet::{HostFailure, HostId, StreamEvent};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{AgentSettings, TraderAgents, TraderTracers};
 use tickpath_trading::EngineConfig;
-use tickpath_types::{Draw, Nanos, SessionId, Side};
+use tickpath_types::{Rng, Nanos, SessionId, Side};
 
 use crate::feed::Recorder;
 use crate::hosts::DOWN_MAX;
@@ -36,7 +36,7 @@ pub(crate) struct Trader {
     profile: TraderProfile,
     settings: AgentSettings,
     network: SimNetwork,
-    draw: Draw,
+    rng: Rng,
     pub(crate) tap: Wiretap,
     life: Option<Life>,
     /// Restart time, while it is down.
@@ -112,7 +112,7 @@ impl Trader {
             user,
             settings,
             network,
-            draw: Draw::new(profile.seed),
+            rng: Rng::new(profile.seed),
             tap: Wiretap::new(SessionId(user as u16 + 1)),
             life: None,
             back_at: profile.joins_at,
@@ -190,7 +190,7 @@ impl Trader {
         TscClock::simulate(clock);
         let silence = Silence::default();
         let count = self.settings.limits.len();
-        let strategy = Silenceable::warmed_up(self.profile.kind, count, self.draw.next(), silence.clone());
+        let strategy = Silenceable::warmed_up(self.profile.kind, count, self.rng.next(), silence.clone());
         let mut settings = self.settings.clone();
         if is_healing {
             // The market is silent at the end.
@@ -231,7 +231,7 @@ impl Trader {
             Ok(0) => agent.do_background_work(clock),
             other => other,
         };
-        if matches!(result, Ok(0)) && self.draw.below(REHEARSED_EVERY) == 0 {
+        if matches!(result, Ok(0)) && self.rng.below(REHEARSED_EVERY) == 0 {
             agent.rehearse(clock);
         }
         life.recorder.take_updates();
@@ -266,7 +266,7 @@ impl Trader {
     /// Crashes its process, or cuts the power of its machine.
     pub(crate) fn crash(&mut self, now: Nanos) {
         let Some(life) = self.life.take() else { return };
-        if self.draw.below(2) == 0 {
+        if self.rng.below(2) == 0 {
             self.network.wires().network.kill(self.host(), HostFailure::Power);
         }
         drop(self.write_down(life, Some((now, TraderEnd::Killed))));
@@ -317,6 +317,6 @@ impl Trader {
 
     fn stay_away(&mut self, now: Nanos) {
         self.take_tapped(now);
-        self.back_at = now + Nanos(1 + self.draw.below(DOWN_MAX.0));
+        self.back_at = now + Nanos(1 + self.rng.below(DOWN_MAX.0));
     }
 }

@@ -5,7 +5,7 @@ use tickpath_feedhandler::FeedSettings;
 use tickpath_simnet::HostId;
 use tickpath_trader::{AgentSettings, GatewaySettings};
 use tickpath_trading::{EngineConfig, Limits, Money};
-use tickpath_types::{Draw, InstrumentTable, Nanos, Qty, SessionId};
+use tickpath_types::{Rng, InstrumentTable, Nanos, Qty, SessionId};
 
 use crate::faults::{FaultEvent, FaultLevel};
 use crate::hosts::{ORDER_ENTRY, PASSWORD, trader_host};
@@ -49,53 +49,53 @@ pub(crate) struct TraderProfile {
 impl TraderProfile {
     /// Creates no traders in half of the runs, one or two in the others.
     pub(crate) fn all(seed: u64, fault_level: FaultLevel, active: Nanos) -> Vec<TraderProfile> {
-        let draw = &mut Draw::new(seed ^ 0x64_65_73_6b_73);
-        let count = [0, 0, 1, 2][draw.below(4) as usize];
-        (0..count).map(|place| TraderProfile::new(place, draw, fault_level, active)).collect()
+        let rng = &mut Rng::new(seed ^ 0x64_65_73_6b_73);
+        let count = [0, 0, 1, 2][rng.below(4) as usize];
+        (0..count).map(|place| TraderProfile::new(place, rng, fault_level, active)).collect()
     }
 
-    fn new(place: usize, draw: &mut Draw, fault_level: FaultLevel, active: Nanos) -> TraderProfile {
+    fn new(place: usize, rng: &mut Rng, fault_level: FaultLevel, active: Nanos) -> TraderProfile {
         let limits = Limits {
-            clip: Qty(1 + draw.below(30)),
-            threshold: draw.below(100),
-            max_order_qty: Qty(10 + draw.below(50)),
-            max_position: Qty(20 + draw.below(200)),
+            clip: Qty(1 + rng.below(30)),
+            threshold: rng.below(100),
+            max_order_qty: Qty(10 + rng.below(50)),
+            max_position: Qty(20 + rng.below(200)),
             max_loss: NO_LOSS,
-            max_open_orders: 1 + draw.below(6) as u32,
+            max_open_orders: 1 + rng.below(6) as u32,
         };
-        let of = |draw: &mut Draw, waits: [Nanos; 3]| waits[draw.below(3) as usize];
+        let of = |rng: &mut Rng, waits: [Nanos; 3]| waits[rng.below(3) as usize];
         let second = Nanos::from_secs(1);
         let engine = EngineConfig {
             max_open_orders: OPEN_ORDERS_MAX,
-            orders_per_second: 100 + draw.below(1_000) as u32,
-            order_burst: 1 + draw.below(32) as u32,
-            silence_stop: (draw.below(4) == 0).then(|| Nanos::from_millis(100 + draw.below(500))),
-            disconnect_stop: Some(of(draw, [300, 3_000, 10_000].map(Nanos::from_millis))),
+            orders_per_second: 100 + rng.below(1_000) as u32,
+            order_burst: 1 + rng.below(32) as u32,
+            silence_stop: (rng.below(4) == 0).then(|| Nanos::from_millis(100 + rng.below(500))),
+            disconnect_stop: Some(of(rng, [300, 3_000, 10_000].map(Nanos::from_millis))),
             ..EngineConfig::default()
         };
         let user = UserSettings {
-            cancel_on_disconnect: profile::grace(draw),
-            limits: if draw.below(3) == 0 { profile::limits(draw) } else { Default::default() },
-            self_trade_prevention: profile::prevention(draw),
+            cancel_on_disconnect: profile::grace(rng),
+            limits: if rng.below(3) == 0 { profile::limits(rng) } else { Default::default() },
+            self_trade_prevention: profile::prevention(rng),
             ..UserSettings::new(format!("DESK{}", place + 1), Password::plain(PASSWORD))
         };
-        let reconnect_after = of(draw, [Nanos::from_millis(5), Nanos::from_millis(80), second]);
+        let reconnect_after = of(rng, [Nanos::from_millis(5), Nanos::from_millis(80), second]);
         TraderProfile {
             host: trader_host(place),
-            kind: [Kind::Maker, Kind::Maker, Kind::Taker, Kind::Random][draw.below(4) as usize],
+            kind: [Kind::Maker, Kind::Maker, Kind::Taker, Kind::Random][rng.below(4) as usize],
             limits,
-            clock_ahead: draw.below(second.0),
-            joins_at: Nanos(if draw.below(2) == 0 { 0 } else { draw.below(active.0 / 2) }),
+            clock_ahead: rng.below(second.0),
+            joins_at: Nanos(if rng.below(2) == 0 { 0 } else { rng.below(active.0 / 2) }),
             reconnect_after,
-            is_stopped_in_the_end: draw.below(3) == 0,
+            is_stopped_in_the_end: rng.below(3) == 0,
             // Long enough to reconnect and to trade.
-            ends_after: Nanos(reconnect_after.0 + draw.below(second.0 / 2)),
-            seed: draw.next(),
-            settle_after: of(draw, [second, second, Nanos::from_millis(20)]),
-            update_capacity: [MANY_UPDATES, MANY_UPDATES, 8][draw.below(3) as usize],
+            ends_after: Nanos(reconnect_after.0 + rng.below(second.0 / 2)),
+            seed: rng.next(),
+            settle_after: of(rng, [second, second, Nanos::from_millis(20)]),
+            update_capacity: [MANY_UPDATES, MANY_UPDATES, 8][rng.below(3) as usize],
             engine,
             user,
-            fault_events: fault_events(place, draw, fault_level, active),
+            fault_events: fault_events(place, rng, fault_level, active),
         }
     }
 
@@ -128,19 +128,19 @@ pub(crate) fn add_users(traders: &[TraderProfile], settings: &mut VenueSettings)
 }
 
 /// Returns its fault events: each kind in about half of the runs.
-fn fault_events(place: usize, draw: &mut Draw, level: FaultLevel, active: Nanos) -> Vec<(Nanos, FaultEvent)> {
-    let kinds = draw.next();
+fn fault_events(place: usize, rng: &mut Rng, level: FaultLevel, active: Nanos) -> Vec<(Nanos, FaultEvent)> {
+    let kinds = rng.next();
     let mut fault_events = Vec::new();
     for kind in (0..5).filter(|kind| level == FaultLevel::Full && kinds >> kind & 1 == 1) {
-        for _ in 0..=draw.below(3) {
-            let at = Nanos(draw.below(active.0));
-            let time = Nanos::from_millis(1 + draw.below(300));
+        for _ in 0..=rng.below(3) {
+            let at = Nanos(rng.below(active.0));
+            let time = Nanos::from_millis(1 + rng.below(300));
             let event = match kind {
                 0 => FaultEvent::KillTrader(place),
                 1 => FaultEvent::StopTrader(place),
                 2 => FaultEvent::Cut(trader_host(place), time),
                 3 => FaultEvent::StallTrader(place, time),
-                _ => FaultEvent::StepClock(trader_host(place), profile::clock_step(draw)),
+                _ => FaultEvent::StepClock(trader_host(place), profile::clock_step(rng)),
             };
             fault_events.push((at, event));
         }

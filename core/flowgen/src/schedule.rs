@@ -1,11 +1,11 @@
 //! Schedule of new orders.
 
-use tickpath_types::{Draw, Nanos};
+use tickpath_types::{Rng, Nanos};
 
 /// An endless series of due times with exponential intervals; a pure function of rate and seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
-    draw: Draw,
+    rng: Rng,
     /// Mean interval in units of 2^-16 ns, so that rates that do not divide a second keep their mean.
     mean_q16: u64,
     next_q16: u128,
@@ -15,12 +15,12 @@ impl Schedule {
     /// Creates a schedule of `rate` orders per second after `start`.
     pub fn new(seed: u64, start: Nanos, rate: u32) -> Schedule {
         let mean_q16 = (1_000_000_000_u64 << 16) / u64::from(rate.max(1));
-        Schedule { draw: Draw::new(seed), mean_q16, next_q16: u128::from(start.0) << 16 }
+        Schedule { rng: Rng::new(seed), mean_q16, next_q16: u128::from(start.0) << 16 }
     }
 
     /// Returns the next due time.
     pub fn next(&mut self) -> Nanos {
-        self.next_q16 += u128::from(self.draw.exponential(self.mean_q16));
+        self.next_q16 += u128::from(self.rng.exponential(self.mean_q16));
         Nanos(u64::try_from(self.next_q16 >> 16).unwrap_or(u64::MAX))
     }
 }

@@ -142,7 +142,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     /// Expiry times of open orders, in seconds since midnight, unordered.
     pub fn expire_times(&self) -> impl Iterator<Item = u32> {
-        self.matcher.orders.specials.iter().map(|(_, it)| it.terms().expire_at).filter(|second| *second != 0)
+        self.matcher.orders.specials.iter().map(|(_, it)| it.instructions().expire_at).filter(|second| *second != 0)
     }
 
     /// Number of open orders of all sessions, whether they are displayed, hidden or wait for a stop price.

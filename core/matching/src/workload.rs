@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_types::{
-    CancelOrder, Draw, EnterOrder, Instrument, InstrumentId, MarketEvent, Nanos, OrderEvent, OrderEventKind,
+    CancelOrder, Rng, EnterOrder, Instrument, InstrumentId, MarketEvent, Nanos, OrderEvent, OrderEventKind,
     OrderRequest, Price, Qty, Sequence, SessionId, Side, Symbol, TradingState, UserRefNum,
 };
 
@@ -119,7 +119,7 @@ fn new_engine<B: OrderBooks<Owner>>(instruments: &[Instrument], limits: EngineLi
 }
 
 struct Generator {
-    draw: Draw,
+    rng: Rng,
     engine: Engine<FastBooks<Owner>>,
     instruments: Vec<Instrument>,
     open: KnownOrders,
@@ -140,7 +140,7 @@ impl Generator {
             ..EngineLimits::default()
         };
         Generator {
-            draw: Draw::new(config.seed),
+            rng: Rng::new(config.seed),
             engine: new_engine(&instruments, limits),
             open: KnownOrders::default(),
             mids: instruments.iter().map(|instrument| instrument.reference_price.0).collect(),
@@ -164,7 +164,7 @@ impl Generator {
         self.open.event_count = 0;
         let mut commands = Vec::with_capacity(config.command_count);
         while commands.len() < config.command_count {
-            let crosses = self.draw.below(100) < CROSSING_PERCENT;
+            let crosses = self.rng.below(100) < CROSSING_PERCENT;
             commands.push(match crosses {
                 true => self.crossing(),
                 false if self.open.list.len() < target => self.passive(),
@@ -182,20 +182,20 @@ impl Generator {
     }
 
     fn choose_book(&mut self) -> (usize, Side) {
-        let book = self.draw.below(self.instruments.len() as u64) as usize;
-        if self.draw.below(COMMANDS_PER_MOVE) == 0 {
+        let book = self.rng.below(self.instruments.len() as u64) as usize;
+        if self.rng.below(COMMANDS_PER_MOVE) == 0 {
             let Instrument { collar_low, collar_high, .. } = self.instruments[book];
             let margin = 2 * PASSIVE_TICKS as i64 * TICK;
-            let step = if self.draw.below(2) == 0 { TICK } else { -TICK };
+            let step = if self.rng.below(2) == 0 { TICK } else { -TICK };
             self.mids[book] = (self.mids[book] + step).clamp(collar_low.0 + margin, collar_high.0 - margin);
         }
-        (book, Side::BOTH[self.draw.below(2) as usize])
+        (book, Side::BOTH[self.rng.below(2) as usize])
     }
 
     /// An order on its own side of the mid that does not trade.
     fn passive(&mut self) -> Command {
         let (book, side) = self.choose_book();
-        let distance = (1 + self.draw.below(PASSIVE_TICKS)) as i64 * TICK;
+        let distance = (1 + self.rng.below(PASSIVE_TICKS)) as i64 * TICK;
         let target_price = Price(self.mids[book] - side.sign() * distance);
         let other = self.engine.books().best_price(self.instruments[book].id, side.opposite());
         let price = match other {
@@ -210,22 +210,22 @@ impl Generator {
         let (book, side) = self.choose_book();
         let best = self.engine.books().best_price(self.instruments[book].id, side.opposite());
         let best = best.unwrap_or(Price(self.mids[book]));
-        let reach = self.draw.below(CROSSING_TICKS) as i64 * TICK;
+        let reach = self.rng.below(CROSSING_TICKS) as i64 * TICK;
         self.enter(book, side, Price(best.0 + side.sign() * reach))
     }
 
     fn cancel(&mut self) -> Command {
-        let chosen = self.draw.below(self.open.list.len() as u64) as usize;
+        let chosen = self.rng.below(self.open.list.len() as u64) as usize;
         let (session, user_ref) = self.open.list[chosen];
         let request = OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty::ZERO });
         self.apply(session, CommandKind::Order(request))
     }
 
     fn enter(&mut self, book: usize, side: Side, price: Price) -> Command {
-        let session = self.draw.below(self.last_user_ref.len() as u64) as usize;
+        let session = self.rng.below(self.last_user_ref.len() as u64) as usize;
         self.last_user_ref[session] += 1;
         let (user_ref, instrument) = (UserRefNum(self.last_user_ref[session]), self.instruments[book].id);
-        let order = EnterOrder::limit(user_ref, instrument, side, Qty(1 + self.draw.below(MAX_QTY)), price);
+        let order = EnterOrder::limit(user_ref, instrument, side, Qty(1 + self.rng.below(MAX_QTY)), price);
         self.apply(SessionId(session as u16), CommandKind::Order(OrderRequest::Enter(order)))
     }
 

@@ -160,19 +160,19 @@ fn one_command_causes_no_more_events_than_stated() {
 }
 
 /// A day order with instructions.
-fn special(user_ref: u32, side: Side, qty: u64, price: i64, terms: SpecialTerms) -> EnterOrder {
-    EnterOrder { special: Some(terms), ..order(user_ref, side, qty, price) }
+fn special(user_ref: u32, side: Side, qty: u64, price: i64, instructions: OrderInstructions) -> EnterOrder {
+    EnterOrder { special: Some(instructions), ..order(user_ref, side, qty, price) }
 }
 
-const HIDDEN: SpecialTerms =
-    SpecialTerms { stop_price: Price(0), display_qty: Qty::ZERO, expire_at: 0, is_hidden: true };
+const HIDDEN: OrderInstructions =
+    OrderInstructions { stop_price: Price(0), display_qty: Qty::ZERO, expire_at: 0, is_hidden: true };
 
-const fn shown(display_qty: u64) -> SpecialTerms {
-    SpecialTerms { display_qty: Qty(display_qty), is_hidden: false, ..HIDDEN }
+const fn shown(display_qty: u64) -> OrderInstructions {
+    OrderInstructions { display_qty: Qty(display_qty), is_hidden: false, ..HIDDEN }
 }
 
-const fn stop(price: i64) -> SpecialTerms {
-    SpecialTerms { stop_price: Price(price), is_hidden: false, ..HIDDEN }
+const fn stop(price: i64) -> OrderInstructions {
+    OrderInstructions { stop_price: Price(price), is_hidden: false, ..HIDDEN }
 }
 
 #[test]
@@ -199,8 +199,8 @@ fn special_orders_are_bounded() {
         "nor what ends"
     );
     // A replacement takes the capacity of its original.
-    let replacement = |orig_user_ref, user_ref, terms| {
-        let order = EnterOrder { special: terms, ..order(user_ref, Side::Buy, 20, 99_000) };
+    let replacement = |orig_user_ref, user_ref, instructions| {
+        let order = EnterOrder { special: instructions, ..order(user_ref, Side::Buy, 20, 99_000) };
         CommandKind::Order(OrderRequest::Replace(order.replacing(UserRefNum(orig_user_ref))))
     };
     assert_eq!(rejection(&venue.send(0, replacement(2, 4, Some(HIDDEN)))), None);
@@ -304,8 +304,8 @@ fn the_worst_cascade_causes_no_more_events_than_stated() {
         }
         for user_ref in 1..=stops {
             let side = if user_ref % 2 == 0 { Side::Buy } else { Side::Sell };
-            let terms = SpecialTerms { display_qty: Qty(1), ..stop(100_000) };
-            let waits = special(user_ref, side, qty.into(), 100_000, terms);
+            let instructions = OrderInstructions { display_qty: Qty(1), ..stop(100_000) };
+            let waits = special(user_ref, side, qty.into(), 100_000, instructions);
             assert_eq!(rejection(&venue.enter(1, waits)), None, "{user_ref}");
         }
         // Without a counterparty, a resting order comes first.

@@ -211,8 +211,8 @@ impl Commands {
         }
     }
 
-    fn special(&mut self) -> Option<SpecialTerms> {
-        (self.is_wide && self.below(2) == 0).then(|| SpecialTerms {
+    fn special(&mut self) -> Option<OrderInstructions> {
+        (self.is_wide && self.below(2) == 0).then(|| OrderInstructions {
             stop_price: self.price(),
             display_qty: self.qty(),
             expire_at: self.random.next_u32(),

@@ -186,7 +186,7 @@ fn unwrap_sequence(near: u64, sequence: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_types::Draw;
+    use tickpath_types::Rng;
 
     use super::*;
 
@@ -203,8 +203,8 @@ mod tests {
 
     #[test]
     fn any_order_and_any_duplicates_give_the_same_bytes_when_numbers_wrap() {
-        let mut draw = Draw::new(1);
-        let mut random = |below: usize| draw.below(below as u64) as usize;
+        let mut rng = Rng::new(1);
+        let mut random = |below: usize| rng.below(below as u64) as usize;
         let whole: Vec<u8> = (0..2_000).map(|n| b'a' + (n % 26) as u8).collect();
         let start = u32::MAX - 700;
         for _ in 0..200 {

@@ -101,20 +101,20 @@ impl Network {
             self.counters.datagrams_cut += 1;
             return;
         }
-        if self.draw.chance_ppm(faults.loss_ppm) {
+        if self.rng.chance_ppm(faults.loss_ppm) {
             self.counters.datagrams_lost += 1;
             return;
         }
         let mut copies = 1;
-        if self.draw.chance_ppm(faults.duplicate_ppm) {
+        if self.rng.chance_ppm(faults.duplicate_ppm) {
             self.counters.datagrams_duplicated += 1;
             copies = 2;
         }
         for _ in 0..copies {
-            let mut delay = faults.delay_min.0 + self.draw.exponential(faults.jitter.0);
-            if self.draw.chance_ppm(faults.spike_ppm) {
+            let mut delay = faults.delay_min.0 + self.rng.exponential(faults.jitter.0);
+            if self.rng.chance_ppm(faults.spike_ppm) {
                 self.counters.datagrams_delayed += 1;
-                delay += self.draw.below(faults.spike_max.0);
+                delay += self.rng.below(faults.spike_max.0);
             }
             self.arrive(to, Nanos(self.now.0 + delay), from, bytes);
         }

@@ -13,7 +13,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use tickpath_types::{Draw, Nanos};
+use tickpath_types::{Rng, Nanos};
 
 pub use datagrams::Datagram;
 pub use faults::{DatagramFaults, NetworkCounters, StreamFaults};
@@ -59,7 +59,7 @@ pub enum StreamEventKind {
 #[derive(Debug)]
 pub struct Network {
     now: Nanos,
-    draw: Draw,
+    rng: Rng,
     stream_faults: StreamFaults,
     /// Faults by multicast group; the unspecified address holds those of other datagrams.
     datagram_faults: BTreeMap<SocketAddrV4, DatagramFaults>,
@@ -92,7 +92,7 @@ impl Network {
     pub fn new(seed: u64, now: Nanos) -> Network {
         Network {
             now,
-            draw: Draw::new(seed),
+            rng: Rng::new(seed),
             stream_faults: StreamFaults::NONE,
             datagram_faults: BTreeMap::new(),
             counters: NetworkCounters::default(),

@@ -83,7 +83,7 @@ impl Network {
             return self.insert(Socket::End(end));
         };
         let is_full = matches!(&self.sockets[&listener], Socket::Listener(l) if l.waiting.len() >= BACKLOG);
-        if is_full || self.draw.chance_ppm(self.stream_faults.refusal_ppm) {
+        if is_full || self.rng.chance_ppm(self.stream_faults.refusal_ppm) {
             self.counters.connections_above_backlog += u64::from(is_full);
             self.counters.connections_refused += u64::from(!is_full);
             end.refused_at = Some(answered_at);
@@ -153,9 +153,9 @@ impl Network {
             };
         }
         let mut count = available.min(buffer.len());
-        if count > 1 && self.draw.chance_ppm(short_read_ppm) {
+        if count > 1 && self.rng.chance_ppm(short_read_ppm) {
             self.counters.short_reads += 1;
-            count = 1 + self.draw.below(count as u64 - 1) as usize;
+            count = 1 + self.rng.below(count as u64 - 1) as usize;
         }
         let at = end.take(&mut buffer[..count]);
         let (host, peer) = (end.host, end.peer);
@@ -190,12 +190,12 @@ impl Network {
             self.counters.full_windows += u64::from(!bytes.is_empty());
             return Ok(0);
         }
-        if count > 1 && self.draw.chance_ppm(self.stream_faults.short_write_ppm) {
-            count = 1 + self.draw.below(count as u64 - 1) as usize;
+        if count > 1 && self.rng.chance_ppm(self.stream_faults.short_write_ppm) {
+            count = 1 + self.rng.below(count as u64 - 1) as usize;
         }
         self.counters.short_writes += u64::from(count < bytes.len());
         self.send(peer, Some(&bytes[..count]));
-        if self.draw.chance_ppm(self.stream_faults.reset_ppm) {
+        if self.rng.chance_ppm(self.stream_faults.reset_ppm) {
             self.reset(id);
         }
         Ok(count)
@@ -241,10 +241,10 @@ impl Network {
 
     fn random_delay(&mut self) -> u64 {
         let faults = self.stream_faults;
-        let mut delay = faults.delay_min.0 + self.draw.exponential(faults.jitter.0);
-        if self.draw.chance_ppm(faults.spike_ppm) {
+        let mut delay = faults.delay_min.0 + self.rng.exponential(faults.jitter.0);
+        if self.rng.chance_ppm(faults.spike_ppm) {
             self.counters.segments_delayed += 1;
-            delay += self.draw.below(faults.spike_max.0);
+            delay += self.rng.below(faults.spike_max.0);
         }
         delay
     }
@@ -310,7 +310,7 @@ impl Network {
             if self.is_cut(id) {
                 continue;
             }
-            let at = Nanos(self.now.0 + self.draw.below(RESEND_MAX.0));
+            let at = Nanos(self.now.0 + self.rng.below(RESEND_MAX.0));
             let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { continue };
             end.incoming.iter_mut().for_each(|segment| segment.at = segment.at.min(at));
             end.latest = at;
@@ -327,7 +327,7 @@ impl Network {
     pub(super) fn reset_half_open(&mut self) {
         let is_half_open = |socket: &Socket| matches!(socket, Socket::End(end) if end.is_unanswered && self.can_reach(end.host, end.peer_host));
         for id in self.ids(is_half_open) {
-            let at = Nanos(self.now.0 + self.draw.below(RESEND_MAX.0));
+            let at = Nanos(self.now.0 + self.rng.below(RESEND_MAX.0));
             self.reset_end(id, at, ClosedBy::Peer);
         }
     }
@@ -342,7 +342,7 @@ impl Network {
         // Data that has not arrived by then never arrives.
         let kept = end.incoming.iter().filter(|segment| segment.at <= at).count();
         let in_flight = kept - end.incoming.iter().filter(|segment| segment.at <= now).count();
-        let kept = kept - self.draw.below(in_flight as u64 + 1) as usize;
+        let kept = kept - self.rng.below(in_flight as u64 + 1) as usize;
         end.incoming.truncate(kept);
         end.incoming_len = end.incoming.iter().map(|segment| segment.bytes.len() - segment.read).sum();
         end.end_at = end.end_at.filter(|end_at| *end_at <= now);

@@ -56,7 +56,7 @@ mod tests {
     use crate::{CancelReason, CrossKind, RejectReason, TimeInForce, TradingState};
 
     #[test]
-    fn codes_lead_back_to_what_they_stand_for() {
+    fn codes_round_trip() {
         let mut known = 0;
         for code in 0..=u8::MAX {
             for back in [

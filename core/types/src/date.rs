@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_match_the_calendar() {
         // From `date -u -d ... +%s`, in days.
         for (text, day) in
             [("1970-01-01", 0), ("2000-02-29", 11_016), ("2023-12-25", 19_716), ("2100-03-01", 47_541)]

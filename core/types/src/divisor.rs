@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotients_are_exact_and_rests_are_seen() {
+    fn quotients_are_exact_and_remainders_are_detected() {
         let numbers = (0..300).chain((0..64).map(|bit| 1 << bit)).chain((u64::MAX - 300)..=u64::MAX);
         let numbers: Vec<u64> = numbers.collect();
         for divisor in numbers.iter().filter(|divisor| **divisor > 0) {

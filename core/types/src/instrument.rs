@@ -101,7 +101,7 @@ impl InstrumentTable {
     /// If an id is not the position in the list plus 1.
     #[must_use]
     pub fn new(instruments: &[Instrument]) -> InstrumentTable {
-        InstrumentTable::with_room(instruments, InstrumentId(0))
+        InstrumentTable::with_capacity(instruments, InstrumentId(0))
     }
 
     /// Creates a table with capacity for further instruments, with ids up to `max_id`.
@@ -109,17 +109,17 @@ impl InstrumentTable {
     /// # Panics
     /// As [`InstrumentTable::new`].
     #[must_use]
-    pub fn with_room(instruments: &[Instrument], max_id: InstrumentId) -> InstrumentTable {
+    pub fn with_capacity(instruments: &[Instrument], max_id: InstrumentId) -> InstrumentTable {
         for (place, instrument) in instruments.iter().enumerate() {
             assert_eq!(usize::from(instrument.id.0), place + 1, "instrument ids are dense from 1");
         }
         let mut by_symbol: Vec<_> = instruments.iter().map(|i| (symbol_key(i.symbol), i.id.0)).collect();
         by_symbol.sort_unstable();
-        let room = usize::from(max_id.0).saturating_sub(instruments.len());
+        let capacity = usize::from(max_id.0).saturating_sub(instruments.len());
         InstrumentTable {
             instruments: instruments.into(),
             by_symbol: by_symbol.into(),
-            added: (0..room).map(|_| OnceLock::new()).collect(),
+            added: (0..capacity).map(|_| OnceLock::new()).collect(),
         }
     }
 
@@ -245,8 +245,8 @@ mod tests {
     }
 
     #[test]
-    fn an_instrument_is_added_for_all_who_have_the_table() {
-        let table = InstrumentTable::with_room(&[instrument(1, "ZULU")], InstrumentId(3));
+    fn an_added_instrument_is_visible_to_all_clones() {
+        let table = InstrumentTable::with_capacity(&[instrument(1, "ZULU")], InstrumentId(3));
         let reader = table.clone();
         assert_eq!((reader.next_id(), reader.max_id()), (InstrumentId(2), InstrumentId(3)));
         assert_eq!(reader.get(InstrumentId(2)), None);
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn a_table_of_all_ids_is_full() {
         let all: Vec<Instrument> = (1..=u16::MAX).map(|id| instrument(id, &format!("S{id}"))).collect();
-        let table = InstrumentTable::with_room(&all, InstrumentId(u16::MAX));
+        let table = InstrumentTable::with_capacity(&all, InstrumentId(u16::MAX));
         let full = Err(AddInstrumentError::Full { max: InstrumentId(u16::MAX) });
         assert_eq!(table.add(instrument(u16::MAX, "MORE")), full);
     }

@@ -17,7 +17,7 @@ mod codes;
 mod date;
 mod decimal;
 mod divisor;
-mod draw;
+mod rng;
 mod enumerated;
 mod ids;
 mod instrument;
@@ -32,7 +32,7 @@ mod zone;
 pub use date::{Date, ParseDateError};
 pub use decimal::Decimal;
 pub use divisor::ExactDivisor;
-pub use draw::Draw;
+pub use rng::Rng;
 pub use ids::{
     ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError, UserName,
     UserRefNum,
@@ -45,7 +45,7 @@ pub use market::{
 pub use order::{
     BrokenReason, CancelOrder, CancelReason, EnterOrder, Liquidity, MassCancel, ModifyOrder, OrderAttributes,
     OrderEvent, OrderEventKind, OrderRequest, OrderState, RejectReason, ReplaceOrder, SelfTradePrevention,
-    SetOrderEntry, SpecialTerms, TimeInForce,
+    SetOrderEntry, OrderInstructions, TimeInForce,
 };
 pub use price::{ParsePriceError, Price, Qty, Side};
 pub use time::Nanos;

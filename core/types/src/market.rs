@@ -408,16 +408,16 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_has_a_code_and_words_of_its_own() {
-        let mut words = std::collections::BTreeSet::new();
+    fn every_reason_has_its_own_code_and_text() {
+        let mut texts = std::collections::BTreeSet::new();
         for reason in (0..=u8::MAX).filter_map(SuspectReason::from_code) {
-            assert!(words.insert(reason.as_str()));
+            assert!(texts.insert(reason.as_str()));
         }
-        assert_eq!((words.len(), SuspectReason::from_code(0)), (11, None));
+        assert_eq!((texts.len(), SuspectReason::from_code(0)), (11, None));
     }
 
     #[test]
-    fn unknown_codes_are_told_apart() {
+    fn unknown_codes_decode_as_none_or_suspect() {
         let update = MarketUpdate { kind: 99, health: 77, ..MarketUpdate::default() };
         assert_eq!(update.kind(), None);
         assert_eq!(update.health(), BookHealth::Suspect);
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_the_feed_does_not_state_is_not_taken_for_one() {
+    fn an_unstated_side_is_none() {
         let update = |side| MarketUpdate { side, ..MarketUpdate::default() };
         assert_eq!(update(Side::Buy as u8).aggressor(), Some(Side::Sell));
         assert_eq!(update(Side::Sell as u8).aggressor(), Some(Side::Buy));

@@ -13,7 +13,7 @@ coded! {
         /// Immediate or cancel: the unfilled remainder never rests. With `min_qty` equal to the quantity it
         /// is fill-or-kill.
         Ioc = 1,
-        /// Valid until [`SpecialTerms::expire_at`], at most until the end of the day.
+        /// Valid until [`OrderInstructions::expire_at`], at most until the end of the day.
         Gtt = 2,
         /// Valid until cancelled: carried from day to day, each time under a new number and reference.
         Gtc = 3,
@@ -34,7 +34,7 @@ impl TimeInForce {
 /// Source: Nasdaq OUCH 5.0, Display `N` (hidden), option MaxFloor (displayed part) and option ExpireTime.
 /// OUCH has no field for a stop price; other gateways have one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SpecialTerms {
+pub struct OrderInstructions {
     /// Stop price: a trade at this price or beyond (buy: at least, sell: at most) triggers the order. With
     /// the limit [`Price::MARKET`] it then becomes IOC at the collar's limit. Zero: no stop order.
     pub stop_price: Price,
@@ -86,7 +86,7 @@ pub struct EnterOrder {
     /// Minimum quantity to trade on entry, otherwise nothing trades; zero means no minimum.
     pub min_qty: Qty,
     /// Optional order instructions.
-    pub special: Option<SpecialTerms>,
+    pub special: Option<OrderInstructions>,
     /// Echoed attributes.
     pub attributes: OrderAttributes,
     /// Echoed client order id.
@@ -200,7 +200,7 @@ pub struct ReplaceOrder {
     /// Minimum quantity to trade on entry, otherwise nothing trades; zero means no minimum.
     pub min_qty: Qty,
     /// Optional order instructions.
-    pub special: Option<SpecialTerms>,
+    pub special: Option<OrderInstructions>,
     /// Echoed attributes, except capacity and cross type: they stay those of the old order.
     pub attributes: OrderAttributes,
     /// Echoed client order id.

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_layout_is_the_documents() {
+    fn the_layout_matches_the_document() {
         let offsets = [
             offset_of!(TopOfBook, bid.price),
             offset_of!(TopOfBook, bid.qty),

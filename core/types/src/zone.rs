@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_change_when_the_law_says_so() {
+    fn clocks_change_at_the_statutory_times() {
         // From `TZ=America/New_York date -d @...` at both sides of each change.
         for (time, hours) in [
             ("2023-03-12 06:59:59", -5),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn there_and_back_is_the_same_time() {
+    fn local_times_convert_back_to_utc() {
         for zone in [Zone::UTC, Zone::EASTERN, Zone::CENTRAL, Zone::Fixed(3_600)] {
             for hour in 0..24 * 400 {
                 let time = utc("2022-12-20 00:00:00") + hour * 3_600_000_000_000;

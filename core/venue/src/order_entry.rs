@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn table() -> InstrumentTable {
-        InstrumentTable::with_room(&[instrument(1, "ALPHA")], InstrumentId(2))
+        InstrumentTable::with_capacity(&[instrument(1, "ALPHA")], InstrumentId(2))
     }
 
     impl Rig {

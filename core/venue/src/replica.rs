@@ -291,7 +291,7 @@ fn difference(was: &Instrument, is: &Instrument) -> Option<String> {
 /// The definition's instruments and the added ones, with capacity for more.
 fn table_of(definition: &Definition, engine: &Engine<FastBooks<Owner>>) -> InstrumentTable {
     let max_id = InstrumentId(definition.limits.max_instruments);
-    let table = InstrumentTable::with_room(&definition.instruments, max_id);
+    let table = InstrumentTable::with_capacity(&definition.instruments, max_id);
     while let Some(added) = engine.instrument(table.next_id()) {
         if table.add(*added).is_err() {
             break;

@@ -5,7 +5,7 @@ use tickpath_lockfree::spsc;
 use tickpath_lockfree::wake::Waker;
 use tickpath_matching::CommandKind;
 use tickpath_timing::{CommandId, Hop, Token, Tracer};
-use tickpath_types::{Nanos, OrderRequest, Sequence, SessionId, SpecialTerms};
+use tickpath_types::{Nanos, OrderRequest, Sequence, SessionId, OrderInstructions};
 
 use crate::command_log::{CommandLog, LogState};
 use crate::day::Expiries;
@@ -192,7 +192,7 @@ impl Sequencer {
             _ => return,
         };
         // An order with a past expiry is refused.
-        if let Some(SpecialTerms { expire_at: second @ 1.., .. }) = special
+        if let Some(OrderInstructions { expire_at: second @ 1.., .. }) = special
             && Nanos::from_secs((*second).into()) > command.ts
         {
             failpoint!(ExpiryForgotten => return);
@@ -404,7 +404,7 @@ mod tests {
     fn expiring(user_ref: u32, expire_at: u32) -> Arrival {
         let order = EnterOrder {
             time_in_force: TimeInForce::Gtt,
-            special: Some(SpecialTerms { expire_at, ..SpecialTerms::default() }),
+            special: Some(OrderInstructions { expire_at, ..OrderInstructions::default() }),
             ..EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), Side::Buy, Qty(1), Price(100))
         };
         Arrival { kind: CommandKind::Order(OrderRequest::Enter(order)).into(), ..arrival(0, 1, user_ref) }

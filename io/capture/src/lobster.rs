@@ -225,7 +225,7 @@ fn time_ns(field: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_types::Draw;
+    use tickpath_types::Rng;
 
     use super::*;
 
@@ -334,8 +334,8 @@ mod tests {
 
     #[test]
     fn usual_lines_mean_what_any_line_means() {
-        let mut draw = Draw::new(1);
-        let mut random = |below: usize| draw.below(below as u64) as usize;
+        let mut rng = Rng::new(1);
+        let mut random = |below: usize| rng.below(below as u64) as usize;
         let (mut usual, mut unusual) = (0, 0);
         for _ in 0..100_000 {
             let line = random_line(&mut random);

@@ -389,7 +389,7 @@ pub(crate) fn price(dbn: i64) -> Option<Price> {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_types::Draw;
+    use tickpath_types::Rng;
 
     use super::*;
 
@@ -461,8 +461,8 @@ mod tests {
 
     #[test]
     fn records_are_those_that_the_vendors_library_reads() {
-        let mut draw = Draw::new(1);
-        let mut random = |below: usize| draw.below(below as u64) as usize;
+        let mut rng = Rng::new(1);
+        let mut random = |below: usize| rng.below(below as u64) as usize;
         let mut counts = [0; 4];
         for _ in 0..20_000 {
             // An MBO record, sometimes with another length or type, complete or truncated.

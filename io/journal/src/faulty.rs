@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tickpath_types::Draw;
+use tickpath_types::Rng;
 
 use crate::{SharedBytes, Storage, StorageFile};
 
@@ -62,7 +62,7 @@ pub struct FaultyDisk {
 
 #[derive(Debug)]
 struct Disk {
-    draw: Draw,
+    rng: Rng,
     faults: DiskFaults,
     counters: DiskCounters,
     files: Vec<Contents>,
@@ -111,7 +111,7 @@ impl FaultyDisk {
     #[must_use]
     pub fn new(seed: u64, faults: DiskFaults) -> FaultyDisk {
         let disk = Disk {
-            draw: Draw::new(seed),
+            rng: Rng::new(seed),
             faults,
             counters: DiskCounters::default(),
             files: Vec::new(),
@@ -190,7 +190,7 @@ impl FaultyDisk {
 
 impl Disk {
     fn below(&mut self, bound: u64) -> u64 {
-        self.draw.next() % bound.max(1)
+        self.rng.next() % bound.max(1)
     }
 
     /// Returns whether a fault occurs now, by this probability or because it was requested.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tickpath_journal::{
     AppendError, DiskFaults, FaultyDisk, InspectOptions, OpenError, Opened, Policy, State, open,
 };
-use tickpath_types::{Draw, Sequence};
+use tickpath_types::{Rng, Sequence};
 
 /// Counts of the situations in a run, so that a test can check that the run was meaningful.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +20,7 @@ struct Met {
 
 /// A sequencer, its journal, and a disk with faults.
 struct Life {
-    draw: Draw,
+    rng: Rng,
     disk: FaultyDisk,
     policy: Policy,
     acknowledged: u64,
@@ -32,7 +32,7 @@ struct Life {
 impl Life {
     fn new(seed: u64, policy: Policy, faults: DiskFaults) -> Life {
         Life {
-            draw: Draw::new(seed),
+            rng: Rng::new(seed),
             disk: FaultyDisk::new(seed ^ 0x5eed, faults),
             policy,
             acknowledged: 0,
@@ -43,7 +43,7 @@ impl Life {
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        self.draw.next() % bound
+        self.rng.next() % bound
     }
 
     /// Opens the log, and checks its records against the guarantees.

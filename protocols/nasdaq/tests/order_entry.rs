@@ -7,7 +7,7 @@ use tickpath_types::{
     BrokenReason, CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MassCancel,
     MatchId, ModifyOrder, Nanos, OrderAttributes, OrderEvent, OrderEventKind, OrderId, OrderRequest,
     OrderState, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId, SetOrderEntry, Side,
-    SpecialTerms, Symbol, TimeInForce, UserRefNum,
+    OrderInstructions, Symbol, TimeInForce, UserRefNum,
 };
 use zerocopy::IntoBytes;
 
@@ -235,9 +235,9 @@ fn requests_about_many_orders_have_their_bytes_and_come_back() {
 
 #[test]
 fn special_orders_have_their_bytes_and_come_back() {
-    let special = SpecialTerms { display_qty: Qty(20), expire_at: 57_600, ..SpecialTerms::default() };
+    let special = OrderInstructions { display_qty: Qty(20), expire_at: 57_600, ..OrderInstructions::default() };
     let reserve = EnterOrder { time_in_force: TimeInForce::Gtt, special: Some(special), ..order() };
-    let hidden = SpecialTerms { is_hidden: true, ..SpecialTerms::default() };
+    let hidden = OrderInstructions { is_hidden: true, ..OrderInstructions::default() };
     let attributes = OrderAttributes { display: b'N', ..order().attributes };
     let hidden = EnterOrder { special: Some(hidden), attributes, ..order() };
     let mut wire = [0; ouch50::MESSAGE_LEN_MAX];
@@ -252,7 +252,7 @@ fn special_orders_have_their_bytes_and_come_back() {
         let state = OrderState::Live;
         round_trip(&event(OrderEventKind::Accepted { order, order_id: OrderId(3), state }));
     }
-    let stop = SpecialTerms { stop_price: Price(100), ..SpecialTerms::default() };
+    let stop = OrderInstructions { stop_price: Price(100), ..OrderInstructions::default() };
     for order in [
         EnterOrder { special: Some(stop), ..order() },
         EnterOrder { time_in_force: TimeInForce::Gtc, ..order() },
@@ -348,7 +348,7 @@ fn answered(message: &[u8]) -> OrderAnswer {
 #[test]
 fn answers_come_back_as_they_were_meant() {
     let picky = EnterOrder { post_only: true, min_qty: Qty(50), ..order() };
-    let special = SpecialTerms { display_qty: Qty(20), expire_at: 57_600, ..SpecialTerms::default() };
+    let special = OrderInstructions { display_qty: Qty(20), expire_at: 57_600, ..OrderInstructions::default() };
     let pickiest = EnterOrder { special: Some(special), ..picky };
     let (user_ref, client_order_id) = (UserRefNum(7), ClientOrderId(*b"CLIENT-ORDER-1"));
     for (kind, len) in [

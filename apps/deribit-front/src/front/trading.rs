@@ -7,7 +7,7 @@ use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
 use tickpath_exchange::{FrontRequest, FrontRequestKind};
 use tickpath_types::{
-    CancelOrder as EngineCancel, EnterOrder, OrderRequest, Price, Qty, Side, SpecialTerms,
+    CancelOrder as EngineCancel, EnterOrder, OrderRequest, Price, Qty, Side, OrderInstructions,
     TimeInForce as EngineTime, UserRefNum,
 };
 
@@ -344,7 +344,7 @@ impl Front {
             post_only: intent.terms.is_post_only,
             min_qty: if is_whole { intent.qty } else { Qty::ZERO },
             special: (!intent.display.is_zero())
-                .then_some(SpecialTerms { display_qty: intent.display, ..SpecialTerms::default() }),
+                .then_some(OrderInstructions { display_qty: intent.display, ..OrderInstructions::default() }),
             client_order_id: intent.terms.encode(),
             ..EnterOrder::limit(user_ref, instrument, intent.side, intent.qty, intent.price)
         }

@@ -10,7 +10,7 @@ use tickpath_nasdaq::itch50::Message;
 use tickpath_types::{
     AddInstrumentError, BrokenReason, CancelReason, EnterOrder, Instrument, InstrumentId, InstrumentTable,
     Liquidity, MatchId, Nanos, OrderEventKind, OrderRequest, Price, Qty, RejectReason, Sequence, SessionId,
-    Side, SpecialTerms, Symbol, TimeInForce, TradingState,
+    Side, OrderInstructions, Symbol, TimeInForce, TradingState,
 };
 
 use crate::market_data::{Asker, Line, with_lines};
@@ -505,7 +505,7 @@ fn an_order_with_a_time_is_cancelled_when_it_comes_also_after_a_restart() {
     let mut anna = rig.log_in("ANNA");
     let second = second_of(&rig);
     let until = |user_ref, expire_at| {
-        let special = Some(SpecialTerms { expire_at, ..SpecialTerms::default() });
+        let special = Some(OrderInstructions { expire_at, ..OrderInstructions::default() });
         let order = order(user_ref, Side::Buy, 5, 900_000);
         OrderRequest::Enter(EnterOrder { time_in_force: TimeInForce::Gtt, special, ..order })
     };

@@ -12,7 +12,7 @@ use tickpath_deribit::number::Decimal;
 use tickpath_deribit::scan::check;
 use tickpath_deribit::text::Text;
 use tickpath_types::{
-    ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Price, Qty, Side, SpecialTerms, TimeInForce,
+    ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Price, Qty, Side, OrderInstructions, TimeInForce,
     UserRefNum,
 };
 
@@ -234,7 +234,7 @@ fn order(
         time_in_force,
         min_qty,
         post_only: order.post_only,
-        special: display.map(|display_qty| SpecialTerms { display_qty, ..SpecialTerms::default() }),
+        special: display.map(|display_qty| OrderInstructions { display_qty, ..OrderInstructions::default() }),
         client_order_id: client_order_id(&order.label.map(Text::to_cow).unwrap_or_default())?,
         ..EnterOrder::limit(UserRefNum(0), of(order.instrument_name)?, side, qty, limit)
     })

@@ -236,7 +236,7 @@ impl Edit {
         order.post_only = self.is_post_only;
         if let Some(display_qty) = self.display {
             order.special =
-                Some(tickpath_types::SpecialTerms { display_qty, ..order.special.unwrap_or_default() });
+                Some(tickpath_types::OrderInstructions { display_qty, ..order.special.unwrap_or_default() });
         }
         order
     }

@@ -57,7 +57,7 @@ impl Truth {
             open_counts: vec![Vec::new(); users],
             overdue: Vec::new(),
             engine: ReferenceEngine::new(&observed.setup.instruments, observed.setup.limits),
-            table: InstrumentTable::with_room(
+            table: InstrumentTable::with_capacity(
                 &observed.setup.instruments,
                 InstrumentId(observed.setup.limits.max_instruments),
             ),

@@ -35,13 +35,13 @@ impl Simulation {
             FaultEvent::StopVenue => {}
             FaultEvent::KillClient(place) => {
                 self.count("client killed");
-                let back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
+                let back_at = now + Nanos(self.rng.below(DOWN_MAX.0));
                 self.clients[place].crash(now, back_at);
             }
             FaultEvent::KillFeed(place) => {
                 self.count("feed handler killed");
                 self.feeds[place].end(Some(now));
-                self.feeds[place].back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
+                self.feeds[place].back_at = now + Nanos(self.rng.below(DOWN_MAX.0));
             }
             FaultEvent::Cut(host, time) => {
                 self.network.wires().network.cut(VENUE, host);
@@ -63,7 +63,7 @@ impl Simulation {
                 }
             }
             FaultEvent::KillReader => {
-                let back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
+                let back_at = now + Nanos(self.rng.below(DOWN_MAX.0));
                 if let Some((_, reader)) = &mut self.copies {
                     reader.crash(now, back_at);
                     self.count("reader of drop copies killed");
@@ -106,9 +106,9 @@ impl Simulation {
     }
 
     fn set_network_faults(&mut self, level: u64) {
-        let streams = Profile::stream_faults(level, &mut self.draw);
+        let streams = Profile::stream_faults(level, &mut self.rng);
         let groups = [Some(LINES[0]), Some(LINES[1]), None];
-        let datagrams = groups.map(|group| (group, Profile::datagram_faults(level, &mut self.draw)));
+        let datagrams = groups.map(|group| (group, Profile::datagram_faults(level, &mut self.rng)));
         // Snapshots use line B's faults, with separate draws.
         let of_snapshots = (Some(SNAPSHOTS), datagrams[1].1);
         let mut wires = self.network.wires();

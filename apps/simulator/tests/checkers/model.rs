@@ -17,7 +17,7 @@ use tickpath_simulator::{
     ClientEvent, ClientEventKind, ClientLog, HostFailure, DisconnectCause, FeedLife, FinalVenue, Line, Log,
     LoginOutcome, Observed, Setup, Timed, VenueEvent,
 };
-use tickpath_types::Draw;
+use tickpath_types::Rng;
 use tickpath_types::*;
 use zerocopy::IntoBytes;
 
@@ -31,7 +31,7 @@ const USERS: u16 = 4;
 
 /// Records all output of a run.
 struct World {
-    draw: Draw,
+    rng: Rng,
     engine: Engine<FastBooks<Owner>>,
     ears: Ears,
     observed: Observed,
@@ -138,7 +138,7 @@ impl World {
         };
         let table = Some(InstrumentTable::new(&instruments));
         World {
-            draw: Draw::new(seed),
+            rng: Rng::new(seed),
             engine: Engine::new(&instruments, limits).unwrap(),
             ears: Ears { table, ..Ears::default() },
             now: Nanos(STEP),
@@ -281,7 +281,7 @@ impl World {
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        self.draw.below(bound)
+        self.rng.below(bound)
     }
 
     /// Makes a client's request, which is read and sequenced immediately.
@@ -357,25 +357,25 @@ impl World {
             client_order_id: ClientOrderId(*b"from-the-model"),
         };
         let hidden = OrderAttributes { display: b'N', ..OrderAttributes::default() };
-        let special = |terms| Some(SpecialTerms { ..terms });
+        let special = |instructions| Some(OrderInstructions { ..instructions });
         match self.below(12) {
             0 => EnterOrder { time_in_force: TimeInForce::Ioc, ..plain },
             1 => EnterOrder { time_in_force: TimeInForce::Ioc, min_qty: qty, ..plain },
             2 => EnterOrder { post_only: true, ..plain },
             3 => EnterOrder {
-                special: special(SpecialTerms { is_hidden: true, ..SpecialTerms::default() }),
+                special: special(OrderInstructions { is_hidden: true, ..OrderInstructions::default() }),
                 attributes: hidden,
                 ..plain
             },
             4 => EnterOrder {
-                special: special(SpecialTerms { display_qty: Qty(10), ..SpecialTerms::default() }),
+                special: special(OrderInstructions { display_qty: Qty(10), ..OrderInstructions::default() }),
                 ..plain
             },
             5 => {
                 let now = (self.time_of_day().0 / 1_000_000_000) as u32;
                 let expire_at = now + 1 + self.below(2) as u32;
-                let terms = SpecialTerms { expire_at, ..SpecialTerms::default() };
-                EnterOrder { time_in_force: TimeInForce::Gtt, special: special(terms), ..plain }
+                let instructions = OrderInstructions { expire_at, ..OrderInstructions::default() };
+                EnterOrder { time_in_force: TimeInForce::Gtt, special: special(instructions), ..plain }
             }
             _ => plain,
         }

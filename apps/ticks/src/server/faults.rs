@@ -1,6 +1,6 @@
 //! Fault injection, drawn independently for each client.
 
-use tickpath_types::{Draw, Nanos};
+use tickpath_types::{Rng, Nanos};
 
 use super::settings::FaultSettings;
 
@@ -32,7 +32,7 @@ pub(super) enum LinkFault {
 #[derive(Debug)]
 pub(super) struct Faults {
     settings: FaultSettings,
-    draw: Draw,
+    rng: Rng,
     gap_at: u64,
     corrupt_at: u64,
     stall_at: Nanos,
@@ -42,10 +42,10 @@ pub(super) struct Faults {
 impl Faults {
     /// Creates the faults of the client with this number, from a place and a time on.
     pub(super) fn new(settings: FaultSettings, seed: u64, client: u64, place: u64, now: Nanos) -> Faults {
-        let draw = Draw::new(seed ^ client.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let rng = Rng::new(seed ^ client.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let never = Nanos::MAX;
         let mut faults =
-            Faults { settings, draw, gap_at: 0, corrupt_at: 0, stall_at: never, disconnect_at: never };
+            Faults { settings, rng, gap_at: 0, corrupt_at: 0, stall_at: never, disconnect_at: never };
         faults.begin(place, now);
         faults
     }
@@ -74,10 +74,10 @@ impl Faults {
     pub(super) fn take(&mut self, place: u64) -> TickFault {
         if self.gap_at <= place {
             self.gap_at = place.saturating_add(GAP_MAX + self.ticks_until(self.settings.gaps.ppm));
-            return TickFault::Gap(1 + self.draw.below(GAP_MAX));
+            return TickFault::Gap(1 + self.rng.below(GAP_MAX));
         }
         self.corrupt_at = place.saturating_add(1 + self.ticks_until(self.settings.corrupt.ppm));
-        TickFault::Corrupt(self.draw.below(u64::MAX) as usize)
+        TickFault::Corrupt(self.rng.below(u64::MAX) as usize)
     }
 
     /// Returns the connection fault that is due, if any.
@@ -87,7 +87,7 @@ impl Faults {
             return Some(LinkFault::Disconnect);
         }
         if now >= self.stall_at {
-            let end = now + Nanos(STALL_MIN.0 + self.draw.below(STALL_MIN.0));
+            let end = now + Nanos(STALL_MIN.0 + self.rng.below(STALL_MIN.0));
             self.stall_at = self.time_after(end, self.settings.stall);
             return Some(LinkFault::StallUntil(end));
         }
@@ -99,11 +99,11 @@ impl Faults {
         if ppm == 0 {
             return u64::MAX / 2;
         }
-        self.draw.exponential(PPM / u64::from(ppm))
+        self.rng.exponential(PPM / u64::from(ppm))
     }
 
     fn time_after(&mut self, now: Nanos, mean: Nanos) -> Nanos {
-        if mean == Nanos::ZERO { Nanos::MAX } else { now + Nanos(self.draw.exponential(mean.0)) }
+        if mean == Nanos::ZERO { Nanos::MAX } else { now + Nanos(self.rng.exponential(mean.0)) }
     }
 }
 

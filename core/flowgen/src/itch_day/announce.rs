@@ -7,7 +7,7 @@ use tickpath_nasdaq::itch50::{
     StockTradingState, SystemEvent, YesNo,
 };
 use tickpath_nasdaq::wire::{Alpha, Stock};
-use tickpath_types::{Draw, MatchId, Nanos, Price};
+use tickpath_types::{Rng, MatchId, Nanos, Price};
 
 use super::message::{At, Buffer, NO_TRACKING, locate, put, put_message, wire_price};
 use super::symbol::{Security, TICK};
@@ -54,7 +54,7 @@ pub(super) fn system_event(code: EventCode, ts: Nanos, out: &mut Buffer) -> usiz
 }
 
 /// Writes message `index` of those before system hours.
-pub(super) fn prologue(index: u64, list: &[Security], draw: &mut Draw, out: &mut Buffer) -> usize {
+pub(super) fn prologue(index: u64, list: &[Security], rng: &mut Rng, out: &mut Buffer) -> usize {
     let count = list.len() as u64;
     if index == 0 {
         return system_event(EventCode::START_OF_MESSAGES, START_OF_MESSAGES, out);
@@ -64,7 +64,7 @@ pub(super) fn prologue(index: u64, list: &[Security], draw: &mut Draw, out: &mut
     let ts = Nanos(DIRECTORY_START.0 + spread as u64);
     if index < ENTRIES * count {
         let at = At { ts, security: (index / ENTRIES) as usize };
-        return entry(index % ENTRIES, at, list[at.security].stock, draw, out);
+        return entry(index % ENTRIES, at, list[at.security].stock, rng, out);
     }
     let index = index - ENTRIES * count;
     if index < MAKERS * count {
@@ -78,7 +78,7 @@ pub(super) fn prologue(index: u64, list: &[Security], draw: &mut Draw, out: &mut
     system_event(EventCode::START_OF_SYSTEM_HOURS, START_OF_SYSTEM_HOURS, out)
 }
 
-fn entry(kind: u64, at: At, stock: Stock, draw: &mut Draw, out: &mut Buffer) -> usize {
+fn entry(kind: u64, at: At, stock: Stock, rng: &mut Rng, out: &mut Buffer) -> usize {
     match kind {
         0 => put_message!(
             out,
@@ -105,7 +105,7 @@ fn entry(kind: u64, at: At, stock: Stock, draw: &mut Draw, out: &mut Buffer) -> 
             put_message!(out, at, StockTradingAction(stock, state, Alpha::<1>::BLANK, reason))
         }
         _ => {
-            let is_restricted = draw.below(RESTRICTED_ONE_IN) == 0;
+            let is_restricted = rng.below(RESTRICTED_ONE_IN) == 0;
             let action = if is_restricted { RegShoAction::REMAINS } else { RegShoAction::NONE };
             put_message!(out, at, RegShoRestriction(stock, action))
         }
@@ -130,13 +130,13 @@ pub(super) fn cross(
     security: &Security,
     cross_type: CrossType,
     match_id: MatchId,
-    draw: &mut Draw,
+    rng: &mut Rng,
     out: &mut Buffer,
 ) -> usize {
-    let (shares, price) = if draw.below(NO_CROSS_ONE_IN) == 0 {
+    let (shares, price) = if rng.below(NO_CROSS_ONE_IN) == 0 {
         (0, 0)
     } else {
-        (qty(draw) * CROSS_QTY_FACTOR, wire_price(security.reference_price()))
+        (qty(rng) * CROSS_QTY_FACTOR, wire_price(security.reference_price()))
     };
     put_message!(out, at, CrossTrade(shares, security.stock, price, match_id, cross_type))
 }
@@ -146,17 +146,17 @@ pub(super) fn imbalance(
     at: At,
     security: &Security,
     cross_type: CrossType,
-    draw: &mut Draw,
+    rng: &mut Rng,
     out: &mut Buffer,
 ) -> usize {
     let reference = security.reference_price();
-    let paired = qty(draw) * CROSS_QTY_FACTOR;
-    let (direction, left) = match draw.below(8) {
+    let paired = qty(rng) * CROSS_QTY_FACTOR;
+    let (direction, left) = match rng.below(8) {
         0 => (ImbalanceDirection::NONE, 0),
-        1..=4 => (ImbalanceDirection::BUY, qty(draw)),
-        _ => (ImbalanceDirection::SELL, qty(draw)),
+        1..=4 => (ImbalanceDirection::BUY, qty(rng)),
+        _ => (ImbalanceDirection::SELL, qty(rng)),
     };
-    let [near, far] = [(); 2].map(|()| clearing_price(reference, draw));
+    let [near, far] = [(); 2].map(|()| clearing_price(reference, rng));
     let variation = variation(near, reference);
     let [near, far, reference] = [near, far, reference].map(wire_price);
     let (stock, kind) = (security.stock, cross_type);
@@ -167,9 +167,9 @@ pub(super) fn imbalance(
     )
 }
 
-fn clearing_price(reference: Price, draw: &mut Draw) -> Price {
+fn clearing_price(reference: Price, rng: &mut Rng) -> Price {
     let ticks_max = (reference.0 / TICK) as u64 / NEAR_PRICES_PER_REFERENCE;
-    let ticks = draw.below(2 * ticks_max + 1) as i64 - ticks_max as i64;
+    let ticks = rng.below(2 * ticks_max + 1) as i64 - ticks_max as i64;
     Price(reference.0 + ticks * TICK)
 }
 

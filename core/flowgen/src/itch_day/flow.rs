@@ -5,7 +5,7 @@ use tickpath_nasdaq::itch50::{
     AddOrder, AddOrderMpid, BrokenTrade, BuySell, CrossType, NonCrossTrade, OrderCancel, OrderDelete,
     OrderExecuted, OrderExecutedWithPrice, OrderReplace, YesNo,
 };
-use tickpath_types::{Draw, MatchId, Nanos, OrderId, Price, Qty, Side};
+use tickpath_types::{Rng, MatchId, Nanos, OrderId, Price, Qty, Side};
 
 use super::announce::{imbalance, mpid};
 use super::message::{At, Buffer, NO_TRACKING, locate, put, put_message, wire_price};
@@ -79,7 +79,7 @@ pub(super) struct Flow {
     pub schedule: Schedule,
     pub securities: Securities,
     pub resting: Resting,
-    pub draw: Draw,
+    pub rng: Rng,
     live: u64,
     last_ref: u64,
     /// Number of assigned references.
@@ -100,13 +100,13 @@ pub(super) struct Flow {
 
 impl Flow {
     pub fn new(messages: u64, securities: u16, live: u32, seed: u64) -> Flow {
-        let mut draw = Draw::new(seed);
+        let mut rng = Rng::new(seed);
         let lens = SessionLens::new(messages, u64::from(live));
         Flow {
             schedule: Schedule::new(lens),
-            securities: Securities::new(securities, &mut draw),
+            securities: Securities::new(securities, &mut rng),
             resting: Resting::new(securities, orders_max(securities, live)),
-            draw,
+            rng,
             live: u64::from(live),
             last_ref: 0,
             ref_count: 0,
@@ -128,7 +128,7 @@ impl Flow {
     /// Writes the next message of the session; `None` at its end.
     #[inline]
     pub fn next_message(&mut self, out: &mut Buffer) -> Option<usize> {
-        let slot = self.schedule.next(&mut self.draw)?;
+        let slot = self.schedule.next(&mut self.rng)?;
         if slot.is_head {
             self.begin_cluster(&slot);
         }
@@ -139,7 +139,7 @@ impl Flow {
     }
 
     pub fn next_match(&mut self) -> MatchId {
-        self.last_match += 1 + self.draw.below(3);
+        self.last_match += 1 + self.rng.below(3);
         MatchId(self.last_match)
     }
 
@@ -147,7 +147,7 @@ impl Flow {
         self.sweep = None;
         self.leader = self.any_security();
         self.imbalances.is_cluster =
-            slot.has_imbalances && self.draw.below(self.imbalances.messages_left) < self.imbalances.left;
+            slot.has_imbalances && self.rng.below(self.imbalances.messages_left) < self.imbalances.left;
         let (sent, all) = self.schedule.progress();
         let ramp = (self.live * sent * RAMP_DENOMINATOR / (all * RAMP_NUMERATOR).max(1)).min(self.live);
         self.target = match self.schedule.session() {
@@ -160,8 +160,8 @@ impl Flow {
     #[inline]
     fn any_security(&mut self) -> usize {
         match self.schedule.session() {
-            Session::Market => self.securities.by_activity.draw(&mut self.draw),
-            Session::PreMarket | Session::PostMarket => self.securities.by_live.draw(&mut self.draw),
+            Session::Market => self.securities.by_activity.sample(&mut self.rng),
+            Session::PreMarket | Session::PostMarket => self.securities.by_live.sample(&mut self.rng),
         }
     }
 
@@ -175,7 +175,7 @@ impl Flow {
         {
             return self.execute(At { ts, security }, front, side, out);
         }
-        let choice = self.draw.next();
+        let choice = self.rng.next();
         let is_leader = choice & 3 < LEADER_IN_FOUR;
         let security = if is_leader { self.leader } else { self.any_security() };
         if choice >> 2 & (STEP_ONE_IN - 1) == 0 {
@@ -201,7 +201,7 @@ impl Flow {
         if choice < HIDDEN_TRADES {
             return self.trade_hidden(at, out);
         }
-        if self.has_traded && self.draw.below(BROKEN_ONE_IN) == 0 {
+        if self.has_traded && self.rng.below(BROKEN_ONE_IN) == 0 {
             self.has_traded = false;
             return put_message!(out, at, BrokenTrade(self.last_match));
         }
@@ -232,12 +232,12 @@ impl Flow {
     /// Picks an order to delete, replace or reduce.
     #[inline]
     fn pick(&mut self, security: usize) -> Option<OrderHandle> {
-        if self.draw.below(4) < STALE_IN_FOUR
+        if self.rng.below(4) < STALE_IN_FOUR
             && let Some(side) = self.stale_side(security)
         {
             return self.resting.front(security, side);
         }
-        let newer = power_law(&mut self.draw, NEWER_MEDIAN);
+        let newer = power_law(&mut self.rng, NEWER_MEDIAN);
         let count = self.resting.count(security) as u64;
         self.resting.by_age(security, newer.checked_rem(count)? as usize)
     }
@@ -254,7 +254,7 @@ impl Flow {
             let even = ADD_CHANCE_EVEN;
             (even + missing * even / width).clamp(ADD_CHANCE_MIN, 2 * even - ADD_CHANCE_MIN)
         };
-        let is_add = (self.draw.next() >> 48) < chance.cast_unsigned();
+        let is_add = (self.rng.next() >> 48) < chance.cast_unsigned();
         if (!is_add || self.resting.is_full())
             && let Some(handle) = self.pick(at.security)
         {
@@ -265,10 +265,10 @@ impl Flow {
     }
 
     fn add(&mut self, at: At, out: &mut Buffer) -> usize {
-        let choice = self.draw.next();
+        let choice = self.rng.next();
         let side = Side::BOTH[(choice & 1) as usize];
         let price = self.passive_price(at.security, side);
-        let shares = qty(&mut self.draw);
+        let shares = qty(&mut self.rng);
         let id = self.next_ref();
         self.resting.add(at.security, id, side, price, Qty(shares));
         let stock = self.securities.list[at.security].stock;
@@ -281,7 +281,7 @@ impl Flow {
     }
 
     fn passive_price(&mut self, security: usize, side: Side) -> Price {
-        let tick = self.securities.list[security].passive_tick(side, &mut self.draw);
+        let tick = self.securities.list[security].passive_tick(side, &mut self.rng);
         self.uncrossed(security, side, Price(tick * TICK))
     }
 
@@ -298,28 +298,28 @@ impl Flow {
     fn next_ref(&mut self) -> OrderId {
         self.ref_count += 1;
         // Most references are adjacent; hidden and immediate orders use the numbers between.
-        let choice = self.draw.next();
+        let choice = self.rng.next();
         let skipped = if choice & 7 < 5 { 0 } else { 1 + upper_below(choice, 6) };
         self.last_ref += REF_STEP * (1 + skipped);
         OrderId(self.last_ref)
     }
 
     fn replace(&mut self, at: At, out: &mut Buffer) -> Option<usize> {
-        let choice = self.draw.next();
+        let choice = self.rng.next();
         let chased = if choice & 0x10 == 0 { self.chased(at.security) } else { None };
         let handle = chased.or_else(|| self.pick(at.security))?;
         let old = self.resting.remove(at.security, handle);
         let price = if choice & 1 == 0 {
             self.passive_price(at.security, old.side)
         } else {
-            let ticks = 1 + (power_law(&mut self.draw, 1) % MOVE_TICKS_MAX) as i64;
+            let ticks = 1 + (power_law(&mut self.rng, 1) % MOVE_TICKS_MAX) as i64;
             let moved = old.price.0 / TICK + if choice & 2 == 0 { ticks } else { -ticks };
             let front = self.securities.list[at.security].front_tick();
             // Even after a long chain of replacements, the price leaves space for a lower bid above zero.
             let tick = moved.clamp(front / 4, front * 4);
             self.uncrossed(at.security, old.side, Price(tick * TICK))
         };
-        let shares = if choice & 0x0c == 0 { qty(&mut self.draw) } else { old.qty.0 };
+        let shares = if choice & 0x0c == 0 { qty(&mut self.rng) } else { old.qty.0 };
         let id = self.next_ref();
         let handle = self.resting.add(at.security, id, old.side, price, Qty(shares));
         self.last_replaced[at.security] = Some((handle, id));
@@ -336,14 +336,14 @@ impl Flow {
     fn cancel(&mut self, at: At, out: &mut Buffer) -> Option<usize> {
         let handle = self.pick(at.security)?;
         let order = self.resting.order(handle);
-        let canceled = 1 + self.draw.below(order.qty.0.checked_sub(2)? + 1);
+        let canceled = 1 + self.rng.below(order.qty.0.checked_sub(2)? + 1);
         self.resting.reduce(handle, Qty(canceled));
         Some(put_message!(out, at, OrderCancel(order.id, canceled as u32)))
     }
 
     /// A side with orders, preferably one that the reference price has passed.
     fn side_that_trades(&mut self, security: usize) -> Option<(Side, OrderHandle)> {
-        let random_side = Side::BOTH[(self.draw.next() & 1) as usize];
+        let random_side = Side::BOTH[(self.rng.next() & 1) as usize];
         let first = self.stale_side(security).unwrap_or(random_side);
         [first, first.opposite()].into_iter().find_map(|it| Some((it, self.resting.front(security, it)?)))
     }
@@ -355,7 +355,7 @@ impl Flow {
 
     fn execute(&mut self, at: At, front: OrderHandle, side: Side, out: &mut Buffer) -> usize {
         let (id, executed) = self.take(at.security, front);
-        if self.draw.below(8) < SWEEP_IN_EIGHT {
+        if self.rng.below(8) < SWEEP_IN_EIGHT {
             self.sweep = Some((at, side));
         }
         let match_id = self.next_match();
@@ -365,8 +365,8 @@ impl Flow {
     /// Takes quantity from the front order, usually all of it.
     fn take(&mut self, security: usize, front: OrderHandle) -> (OrderId, u32) {
         let order = self.resting.order(front);
-        let is_partial = order.qty.0 > 1 && self.draw.below(PARTIAL_ONE_IN) == 0;
-        let executed = if is_partial { 1 + self.draw.below(order.qty.0 - 1) } else { order.qty.0 };
+        let is_partial = order.qty.0 > 1 && self.rng.below(PARTIAL_ONE_IN) == 0;
+        let executed = if is_partial { 1 + self.rng.below(order.qty.0 - 1) } else { order.qty.0 };
         if is_partial {
             self.resting.reduce(front, Qty(executed));
         } else {
@@ -382,7 +382,7 @@ impl Flow {
         let price = self.resting.order(front).price;
         let opposite = self.resting.best(at.security, side.opposite()).unwrap_or(price);
         let (id, executed) = self.take(at.security, front);
-        let is_printable = if self.draw.below(UNPRINTED_ONE_IN) == 0 { YesNo::NO } else { YesNo::YES };
+        let is_printable = if self.rng.below(UNPRINTED_ONE_IN) == 0 { YesNo::NO } else { YesNo::YES };
         let match_id = self.next_match();
         let price = wire_price(Price(i64::midpoint(price.0, opposite.0)));
         Some(put_message!(out, at, OrderExecutedWithPrice(id, executed, match_id, is_printable, price)))
@@ -393,7 +393,7 @@ impl Flow {
         let reference = self.securities.list[at.security].reference_price();
         let best = |side| self.resting.best(at.security, side).unwrap_or(reference).0;
         let price = wire_price(Price(i64::midpoint(best(Side::Buy), best(Side::Sell))));
-        let shares = qty(&mut self.draw) as u32;
+        let shares = qty(&mut self.rng) as u32;
         let match_id = self.next_match();
         self.has_traded = true;
         let stock = self.securities.list[at.security].stock;
@@ -407,7 +407,7 @@ impl Flow {
         self.imbalances.next = (security + 1) % self.securities.list.len();
         let is_early = self.schedule.session() == Session::PreMarket;
         let cross_type = if is_early { CrossType::OPENING } else { CrossType::CLOSING };
-        imbalance(At { ts, security }, &self.securities.list[security], cross_type, &mut self.draw, out)
+        imbalance(At { ts, security }, &self.securities.list[security], cross_type, &mut self.rng, out)
     }
 }
 

@@ -179,7 +179,7 @@ impl ItchDay {
             Stage::Prologue(index) => {
                 let is_last = index + 1 == announce::prologue_len(securities);
                 self.stage = if is_last { Stage::Orders } else { Stage::Prologue(index + 1) };
-                announce::prologue(index, &self.flow.securities.list, &mut self.flow.draw, out)
+                announce::prologue(index, &self.flow.securities.list, &mut self.flow.rng, out)
             }
             Stage::Boundary { is_opening, index } => {
                 let len = self.boundary(is_opening, index, out);
@@ -214,8 +214,8 @@ impl ItchDay {
             return announce::system_event(event, ts, out);
         };
         let match_id = self.flow.next_match();
-        let Flow { securities, draw, .. } = &mut self.flow;
-        announce::cross(At { ts, security }, &securities.list[security], cross_type, match_id, draw, out)
+        let Flow { securities, rng, .. } = &mut self.flow;
+        announce::cross(At { ts, security }, &securities.list[security], cross_type, match_id, rng, out)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Distribution of the day's messages over time.
 
-use tickpath_types::{Draw, Nanos};
+use tickpath_types::{Rng, Nanos};
 
 use super::weights::power_law;
 
@@ -161,7 +161,7 @@ impl Schedule {
 
     /// Returns the next slot of the session; `None` at its end.
     #[inline]
-    pub fn next(&mut self, draw: &mut Draw) -> Option<Slot> {
+    pub fn next(&mut self, rng: &mut Rng) -> Option<Slot> {
         while self.span_left == 0 {
             if self.session_left == 0 {
                 return None;
@@ -169,7 +169,7 @@ impl Schedule {
             self.enter(self.span + 1);
         }
         let is_head = self.cluster_left == 0;
-        let gap = if is_head { self.begin_cluster(draw) } else { self.gap_within_cluster(draw) };
+        let gap = if is_head { self.begin_cluster(rng) } else { self.gap_within_cluster(rng) };
         self.now_ns = (self.now_ns + gap).min(self.end_ns - 1);
         self.cluster_left -= 1;
         self.span_left -= 1;
@@ -196,16 +196,16 @@ impl Schedule {
         self.cluster_left = 0;
     }
 
-    fn begin_cluster(&mut self, draw: &mut Draw) -> u64 {
-        self.cluster_left = (1 + power_law(draw, 1)).min(CLUSTER_LEN_MAX);
+    fn begin_cluster(&mut self, rng: &mut Rng) -> u64 {
+        self.cluster_left = (1 + power_law(rng, 1)).min(CLUSTER_LEN_MAX);
         let time_left = self.end_ns - self.now_ns;
         self.pace_ns = time_left / self.span_left;
-        draw.exponential(time_left / (self.span_left / CLUSTER_LEN_MEAN + 1))
+        rng.exponential(time_left / (self.span_left / CLUSTER_LEN_MEAN + 1))
     }
 
     #[inline]
-    fn gap_within_cluster(&mut self, draw: &mut Draw) -> u64 {
-        (CLUSTER_GAP_NS_MIN + power_law(draw, CLUSTER_GAP_NS_MEDIAN)).min(self.pace_ns)
+    fn gap_within_cluster(&mut self, rng: &mut Rng) -> u64 {
+        (CLUSTER_GAP_NS_MIN + power_law(rng, CLUSTER_GAP_NS_MEDIAN)).min(self.pace_ns)
     }
 }
 
@@ -227,13 +227,13 @@ mod tests {
         for (messages, live) in [(100_000, 12_000), (100_000, 50), (300, 3)] {
             let lens = SessionLens::new(messages, live);
             let mut schedule = Schedule::new(lens);
-            let mut draw = Draw::new(1);
+            let mut rng = Rng::new(1);
             let mut last = Nanos::ZERO;
             let mut total = 0;
             loop {
                 let session = schedule.session();
                 let mut count = 0;
-                while let Some(slot) = schedule.next(&mut draw) {
+                while let Some(slot) = schedule.next(&mut rng) {
                     assert!(slot.ts >= last && schedule.session() == session);
                     last = slot.ts;
                     count += 1;
@@ -252,12 +252,12 @@ mod tests {
     #[test]
     fn times_are_clustered() {
         let lens = SessionLens::new(200_000, 1_000);
-        let (mut schedule, mut draw) = (Schedule::new(lens), Draw::new(2));
+        let (mut schedule, mut rng) = (Schedule::new(lens), Rng::new(2));
         while schedule.session() == Session::PreMarket {
-            while schedule.next(&mut draw).is_some() {}
+            while schedule.next(&mut rng).is_some() {}
             schedule.next_session();
         }
-        let times: Vec<u64> = std::iter::from_fn(|| schedule.next(&mut draw)).map(|slot| slot.ts.0).collect();
+        let times: Vec<u64> = std::iter::from_fn(|| schedule.next(&mut rng)).map(|slot| slot.ts.0).collect();
         let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<u64>() / gaps.len() as u64;
         let short = gaps.iter().filter(|gap| **gap < mean / 100).count();

@@ -1,7 +1,7 @@
 //! The securities of a day: names, activity, and reference prices that follow a random walk.
 
 use tickpath_nasdaq::wire::Stock;
-use tickpath_types::{Draw, Price, Side};
+use tickpath_types::{Rng, Price, Side};
 
 use super::weights::{WeightedChoice, power_law};
 
@@ -61,10 +61,10 @@ impl Security {
 
     /// A price on the passive side of the reference price, at a power-law distance.
     #[inline]
-    pub fn passive_tick(&self, side: Side, draw: &mut Draw) -> i64 {
+    pub fn passive_tick(&self, side: Side, rng: &mut Rng) -> i64 {
         let front = self.front_tick();
         // The distance is at most half of the reference price.
-        let distance = (power_law(draw, self.reach) % (front as u64 / 2)) as i64;
+        let distance = (power_law(rng, self.reach) % (front as u64 / 2)) as i64;
         if side == Side::Buy { front - distance } else { front + 1 + distance }
     }
 }
@@ -81,10 +81,10 @@ pub(super) struct Securities {
 
 impl Securities {
     /// Creates at most 65,535 securities.
-    pub fn new(count: u16, draw: &mut Draw) -> Securities {
+    pub fn new(count: u16, rng: &mut Rng) -> Securities {
         let mut ranks: Vec<u64> = (0..u64::from(count)).collect();
         for last in (1..ranks.len()).rev() {
-            ranks.swap(last, draw.below(last as u64 + 1) as usize);
+            ranks.swap(last, rng.below(last as u64 + 1) as usize);
         }
         let activity: Vec<u64> = ranks.iter().map(|rank| WEIGHT_UNIT / (rank + 1 + RANK_SHIFT)).collect();
         // Quiet securities have long books as well: live orders decrease with the root of the rank.
@@ -94,7 +94,7 @@ impl Securities {
         let security = |(index, weight): (usize, &u64)| {
             let share = (u128::from(*weight) << 32) / live_total;
             let stock = symbol(index as u32, u32::from(count));
-            Security::new(stock, u64::try_from(share).expect("a share is at most one"), draw)
+            Security::new(stock, u64::try_from(share).expect("a share is at most one"), rng)
         };
         let list = live.iter().enumerate().map(security).collect();
         Securities { list, by_activity: WeightedChoice::new(&activity), by_live: WeightedChoice::new(&live) }
@@ -102,10 +102,10 @@ impl Securities {
 }
 
 impl Security {
-    fn new(stock: Stock, live_share_q32: u64, draw: &mut Draw) -> Security {
+    fn new(stock: Stock, live_share_q32: u64, rng: &mut Rng) -> Security {
         // 3 to 6 dollars, doubled up to seven times, usually three or four times.
-        let doublings = draw.below(4) + draw.below(3) + draw.below(3);
-        let cents = ((300 + draw.below(300)) << doublings) as i64;
+        let doublings = rng.below(4) + rng.below(3) + rng.below(3);
+        let cents = ((300 + rng.below(300)) << doublings) as i64;
         let reference = cents * SUBTICKS + SUBTICKS / 2;
         Security {
             stock,
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn symbols_are_in_order_and_unique() {
-        let securities = Securities::new(u16::MAX, &mut Draw::new(3));
+        let securities = Securities::new(u16::MAX, &mut Rng::new(3));
         assert_eq!(securities.list.len(), 65_535);
         assert!(securities.list.windows(2).all(|pair| pair[0].stock.0 < pair[1].stock.0));
         let shares: u64 = securities.list.iter().map(|security| security.live_share_q32).sum();
@@ -145,11 +145,11 @@ mod tests {
 
     #[test]
     fn activity_falls_with_the_rank() {
-        let securities = Securities::new(1_000, &mut Draw::new(4));
-        let mut draw = Draw::new(5);
+        let securities = Securities::new(1_000, &mut Rng::new(4));
+        let mut rng = Rng::new(5);
         let mut counts = vec![0_u64; 1_000];
         for _ in 0..1_000_000 {
-            counts[securities.by_activity.draw(&mut draw)] += 1;
+            counts[securities.by_activity.sample(&mut rng)] += 1;
         }
         counts.sort_unstable_by(|a, b| b.cmp(a));
         // (1000 + 8) / (10 + 8) etc., within the accuracy of a million draws.
@@ -160,15 +160,15 @@ mod tests {
 
     #[test]
     fn the_reference_price_stays_within_a_factor_of_two() {
-        let mut draw = Draw::new(6);
-        for mut security in Securities::new(50, &mut draw).list {
+        let mut rng = Rng::new(6);
+        for mut security in Securities::new(50, &mut rng).list {
             let start = security.reference_price();
             for is_up in [true, false] {
                 for _ in 0..100_000 {
                     security.walk(is_up);
                     let price = security.reference_price();
                     assert!(price.0 * 2 + 2 * TICK >= start.0 && price.0 <= 2 * (start.0 + TICK));
-                    assert!(security.passive_tick(Side::Buy, &mut draw) > 0);
+                    assert!(security.passive_tick(Side::Buy, &mut rng) > 0);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Weighted choices in constant time, and draws with a heavy tail, in integers.
 
-use tickpath_types::Draw;
+use tickpath_types::Rng;
 
 /// Draws an index in proportion to its weight, with one random number and one table access.
 ///
@@ -42,8 +42,8 @@ impl WeightedChoice {
     }
 
     #[inline]
-    pub fn draw(&self, draw: &mut Draw) -> usize {
-        let random = draw.next();
+    pub fn sample(&self, rng: &mut Rng) -> usize {
+        let random = rng.next();
         let index = upper_below(random, self.0.len() as u64) as usize;
         let Place { threshold, alias } = self.0[index];
         if (random as u32) < threshold { index } else { usize::from(alias) }
@@ -60,20 +60,20 @@ pub(super) fn upper_below(random: u64, bound: u64) -> u64 {
 /// Draws from a power law of exponent 1: P(at least `x`) = `scale` / (`scale` + `x`). The mean is infinite,
 /// so the caller must bound it. `scale` is below 2^31.
 #[inline]
-pub(super) fn power_law(draw: &mut Draw, scale: u64) -> u64 {
-    let uniform = (draw.next() >> 32) + 1;
+pub(super) fn power_law(rng: &mut Rng, scale: u64) -> u64 {
+    let uniform = (rng.next() >> 32) + 1;
     (scale << 32) / uniform - scale
 }
 
 /// A quantity of shares: half are one round lot of 100, the others several lots, odd lots, or large.
 #[inline]
-pub(super) fn qty(draw: &mut Draw) -> u64 {
-    let choice = draw.next();
+pub(super) fn qty(rng: &mut Rng) -> u64 {
+    let choice = rng.next();
     match choice & 0xf {
         0..8 => 100,
         8..12 => 100 * (1 + upper_below(choice, 10)),
         12..15 => 1 + upper_below(choice, 99),
-        _ => 100 * (10 + (power_law(draw, 10) % 1_000)),
+        _ => 100 * (10 + (power_law(rng, 10) % 1_000)),
     }
 }
 
@@ -85,21 +85,21 @@ mod tests {
     fn indexes_come_in_proportion_to_their_weights() {
         let weights = [5, 0, 1, 94, 300];
         let choice = WeightedChoice::new(&weights);
-        let mut draw = Draw::new(5);
+        let mut rng = Rng::new(5);
         let mut counts = [0_u64; 5];
         for _ in 0..400_000 {
-            counts[choice.draw(&mut draw)] += 1;
+            counts[choice.sample(&mut rng)] += 1;
         }
         for (count, weight) in counts.iter().zip(weights) {
             assert!(count.abs_diff(weight * 1_000) <= 40 + weight * 20, "{counts:?}");
         }
-        assert_eq!(WeightedChoice::new(&[7]).draw(&mut draw), 0);
+        assert_eq!(WeightedChoice::new(&[7]).sample(&mut rng), 0);
     }
 
     #[test]
     fn the_tail_falls_with_the_distance() {
-        let mut draw = Draw::new(6);
-        let draws: Vec<u64> = (0..100_000).map(|_| power_law(&mut draw, 4)).collect();
+        let mut rng = Rng::new(6);
+        let draws: Vec<u64> = (0..100_000).map(|_| power_law(&mut rng, 4)).collect();
         for (bound, expected) in [(4, 50_000), (12, 25_000), (396, 1_000)] {
             let count = draws.iter().filter(|value| **value >= bound).count();
             assert!(count.abs_diff(expected) < expected / 20 + 100, "{bound}: {count}");

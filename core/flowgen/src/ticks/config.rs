@@ -2,7 +2,7 @@
 
 use std::f64::consts::LOG2_E;
 
-use tickpath_types::{Draw, Nanos, Price, Symbol};
+use tickpath_types::{Rng, Nanos, Price, Symbol};
 
 use crate::ConfigError;
 
@@ -84,9 +84,9 @@ impl TickGeneratorConfig {
     /// points) and quantity (100 to 10,000). A tick is a second of trading time; three in ten are trades.
     #[must_use]
     pub fn market(regime: MarketRegime, symbols: usize, seed: u64) -> TickGeneratorConfig {
-        let mut draw = Draw::new(seed);
-        let symbols = (0..symbols).map(|index| symbol(index, regime, &mut draw)).collect();
-        let (seed, step) = (draw.next(), Nanos::from_secs(1));
+        let mut rng = Rng::new(seed);
+        let symbols = (0..symbols).map(|index| symbol(index, regime, &mut rng)).collect();
+        let (seed, step) = (rng.next(), Nanos::from_secs(1));
         TickGeneratorConfig { seed, first_symbol: 0, symbols, step, trade_ppm: 300_000 }
     }
 
@@ -103,12 +103,12 @@ impl TickGeneratorConfig {
     #[must_use]
     pub fn split(&self, parts: usize) -> Vec<TickGeneratorConfig> {
         let parts = parts.clamp(1, self.symbols.len().max(1));
-        let mut draw = Draw::new(self.seed);
+        let mut rng = Rng::new(self.seed);
         let part = |at: usize| {
             let bound = |at: usize| at * self.symbols.len() / parts;
             let symbols = self.symbols[bound(at)..bound(at + 1)].to_vec();
             let first_symbol = self.first_symbol.saturating_add(u16::try_from(bound(at)).unwrap_or(u16::MAX));
-            TickGeneratorConfig { seed: draw.next(), first_symbol, symbols, ..self.clone() }
+            TickGeneratorConfig { seed: rng.next(), first_symbol, symbols, ..self.clone() }
         };
         (0..parts).map(part).collect()
     }
@@ -133,13 +133,13 @@ impl TickGeneratorConfig {
 }
 
 /// Draws one symbol of the list.
-fn symbol(index: usize, regime: MarketRegime, draw: &mut Draw) -> TickSymbol {
+fn symbol(index: usize, regime: MarketRegime, rng: &mut Rng) -> TickSymbol {
     let (drift_bp, volatility_scale) = match regime {
         MarketRegime::Bull => (5_000, 100),
         MarketRegime::Bear => (-5_000, 150),
         MarketRegime::Neutral => (0, 100),
     };
-    let mut between = |low: u64, high: u64| low + draw.below(high - low + 1);
+    let mut between = |low: u64, high: u64| low + rng.below(high - low + 1);
     // Cents; cheap symbols are more frequent than expensive ones.
     let top = between(2_000, 50_000);
     let cents = between(500, top);

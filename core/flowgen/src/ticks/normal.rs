@@ -48,13 +48,13 @@ fn direction(bits: u32) -> (f32, f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tickpath_types::Draw;
+    use tickpath_types::Rng;
 
     #[test]
     fn the_logarithm_matches_the_library() {
-        let mut draw = Draw::new(3);
+        let mut rng = Rng::new(3);
         for _ in 0..100_000 {
-            let x = (((draw.next() >> 33) | 1) >> draw.below(30)).max(1) as f32 / (1_u32 << 31) as f32;
+            let x = (((rng.next() >> 33) | 1) >> rng.below(30)).max(1) as f32 / (1_u32 << 31) as f32;
             let exact = f64::from(x).ln();
             assert!((f64::from(ln(x)) - exact).abs() < 4e-7 * (1.0 - exact), "{x}: {} {exact}", ln(x));
         }
@@ -63,10 +63,10 @@ mod tests {
 
     #[test]
     fn directions_lie_on_the_circle_in_all_quarters() {
-        let mut draw = Draw::new(4);
+        let mut rng = Rng::new(4);
         let mut octants = [0_u32; 8];
         for _ in 0..80_000 {
-            let (x, y) = direction(draw.next() as u32);
+            let (x, y) = direction(rng.next() as u32);
             assert!((x * x + y * y - 1.0).abs() < 1e-6, "{x} {y}");
             let octant =
                 usize::from(x > 0.0) | usize::from(y > 0.0) << 1 | usize::from(x.abs() > y.abs()) << 2;
@@ -79,11 +79,11 @@ mod tests {
     #[test]
     fn normals_are_normal_and_the_two_independent() {
         const COUNT: u32 = 2_000_000;
-        let mut draw = Draw::new(5);
+        let mut rng = Rng::new(5);
         let (mut moments, mut product, mut squares) = ([0.0; 4], 0.0, 0.0);
         let mut beyond = [0_u32; 3];
         for _ in 0..COUNT {
-            let (x, y) = normals(draw.next());
+            let (x, y) = normals(rng.next());
             let (x, y) = (f64::from(x), f64::from(y));
             product += x * y;
             squares += x * x * y * y;

@@ -1,6 +1,6 @@
 //! Parallel xoshiro256++ generators.
 
-use tickpath_types::Draw;
+use tickpath_types::Rng;
 
 /// Number of generators. It exceeds any vector, so the loop over them is vectorised for every vector width.
 pub(super) const STREAMS: usize = 64;
@@ -14,8 +14,8 @@ pub(super) struct Streams {
 impl Streams {
     /// Draws each state from the seed: 2^64 draws of two streams overlap with a probability of 2^-180.
     pub(super) fn new(seed: u64) -> Streams {
-        let mut draw = Draw::new(seed);
-        Streams { words: std::array::from_fn(|_| std::array::from_fn(|_| draw.next())) }
+        let mut rng = Rng::new(seed);
+        Streams { words: std::array::from_fn(|_| std::array::from_fn(|_| rng.next())) }
     }
 
     /// Computes the next 64 bits of each stream.

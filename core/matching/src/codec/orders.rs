@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use tickpath_types::{
     CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, MassCancel, ModifyOrder,
-    OrderAttributes, OrderRequest, Price, Qty, ReplaceOrder, SetOrderEntry, Side, SpecialTerms, Symbol,
+    OrderAttributes, OrderRequest, Price, Qty, ReplaceOrder, SetOrderEntry, Side, OrderInstructions, Symbol,
     TimeInForce, UserRefNum,
 };
 
@@ -92,7 +92,7 @@ layout! { OrderAttributes { display: u8, capacity: u8, intermarket_sweep: u8, cr
 /// Version of the engine's snapshots, the only one so far. It changes with the layout of terms that follows.
 pub(crate) const SNAPSHOT_VERSION: u32 = 1;
 
-layout! { SpecialTerms { stop_price: Price, display_qty: Qty, expire_at: u32, is_hidden: bool } }
+layout! { OrderInstructions { stop_price: Price, display_qty: Qty, expire_at: u32, is_hidden: bool } }
 
 layout! { CancelOrder { user_ref: UserRefNum, qty: Qty } }
 
@@ -119,33 +119,33 @@ layout! {
 pub(super) struct WithSpecial<O>(PhantomData<O>);
 
 trait SpecialOf: Field<Value = Self> + Copy {
-    fn special(&mut self) -> &mut Option<SpecialTerms>;
+    fn special(&mut self) -> &mut Option<OrderInstructions>;
 }
 
 impl SpecialOf for EnterOrder {
-    fn special(&mut self) -> &mut Option<SpecialTerms> {
+    fn special(&mut self) -> &mut Option<OrderInstructions> {
         &mut self.special
     }
 }
 
 impl SpecialOf for ReplaceOrder {
-    fn special(&mut self) -> &mut Option<SpecialTerms> {
+    fn special(&mut self) -> &mut Option<OrderInstructions> {
         &mut self.special
     }
 }
 
 impl<O: SpecialOf> Field for WithSpecial<O> {
     type Value = O;
-    const LEN: usize = O::LEN + SpecialTerms::LEN;
+    const LEN: usize = O::LEN + OrderInstructions::LEN;
 
     fn write(mut order: O, out: &mut FieldWriter<'_>) {
         O::write(order, out);
-        SpecialTerms::write(order.special().unwrap_or_default(), out);
+        OrderInstructions::write(order.special().unwrap_or_default(), out);
     }
 
     fn read(name: &'static str, bytes: &mut FieldReader<'_>) -> Result<O, CodecError> {
         let mut order = O::read(name, bytes)?;
-        *order.special() = Some(SpecialTerms::read(name, bytes)?);
+        *order.special() = Some(OrderInstructions::read(name, bytes)?);
         Ok(order)
     }
 }
@@ -163,6 +163,6 @@ impl Field for Forced {
 
     fn read(name: &'static str, bytes: &mut FieldReader<'_>) -> Result<EnterOrder, CodecError> {
         let order = WithSpecial::<EnterOrder>::read(name, bytes)?;
-        Ok(EnterOrder { special: order.special.filter(|terms| *terms != SpecialTerms::default()), ..order })
+        Ok(EnterOrder { special: order.special.filter(|instructions| *instructions != OrderInstructions::default()), ..order })
     }
 }

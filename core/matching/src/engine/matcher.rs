@@ -255,9 +255,9 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         let leaves = in_flight.leaves();
         let data = Owner::of(&order, session, executed);
         let part = |qty| Order { id, instrument, side, price, qty, data };
-        let terms = order.special.unwrap_or_default();
-        let displayed_qty = match terms.display_qty {
-            _ if terms.is_hidden => Qty::ZERO,
+        let instructions = order.special.unwrap_or_default();
+        let displayed_qty = match instructions.display_qty {
+            _ if instructions.is_hidden => Qty::ZERO,
             Qty::ZERO => leaves,
             display_qty => display_qty.min(leaves),
         };

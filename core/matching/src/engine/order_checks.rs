@@ -2,7 +2,7 @@
 
 use tickpath_faults::failpoint;
 use tickpath_types::{
-    EnterOrder, Nanos, Price, Qty, RejectReason, Side, SpecialTerms, TimeInForce, TradingState,
+    EnterOrder, Nanos, Price, Qty, RejectReason, Side, OrderInstructions, TimeInForce, TradingState,
 };
 
 use super::listing::Listing;
@@ -59,7 +59,7 @@ impl Listing {
 
     fn check_special(&self, order: &EnterOrder, now: Nanos) -> Result<(), RejectReason> {
         let parameters = order.special.unwrap_or_default();
-        let SpecialTerms { stop_price, display_qty, expire_at, is_hidden } = parameters;
+        let OrderInstructions { stop_price, display_qty, expire_at, is_hidden } = parameters;
         let is_gtt = order.time_in_force == TimeInForce::Gtt;
         if is_gtt != (expire_at != 0) || is_gtt && expiry(&parameters) <= now {
             return Err(RejectReason::InvalidExpireTime);

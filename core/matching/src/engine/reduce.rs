@@ -226,7 +226,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         let id = context.next_order_id();
         failpoint!(ReserveKeepsReference: id = hidden.id);
         let special = self.specials.order_mut(handle);
-        let qty = special.terms().display_qty.min(hidden.qty);
+        let qty = special.instructions().display_qty.min(hidden.qty);
         failpoint!(ReserveShowsAll: qty = hidden.qty);
         if self.hidden.reduce(rest, qty).is_zero() {
             special.set_part(Layer::Hidden, None);

@@ -263,7 +263,7 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
     writer.put(specials.last_entry);
     writer.put(entries.len() as u32);
     for special in entries {
-        let InstructionBytes { leading, trailing } = InstructionBytes::of(special.terms());
+        let InstructionBytes { leading, trailing } = InstructionBytes::of(special.instructions());
         // Every field is named, so that a new one is not forgotten.
         let SpecialOrder { session, order, entry, parts, in_layers: [displayed, ..] } = special;
         let EnterOrder {
@@ -313,8 +313,8 @@ fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool)> {
     order.side = reader.take("side")?;
     order.time_in_force = reader.take("time_in_force")?;
     order.post_only = reader.take("flag")?;
-    let terms = InstructionBytes { leading, trailing: reader.take_bytes()? }.terms();
-    order.special = Some(terms.map_err(|_| SnapshotError::Value("terms"))?);
+    let instructions = InstructionBytes { leading, trailing: reader.take_bytes()? }.instructions();
+    order.special = Some(instructions.map_err(|_| SnapshotError::Value("terms"))?);
     let is_displayed = reader.take("flag")?;
     Ok((SpecialOrder { session, order, entry, parts, in_layers: [None; 3] }, is_displayed))
 }

@@ -1,7 +1,7 @@
 //! Orders with instructions beyond a quantity at a price.
 
 use tickpath_book::OrderHandle;
-use tickpath_types::{EnterOrder, Liquidity, Nanos, Qty, SessionId, SpecialTerms, TimeInForce, UserRefNum};
+use tickpath_types::{EnterOrder, Liquidity, Nanos, Qty, SessionId, OrderInstructions, TimeInForce, UserRefNum};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::codec::{CodecError, Field, FieldReader, FieldWriter, hash_field};
@@ -62,18 +62,18 @@ impl SpecialOrder {
         (self.session, self.order.user_ref)
     }
 
-    pub(super) fn terms(&self) -> SpecialTerms {
+    pub(super) fn instructions(&self) -> OrderInstructions {
         self.order.special.unwrap_or_default()
     }
 
     /// The order as its session would enter it with this intended size.
     pub(super) fn as_entered(&self, qty: Qty) -> EnterOrder {
-        let special = self.order.special.filter(|terms| *terms != SpecialTerms::default());
+        let special = self.order.special.filter(|instructions| *instructions != OrderInstructions::default());
         EnterOrder { qty, min_qty: Qty::ZERO, special, ..self.order }
     }
 
     fn expiry(&self) -> Option<Nanos> {
-        (self.order.time_in_force == TimeInForce::Gtt).then(|| expiry(&self.terms()))
+        (self.order.time_in_force == TimeInForce::Gtt).then(|| expiry(&self.instructions()))
     }
 
     /// True for an order that has expired by now.
@@ -97,38 +97,38 @@ pub(super) const fn needs_entry(order: &EnterOrder) -> bool {
 /// Units of the limit that an order takes: one per part that it can display, and one for the hidden rest.
 pub(super) fn parts_of(order: &EnterOrder) -> u64 {
     match order.special {
-        Some(terms) if !terms.display_qty.is_zero() => 1 + order.qty.0.div_ceil(terms.display_qty.0),
+        Some(instructions) if !instructions.display_qty.is_zero() => 1 + order.qty.0.div_ceil(instructions.display_qty.0),
         _ => 1,
     }
 }
 
 /// The time at which an order with these instructions expires.
-pub(super) const fn expiry(terms: &SpecialTerms) -> Nanos {
-    Nanos(terms.expire_at as u64 * NANOS_PER_SECOND)
+pub(super) const fn expiry(instructions: &OrderInstructions) -> Nanos {
+    Nanos(instructions.expire_at as u64 * NANOS_PER_SECOND)
 }
 
 /// Encoded order instructions, as in the log. Snapshots and the state hash store them as two separate parts.
 pub(super) struct InstructionBytes {
     pub(super) leading: [u8; LEADING_LEN],
-    pub(super) trailing: [u8; SpecialTerms::LEN - LEADING_LEN],
+    pub(super) trailing: [u8; OrderInstructions::LEN - LEADING_LEN],
 }
 
 const LEADING_LEN: usize = 20;
 
 impl InstructionBytes {
-    pub(super) fn of(terms: SpecialTerms) -> InstructionBytes {
-        let mut bytes = [0; SpecialTerms::LEN];
-        SpecialTerms::write(terms, &mut FieldWriter(&mut bytes));
+    pub(super) fn of(instructions: OrderInstructions) -> InstructionBytes {
+        let mut bytes = [0; OrderInstructions::LEN];
+        OrderInstructions::write(instructions, &mut FieldWriter(&mut bytes));
         let mut parts = FieldReader(&bytes);
         InstructionBytes { leading: parts.take(), trailing: parts.take() }
     }
 
-    pub(super) fn terms(&self) -> Result<SpecialTerms, CodecError> {
-        let mut bytes = [0; SpecialTerms::LEN];
+    pub(super) fn instructions(&self) -> Result<OrderInstructions, CodecError> {
+        let mut bytes = [0; OrderInstructions::LEN];
         let mut parts = FieldWriter(&mut bytes);
         parts.put(self.leading);
         parts.put(self.trailing);
-        SpecialTerms::read("terms", &mut FieldReader(&bytes))
+        OrderInstructions::read("terms", &mut FieldReader(&bytes))
     }
 }
 
@@ -224,9 +224,9 @@ impl Specials {
             hash_field(order.instrument, hasher);
             hash_field(order.price, hasher);
             hasher.update(&[order.side as u8, order.time_in_force as u8, u8::from(order.post_only)]);
-            let terms = InstructionBytes::of(special.terms());
-            hasher.update(&terms.trailing);
-            hasher.update(&terms.leading);
+            let instructions = InstructionBytes::of(special.instructions());
+            hasher.update(&instructions.trailing);
+            hasher.update(&instructions.leading);
             hash_field(special.parts, hasher);
             hash_field(order.client_order_id, hasher);
             hash_field(order.attributes, hasher);

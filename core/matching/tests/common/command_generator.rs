@@ -237,9 +237,9 @@ impl CommandGenerator {
     }
 
     /// Mostly plain; otherwise all kinds of special orders, and some that are invalid.
-    fn special(&mut self) -> (TimeInForce, Option<SpecialTerms>) {
+    fn special(&mut self) -> (TimeInForce, Option<OrderInstructions>) {
         use TimeInForce::{Day, Gtc, Gtt, Ioc};
-        let mut terms = SpecialTerms::default();
+        let mut terms = OrderInstructions::default();
         let mut time_in_force = if self.one_in(4) { Ioc } else { Day };
         if !self.one_in(self.shape.special) {
             return (time_in_force, None);
@@ -262,7 +262,7 @@ impl CommandGenerator {
         if self.one_in(4) && time_in_force == Day {
             time_in_force = Gtc;
         }
-        (time_in_force, (terms != SpecialTerms::default()).then_some(terms))
+        (time_in_force, (terms != OrderInstructions::default()).then_some(terms))
     }
 
     fn instrument(&mut self) -> InstrumentId {

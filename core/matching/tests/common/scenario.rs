@@ -141,13 +141,13 @@ fn parse(line: &str) -> (u16, CommandKind) {
         () if option("gtt").is_some() => TimeInForce::Gtt,
         () => TimeInForce::Day,
     };
-    let special = SpecialTerms {
+    let special = OrderInstructions {
         stop_price: option("stop").map_or(Price(0), |at| Price::parse(tokens[at + 1]).unwrap()),
         display_qty: Qty(value("show").unwrap_or(0)),
         expire_at: value("gtt").unwrap_or(0) as u32,
         is_hidden: option("hidden").is_some(),
     };
-    let special = (special != SpecialTerms::default()).then_some(special);
+    let special = (special != OrderInstructions::default()).then_some(special);
     let entered = |user_ref: UserRefNum, side, qty| EnterOrder {
         instrument: InstrumentId(value("in").unwrap_or(1) as u16),
         time_in_force,

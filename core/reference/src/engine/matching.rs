@@ -220,8 +220,8 @@ impl ReferenceEngine {
 
     pub(super) fn rest(&mut self, mut incoming: Incoming) {
         let EnterOrder { instrument, side, price, special, .. } = incoming.order;
-        let terms = special.unwrap_or_default();
-        let shown = match (terms.is_hidden, terms.display_qty.0) {
+        let instructions = special.unwrap_or_default();
+        let shown = match (instructions.is_hidden, instructions.display_qty.0) {
             (true, _) => 0,
             (false, 0) => incoming.leaves,
             (false, display_qty) => incoming.leaves.min(display_qty),

@@ -213,21 +213,21 @@ impl ReferenceEngine {
         reject_if(order.qty.0 == 0 || !is_qty(order.qty), Reason::InvalidQty)?;
         let is_ioc = order.time_in_force == TimeInForce::Ioc;
         reject_if(order.min_qty.0 > 0 && (!is_ioc || order.min_qty.0 > leaves), Reason::InvalidMinQty)?;
-        let terms = order.special.unwrap_or_default();
+        let instructions = order.special.unwrap_or_default();
         let is_gtt = order.time_in_force == TimeInForce::Gtt;
-        let is_expired = Nanos::from_secs(terms.expire_at.into()) <= self.command.ts;
-        let wrong_time = if is_gtt { terms.expire_at == 0 || is_expired } else { terms.expire_at != 0 };
+        let is_expired = Nanos::from_secs(instructions.expire_at.into()) <= self.command.ts;
+        let wrong_time = if is_gtt { instructions.expire_at == 0 || is_expired } else { instructions.expire_at != 0 };
         reject_if(wrong_time, Reason::InvalidExpireTime)?;
-        let shown = terms.display_qty;
-        let can_be_shown = !terms.is_hidden && can_rest(order) && shown <= order.qty;
+        let shown = instructions.display_qty;
+        let can_be_shown = !instructions.is_hidden && can_rest(order) && shown <= order.qty;
         reject_if(shown.0 > 0 && !(can_be_shown && is_qty(shown)), Reason::InvalidDisplayQty)?;
         let check_price = |price: Price| {
             reject_if(price.0 <= 0, Reason::PriceNotOnTick)?;
             reject_if(price < collar_low || price > collar_high, Reason::PriceOutsideCollar)?;
             reject_if(price.0 % tick_size.0 != 0, Reason::PriceNotOnTick)
         };
-        let is_stop = terms.stop_price != Price(0);
-        let wrong_stop = check_price(terms.stop_price).is_err() || order.min_qty.0 > 0;
+        let is_stop = instructions.stop_price != Price(0);
+        let wrong_stop = check_price(instructions.stop_price).is_err() || order.min_qty.0 > 0;
         reject_if(is_stop && wrong_stop, Reason::InvalidStopPrice)?;
         if order.price != Price::MARKET || !(is_ioc || is_stop) {
             check_price(order.price)?;
@@ -294,7 +294,7 @@ pub(super) fn may_rest(order: &EnterOrder) -> bool {
 }
 
 pub(super) fn can_rest(order: &EnterOrder) -> bool {
-    may_rest(order) || order.special.is_some_and(|terms| terms.stop_price != Price(0))
+    may_rest(order) || order.special.is_some_and(|instructions| instructions.stop_price != Price(0))
 }
 
 pub(super) fn is_special(order: &EnterOrder) -> bool {

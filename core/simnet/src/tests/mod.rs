@@ -43,6 +43,6 @@ fn read_all(network: &mut Network, id: SocketId) -> (Vec<u8>, Result<StreamRead,
 
 /// Bytes without a repeated short sequence.
 fn bytes(count: usize) -> Vec<u8> {
-    let mut draw = Draw::new(count as u64);
-    (0..count).map(|_| draw.next() as u8).collect()
+    let mut rng = Rng::new(count as u64);
+    (0..count).map(|_| rng.next() as u8).collect()
 }

@@ -29,12 +29,12 @@ impl Transfer {
     }
 
     /// Writes and reads a few bytes. Returns false when nothing is left to do.
-    fn step(&mut self, network: &mut Network, draw: &mut Draw) -> bool {
-        let end = self.sent.len().min(self.written + 1 + draw.below(900) as usize);
+    fn step(&mut self, network: &mut Network, rng: &mut Rng) -> bool {
+        let end = self.sent.len().min(self.written + 1 + rng.below(900) as usize);
         self.written += network.write(self.from, &self.sent[self.written..end]).unwrap();
         let mut buffer = [0; 1_000];
-        let size = 1 + draw.below(1_000) as usize;
-        if draw.below(3) == 0
+        let size = 1 + rng.below(1_000) as usize;
+        if rng.below(3) == 0
             && let StreamRead::Bytes { count, .. } = network.read(self.to, &mut buffer[..size]).unwrap()
         {
             self.read.extend_from_slice(&buffer[..count]);
@@ -49,16 +49,16 @@ fn transfer(seed: u64) -> (NetworkCounters, Nanos) {
     network.set_stream_faults(ALL_FAULTS);
     let (client, server) = connected(&mut network);
     let mut directions = [Transfer::new(client, server, 20_000), Transfer::new(server, client, 9_000)];
-    let mut draw = Draw::new(seed);
+    let mut rng = Rng::new(seed);
     loop {
-        network.advance(network.now() + Nanos(draw.below(300_000)));
-        match draw.below(200) {
+        network.advance(network.now() + Nanos(rng.below(300_000)));
+        match rng.below(200) {
             0 => network.cut(CLIENT, SERVER),
             1..10 => network.heal(CLIENT, SERVER),
             _ => {}
         }
         let mut is_active = false;
-        directions.iter_mut().for_each(|direction| is_active |= direction.step(&mut network, &mut draw));
+        directions.iter_mut().for_each(|direction| is_active |= direction.step(&mut network, &mut rng));
         if !is_active {
             break;
         }

@@ -1,6 +1,6 @@
 //! Random orders that exercise everything behind the strategy.
 
-use tickpath_types::{Draw, Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, Side};
+use tickpath_types::{Rng, Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, Side};
 
 use crate::{Context, NewOrder, OwnState, Strategy};
 
@@ -26,7 +26,7 @@ impl Default for RandomConfig {
 #[derive(Clone, Debug)]
 pub struct RandomStrategy {
     config: RandomConfig,
-    draw: Draw,
+    rng: Rng,
     next_at: Nanos,
 }
 
@@ -34,12 +34,12 @@ impl RandomStrategy {
     /// Creates a strategy over every instrument.
     #[must_use]
     pub fn new(seed: u64, config: RandomConfig) -> RandomStrategy {
-        RandomStrategy { config, draw: Draw::new(seed), next_at: Nanos::ZERO }
+        RandomStrategy { config, rng: Rng::new(seed), next_at: Nanos::ZERO }
     }
 
     fn act(&mut self, cx: &mut Context<'_>) {
-        let chosen = self.draw.below(cx.instruments().len() as u64);
-        let side = Side::BOTH[usize::from(self.draw.below(2) == 1)];
+        let chosen = self.rng.below(cx.instruments().len() as u64);
+        let side = Side::BOTH[usize::from(self.rng.below(2) == 1)];
         let Some(instrument) = cx.instruments().get(chosen as usize).copied() else { return };
         if cx.open_count(instrument.id) >= self.config.open_orders_max {
             cancel_oldest(instrument.id, side, cx);
@@ -56,9 +56,9 @@ impl RandomStrategy {
         }
         let best = cx.bbo(instrument.id).best(side).map_or(instrument.reference_price, |(price, _)| price);
         let reach = u64::from(self.config.offset_ticks_max);
-        let offset = i64::try_from(self.draw.below(2 * reach + 1)).ok()? - i64::try_from(reach).ok()?;
+        let offset = i64::try_from(self.rng.below(2 * reach + 1)).ok()? - i64::try_from(reach).ok()?;
         let price = best.0.checked_add(offset.checked_mul(instrument.tick_size.0)?)?;
-        let qty = Qty((1 + self.draw.below(clip_lots)) * instrument.lot_size.0);
+        let qty = Qty((1 + self.rng.below(clip_lots)) * instrument.lot_size.0);
         Some(NewOrder::limit(instrument.id, side, qty, Price(price)))
     }
 }

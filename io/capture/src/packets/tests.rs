@@ -3,7 +3,7 @@
 use super::frame::LinkLayer;
 use super::*;
 use tickpath_recording::Segment;
-use tickpath_types::Draw;
+use tickpath_types::Rng;
 
 /// IPv4 with UDP around a payload.
 fn ip(payload: &[u8]) -> Vec<u8> {
@@ -291,8 +291,8 @@ fn damaged_compression_is_told_and_what_was_before_is_delivered() {
 
 #[test]
 fn no_bytes_make_it_panic() {
-    let mut draw = Draw::new(1);
-    let mut random = |below: usize| draw.below(below as u64) as usize;
+    let mut rng = Rng::new(1);
+    let mut random = |below: usize| rng.below(below as u64) as usize;
     let frames = [ethernet(&[0x8100], 0x0800, &ip(b"one")), ethernet(&[], 0x0800, &ip(b"two"))];
     let files = [classic(0xa1b2_c3d4, true, 1, &frames), section(false), section(true)];
     for _ in 0..3_000 {
@@ -309,8 +309,8 @@ fn no_bytes_make_it_panic() {
 fn a_plain_frame_is_what_the_general_way_makes_of_it() {
     let whole = ethernet(&[], 0x0800, &ip(b"payload of some length"));
     assert!(frame::plain_udp(&whole).is_some(), "or nothing is compared");
-    let mut draw = Draw::new(2);
-    let mut next = |below: usize| draw.below(below as u64) as usize;
+    let mut rng = Rng::new(2);
+    let mut next = |below: usize| rng.below(below as u64) as usize;
     let mut plain = 0;
     for _ in 0..200_000 {
         let mut frame = whole.clone();

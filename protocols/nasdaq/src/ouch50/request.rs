@@ -3,7 +3,7 @@
 use arrayvec::ArrayVec;
 use tickpath_types::{
     CancelOrder, ClientOrderId, EnterOrder, InstrumentId, MassCancel, ModifyOrder, OrderAttributes,
-    OrderRequest, Price, Qty, RejectReason, ReplaceOrder, SetOrderEntry, Side, SpecialTerms, Symbol,
+    OrderRequest, Price, Qty, RejectReason, ReplaceOrder, SetOrderEntry, Side, OrderInstructions, Symbol,
     TimeInForce, UserRefNum,
 };
 use zerocopy::IntoBytes;
@@ -244,11 +244,11 @@ pub(super) struct Terms {
 impl Terms {
     /// Returns the order instructions, if any.
     #[inline]
-    pub(super) fn special(&self, display: Display) -> Option<SpecialTerms> {
+    pub(super) fn special(&self, display: Display) -> Option<OrderInstructions> {
         let Terms { display_qty, expire_at, .. } = *self;
         let is_hidden = display == Display::HIDDEN;
         let is_special = is_hidden || expire_at != 0 || !display_qty.is_zero();
-        is_special.then_some(SpecialTerms { stop_price: Price(0), display_qty, expire_at, is_hidden })
+        is_special.then_some(OrderInstructions { stop_price: Price(0), display_qty, expire_at, is_hidden })
     }
 
     /// Applies an option; returns false if it does not affect matching.
@@ -299,7 +299,7 @@ fn offered(options: Options<'_>) -> Result<Terms, RejectReason> {
 pub(super) fn option_values(
     min_qty: Qty,
     post_only: bool,
-    special: Option<SpecialTerms>,
+    special: Option<OrderInstructions>,
 ) -> Result<ArrayVec<TagValue<'static>, 4>, EncodeError> {
     let mut options = ArrayVec::new();
     if !min_qty.is_zero() {
@@ -308,7 +308,7 @@ pub(super) fn option_values(
     if post_only {
         options.push(TagValue::PostOnly(b'P'));
     }
-    if let Some(SpecialTerms { display_qty, expire_at, .. }) = special {
+    if let Some(OrderInstructions { display_qty, expire_at, .. }) = special {
         if !display_qty.is_zero() {
             options.push(TagValue::MaxFloor(Shares::try_from(display_qty)?.0.get()));
         }
@@ -405,13 +405,13 @@ pub(super) fn side_option(side: Option<Side>) -> ArrayVec<TagValue<'static>, 1> 
 }
 
 /// Refuses orders that OUCH cannot express.
-fn check_sayable(time_in_force: TimeInForce, special: Option<SpecialTerms>) -> Result<(), EncodeError> {
+fn check_sayable(time_in_force: TimeInForce, special: Option<OrderInstructions>) -> Result<(), EncodeError> {
     let is_stop = special.is_some_and(|special| special.stop_price != Price(0));
     if time_in_force == TimeInForce::Gtc || is_stop { Err(EncodeError::NotInOuch) } else { Ok(()) }
 }
 
 /// Returns the display code, which in OUCH also marks hidden orders.
-pub(super) fn shown(display: u8, special: Option<SpecialTerms>) -> u8 {
+pub(super) fn shown(display: u8, special: Option<OrderInstructions>) -> u8 {
     if special.is_some_and(|special| special.is_hidden) { Display::HIDDEN.0 } else { display }
 }
 

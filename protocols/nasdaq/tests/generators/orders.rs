@@ -55,7 +55,7 @@ fn order() -> impl Strategy<Value = EnterOrder> {
         let (post_only, min_qty, display_qty) = options;
         let (is_hidden, expire_at) = terms;
         let (capacity, intermarket_sweep, text) = echoed;
-        let special = SpecialTerms { stop_price: Price(0), display_qty, expire_at, is_hidden };
+        let special = OrderInstructions { stop_price: Price(0), display_qty, expire_at, is_hidden };
         EnterOrder {
             user_ref,
             instrument: InstrumentId(1),
@@ -65,7 +65,7 @@ fn order() -> impl Strategy<Value = EnterOrder> {
             time_in_force,
             post_only,
             min_qty,
-            special: (special != SpecialTerms::default()).then_some(special),
+            special: (special != OrderInstructions::default()).then_some(special),
             attributes: OrderAttributes {
                 display: if is_hidden { b'N' } else { b'Y' },
                 capacity,

@@ -5,18 +5,18 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A seeded random number generator with the same sequence on every machine.
 #[derive(Clone, Debug)]
-pub struct Draw(Xoshiro256PlusPlus);
+pub struct Rng(Xoshiro256PlusPlus);
 
 /// ln 2 in units of 2^-32.
 const LN2_Q32: u64 = 2_977_044_472;
 /// Fractional bits of the logarithm that an exponential draw uses.
 const LOG_BITS: u32 = 24;
 
-impl Draw {
+impl Rng {
     /// Creates a generator from a seed.
     #[must_use]
-    pub fn new(seed: u64) -> Draw {
-        Draw(Xoshiro256PlusPlus::seed_from_u64(seed))
+    pub fn new(seed: u64) -> Rng {
+        Rng(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// Returns the next 64 random bits.
@@ -75,10 +75,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_logarithm_is_that_of_the_library() {
-        let mut draw = Draw::new(1);
+    fn the_logarithm_matches_the_library() {
+        let mut rng = Rng::new(1);
         for _ in 0..10_000 {
-            let x = (draw.next() >> draw.below(60)).max(1);
+            let x = (rng.next() >> rng.below(60)).max(1);
             let exact = 64.0 - (x as f64).log2();
             let ours = minus_log2(x) as f64 / f64::from(1 << LOG_BITS);
             assert!((ours - exact).abs() < 1e-6, "{x}: {ours} {exact}");
@@ -88,24 +88,24 @@ mod tests {
     }
 
     #[test]
-    fn draws_have_their_moments() {
-        let mut draw = Draw::new(2);
+    fn distributions_have_the_expected_moments() {
+        let mut rng = Rng::new(2);
         let count = 200_000_u64;
         let mean = |values: &[u64]| values.iter().sum::<u64>() as f64 / count as f64;
 
-        let exponential: Vec<u64> = (0..count).map(|_| draw.exponential(50_000)).collect();
+        let exponential: Vec<u64> = (0..count).map(|_| rng.exponential(50_000)).collect();
         assert!((mean(&exponential) - 50_000.0).abs() < 500.0);
         let above = exponential.iter().filter(|value| **value > 150_000).count() as f64 / count as f64;
         assert!((above - (-3.0_f64).exp()).abs() < 0.002, "{above}");
 
-        let geometric: Vec<u64> = (0..count).map(|_| draw.geometric(300)).collect();
+        let geometric: Vec<u64> = (0..count).map(|_| rng.geometric(300)).collect();
         assert!((mean(&geometric) - 3.0).abs() < 0.05, "{}", mean(&geometric));
 
-        let even: Vec<u64> = (0..count).map(|_| draw.below(10)).collect();
+        let even: Vec<u64> = (0..count).map(|_| rng.below(10)).collect();
         assert!((mean(&even) - 4.5).abs() < 0.03);
-        let hits = (0..count).filter(|_| draw.chance_ppm(80_000)).count() as f64 / count as f64;
+        let hits = (0..count).filter(|_| rng.chance_ppm(80_000)).count() as f64 / count as f64;
         assert!((hits - 0.08).abs() < 0.002);
-        assert_eq!(draw.below(0), 0);
-        assert!(!draw.chance_ppm(0) && draw.chance_ppm(1_000_000));
+        assert_eq!(rng.below(0), 0);
+        assert!(!rng.chance_ppm(0) && rng.chance_ppm(1_000_000));
     }
 }
