@@ -31,7 +31,7 @@ use tickpath_journal::SessionName;
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
 use tickpath_types::{InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Symbol};
-use tickpath_venue::{UserSettings, session_name_at, session_named};
+use tickpath_venue::{UserSettings, session_name_at, parse_session_name};
 
 use crate::drop_copy::DropCopySettings;
 use crate::journal::JournalSettings;
@@ -357,7 +357,7 @@ fn instrument_ids(
 }
 
 fn checked_session(name: &str) -> Result<Session> {
-    session_named(name).ok_or_else(|| {
+    parse_session_name(name).ok_or_else(|| {
         ConfigError::value(format!("session '{name}' must be 1 to 10 ASCII letters, digits, - or _"))
     })
 }

@@ -147,9 +147,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 Response::Applied { command, is_ignored } => {
                     self.entry.commands.handle_applied(command, is_ignored);
                 }
-                Response::Stage { ts, stage, .. } => {
+                Response::SessionPhase { ts, phase, .. } => {
                     let connections = &mut self.connections;
-                    self.entry.append_stage(ts, stage, |place| connections.note_message(place));
+                    self.entry.append_session_phase(ts, phase, |place| connections.note_message(place));
                 }
             }
             count += 1;
@@ -215,7 +215,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.note_log_state(state)?;
             }
         }
-        if self.entry.commands.is_answer_held() {
+        if self.entry.commands.is_answer_pending() {
             work += self.send_admin_answer();
         }
         Ok(work)
@@ -438,7 +438,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
             self.run_timers(now);
         }
         self.tracer.flush();
-        Ok(is_answered && self.entry.sequencer.is_settled() && self.end_sessions(now))
+        Ok(is_answered && self.entry.sequencer.is_all_durable() && self.end_sessions(now))
     }
 
     /// Ends the remaining sessions, as far as possible without waiting.

@@ -171,7 +171,7 @@ impl Venue {
         let start = match &settings.journal {
             None => {
                 let replica = Replica::new(definition(settings))?;
-                let guard = LoginGuard::new(settings.login, view.users.room());
+                let guard = LoginGuard::new(settings.login, view.users.capacity());
                 let journal = JournalParts::default();
                 Start { replica, session: settings.session, guard, journal, notices: Vec::new() }
             }
@@ -307,7 +307,7 @@ impl<N: Network> Wiring<'_, N> {
         // The venue's own commands come in addition to those that one duty cycle may read.
         let batch = BATCH_CAPACITY + commands_max(self.instruments.max_id());
         let mut sequencer = Sequencer::new(commands, batch);
-        replica.engine.expire_times().for_each(|second| sequencer.note_expiry(second));
+        replica.engine.expire_times().for_each(|second| sequencer.add_expiry(second));
         sequencer
     }
 

@@ -31,5 +31,5 @@ pub trait CommandLog: Send {
     /// Makes the log wake the thread behind `waker` when there is something to poll.
     fn wake_by(&self, waker: &Waker);
     /// False when no further segment can be created, and the remaining space is reserved for cancels.
-    fn has_room_for_refusals(&self) -> bool;
+    fn has_space_for_refusals(&self) -> bool;
 }

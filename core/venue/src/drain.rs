@@ -7,15 +7,15 @@ use crate::view::VenueView;
 /// Decides when a draining venue may stop: when all clients have disconnected, or after a maximum time.
 #[derive(Debug)]
 pub struct DrainWatch {
-    longest: Nanos,
+    timeout: Nanos,
     since: Option<Nanos>,
 }
 
 impl DrainWatch {
-    /// Waits for clients to disconnect, for at most `longest`.
+    /// Waits for clients to disconnect, for at most `timeout`.
     #[must_use]
-    pub fn new(longest: Nanos) -> DrainWatch {
-        DrainWatch { longest, since: None }
+    pub fn new(timeout: Nanos) -> DrainWatch {
+        DrainWatch { timeout, since: None }
     }
 
     /// True once the venue has drained; call it repeatedly while the venue runs.
@@ -26,8 +26,8 @@ impl DrainWatch {
         }
         let since = *self.since.get_or_insert(now);
         // Read in this order, so that a connection that arrives in between counts as one.
-        let gone = server.disconnects.read();
-        server.connections.read() == gone || now >= since + self.longest
+        let disconnected = server.disconnects.read();
+        server.connections.read() == disconnected || now >= since + self.timeout
     }
 }
 
@@ -36,18 +36,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_over_when_all_have_gone_or_the_time_is_up() {
+    fn draining_ends_when_all_disconnect_or_time_is_up() {
         let view = VenueView::default();
         let (server, start) = (&view.order_server, Nanos::from_secs(100));
-        let longest = Nanos::from_secs(5);
-        let mut watch = DrainWatch::new(longest);
+        let timeout = Nanos::from_secs(5);
+        let mut watch = DrainWatch::new(timeout);
         server.connections.set(2);
         assert!(!watch.is_over(&view, start), "it was not requested");
         server.is_draining.set(1);
         assert!(!watch.is_over(&view, start + Nanos(1)));
-        assert!(!watch.is_over(&view, start + longest));
-        assert!(watch.is_over(&view, start + longest + Nanos(1)));
+        assert!(!watch.is_over(&view, start + timeout));
+        assert!(watch.is_over(&view, start + timeout + Nanos(1)));
         server.disconnects.set(2);
-        assert!(DrainWatch::new(longest).is_over(&view, start));
+        assert!(DrainWatch::new(timeout).is_over(&view, start));
     }
 }

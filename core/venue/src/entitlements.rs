@@ -56,7 +56,7 @@ impl Default for ReplayedUser {
 
 impl ReplayedUser {
     /// Updates the state by a command about the user.
-    pub fn note(&mut self, kind: &LogCommandKind) {
+    pub fn update(&mut self, kind: &LogCommandKind) {
         use LogCommandKind::{Engine, Venue};
         match *kind {
             Engine(CommandKind::KillSession { is_killed }) => self.is_killed = is_killed,
@@ -137,10 +137,10 @@ impl Entitlements {
         let is_same_list = before.instruments == configured.instruments;
         Entitlements {
             limits: UserLimits {
-                rate: later(before.limits.rate, file.rate, log.rate),
-                open_orders: later(before.limits.open_orders, file.open_orders, log.open_orders),
-                order_qty: later(before.limits.order_qty, file.order_qty, log.order_qty),
-                order_notional: later(before.limits.order_notional, file.order_notional, log.order_notional),
+                rate: effective_limit(before.limits.rate, file.rate, log.rate),
+                open_orders: effective_limit(before.limits.open_orders, file.open_orders, log.open_orders),
+                order_qty: effective_limit(before.limits.order_qty, file.order_qty, log.order_qty),
+                order_notional: effective_limit(before.limits.order_notional, file.order_notional, log.order_notional),
             },
             commanded: if is_same_list { replayed.commanded.clone() } else { Vec::new() },
             configured,
@@ -157,19 +157,19 @@ impl Entitlements {
 
     /// The commands for the log. The file's limits come last: until then a changed limit counts as changed.
     pub fn commands(&self, replayed: &ReplayedUser) -> impl Iterator<Item = LogCommandKind> {
-        let (wanted, configured) = (self.limits.as_command(), self.configured);
-        let limits = (replayed.limits.as_command() != wanted).then_some(wanted);
+        let (target, configured) = (self.limits.as_command(), self.configured);
+        let limits = (replayed.limits.as_command() != target).then_some(target);
         let rate = (replayed.limits.rate != self.limits.rate).then(|| self.limits.rate_command());
-        let note = (replayed.configured != Some(configured)).then(|| configured.as_command());
-        let of_venue = rate.into_iter().chain(note).map(LogCommandKind::Venue);
+        let record = (replayed.configured != Some(configured)).then(|| configured.as_command());
+        let of_venue = rate.into_iter().chain(record).map(LogCommandKind::Venue);
         limits.map(LogCommandKind::Engine).into_iter().chain(of_venue)
     }
 
     /// Descriptions of commanded settings that differ from the file or that no longer hold.
     #[must_use]
     pub fn notices(&self, name: &str, replayed: &ReplayedUser, instruments: &InstrumentTable) -> Vec<String> {
-        let [now, file, log] = [&self.limits, &self.configured.limits, &replayed.limits].map(in_words);
-        let before = replayed.configured.map(|before| in_words(&before.limits));
+        let [now, file, log] = [&self.limits, &self.configured.limits, &replayed.limits].map(describe_limits);
+        let before = replayed.configured.map(|before| describe_limits(&before.limits));
         let mut notices = Vec::new();
         for (place, limit) in LIMITS.into_iter().enumerate() {
             let (now, file, log) = (&now[place], &file[place], &log[place]);
@@ -202,19 +202,19 @@ impl Entitlements {
 const LIMITS: [&str; 4] = ["messages", "open-orders", "qty", "notional"];
 
 /// Values of the limits, in the order of their names.
-fn in_words(limits: &UserLimits) -> [String; LIMITS.len()] {
+fn describe_limits(limits: &UserLimits) -> [String; LIMITS.len()] {
     let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
     let rate = rate.map(|RateLimit { per_second, burst }| format!("{per_second}/{burst}"));
     let notional = order_notional.map(|limit| Price(i64::try_from(limit).unwrap_or(i64::MAX)));
-    [shown(rate), shown(open_orders), shown(order_qty), shown(notional)]
+    [format_limit(rate), format_limit(open_orders), format_limit(order_qty), format_limit(notional)]
 }
 
 /// The file's value where it has changed, otherwise the commanded one.
-fn later<T: PartialEq>(before: T, file: T, log: T) -> T {
+fn effective_limit<T: PartialEq>(before: T, file: T, log: T) -> T {
     if file == before { log } else { file }
 }
 
-fn shown(limit: Option<impl fmt::Display>) -> String {
+fn format_limit(limit: Option<impl fmt::Display>) -> String {
     limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string())
 }
 
@@ -238,7 +238,7 @@ mod tests {
     fn start(user: &UserSettings, replayed: &mut ReplayedUser) -> Entitlements {
         let entitlements = Entitlements::new(user, replayed);
         let commands: Vec<LogCommandKind> = entitlements.commands(replayed).collect();
-        commands.iter().for_each(|kind| replayed.note(kind));
+        commands.iter().for_each(|kind| replayed.update(kind));
         assert_eq!((replayed.limits, &replayed.commanded), (entitlements.limits, &entitlements.commanded));
         assert_eq!(entitlements.commands(replayed).count(), 0, "said once");
         entitlements
@@ -249,25 +249,25 @@ mod tests {
     }
 
     #[test]
-    fn what_was_commanded_holds_until_the_file_says_something_else_of_the_same_limit() {
+    fn commanded_limits_hold_until_the_file_changes_them() {
         let mut replayed = ReplayedUser::default();
         start(&user(100, None), &mut replayed);
-        replayed.note(
+        replayed.update(
             &CommandKind::SetLimits { open_orders: 5, order_qty: Qty(7), order_notional: u64::MAX }.into(),
         );
-        replayed.note(&VenueCommandKind::SetMessageRate { per_second: 10, burst: 3 }.into());
+        replayed.update(&VenueCommandKind::SetMessageRate { per_second: 10, burst: 3 }.into());
         let entitlements = start(&user(100, None), &mut replayed);
         let rate = Some(RateLimit { per_second: 10, burst: 3 });
         let commanded =
             UserLimits { rate, open_orders: Some(5), order_qty: Some(Qty(7)), order_notional: None };
         assert_eq!(entitlements.limits, commanded);
         let table = InstrumentTable::new(&[]);
-        let said = entitlements.notices("ANNA", &replayed, &table);
-        assert_eq!(said[1], "user ANNA: open-orders=5 as commanded, and not 100 as the file says");
-        assert_eq!(said.len(), 3, "{said:?}");
-        let said = Entitlements::new(&user(200, None), &replayed).notices("ANNA", &replayed, &table);
-        assert_eq!(said[1], "user ANNA: open-orders=200 as the file says now, and not 5 as commanded");
-        assert_eq!(said.len(), 3, "{said:?}");
+        let notices = entitlements.notices("ANNA", &replayed, &table);
+        assert_eq!(notices[1], "user ANNA: open-orders=5 as commanded, and not 100 as the file says");
+        assert_eq!(notices.len(), 3, "{notices:?}");
+        let notices = Entitlements::new(&user(200, None), &replayed).notices("ANNA", &replayed, &table);
+        assert_eq!(notices[1], "user ANNA: open-orders=200 as the file says now, and not 5 as commanded");
+        assert_eq!(notices.len(), 3, "{notices:?}");
         let entitlements = start(&user(200, None), &mut replayed);
         assert_eq!(entitlements.limits, UserLimits { open_orders: Some(200), ..commanded });
         let entitlements = start(&user(200, None), &mut replayed);
@@ -275,18 +275,18 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_died_between_its_commands_is_made_up_for() {
+    fn an_interrupted_start_is_completed() {
         let mut replayed = ReplayedUser::default();
         start(&user(100, Some(&[1])), &mut replayed);
         replayed
-            .note(&CommandKind::SetLimits { open_orders: 5, order_qty: Qty(7), order_notional: 9 }.into());
-        replayed.note(&allow(3, true));
+            .update(&CommandKind::SetLimits { open_orders: 5, order_qty: Qty(7), order_notional: 9 }.into());
+        replayed.update(&allow(3, true));
         let changed = user(200, Some(&[1, 2]));
         let commands: Vec<_> = Entitlements::new(&changed, &replayed).commands(&replayed).collect();
         assert_eq!(commands.len(), 2);
         for in_the_log in 0..=commands.len() {
             let mut replayed = replayed.clone();
-            commands[..in_the_log].iter().for_each(|kind| replayed.note(kind));
+            commands[..in_the_log].iter().for_each(|kind| replayed.update(kind));
             let entitlements = start(&changed, &mut replayed);
             assert_eq!(entitlements.limits.open_orders, Some(200), "{in_the_log}");
             assert_eq!((entitlements.limits.order_qty, entitlements.commanded.len()), (Some(Qty(7)), 0));
@@ -294,11 +294,11 @@ mod tests {
     }
 
     #[test]
-    fn instruments_are_those_commanded_until_the_list_changes() {
+    fn commanded_instruments_hold_until_the_list_changes() {
         let mut replayed = ReplayedUser::default();
         start(&user(9, Some(&[2, 1])), &mut replayed);
         for (id, is_allowed) in [(3, true), (1, false), (3, false), (3, true)] {
-            replayed.note(&allow(id, is_allowed));
+            replayed.update(&allow(id, is_allowed));
         }
         let entitlements = start(&user(9, Some(&[1, 2, 2])), &mut replayed);
         let commanded = [(InstrumentId(3), true), (InstrumentId(1), false)];
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_log_that_is_older_than_notes_all_is_as_the_file_says() {
+    fn logs_without_configured_limits_use_the_file() {
         let limits = UserLimits { open_orders: Some(5), ..UserLimits::default() };
         let mut replayed = ReplayedUser { limits, configured: None, ..ReplayedUser::default() };
         let plain = UserSettings::new("ANNA", Password::plain("secret"));

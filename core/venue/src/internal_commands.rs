@@ -9,7 +9,7 @@ use tickpath_types::{
 
 use crate::admin_command::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal};
 use crate::command_log::LogState;
-use crate::day::{Day, Phase, Which};
+use crate::day::{Day, Phase, InstrumentSelection};
 use crate::log_command::{LogCommandKind, VenueCommandKind};
 use crate::sequencer::{Arrival, Sequencer};
 use crate::user_registry::UserRegistry;
@@ -34,7 +34,7 @@ struct CommandGroup {
 }
 
 /// An answer that waits until its commands are durable in the log and applied.
-struct HeldAnswer {
+struct PendingAnswer {
     answer: AdminAnswer,
     commands: CommandGroup,
     /// The outcome if the commands had no effect.
@@ -72,7 +72,7 @@ pub struct InternalCommands {
     /// The commands of the day's latest step, until they are applied.
     day_step: Option<CommandGroup>,
     /// The answer to the administrator whose command is not applied yet.
-    held: Option<HeldAnswer>,
+    pending: Option<PendingAnswer>,
     /// An answer that is ready.
     answer: Option<AdminAnswer>,
     applied: Applied,
@@ -90,7 +90,7 @@ impl InternalCommands {
             registry,
             opening: None,
             day_step: None,
-            held: None,
+            pending: None,
             answer: None,
             applied: Applied::default(),
             is_draining: false,
@@ -106,7 +106,7 @@ impl InternalCommands {
         tracer: &mut impl Tracer,
     ) {
         for (session, kind) in opening {
-            if sequencer.room() == 0 {
+            if sequencer.remaining_capacity() == 0 {
                 sequencer.sequence(now, tracer);
             }
             sequencer.add(Arrival::internal(session, kind));
@@ -116,7 +116,7 @@ impl InternalCommands {
 
     /// Begins the steps that are due by schedule or by time.
     pub fn handle_time(&mut self, now: Nanos, sequencer: &mut Sequencer) {
-        if !self.is_settled(sequencer) || sequencer.room() < self.day.commands_max() {
+        if !self.is_all_applied(sequencer) || sequencer.remaining_capacity() < self.day.commands_max() {
             return;
         }
         let count = sequencer.command_batch();
@@ -147,7 +147,7 @@ impl InternalCommands {
     /// the batch has capacity. A new user receives only later messages, so `adds_user` waits for the first
     /// commands too.
     pub fn may_handle(&mut self, adds_user: bool, sequencer: &Sequencer) -> bool {
-        if !self.is_settled(sequencer) || sequencer.room() < self.day.commands_max() {
+        if !self.is_all_applied(sequencer) || sequencer.remaining_capacity() < self.day.commands_max() {
             return false;
         }
         if adds_user
@@ -212,8 +212,8 @@ impl InternalCommands {
     /// True while an answer waits for its commands.
     #[inline]
     #[must_use]
-    pub fn is_answer_held(&self) -> bool {
-        self.held.is_some()
+    pub fn is_answer_pending(&self) -> bool {
+        self.pending.is_some()
     }
 
     /// The answer to the latest command, once there is one.
@@ -222,13 +222,13 @@ impl InternalCommands {
         if let Some(answer) = self.answer.take() {
             return Some(answer);
         }
-        let held = self.held.as_mut()?;
-        let is_ignored = held.commands.outcome(sequencer, &self.applied)?;
-        let mut answer = held.answer;
-        if let Some(refusal) = held.without_effect.filter(|_| is_ignored) {
+        let pending = self.pending.as_mut()?;
+        let is_ignored = pending.commands.outcome(sequencer, &self.applied)?;
+        let mut answer = pending.answer;
+        if let Some(refusal) = pending.without_effect.filter(|_| is_ignored) {
             answer.outcome = AdminOutcome::Refused(refusal);
         }
-        self.held = None;
+        self.pending = None;
         Some(answer)
     }
 
@@ -238,13 +238,13 @@ impl InternalCommands {
     }
 
     /// True when all commands are applied.
-    fn is_settled(&mut self, sequencer: &Sequencer) -> bool {
+    fn is_all_applied(&mut self, sequencer: &Sequencer) -> bool {
         if let Some(commands) = &mut self.day_step
             && commands.outcome(sequencer, &self.applied).is_some()
         {
             self.day_step = None;
         }
-        self.day_step.is_none() && self.held.is_none()
+        self.day_step.is_none() && self.pending.is_none()
     }
 
     fn answer_when_applied(
@@ -255,7 +255,7 @@ impl InternalCommands {
     ) {
         if let AdminOutcome::Done { commands: 1.. } = answer.outcome {
             let commands = CommandGroup::just_added(sequencer);
-            self.held = Some(HeldAnswer { answer, commands, without_effect });
+            self.pending = Some(PendingAnswer { answer, commands, without_effect });
         } else {
             self.answer = Some(answer);
         }
@@ -284,9 +284,9 @@ impl InternalCommands {
                 self.begin_phase(phase, instrument, emit).map_err(AdminOutcome::Refused)?;
             }
             AdminCommand::SetPriceBand { instrument, width, reference } => {
-                let is_meant = |other: &&Instrument| instrument.is_none_or(|id| other.id == id);
-                let meant = self.instruments.iter().filter(is_meant);
-                meant.for_each(|instrument| emit(Day::band(instrument, width, reference)));
+                let is_selected = |other: &&Instrument| instrument.is_none_or(|id| other.id == id);
+                let selected = self.instruments.iter().filter(is_selected);
+                selected.for_each(|instrument| emit(Day::band(instrument, width, reference)));
             }
             AdminCommand::AddInstrument(instrument) => {
                 self.add_instrument(instrument, emit).map_err(AdminOutcome::Refused)?;
@@ -368,7 +368,7 @@ impl InternalCommands {
                 _ => {}
             }
         }
-        self.day.begin(phase, instrument.map_or(Which::All, Which::One), emit);
+        self.day.begin(phase, instrument.map_or(InstrumentSelection::All, InstrumentSelection::One), emit);
         Ok(())
     }
 

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_come_back_from_their_bytes() {
+    fn commands_are_decoded_as_encoded() {
         let kinds: [LogCommandKind; 6] = [
             CommandKind::EndDay.into(),
             VenueCommandKind::ScheduleDone { day: 0x0102, second: 3 }.into(),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encoded_command_of_the_venue_is_these_bytes() {
+    fn venue_commands_have_documented_bytes() {
         let kind = VenueCommandKind::AllowInstrument { instrument: InstrumentId(0x0506), is_allowed: true };
         let command = LogCommand::new(Sequence(7), SessionId(3), Nanos(9), kind.into());
         let expected = [

@@ -17,18 +17,18 @@ pub struct LogFollower {
 }
 
 impl LogFollower {
-    /// Starts from the newest snapshot that `is_good` accepts; `None` if none, or the log begins later.
+    /// Starts from the newest snapshot that `is_usable` accepts; `None` if none, or the log begins later.
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be read.
-    pub fn from_snapshot(log: &dyn StoredLog, is_good: impl Fn(&Replica) -> bool) -> LogResult<Option<Self>> {
+    pub fn from_snapshot(log: &dyn StoredLog, is_usable: impl Fn(&Replica) -> bool) -> LogResult<Option<Self>> {
         let limit = log.durable();
         let mut ahead = log.snapshots()?;
         ahead.retain(|sequence| *sequence <= limit);
         ahead.reverse();
         for place in 0..ahead.len() {
             // An unusable or meanwhile removed snapshot is skipped: an older one leads there too.
-            let Some(replica) = log.replica(ahead[place]).filter(|replica| is_good(replica)) else {
+            let Some(replica) = log.replica(ahead[place]).filter(|replica| is_usable(replica)) else {
                 continue;
             };
             let first = ahead[place].next();

@@ -62,7 +62,7 @@ pub enum Denial {
 
 /// True when a login names this session, or any session.
 #[must_use]
-pub fn is_current(login: &LoginRequest, session: Session) -> bool {
+pub fn is_for_session(login: &LoginRequest, session: Session) -> bool {
     login.session == Session::BLANK || login.session == session
 }
 
@@ -72,7 +72,7 @@ pub enum LoginStep {
     /// Its password is being checked.
     Checking,
     /// Its check is postponed: earlier passwords were wrong, or too many checks wait.
-    PutOff,
+    Postponed,
     /// Its password is right, and the login must wait.
     Busy,
     /// The password is wrong, or the name unknown; the login is rejected.
@@ -107,7 +107,7 @@ enum Stage {
     /// The password is being checked, under this number.
     Checked(u64),
     /// The password check is postponed to this time.
-    PutOff(Nanos),
+    Postponed(Nanos),
     /// The password is right.
     Right,
 }
@@ -197,13 +197,13 @@ impl<P: Copy + Eq> Logins<P> {
     ) -> LoginStep {
         let user = users.find(&request.username);
         let delay = self.guard.delay(now, user, peer);
-        let stage = Stage::PutOff(now + delay);
+        let stage = Stage::Postponed(now + delay);
         let login = PendingLogin { request: *request, peer, user, stage };
         if delay == Nanos::ZERO {
             return self.check(now, place, login, users, checks);
         }
         self.keep(place, login, now + delay);
-        LoginStep::PutOff
+        LoginStep::Postponed
     }
 
     /// Continues a login whose password was checked; `None` when its connection is closed.
@@ -217,7 +217,7 @@ impl<P: Copy + Eq> Logins<P> {
     ) -> Option<LoginStep> {
         let is_it = |login: &mut PendingLogin<P>| matches!(login.stage, Stage::Checked(id) if id == check);
         let login = self.pending.get_mut(place)?.take_if(is_it)?;
-        Some(self.settle(now, place, login, is_right, users))
+        Some(self.on_password_checked(now, place, login, is_right, users))
     }
 
     /// Checks postponed passwords when due, and retries the login of waiting users.
@@ -230,7 +230,7 @@ impl<P: Copy + Eq> Logins<P> {
     ) -> Option<LoginStep> {
         let is_due = |login: &mut PendingLogin<P>| match login.stage {
             Stage::Checked(_) => false,
-            Stage::PutOff(at) => now >= at,
+            Stage::Postponed(at) => now >= at,
             Stage::Right => true,
         };
         let login = self.pending[place].take_if(is_due)?;
@@ -256,9 +256,9 @@ impl<P: Copy + Eq> Logins<P> {
             _ => checks.submit(place, user, self.guard.is_trusted(user, peer), &request.password),
         };
         let (stage, step) = match check {
-            Check::Done { is_right } => return self.settle(now, place, login, is_right, users),
+            Check::Done { is_right } => return self.on_password_checked(now, place, login, is_right, users),
             Check::Waiting(id) => (Stage::Checked(id), LoginStep::Checking),
-            Check::Full => (Stage::PutOff(now), LoginStep::PutOff),
+            Check::Full => (Stage::Postponed(now), LoginStep::Postponed),
         };
         self.keep(place, PendingLogin { stage, ..login }, now);
         step
@@ -271,7 +271,7 @@ impl<P: Copy + Eq> Logins<P> {
     }
 
     /// Handles the result of a password check.
-    fn settle(
+    fn on_password_checked(
         &mut self,
         now: Nanos,
         place: usize,
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn one_client_logs_in_and_the_next_finds_the_port_full() {
+    fn a_full_port_refuses_the_next_client() {
         let (mut users, mut logins, mut checks) = (users(), logins(), Checks::default());
         (0..2).for_each(|place| logins.handle_connection(NOW, place, PEER));
         let mut login = |logins: &mut Logins<u32>, place, name| {
@@ -385,14 +385,14 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_finds_no_room_is_put_off_and_comes_later() {
+    fn a_check_without_capacity_is_postponed() {
         let (mut users, mut logins, mut checks) = (users(), logins(), Checks::default());
         let login = request("BERT", "secret");
         (0..3).for_each(|place| logins.handle_connection(NOW, place, PEER + place as u32));
         let steps = [0, 1, 2].map(|place| {
             logins.handle_login(NOW, place, PEER + place as u32, &login, &mut users, &mut checks)
         });
-        assert_eq!(steps, [LoginStep::Checking, LoginStep::Checking, LoginStep::PutOff]);
+        assert_eq!(steps, [LoginStep::Checking, LoginStep::Checking, LoginStep::Postponed]);
         assert_eq!(logins.handle_timeout(NOW, 0, &mut users, &mut checks), None, "it is being checked");
         checks.trusted.clear();
         let later = logins.handle_timeout(NOW, 2, &mut users, &mut checks);
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(wrong, LoginStep::Wrong { user: Some(0) });
         let unknown = logins.handle_login(NOW, 0, PEER, &request("EVE", "x"), &mut users, &mut checks);
         assert_eq!(unknown, LoginStep::Checking, "as a name with a hash");
-        let settled = logins.handle_checked(NOW, 0, 1, false, &mut users);
-        assert_eq!(settled, Some(LoginStep::Wrong { user: None }));
+        let rejected = logins.handle_checked(NOW, 0, 1, false, &mut users);
+        assert_eq!(rejected, Some(LoginStep::Wrong { user: None }));
     }
 }

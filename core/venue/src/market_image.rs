@@ -19,7 +19,7 @@ use crate::message_log::{MAX_STORED_MESSAGE, MessageStore};
 use crate::replica::Replica;
 
 /// Maximum number of a day's remembered system events; ITCH has six.
-const STAGES_MAX: usize = 8;
+const SYSTEM_EVENTS_MAX: usize = 8;
 /// Byte ranges of the instrument and the time in a message.
 const STOCK_LOCATE: std::ops::Range<usize> = 1..3;
 const TIMESTAMP: std::ops::Range<usize> = 5..11;
@@ -31,7 +31,7 @@ type Message = ArrayVec<u8, MAX_STORED_MESSAGE>;
 
 /// The latest messages about one instrument.
 #[derive(Clone, Default)]
-struct Notes {
+struct InstrumentMessages {
     directory: Message,
     trading: Message,
     /// Price band and imbalance; only until the instrument trades.
@@ -45,9 +45,9 @@ pub struct MarketImage {
     books: BookBuilder<Indexed<FastBooks<()>>>,
     next: Sequence,
     last_ts: Nanos,
-    stages: ArrayVec<Message, STAGES_MAX>,
-    notes: Box<[Notes]>,
-    is_whole: bool,
+    system_events: ArrayVec<Message, SYSTEM_EVENTS_MAX>,
+    latest: Box<[InstrumentMessages]>,
+    is_complete: bool,
 }
 
 impl MarketImage {
@@ -58,9 +58,9 @@ impl MarketImage {
             books: BookBuilder::new(Indexed::untouched(limits)),
             next,
             last_ts: Nanos::ZERO,
-            stages: ArrayVec::new(),
-            notes: vec![Notes::default(); usize::from(limits.max_instrument.0) + 1].into_boxed_slice(),
-            is_whole: true,
+            system_events: ArrayVec::new(),
+            latest: vec![InstrumentMessages::default(); usize::from(limits.max_instrument.0) + 1].into_boxed_slice(),
+            is_complete: true,
         }
     }
 
@@ -70,84 +70,84 @@ impl MarketImage {
         let books = engine.books();
         let mut image = MarketImage::new(books.limits(), Sequence(store.next_sequence()));
         image.last_ts = replica.replayed.last_ts;
-        for stage in &replica.replayed.day.stages {
-            image.begin_with(InstrumentId(0), None, MarketEventKind::System(*stage));
+        for system_event in &replica.replayed.day.system_events {
+            image.apply_event(InstrumentId(0), None, MarketEventKind::System(*system_event));
         }
         for id in &replica.replayed.day.opened {
             let instrument = engine.instrument(*id);
-            image.begin_with(*id, instrument, MarketEventKind::Directory);
+            image.apply_event(*id, instrument, MarketEventKind::Directory);
             if let Some(state) = engine.trading_state(*id) {
-                image.begin_with(*id, instrument, MarketEventKind::TradingAction(state));
+                image.apply_event(*id, instrument, MarketEventKind::TradingAction(state));
             }
             for (_, order) in Side::BOTH.into_iter().flat_map(|side| books.orders(*id, side)) {
                 let tickpath_book::Order { id: order_id, side, price, qty, .. } = order;
-                image.begin_with(*id, instrument, MarketEventKind::Add { order_id, side, price, qty });
+                image.apply_event(*id, instrument, MarketEventKind::Add { order_id, side, price, qty });
             }
         }
-        image.note_auctions(store);
+        image.record_auctions(store);
         image
     }
 
     /// Applies the message that an event would have produced.
-    fn begin_with(&mut self, id: InstrumentId, instrument: Option<&Instrument>, kind: MarketEventKind) {
+    fn apply_event(&mut self, id: InstrumentId, instrument: Option<&Instrument>, kind: MarketEventKind) {
         let (sequence, ts) = (self.next, self.last_ts);
         let event = MarketEvent { sequence, command: Sequence(0), ts, instrument: id, kind };
         let mut bytes = [0; MAX_STORED_MESSAGE];
         match encode_market_event(&event, instrument, &mut bytes) {
-            Ok(len) => self.take(sequence, &bytes[..len]),
-            Err(_) => self.is_whole = false,
+            Ok(len) => self.apply_message(sequence, &bytes[..len]),
+            Err(_) => self.is_complete = false,
         }
     }
 
     /// Price bands and imbalances are not part of the engine's state: the latest messages define them.
-    fn note_auctions(&mut self, store: &MessageStore) {
+    fn record_auctions(&mut self, store: &MessageStore) {
         for message in (store.oldest()..store.next_sequence()).filter_map(|sequence| store.message(sequence))
         {
             if matches!(message.first(), Some(&LuldAuctionCollar::TYPE | &NetOrderImbalance::TYPE)) {
-                self.note(message);
+                self.record_latest(message);
             }
         }
     }
 
     /// Applies the next published message. A message out of sequence makes the image unusable.
     pub fn apply(&mut self, sequence: Sequence, message: &[u8]) {
-        self.is_whole &= sequence == self.next;
+        self.is_complete &= sequence == self.next;
         self.next = sequence.next();
         if let Some(&[a, b, c, d, e, f]) = message.get(TIMESTAMP).and_then(<[u8]>::as_array) {
             self.last_ts = Nanos(u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
         }
-        self.take(sequence, message);
+        self.apply_message(sequence, message);
     }
 
-    fn take(&mut self, sequence: Sequence, message: &[u8]) {
+    fn apply_message(&mut self, sequence: Sequence, message: &[u8]) {
         if !matches!(message.first(), Some(&AddOrder::TYPE)) {
-            self.note(message);
+            self.record_latest(message);
         }
         self.books.handle_message(sequence, message, &mut IgnoreUpdates);
     }
 
-    fn note(&mut self, message: &[u8]) {
+    fn record_latest(&mut self, message: &[u8]) {
         let Ok(copy) = Message::try_from(message) else { return };
         let id = message.get(STOCK_LOCATE).and_then(<[u8]>::as_array).map_or(0, |id| u16::from_be_bytes(*id));
-        let notes = self.notes.get_mut(usize::from(id));
-        match (message.first().copied().unwrap_or_default(), notes) {
+        let latest = self.latest.get_mut(usize::from(id));
+        match (message.first().copied().unwrap_or_default(), latest) {
             (SystemEvent::TYPE, _) => {
                 if message.get(EVENT_CODE) == Some(&SystemEventCode::StartOfMessages.code()) {
-                    self.stages.clear();
+                    self.system_events.clear();
                 }
                 // No day has more system events than the list's capacity.
-                _ = self.stages.try_push(copy);
+                _ = self.system_events.try_push(copy);
             }
-            (StockDirectory::TYPE, Some(notes)) => notes.directory = copy,
-            (StockTradingAction::TYPE, Some(notes)) => {
-                notes.trading = copy;
+            (StockDirectory::TYPE, Some(latest)) => latest.directory = copy,
+            (StockTradingAction::TYPE, Some(latest)) => {
+                latest.trading = copy;
                 let action = StockTradingAction::ref_from_bytes(message);
                 if action.is_ok_and(|it| it.trading_state.state() == Some(TradingState::Trading)) {
-                    notes.auction.iter_mut().for_each(Message::clear);
+                    latest.auction.iter_mut().for_each(Message::clear);
                 }
             }
-            (LuldAuctionCollar::TYPE, Some(notes)) => notes.auction[0] = copy,
-            (NetOrderImbalance::TYPE, Some(notes)) => notes.auction[1] = copy,
+            (LuldAuctionCollar::TYPE, Some(latest)) => latest.auction[0] = copy,
+            (NetOrderImbalance::TYPE, Some(latest)) => latest.auction[1] = copy,
             _ => {}
         }
     }
@@ -160,39 +160,39 @@ impl MarketImage {
 
     /// False once a message was missed or invalid: no further snapshot may be taken.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         let counters = self.books.counters();
-        let senseless = counters.malformed
+        let invalid = counters.malformed
             + counters.unknown_type
             + counters.unknown_order
             + counters.duplicate_order
             + counters.beyond_qty
             + counters.refused;
-        self.is_whole && senseless == 0
+        self.is_complete && invalid == 0
     }
 
     /// Instruments named by the directory.
     pub fn instruments(&self) -> impl Iterator<Item = InstrumentId> {
-        (1..self.notes.len())
-            .filter(|id| !self.notes[*id].directory.is_empty())
+        (1..self.latest.len())
+            .filter(|id| !self.latest[*id].directory.is_empty())
             .map(|id| InstrumentId(id as u16))
     }
 
     /// Appends the complete state, up to the message that says where to join.
     pub fn write_all(&self, out: &mut Vec<u8>) {
-        self.stages.iter().for_each(|stage| put(out, stage));
+        self.system_events.iter().for_each(|system_event| put(out, system_event));
         self.instruments().for_each(|id| self.write_instrument(id, out));
         self.write_end(out);
     }
 
     /// Appends one instrument: directory, state, auction while there is one, orders in price-time priority, bids first.
     pub fn write_instrument(&self, id: InstrumentId, out: &mut Vec<u8>) {
-        let notes = &self.notes[usize::from(id.0)];
-        put(out, &notes.directory);
-        put(out, &notes.trading);
+        let latest = &self.latest[usize::from(id.0)];
+        put(out, &latest.directory);
+        put(out, &latest.trading);
         let state = self.books.instrument(id);
         if state.is_some_and(|state| state.trading != Some(TradingState::Trading)) {
-            notes.auction.iter().for_each(|message| put(out, message));
+            latest.auction.iter().for_each(|message| put(out, message));
         }
         let Some(symbol) = state.and_then(|state| state.symbol) else { return };
         for order in Side::BOTH.into_iter().flat_map(|side| self.books.books().orders(id, side)) {
@@ -247,7 +247,7 @@ mod tests {
             Market { image: MarketImage::new(limits, Sequence(1)), table: InstrumentTable::new(&[ALPHA]) }
         }
 
-        fn say(&mut self, kind: MarketEventKind) {
+        fn publish(&mut self, kind: MarketEventKind) {
             let sequence = self.image.next_sequence();
             let (command, ts) = (Sequence(1), Nanos(sequence.0 * 10));
             let event = MarketEvent { sequence, command, ts, instrument: ALPHA.id, kind };
@@ -275,17 +275,17 @@ mod tests {
     }
 
     #[test]
-    fn an_auction_is_told_while_there_is_one() {
+    fn auction_messages_are_included_during_an_auction() {
         let mut market = Market::new();
         assert_eq!(market.types(), "G");
-        market.say(MarketEventKind::Directory);
-        market.say(MarketEventKind::TradingAction(TradingState::QuotationOnly));
-        market.say(MarketEventKind::PriceBand {
+        market.publish(MarketEventKind::Directory);
+        market.publish(MarketEventKind::TradingAction(TradingState::QuotationOnly));
+        market.publish(MarketEventKind::PriceBand {
             reference: ALPHA.reference_price,
             low: ALPHA.collar_low,
             high: ALPHA.collar_high,
         });
-        market.say(MarketEventKind::Imbalance(Imbalance {
+        market.publish(MarketEventKind::Imbalance(Imbalance {
             paired: Qty(5),
             imbalance: Qty(0),
             side: None,
@@ -293,36 +293,36 @@ mod tests {
             reference: ALPHA.reference_price,
             kind: CrossKind::Opening,
         }));
-        market.say(add(1));
+        market.publish(add(1));
         assert_eq!(market.types(), "RHJIAG");
-        market.say(MarketEventKind::TradingAction(TradingState::Trading));
+        market.publish(MarketEventKind::TradingAction(TradingState::Trading));
         assert_eq!(market.types(), "RHAG");
-        market.say(MarketEventKind::TradingAction(TradingState::Halted));
+        market.publish(MarketEventKind::TradingAction(TradingState::Halted));
         assert_eq!(market.types(), "RHAG", "the auction before is over");
     }
 
     #[test]
-    fn the_stages_of_a_new_day_take_the_place_of_those_of_the_last() {
+    fn system_events_of_a_new_day_replace_the_previous() {
         let mut market = Market::new();
-        for stage in [SystemEventCode::StartOfMessages, SystemEventCode::EndOfMessages] {
-            market.say(MarketEventKind::System(stage));
+        for system_event in [SystemEventCode::StartOfMessages, SystemEventCode::EndOfMessages] {
+            market.publish(MarketEventKind::System(system_event));
         }
         assert_eq!(market.types(), "SSG");
-        market.say(MarketEventKind::System(SystemEventCode::StartOfMessages));
+        market.publish(MarketEventKind::System(SystemEventCode::StartOfMessages));
         assert_eq!(market.types(), "SG");
     }
 
     #[test]
-    fn a_missed_message_or_one_that_makes_no_sense_is_the_end_of_snapshots() {
+    fn missed_or_invalid_messages_end_snapshots() {
         let mut market = Market::new();
-        market.say(MarketEventKind::Directory);
-        (1..=4).for_each(|id| market.say(add(id)));
-        assert!(market.image.is_whole(), "at the bound of open orders");
-        market.say(add(5));
-        assert!(!market.image.is_whole(), "one beyond");
+        market.publish(MarketEventKind::Directory);
+        (1..=4).for_each(|id| market.publish(add(id)));
+        assert!(market.image.is_complete(), "at the bound of open orders");
+        market.publish(add(5));
+        assert!(!market.image.is_complete(), "one beyond");
 
         let mut market = Market::new();
         market.image.apply(Sequence(2), b"");
-        assert!(!market.image.is_whole());
+        assert!(!market.image.is_complete());
     }
 }

@@ -58,9 +58,9 @@ struct Outbox<T> {
     tracer: T,
     counters: Arc<MatcherCounters>,
     responses: spsc::Producer<Response>,
-    late_responses: OverflowQueue<Response>,
+    response_overflow: OverflowQueue<Response>,
     market: spsc::Producer<MarketEvent>,
-    late_market: OverflowQueue<MarketEvent>,
+    market_overflow: OverflowQueue<MarketEvent>,
     /// The code of each instrument's trading state, by its id.
     states: Arc<[Counter]>,
 }
@@ -82,9 +82,9 @@ impl<T: Tracer> Matcher<T> {
             tracer,
             counters,
             responses,
-            late_responses: OverflowQueue::new(events_max),
+            response_overflow: OverflowQueue::new(events_max),
             market,
-            late_market: OverflowQueue::new(events_max),
+            market_overflow: OverflowQueue::new(events_max),
             states: Arc::default(),
         };
         Matcher {
@@ -111,7 +111,7 @@ impl<T: Tracer> Matcher<T> {
     /// When the matcher is closed.
     pub fn poll(&mut self) -> usize {
         let engine = self.engine.as_mut().expect("a closed matcher does no work");
-        if !self.outbox.send_late() {
+        if !self.outbox.flush_overflow() {
             return 0;
         }
         if self.applied == self.batch.len() {
@@ -123,7 +123,7 @@ impl<T: Tracer> Matcher<T> {
             }
         }
         let mut work = 0;
-        while self.outbox.is_prompt()
+        while self.outbox.is_drained()
             && let Some(command) = self.batch.get(self.applied)
         {
             let taken = self.outbox.tracer.stamp(Hop::T3, CommandId(command.sequence()));
@@ -155,7 +155,7 @@ impl<T: Tracer> Matcher<T> {
     /// True while an output ring is full: its reader does not wake this thread when it has space.
     #[must_use]
     pub fn is_blocked(&self) -> bool {
-        !self.outbox.is_prompt() || self.applied < self.batch.len()
+        !self.outbox.is_drained() || self.applied < self.batch.len()
     }
 
     /// Applies the remaining commands and emits their events; then ends its rings and returns true.
@@ -179,15 +179,15 @@ impl<T: Tracer> Matcher<T> {
 
 impl<T: Tracer> Outbox<T> {
     /// True when both rings have accepted everything.
-    fn is_prompt(&self) -> bool {
-        self.late_responses.is_empty() && self.late_market.is_empty()
+    fn is_drained(&self) -> bool {
+        self.response_overflow.is_empty() && self.market_overflow.is_empty()
     }
 
     /// Flushes waiting events; true when none waits.
-    fn send_late(&mut self) -> bool {
-        self.late_responses.flush(&mut self.responses);
-        self.late_market.flush(&mut self.market);
-        self.is_prompt()
+    fn flush_overflow(&mut self) -> bool {
+        self.response_overflow.flush(&mut self.responses);
+        self.market_overflow.flush(&mut self.market);
+        self.is_drained()
     }
 
     /// Ends the rings: their readers find that nothing follows.
@@ -200,8 +200,8 @@ impl<T: Tracer> Outbox<T> {
     fn respond(&mut self, response: Response) {
         let is_answer = matches!(response, Response::Order(_) | Response::NextUserRef { .. });
         self.counters.responses.add(is_answer.into());
-        if !self.late_responses.is_empty() || self.responses.try_push(response).is_err() {
-            self.late_responses.push(response);
+        if !self.response_overflow.is_empty() || self.responses.try_push(response).is_err() {
+            self.response_overflow.push(response);
             self.counters.delayed_events.add(1);
         }
     }
@@ -231,8 +231,8 @@ impl<T: Tracer> EventListener for Outbox<T> {
             }
             _ => {}
         }
-        if !self.late_market.is_empty() || self.market.try_push(*event).is_err() {
-            self.late_market.push(*event);
+        if !self.market_overflow.is_empty() || self.market.try_push(*event).is_err() {
+            self.market_overflow.push(*event);
             self.counters.delayed_events.add(1);
         }
     }
@@ -244,7 +244,7 @@ impl<T: Tracer> EventListener for Outbox<T> {
     }
 
     #[cold]
-    fn on_session_phase(&mut self, command: &Command, stage: SystemEventCode) {
-        self.respond(Response::Stage { command: command.sequence, ts: command.ts, stage });
+    fn on_session_phase(&mut self, command: &Command, phase: SystemEventCode) {
+        self.respond(Response::SessionPhase { command: command.sequence, ts: command.ts, phase });
     }
 }

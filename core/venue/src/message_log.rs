@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_begins_later_or_gets_another_size_keeps_its_numbers() {
+    fn resized_and_later_logs_keep_their_numbers() {
         let mut log = MessageStore::starting_at(7, 4);
         assert_eq!((log.oldest(), log.next_sequence(), log.message(6)), (7, 7, None));
         (7..=12_u8).for_each(|byte| log.append(&[byte; 20]));

@@ -15,7 +15,7 @@ use crate::internal_commands::InternalCommands;
 use crate::log_command::LogCommandKind;
 use crate::logins::Logins;
 use crate::sequencer::{Arrival, Sequencer};
-use crate::session_messages::append_stage;
+use crate::session_messages::append_session_phase;
 use crate::users::{NewUser, User, Users};
 
 /// The decision about a client's message.
@@ -125,12 +125,12 @@ impl<P> OrderEntry<P> {
     pub fn admit_front(&mut self, request: FrontRequest, now: Nanos) -> FrontAdmission {
         let FrontRequest { session, received_ns: kernel_ns, kind } = request;
         let arrival = |kind: CommandKind| Arrival { kernel_ns, session, token: None, kind: kind.into() };
-        let keeps_room = self.sequencer.keeps_room_for_cancels();
+        let is_reserved = self.sequencer.reserves_space_for_cancels();
         let order = match kind {
             FrontRequestKind::Order(order) => order,
             FrontRequestKind::Force(_) => {
                 let is_shut = self.users.of_session(session).is_none_or(|user| user.filter.is_shut());
-                return match is_shut || keeps_room {
+                return match is_shut || is_reserved {
                     true => FrontAdmission::Drop,
                     false => {
                         FrontAdmission::Request { arrival: arrival(request.command()), is_refused: false }
@@ -143,7 +143,7 @@ impl<P> OrderEntry<P> {
         };
         let Some(user) = self.users.of_session(session) else { return FrontAdmission::Drop };
         match Admission::of(user, Ok(order), now) {
-            refused if keeps_room && refused.yields_to_cancels() => FrontAdmission::Unlogged,
+            refused if is_reserved && refused.yields_to_cancels() => FrontAdmission::Unlogged,
             Admission::Sequence { kind, .. } => {
                 let is_refused = matches!(kind, CommandKind::GatewayReject { .. });
                 FrontAdmission::Request { arrival: arrival(kind), is_refused }
@@ -158,12 +158,12 @@ impl<P> OrderEntry<P> {
         let OrderEntry { users, sequencer, .. } = self;
         let mut count = 0;
         users.poll_absent(now, |session| {
-            let has_room = sequencer.room() > 0;
-            if has_room {
+            let has_capacity = sequencer.remaining_capacity() > 0;
+            if has_capacity {
                 sequencer.add(cancel_all(session));
                 count += 1;
             }
-            has_room
+            has_capacity
         });
         count
     }
@@ -178,10 +178,10 @@ impl<P> OrderEntry<P> {
 
     /// Appends the start or end of the day to all users' logs; `on_connection` receives the connections.
     #[cold]
-    pub fn append_stage(&mut self, ts: Nanos, stage: SystemEventCode, mut on_connection: impl FnMut(usize)) {
+    pub fn append_session_phase(&mut self, ts: Nanos, phase: SystemEventCode, mut on_connection: impl FnMut(usize)) {
         failpoint!(StageUntold => return);
         for user in self.users.iter_mut() {
-            append_stage(&mut user.log, ts, stage);
+            append_session_phase(&mut user.log, ts, phase);
             user.connection.into_iter().for_each(&mut on_connection);
         }
     }
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_answered_at_once() {
+    fn impossible_commands_are_answered_immediately() {
         let mut rig = Rig::new();
         let halt = |instrument| AdminCommand::SetTradingState { instrument, state: TradingState::Halted };
         let end = AdminCommand::Phase { phase: Phase::EndOfDay, instrument: None };
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_of_a_user_who_stays_away_are_cancelled_once() {
+    fn orders_of_an_absent_user_are_cancelled_once() {
         let mut rig = Rig::new();
         rig.entry.users[0].connect(5);
         rig.entry.users.log_out(0, NOW);

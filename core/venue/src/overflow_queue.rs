@@ -75,30 +75,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_wait_in_order_up_to_the_bound_and_again_from_the_start() {
+    fn events_wait_in_order_up_to_the_bound() {
         let (mut ring, mut read) = spsc::channel(2);
-        let mut late = OverflowQueue::new(5);
-        let bound = late.events.capacity() as u32;
+        let mut overflow = OverflowQueue::new(5);
+        let bound = overflow.events.capacity() as u32;
         for round in 0..3 {
-            (0..bound).for_each(|event| late.push(round * 100 + event));
-            let mut heard = vec![];
-            while !late.is_empty() {
-                late.flush(&mut ring);
-                heard.extend(std::iter::from_fn(|| read.try_pop()));
+            (0..bound).for_each(|event| overflow.push(round * 100 + event));
+            let mut received = vec![];
+            while !overflow.is_empty() {
+                overflow.flush(&mut ring);
+                received.extend(std::iter::from_fn(|| read.try_pop()));
             }
-            assert_eq!(heard, (0..bound).map(|event| round * 100 + event).collect::<Vec<_>>());
+            assert_eq!(received, (0..bound).map(|event| round * 100 + event).collect::<Vec<_>>());
         }
     }
 
     #[test]
     #[should_panic(expected = "no more events than its bound")]
-    fn one_more_than_the_bound_is_a_defect() {
-        let mut late = OverflowQueue::new(5);
-        (0..=late.events.capacity()).for_each(|event| late.push(event));
+    fn exceeding_the_bound_panics() {
+        let mut overflow = OverflowQueue::new(5);
+        (0..=overflow.events.capacity()).for_each(|event| overflow.push(event));
     }
 
     #[test]
-    fn a_ring_that_ended_says_so_once_it_is_read() {
+    fn an_ended_ring_is_disconnected_once_it_is_read() {
         let (mut ring, mut read) = spsc::channel(2);
         ring.try_push(1).unwrap();
         end_ring(&mut ring);

@@ -8,10 +8,10 @@ use tickpath_nasdaq::soupbintcp;
 ///
 /// SoupBinTCP ignores the case of passwords, so a hash is of the password in lower case. Never printed.
 #[derive(Clone)]
-pub struct Password(Kept);
+pub struct Password(StoredPassword);
 
 #[derive(Clone)]
-enum Kept {
+enum StoredPassword {
     Plain(String),
     Hash(String),
 }
@@ -19,25 +19,25 @@ enum Kept {
 impl Password {
     /// A plain-text password.
     pub fn plain(password: impl Into<String>) -> Password {
-        Password(Kept::Plain(password.into()))
+        Password(StoredPassword::Plain(password.into()))
     }
 
     /// A password known only by its hash: a PHC string that the caller has validated. Checking a password
     /// against it takes milliseconds, so that happens outside of this crate.
     pub fn of_hash(hash: impl Into<String>) -> Password {
-        Password(Kept::Hash(hash.into()))
+        Password(StoredPassword::Hash(hash.into()))
     }
 
     /// Compares `password` with this one; `None` where `password` must be hashed first.
     #[must_use]
     pub fn matches_at_once(&self, password: &soupbintcp::Password) -> Option<bool> {
-        if let Kept::Plain(known) = &self.0 { Some(password.matches(known)) } else { None }
+        if let StoredPassword::Plain(known) = &self.0 { Some(password.matches(known)) } else { None }
     }
 
     /// The hash, where only the hash is known.
     #[must_use]
     pub fn hash(&self) -> Option<&str> {
-        if let Kept::Hash(hash) = &self.0 { Some(hash) } else { None }
+        if let StoredPassword::Hash(hash) = &self.0 { Some(hash) } else { None }
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_not_shown() {
+    fn passwords_are_not_printed() {
         for password in [Password::plain("hunter2"), Password::of_hash("$argon2id$")] {
             assert_eq!(format!("{password:?}"), "Password(..)");
         }

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_stands_still_finds_everything_later_while_the_store_has_it() {
+    fn a_stalled_reader_receives_all_stored_messages() {
         let mut store = MessageStore::starting_at(5, 1 << 14);
         let (mut copies, mut reader) = MessageCopies::from(5);
         let count = RING_CAPACITY as u64 + BACKLOG_MAX + 500;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_copied_in_quiet_cycles_or_beyond_the_bound() {
+    fn waiting_messages_are_copied_when_idle_or_above_the_bound() {
         let mut store = MessageStore::new(1 << 14);
         let (mut copies, mut reader) = MessageCopies::from(1);
         append(&mut store, BACKLOG_MAX);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_missing_to_a_reader_that_the_store_has_overtaken() {
+    fn an_overtaken_reader_finds_a_gap() {
         let mut store = MessageStore::new(16);
         let (mut copies, mut reader) = MessageCopies::from(1);
         append(&mut store, 17);

@@ -18,7 +18,7 @@ use crate::day::ReplayedDay;
 use crate::entitlements::ReplayedUser;
 use crate::log_command::{LogCommand, LogCommandKind, VenueCommand, VenueCommandKind};
 use crate::message_log::{MAX_LOGGED_MESSAGE, MAX_STORED_MESSAGE, MessageLog};
-use crate::session_messages::{append_event, append_query_answer, append_stage};
+use crate::session_messages::{append_event, append_query_answer, append_session_phase};
 
 pub use tickpath_matching::EngineLimits;
 
@@ -123,25 +123,25 @@ impl Replica {
 
     /// Executes the next command.
     pub fn apply(&mut self, command: &LogCommand) {
-        self.note(command);
+        self.update(command);
         command.apply(&mut self.engine, &mut self.streams);
     }
 
     /// As [`Replica::apply`]; `on_message` receives a user's place, and the number and bytes of each message.
     pub fn apply_with_messages(&mut self, command: &LogCommand, on_message: impl FnMut(usize, u64, &[u8])) {
-        self.note(command);
+        self.update(command);
         command.apply(&mut self.engine, &mut MessageTap { streams: &mut self.streams, on_message });
     }
 
     /// As [`Replica::apply`], but only `out` receives the events: messages to users are not kept.
     pub fn apply_to(&mut self, command: &LogCommand, out: &mut impl EventListener) {
-        self.note(command);
+        self.update(command);
         command.apply(&mut self.engine, out);
     }
 
     /// Updates the state that the command's events depend on.
-    fn note(&mut self, command: &LogCommand) {
-        self.replayed.note(command);
+    fn update(&mut self, command: &LogCommand) {
+        self.replayed.update(command);
         match command {
             // The engine ignores an instrument that the table rejects.
             LogCommand::Engine(Command { kind: CommandKind::AddInstrument(instrument), .. }) => {
@@ -211,59 +211,59 @@ impl Replica {
     ///
     /// # Errors
     /// [`ReplicaError`] when the log has other instruments or users, or holds more than the limits allow.
-    pub fn redefine(&mut self, mut wanted: Definition) -> Result<bool, ReplicaError> {
-        self.check_instruments(&wanted.instruments)?;
+    pub fn redefine(&mut self, mut requested: Definition) -> Result<bool, ReplicaError> {
+        self.check_instruments(&requested.instruments)?;
         // Added instruments need their capacity, whatever is reserved for others.
-        let needed = self.streams.table.iter().count().max(wanted.instruments.len());
+        let needed = self.streams.table.iter().count().max(requested.instruments.len());
         if needed > self.definition.instruments.len() {
-            wanted.limits.max_instruments = wanted.limits.max_instruments.max(needed as u16);
+            requested.limits.max_instruments = requested.limits.max_instruments.max(needed as u16);
         }
-        wanted.instruments.clone_from(&self.definition.instruments);
-        if wanted == self.definition {
+        requested.instruments.clone_from(&self.definition.instruments);
+        if requested == self.definition {
             return Ok(false);
         }
         let known = &self.definition.users;
-        let stay = wanted.users.iter().zip(known).all(|(wanted, known)| wanted.eq_ignore_ascii_case(known));
-        if !stay || wanted.users.len() < known.len() {
+        let are_kept = requested.users.iter().zip(known).all(|(requested, known)| requested.eq_ignore_ascii_case(known));
+        if !are_kept || requested.users.len() < known.len() {
             return Err(ReplicaError::Users(known.join(", ")));
         }
-        let (expected, found) = (self.definition.limits.max_sessions, wanted.limits.max_sessions);
+        let (expected, found) = (self.definition.limits.max_sessions, requested.limits.max_sessions);
         if expected != found {
-            return Err(ReplicaError::Room { expected, found });
+            return Err(ReplicaError::Capacity { expected, found });
         }
-        if wanted.limits != self.definition.limits {
+        if requested.limits != self.definition.limits {
             let mut state = Vec::new();
             self.engine.snapshot(&mut state);
-            *self.engine = Engine::restore(&wanted.instruments, wanted.limits, &state)?;
-            self.streams.table = table_of(&wanted, &self.engine);
+            *self.engine = Engine::restore(&requested.instruments, requested.limits, &state)?;
+            self.streams.table = table_of(&requested, &self.engine);
         }
         let OutboundStreams { users, market, .. } = &mut self.streams;
         for user in users.iter_mut() {
-            user.messages = user.messages.resized(wanted.retained_responses);
+            user.messages = user.messages.resized(requested.retained_responses);
         }
-        users.resize_with(wanted.users.len(), || Stream::new(wanted.retained_responses));
-        self.replayed.users.resize(wanted.users.len(), ReplayedUser::default());
-        market.messages = market.messages.resized(wanted.retained_messages);
-        self.definition = wanted;
+        users.resize_with(requested.users.len(), || Stream::new(requested.retained_responses));
+        self.replayed.users.resize(requested.users.len(), ReplayedUser::default());
+        market.messages = market.messages.resized(requested.retained_messages);
+        self.definition = requested;
         Ok(true)
     }
 
     /// All initial instruments must be present and unchanged. After them may come the added ones, in their
     /// order, and then new ones.
-    fn check_instruments(&self, wanted: &[Instrument]) -> Result<(), ReplicaError> {
-        let listed = |known: &Instrument| wanted.iter().find(|wanted| wanted.symbol == known.symbol);
+    fn check_instruments(&self, requested: &[Instrument]) -> Result<(), ReplicaError> {
+        let listed = |known: &Instrument| requested.iter().find(|requested| requested.symbol == known.symbol);
         let first = self.definition.instruments.iter();
-        let gone: Vec<String> =
+        let missing: Vec<String> =
             first.filter(|known| listed(known).is_none()).map(|known| known.symbol.to_string()).collect();
-        if !gone.is_empty() {
-            return Err(ReplicaError::InstrumentsGone(gone.join(", ")));
+        if !missing.is_empty() {
+            return Err(ReplicaError::InstrumentsMissing(missing.join(", ")));
         }
         for known in self.streams.table.iter() {
-            if let Some(field) = listed(known).and_then(|wanted| difference(known, wanted)) {
+            if let Some(field) = listed(known).and_then(|requested| difference(known, requested)) {
                 return Err(ReplicaError::InstrumentChanged { symbol: known.symbol, field });
             }
         }
-        for Instrument { id, symbol, .. } in wanted {
+        for Instrument { id, symbol, .. } in requested {
             if let Some(known) = self.streams.table.symbol(*id).filter(|known| known != symbol) {
                 return Err(ReplicaError::InstrumentMisplaced { symbol: *symbol, id: *id, known });
             }
@@ -302,21 +302,21 @@ fn table_of(definition: &Definition, engine: &Engine<FastBooks<Owner>>) -> Instr
 
 impl ReplayedState {
     #[inline]
-    fn note(&mut self, command: &LogCommand) {
+    fn update(&mut self, command: &LogCommand) {
         self.last_ts = command.ts();
         if !matches!(command.engine_kind(), Some(CommandKind::Order(_))) {
-            self.note_rare(command.session(), &command.kind());
+            self.update_rare(command.session(), &command.kind());
         }
     }
 
     #[cold]
-    fn note_rare(&mut self, session: SessionId, kind: &LogCommandKind) {
+    fn update_rare(&mut self, session: SessionId, kind: &LogCommandKind) {
         if let LogCommandKind::Engine(CommandKind::KillVenue { is_killed }) = *kind {
             self.is_killed = is_killed;
         }
-        self.day.note(kind);
+        self.day.update(kind);
         if let Some(user) = user_place(session).and_then(|place| self.users.get_mut(place)) {
-            user.note(kind);
+            user.update(kind);
         }
     }
 }
@@ -372,14 +372,14 @@ impl EventListener for OutboundStreams {
     }
 
     #[cold]
-    fn on_session_phase(&mut self, command: &Command, stage: SystemEventCode) {
-        (0..self.users.len()).for_each(|place| self.append_stage(place, command, stage));
+    fn on_session_phase(&mut self, command: &Command, phase: SystemEventCode) {
+        (0..self.users.len()).for_each(|place| self.append_session_phase(place, command, phase));
     }
 }
 
 impl OutboundStreams {
-    fn append_stage(&mut self, place: usize, command: &Command, stage: SystemEventCode) {
-        self.users[place].append(|log| append_stage(log, command.ts, stage));
+    fn append_session_phase(&mut self, place: usize, command: &Command, phase: SystemEventCode) {
+        self.users[place].append(|log| append_session_phase(log, command.ts, phase));
     }
 }
 
@@ -418,9 +418,9 @@ impl<F: FnMut(usize, u64, &[u8])> EventListener for MessageTap<'_, F> {
         self.tap(query.session, |streams| streams.on_query_answer(query, next));
     }
 
-    fn on_session_phase(&mut self, command: &Command, stage: SystemEventCode) {
+    fn on_session_phase(&mut self, command: &Command, phase: SystemEventCode) {
         for place in 0..self.streams.users.len() {
-            self.tap(SessionId(place as u16 + 1), |streams| streams.append_stage(place, command, stage));
+            self.tap(SessionId(place as u16 + 1), |streams| streams.append_session_phase(place, command, phase));
         }
     }
 }

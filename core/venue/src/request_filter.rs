@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_holds_until_it_is_taken_back() {
+    fn a_refusal_holds_until_it_is_revoked() {
         for rate in [None, Some(RateLimit { per_second: 10, burst: 3 })] {
             let mut filter = RequestFilter::new(rate, None, &table());
             filter.set_refusal(Some(RejectReason::JournalFull));

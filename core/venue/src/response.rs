@@ -26,13 +26,13 @@ pub enum Response {
         is_ignored: bool,
     },
     /// A system event of the day.
-    Stage {
+    SessionPhase {
         /// Number of the command.
         command: Sequence,
         /// When it was sequenced, since midnight.
         ts: Nanos,
         /// The system event.
-        stage: SystemEventCode,
+        phase: SystemEventCode,
     },
 }
 
@@ -45,7 +45,7 @@ impl Response {
             Response::Order(event) => event.command,
             Response::NextUserRef { command, .. }
             | Response::Applied { command, .. }
-            | Response::Stage { command, .. } => *command,
+            | Response::SessionPhase { command, .. } => *command,
         }
     }
 }

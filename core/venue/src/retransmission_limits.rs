@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_that_was_silent_for_longest_is_forgotten() {
+    fn the_longest_silent_requester_is_evicted() {
         let mut limits = RequestLimits::new(LIMIT);
         let address = |number: usize| Ipv4Addr::from_bits(number as u32);
         for number in 0..REQUESTERS_MAX {

@@ -97,8 +97,8 @@ impl Sequencer {
     }
 
     /// Records a second of the day at which an order of the log expires.
-    pub fn note_expiry(&mut self, second: u32) {
-        self.expiries.note(second);
+    pub fn add_expiry(&mut self, second: u32) {
+        self.expiries.add(second);
     }
 
     /// True when orders have expired that the log does not yet expire.
@@ -109,14 +109,14 @@ impl Sequencer {
     /// Number of requests that may still be added to the batch.
     #[inline]
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn remaining_capacity(&self) -> usize {
         self.batch.capacity() - self.batch.len()
     }
 
-    /// Adds a request to the batch, which must have [`room`](Sequencer::room).
+    /// Adds a request to the batch, which must have [`remaining_capacity`](Sequencer::remaining_capacity).
     #[inline]
     pub fn add(&mut self, arrival: Arrival) {
-        debug_assert!(self.room() > 0, "the batch is bounded by its capacity");
+        debug_assert!(self.remaining_capacity() > 0, "the batch is bounded by its capacity");
         let order = self.batch.len() as u32;
         let kernel_ns = arrival.kernel_ns;
         failpoint!(ArrivalsSortedBySession: kernel_ns = 0);
@@ -161,7 +161,7 @@ impl Sequencer {
                 return self.sequenced - start;
             }
             self.last_at = at;
-            self.note_times(&command);
+            self.update_expiries(&command);
             let id = CommandId(self.next);
             tracer.stamp(Hop::T2, id);
             if let Some(token) = token {
@@ -183,12 +183,12 @@ impl Sequencer {
 
     /// Records the expiry of an order, if it has one, and the expiries that have passed.
     #[inline]
-    fn note_times(&mut self, command: &LogCommand) {
+    fn update_expiries(&mut self, command: &LogCommand) {
         let LogCommand::Engine(command) = command else { return };
         let special = match &command.kind {
             CommandKind::Order(OrderRequest::Enter(order)) => &order.special,
             CommandKind::Order(OrderRequest::Replace(order)) => &order.special,
-            CommandKind::ExpireOrders => return self.expiries.pass(command.ts),
+            CommandKind::ExpireOrders => return self.expiries.clear_until(command.ts),
             _ => return,
         };
         // An order with a past expiry is refused.
@@ -196,7 +196,7 @@ impl Sequencer {
             && Nanos::from_secs((*second).into()) > command.ts
         {
             failpoint!(ExpiryForgotten => return);
-            self.expiries.note(*second);
+            self.expiries.add(*second);
         }
     }
 
@@ -242,9 +242,9 @@ impl Sequencer {
     /// True while only requests that remove orders get a record: the remaining space is reserved for them.
     #[inline(always)]
     #[must_use]
-    pub fn keeps_room_for_cancels(&self) -> bool {
+    pub fn reserves_space_for_cancels(&self) -> bool {
         self.log_state == LogState::Full
-            && self.journal.as_ref().is_some_and(|journal| !journal.has_room_for_refusals())
+            && self.journal.as_ref().is_some_and(|journal| !journal.has_space_for_refusals())
     }
 
     /// The reason of the journal's failure, if it has failed.
@@ -275,7 +275,7 @@ impl Sequencer {
     }
 
     /// True when the events of all sequenced commands may be published.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_all_durable(&self) -> bool {
         self.durable >= Sequence(self.next.0 - 1)
     }
 
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_decides_who_was_first_and_a_session_keeps_its_order() {
+    fn kernel_times_order_sessions_and_each_session_keeps_its_order() {
         let (mut sequencer, mut commands) = sequencer(16, 16);
         for (kernel_ns, session, user_ref) in [(30, 1, 1), (30, 1, 2), (10, 2, 3), (30, 3, 4), (20, 2, 5)] {
             sequencer.add(arrival(kernel_ns, session, user_ref));
@@ -370,23 +370,23 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ring_keeps_what_is_left_in_order() {
+    fn a_full_ring_keeps_remaining_requests_in_order() {
         let (mut sequencer, mut commands) = sequencer(2, 3);
         for (kernel_ns, user_ref) in [(3, 3), (2, 2), (1, 1)] {
             sequencer.add(arrival(kernel_ns, 1, user_ref));
         }
-        assert_eq!(sequencer.room(), 0);
+        assert_eq!(sequencer.remaining_capacity(), 0);
         assert_eq!(sequencer.sequence(Nanos(1), &mut NoTrace), 2);
         assert!(!sequencer.is_drained());
         assert_eq!(sequencer.sequence(Nanos(1), &mut NoTrace), 0);
         assert_eq!(user_refs(&mut commands), [(1, 1), (2, 2)]);
         assert_eq!(sequencer.sequence(Nanos(1), &mut NoTrace), 1);
         assert_eq!(user_refs(&mut commands), [(3, 3)]);
-        assert_eq!((sequencer.command_count(), sequencer.room()), (3, 3));
+        assert_eq!((sequencer.command_count(), sequencer.remaining_capacity()), (3, 3));
     }
 
     #[test]
-    fn every_command_has_a_time_of_its_own_and_the_day_begins_at_midnight() {
+    fn command_times_are_unique_and_restart_at_midnight() {
         let (mut sequencer, mut commands) = sequencer(16, 16);
         // Two nanoseconds before a midnight.
         let now = Nanos(3 * Nanos::DAY.0 - 2);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_expire_before_what_comes_at_their_time_takes_effect() {
+    fn orders_expire_before_commands_of_the_same_time() {
         let (mut sequencer, mut commands) = sequencer(16, 16);
         // The second one comes too late, and the third expires at the time of the fifth command.
         let second = 1_000_000_000;
@@ -434,9 +434,9 @@ mod tests {
     }
 
     #[test]
-    fn where_orders_expire_and_there_is_no_room_nothing_is_lost() {
+    fn expiry_with_a_full_ring_loses_nothing() {
         let (mut sequencer, mut commands) = sequencer(2, 4);
-        sequencer.note_expiry(1);
+        sequencer.add_expiry(1);
         let now = Nanos(2_000_000_000);
         (1..=2).for_each(|user_ref| sequencer.add(arrival(user_ref, 1, user_ref as u32)));
         assert_eq!(sequencer.sequence(now, &mut NoTrace), 1);
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_ring_refused_takes_no_time() {
+    fn requests_refused_by_a_full_ring_use_no_time() {
         let (mut sequencer, mut commands) = sequencer(2, 3);
         (1..=3).for_each(|user_ref| sequencer.add(arrival(0, 1, user_ref)));
         for _ in 0..5 {

@@ -21,8 +21,8 @@ pub fn append_query_answer(log: &mut SessionLog, ts: Nanos, next: UserRefNum) {
 }
 
 /// Appends the start or end of the day; OUCH has no message for other system events.
-pub fn append_stage(log: &mut SessionLog, ts: Nanos, stage: SystemEventCode) {
-    let code = match stage {
+pub fn append_session_phase(log: &mut SessionLog, ts: Nanos, phase: SystemEventCode) {
+    let code = match phase {
         SystemEventCode::StartOfSystemHours => EventCode::START_OF_DAY,
         SystemEventCode::EndOfSystemHours => EventCode::END_OF_DAY,
         _ => return,

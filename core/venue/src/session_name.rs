@@ -35,7 +35,7 @@ pub fn wire_name(name: &str, generation: u32) -> Option<Session> {
 /// A session name from the configuration: 1 to 10 letters, digits, `-` or `_`. It also names a folder once
 /// the session is archived, and on the wire `~` separates it from the generation.
 #[must_use]
-pub fn session_named(name: &str) -> Option<Session> {
+pub fn parse_session_name(name: &str) -> Option<Session> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     Session::new(name).filter(|_| !name.is_empty() && name.bytes().all(is_word))
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_generation_has_a_name_of_its_own() {
+    fn every_generation_has_a_unique_name() {
         for (name, generation, expected) in [
             ("MONDAY", 0, "MONDAY"),
             ("MONDAY", 1, "MONDAY~1"),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_a_session_is_the_time_of_the_start() {
+    fn session_names_encode_the_start_time() {
         assert_eq!(session_name_at(0), "TP00000000");
         assert_eq!(session_name_at(36 * 36 + 35), "TP0000010Z");
         assert_ne!(session_name_at(1_795_000_000_000), session_name_at(1_795_000_000_001), "1 ms later");

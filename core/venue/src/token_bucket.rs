@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_does_not_divide_a_second_is_kept_in_the_long_run() {
+    fn a_rate_that_does_not_divide_a_second_is_exact() {
         let mut bucket = TokenBucket::new(RateLimit { per_second: 7, burst: 2 });
         assert_eq!(taken(&mut bucket, 0, 9), 2);
         let count: usize = (1..=300).map(|tick| taken(&mut bucket, tick * 33_333_334, 9)).sum();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_in_any_case_is_charged_as_far_as_there_is_something() {
+    fn charges_stop_at_an_empty_bucket() {
         let mut bucket = TokenBucket::new(RateLimit { per_second: 1, burst: 2 });
         for _ in 0..100 {
             bucket.charge(Nanos(5));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_a_clock_that_goes_back_nor_the_end_of_numbers_fills_it() {
+    fn a_backward_clock_or_overflow_does_not_refill() {
         let mut bucket = TokenBucket::new(RateLimit { per_second: u32::MAX, burst: u32::MAX });
         assert!(bucket.take(Nanos(u64::MAX)));
         let mut bucket = TokenBucket::new(RateLimit { per_second: 1, burst: 1 });

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_engine_is_given_all_limits_but_the_rate() {
+    fn the_engine_receives_all_limits_except_the_rate() {
         let rate = Some(RateLimit { per_second: 1, burst: 1 });
         let rate_alone = UserLimits { rate, ..UserLimits::default() };
         assert_eq!(rate_alone.as_command(), UserLimits::default().as_command(), "without the rate");

@@ -42,8 +42,8 @@ impl UserRegistry {
     #[must_use]
     pub fn new(users: &[UserSettings], max: usize) -> UserRegistry {
         let first = users.iter().map(|user| OnceLock::from(UserView::new(user.clone())));
-        let room = (users.len()..max).map(|_| OnceLock::new());
-        UserRegistry { places: first.chain(room).collect() }
+        let free_places = (users.len()..max).map(|_| OnceLock::new());
+        UserRegistry { places: first.chain(free_places).collect() }
     }
 
     /// Checks that a user of this name may be added.
@@ -55,8 +55,8 @@ impl UserRegistry {
         if self.find(name).is_some() {
             return Err(RegisterError::Taken(name.to_owned()));
         }
-        if self.len() == self.room() {
-            return Err(RegisterError::Full(self.room()));
+        if self.len() == self.capacity() {
+            return Err(RegisterError::Full(self.capacity()));
         }
         Ok(checked)
     }
@@ -67,7 +67,7 @@ impl UserRegistry {
     /// As [`UserRegistry::check`].
     pub fn add(&self, user: UserSettings) -> Result<(), RegisterError> {
         self.check(&user.name)?;
-        let full = RegisterError::Full(self.room());
+        let full = RegisterError::Full(self.capacity());
         self.places[self.len()].set(UserView::new(user)).map_err(|_| full)
     }
 
@@ -102,7 +102,7 @@ impl UserRegistry {
 
     /// Maximum number of users.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.places.len()
     }
 
@@ -128,8 +128,8 @@ impl UserRegistry {
             ));
         }
         let mut new = users.split_off(known);
-        if known + new.len() > self.room() {
-            return Err(RegisterError::Full(self.room()).to_string());
+        if known + new.len() > self.capacity() {
+            return Err(RegisterError::Full(self.capacity()).to_string());
         }
         for user in &mut new {
             self.check(&user.name).map_err(|error| error.to_string())?;
@@ -248,13 +248,13 @@ mod tests {
     }
 
     #[test]
-    fn users_are_added_for_all_who_have_the_roster_up_to_its_room() {
+    fn users_are_added_to_all_clones_up_to_the_capacity() {
         let registry = UserRegistry::new(&[user("ANNA")], 3);
         let reader = registry.clone();
-        assert_eq!((reader.len(), reader.room(), reader.is_empty()), (1, 3, false));
+        assert_eq!((reader.len(), reader.capacity(), reader.is_empty()), (1, 3, false));
         registry.add(user("Bert")).unwrap();
         assert_eq!((reader.find("BERT"), reader[1].name(), reader.len()), (Some(1), "Bert", 2));
-        for (name, says) in [
+        for (name, expected) in [
             ("", "1 to 6 ASCII"),
             ("SEVENCH", "1 to 6 ASCII"),
             ("\u{e4}", "1 to 6 ASCII"),
@@ -262,7 +262,7 @@ mod tests {
             ("bert", "a user 'bert' already"),
         ] {
             let error = registry.add(user(name)).unwrap_err().to_string();
-            assert!(error.contains(says), "{name}: {error}");
+            assert!(error.contains(expected), "{name}: {error}");
         }
         registry.add(user("CLEO")).unwrap();
         let error = registry.add(user("DORA")).unwrap_err();

@@ -13,7 +13,7 @@ use tickpath_types::{
 use crate::day::commands_max;
 use crate::entitlements::{Entitlements, ReplayedUser};
 use crate::log_command::{LogCommandKind, VenueCommandKind};
-use crate::logins::{Denial, LoginUsers, is_current};
+use crate::logins::{Denial, LoginUsers, is_for_session};
 use crate::message_log::SessionLog;
 use crate::password::Password;
 use crate::request_filter::RequestFilter;
@@ -262,7 +262,7 @@ impl LoginUsers for Users {
             return Err(Denial::Rejected(LoginRejectReason::NOT_AUTHORIZED));
         }
         let not_available = Denial::Rejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
-        if !is_current(login, self.session) || user.connection.is_some() {
+        if !is_for_session(login, self.session) || user.connection.is_some() {
             return Err(not_available);
         }
         let next = match (login.sequence.0, user.log.next_sequence()) {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_let_in_or_told_why_not() {
+    fn logins_are_accepted_or_denied_with_a_reason() {
         let maker = UserSettings::new("MAKER", Password::plain("secret"));
         let clerk = UserSettings {
             ports: UserPorts { order_entry: false, drop_copy: true, deribit: false },

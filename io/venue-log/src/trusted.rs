@@ -18,7 +18,7 @@ pub fn open_trusted_logins<S: Storage>(
     users: UserRegistry,
     should_be: bool,
 ) -> (TrustedLogins, Option<String>) {
-    let mut known = TrustedPeers::new(users.room());
+    let mut known = TrustedPeers::new(users.capacity());
     let state = TrustedLogins::recall(&mut known, read(&storage), should_be, |name| users.find(name));
     let notice = state.map(|state| {
         format!(

@@ -47,7 +47,7 @@ impl<S: Storage> CommandLog for JournalLog<S> {
         self.0.durable_view().wake_by(waker);
     }
 
-    fn has_room_for_refusals(&self) -> bool {
+    fn has_space_for_refusals(&self) -> bool {
         self.0.room() > self.0.segment_len() / KEPT_FOR_CANCELS
     }
 }

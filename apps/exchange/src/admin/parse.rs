@@ -120,7 +120,7 @@ impl<'a> Line<'a> {
     fn phase(&mut self) -> Result<AdminCommand, String> {
         let instrument = self.instrument_or_all()?;
         let word = self.word("a phase")?;
-        let phase = Phase::named(&word.to_ascii_lowercase()).ok_or_else(|| {
+        let phase = Phase::from_name(&word.to_ascii_lowercase()).ok_or_else(|| {
             let names = Phase::ALL.map(Phase::name).join(", ");
             format!("no phase '{word}': there are {names}")
         })?;

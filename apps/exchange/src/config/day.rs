@@ -195,7 +195,7 @@ impl FromStr for PhaseConfig {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Phase::named(text).map(PhaseConfig).ok_or_else(|| {
+        Phase::from_name(text).map(PhaseConfig).ok_or_else(|| {
             let names = Phase::ALL.map(Phase::name).join(", ");
             ConfigError::value(format!("no phase '{text}': there are {names}"))
         })

@@ -153,7 +153,7 @@ impl<N: Network> DropCopyEndpoint<N> {
         }
         let Some(connection) = self.connections[place].as_mut() else { return };
         let reason = match step {
-            LoginStep::Checking | LoginStep::PutOff | LoginStep::Busy => return,
+            LoginStep::Checking | LoginStep::Postponed | LoginStep::Busy => return,
             LoginStep::Accepted { user, next } => {
                 let source = self.readers.source(user);
                 self.counters.rewinds.add(u64::from(source == Some(CopySource::Rewind)));

@@ -88,7 +88,7 @@ impl<N: Network> GlimpseServer<N> {
     /// Does a bounded amount of work for every client; returns the amount of work.
     pub fn poll(&mut self, now: Nanos, image: &MarketImage) -> usize {
         let mut work = 0;
-        self.is_open = image.is_whole();
+        self.is_open = image.is_complete();
         for index in 0..self.clients.len() {
             work += self.read(now, index);
         }
@@ -149,19 +149,19 @@ impl<N: Network> GlimpseServer<N> {
         let GlimpseServer { clients, turns, counters, .. } = self;
         let waits = |client: &&mut Client<N>| client.stage == Stage::Waiting && client.link.soup.is_active();
         let mut waiting = clients.iter_mut().filter(waits).map(|client| &mut client.stage).peekable();
-        if waiting.peek().is_none() || !image.is_whole() {
+        if waiting.peek().is_none() || !image.is_complete() {
             return 0;
         }
         if turns.begin_snapshot(now, image, waiting) {
             return 1;
         }
-        let slow = clients.iter_mut().filter(|client| client.stage.has_had_turn(now));
+        let slow = clients.iter_mut().filter(|client| client.stage.has_exceeded_turn(now));
         slow.map(|client| client.hang_up(Hangup::Slow, counters)).count()
     }
 
     /// Releases disconnected clients and snapshots without readers.
     fn release(&mut self) {
-        for client in self.clients.extract_if(.., |client| client.stage == Stage::Gone) {
+        for client in self.clients.extract_if(.., |client| client.stage == Stage::Disconnected) {
             self.turns.handle_close(client.id);
             self.acceptor.take_back(client.link.tcp);
         }
@@ -219,12 +219,12 @@ impl<N: Network> Client<N> {
     /// Returns `None` when there was no input, otherwise the login, if it was received.
     fn read(&mut self, now: Nanos, counters: &RecoveryCounters) -> Option<Option<LoginRequest>> {
         match self.stage {
-            Stage::Refused | Stage::Gone => return None,
-            Stage::Leaving => {
+            Stage::Refused | Stage::Disconnected => return None,
+            Stage::Draining => {
                 if !self.link.linger() {
                     return None;
                 }
-                self.stage = Stage::Gone;
+                self.stage = Stage::Disconnected;
                 return Some(None);
             }
             Stage::Login | Stage::Waiting | Stage::Reading(_) => {}
@@ -241,7 +241,7 @@ impl<N: Network> Client<N> {
 
     /// Disconnects the client and counts the reason.
     fn hang_up(&mut self, hangup: Hangup, counters: &RecoveryCounters) {
-        self.stage = Stage::Gone;
+        self.stage = Stage::Disconnected;
         match hangup {
             Hangup::Malformed => counters.glimpse_malformed.add(1),
             Hangup::Silent | Hangup::Slow => counters.glimpse_slow.add(1),
@@ -251,7 +251,7 @@ impl<N: Network> Client<N> {
 
     /// Queues control packets and as many messages as fit, and passes them to the kernel.
     fn send(&mut self, now: Nanos, turns: &SnapshotTurns<Ipv4Addr>) -> usize {
-        if self.stage == Stage::Gone {
+        if self.stage == Stage::Disconnected {
             return 0;
         }
         let mut count = self.queue_control(now);
@@ -270,7 +270,7 @@ impl<N: Network> Client<N> {
             if turns.message(reading).is_none() {
                 self.link.soup.end_session();
                 self.queue_control(now);
-                self.stage = Stage::Leaving;
+                self.stage = Stage::Draining;
             }
         }
         self.flush();
@@ -292,14 +292,14 @@ impl<N: Network> Client<N> {
 
     fn flush(&mut self) {
         match self.link.flush() {
-            Ok(true) if self.stage == Stage::Refused => self.stage = Stage::Gone,
+            Ok(true) if self.stage == Stage::Refused => self.stage = Stage::Disconnected,
             Ok(_) => {}
-            Err(_) => self.stage = Stage::Gone,
+            Err(_) => self.stage = Stage::Disconnected,
         }
     }
 
     fn check_time(&mut self, now: Nanos, counters: &RecoveryCounters) {
-        if self.stage != Stage::Gone && now >= self.deadline {
+        if self.stage != Stage::Disconnected && now >= self.deadline {
             self.hang_up(Hangup::Slow, counters);
         }
     }

@@ -200,7 +200,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
         });
         work += glimpse.poll(now, image);
         counters.next_sequence.set(image.next_sequence().0);
-        counters.is_behind.set(u64::from(!image.is_whole()));
+        counters.is_behind.set(u64::from(!image.is_complete()));
         work + self.send_on_channel(now)
     }
 
@@ -215,7 +215,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
     }
 
     fn is_behind(&self) -> bool {
-        !self.image.is_whole()
+        !self.image.is_complete()
     }
 
     fn renew(&mut self, image: MarketImage) {

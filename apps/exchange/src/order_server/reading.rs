@@ -33,7 +33,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
 
     fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>> {
         // A connection that is to be evicted is read once more, which needs capacity.
-        if self.entry.sequencer.room() < REQUESTS_PER_READ_MAX {
+        if self.entry.sequencer.remaining_capacity() < REQUESTS_PER_READ_MAX {
             return None;
         }
         self.listener.accept(now).unwrap_or_else(|_| {
@@ -79,7 +79,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let mut work = 0;
         for place in ready.places {
             work += 1;
-            if self.entry.sequencer.room() >= REQUESTS_PER_READ_MAX
+            if self.entry.sequencer.remaining_capacity() >= REQUESTS_PER_READ_MAX
                 && let Err(hangup) = self.read(place, now)
             {
                 self.hang_up(place, hangup, now);
@@ -158,7 +158,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     ) -> Result<(), Hangup> {
         let kernel_ns = received.kernel_ns;
         match admission {
-            admission if admission.yields_to_cancels() && self.entry.sequencer.keeps_room_for_cancels() => {
+            admission if admission.yields_to_cancels() && self.entry.sequencer.reserves_space_for_cancels() => {
                 self.counters.requests_refused.add(1);
                 self.refuse_without_record(place);
             }
@@ -204,7 +204,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Takes pending front requests, as far as the batch has capacity; returns their number.
     #[cold]
     pub(super) fn take_front_requests(&mut self, now: Nanos) -> usize {
-        let room = FRONT_REQUESTS_PER_CYCLE.min(self.entry.sequencer.room());
+        let room = FRONT_REQUESTS_PER_CYCLE.min(self.entry.sequencer.remaining_capacity());
         let mut count = 0;
         while count < room
             && let Some(request) = self.links.front.as_mut().and_then(|front| front.try_pop())

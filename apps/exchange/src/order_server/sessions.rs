@@ -26,7 +26,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     pub(super) fn take_checked_logins(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         // A client may send messages right after its login; they are taken at once and need capacity.
-        while self.entry.sequencer.room() >= REQUESTS_PER_READ_MAX
+        while self.entry.sequencer.remaining_capacity() >= REQUESTS_PER_READ_MAX
             && let Some(answer) = self.links.checker.poll()
         {
             count += 1;
@@ -44,7 +44,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     /// Checks a delayed password when it is due.
     pub(super) fn check_if_due(&mut self, place: usize, now: Nanos) {
-        if self.entry.sequencer.room() < REQUESTS_PER_READ_MAX {
+        if self.entry.sequencer.remaining_capacity() < REQUESTS_PER_READ_MAX {
             return;
         }
         let (logins, users) = (&mut self.entry.logins, &mut self.entry.users);
@@ -74,7 +74,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let Some(connection) = self.connections.get_mut(place) else { return };
         match step {
             LoginStep::Checking | LoginStep::Busy => {}
-            LoginStep::PutOff => self.counters.logins_delayed.add(1),
+            LoginStep::Postponed => self.counters.logins_delayed.add(1),
             LoginStep::Wrong { user } => {
                 self.counters.wrong_passwords.add(1);
                 if let Some(user) = user {

@@ -21,7 +21,7 @@ impl Expiries {
 
     /// Records an order's expiry; an order that expires after midnight ends with the day.
     #[cold]
-    pub(crate) fn note(&mut self, second: u32) {
+    pub(crate) fn add(&mut self, second: u32) {
         if let Some(word) = self.seconds.get_mut(second as usize / 64) {
             *word |= 1 << (second % 64);
             self.next = self.next.min(Nanos::from_secs(second.into()));
@@ -36,7 +36,7 @@ impl Expiries {
 
     /// Clears the expiries up to this time of day.
     #[cold]
-    pub(crate) fn pass(&mut self, time_of_day: Nanos) {
+    pub(crate) fn clear_until(&mut self, time_of_day: Nanos) {
         let second = (time_of_day.0 / NANOS_PER_SECOND) as u32;
         let last = second as usize / 64;
         self.seconds[..last].fill(0);
@@ -56,30 +56,30 @@ mod tests {
         let at = Nanos::from_secs(second);
         let are_due = expiries.are_due(at);
         if are_due {
-            expiries.pass(at);
+            expiries.clear_until(at);
         }
         are_due
     }
 
     #[test]
-    fn each_second_is_due_once_when_it_comes() {
+    fn each_expiry_second_is_due_once() {
         let mut expiries = Expiries::none();
         assert!(!take(&mut expiries, 86_399));
         for second in [63, 64, 64, 127, 5_000, 86_399, 86_400, u32::MAX - 1] {
-            expiries.note(second);
+            expiries.add(second);
         }
         let due: Vec<u64> = (0..86_400).filter(|second| take(&mut expiries, *second)).collect();
         assert_eq!(due, [63, 64, 127, 5_000, 86_399]);
-        expiries.note(10);
-        expiries.note(20);
-        expiries.note(30);
+        expiries.add(10);
+        expiries.add(20);
+        expiries.add(30);
         assert!(take(&mut expiries, 25) && !take(&mut expiries, 29) && take(&mut expiries, 30));
     }
 
     #[test]
     fn a_second_is_due_with_its_first_nanosecond() {
         let mut expiries = Expiries::none();
-        expiries.note(7);
+        expiries.add(7);
         assert!(!expiries.are_due(Nanos(6_999_999_999)) && expiries.are_due(Nanos(7_000_000_000)));
     }
 }

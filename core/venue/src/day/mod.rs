@@ -5,7 +5,7 @@ mod phases;
 mod schedule;
 
 pub(crate) use expiry::Expiries;
-pub use phases::{BandWidth, Day, ReplayedDay, Which, commands_max, state_of};
+pub use phases::{BandWidth, Day, ReplayedDay, InstrumentSelection, commands_max, state_of};
 pub use schedule::{Schedule, ScheduleStep, time_of_day};
 
 use tickpath_types::Nanos;
@@ -90,7 +90,7 @@ impl Phase {
 
     /// The phase with this name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Phase> {
+    pub fn from_name(name: &str) -> Option<Phase> {
         Phase::ALL.into_iter().find(|phase| phase.name() == name)
     }
 

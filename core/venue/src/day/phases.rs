@@ -9,7 +9,7 @@ use tickpath_types::{
     CrossKind, Instrument, InstrumentId, InstrumentTable, Nanos, Price, SystemEventCode, TradingState,
 };
 
-use super::schedule::Place;
+use super::schedule::SchedulePosition;
 use super::{DaySettings, Phase};
 use crate::log_command::{LogCommandKind, VenueCommandKind};
 
@@ -17,7 +17,7 @@ use crate::log_command::{LogCommandKind, VenueCommandKind};
 const COMMANDS_PER_INSTRUMENT: usize = 4;
 /// Maximum number of other commands: four system events, end of day, schedule progress, order expiry.
 const COMMANDS_OF_VENUE: usize = 8;
-const STAGES: usize = 6;
+const SYSTEM_EVENTS_MAX: usize = 6;
 /// Marks an instrument whose resume command is issued: no pause ends it again.
 const RESUMING: Nanos = Nanos(u64::MAX);
 
@@ -31,7 +31,7 @@ pub const fn commands_max(max_id: InstrumentId) -> usize {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedDay {
     /// System events that occurred.
-    pub stages: Vec<SystemEventCode>,
+    pub system_events: Vec<SystemEventCode>,
     /// Instruments that were opened.
     pub opened: Vec<InstrumentId>,
     /// The last announced cross of each instrument that had one.
@@ -42,15 +42,15 @@ pub struct ReplayedDay {
 
 impl ReplayedDay {
     /// Updates the state by a command of the log.
-    pub fn note(&mut self, kind: &LogCommandKind) {
+    pub fn update(&mut self, kind: &LogCommandKind) {
         use LogCommandKind::{Engine, Venue};
         match *kind {
-            Engine(CommandKind::System(stage)) => {
-                if stage == SystemEventCode::StartOfMessages {
-                    self.stages.clear();
+            Engine(CommandKind::System(system_event)) => {
+                if system_event == SystemEventCode::StartOfMessages {
+                    self.system_events.clear();
                 }
-                if !self.stages.contains(&stage) {
-                    self.stages.push(stage);
+                if !self.system_events.contains(&system_event) {
+                    self.system_events.push(system_event);
                 }
             }
             Engine(CommandKind::OpenInstrument { instrument, .. }) if !self.opened.contains(&instrument) => {
@@ -65,7 +65,7 @@ impl ReplayedDay {
             Venue(VenueCommandKind::ScheduleDone { day, second }) => self.schedule = Some((day, second)),
             // A new day: its system events and instruments follow again.
             Engine(CommandKind::EndDay) => {
-                self.stages.clear();
+                self.system_events.clear();
                 self.opened.clear();
                 self.crosses.clear();
             }
@@ -83,12 +83,12 @@ pub struct Day {
     instruments: InstrumentTable,
     /// The code of the [`TradingState`] of each instrument id, as set by the matcher.
     states: Arc<[Counter]>,
-    stages: ArrayVec<SystemEventCode, STAGES>,
+    system_events: ArrayVec<SystemEventCode, SYSTEM_EVENTS_MAX>,
     /// Indexed by instrument id.
     listings: Box<[Listing]>,
     next_imbalance: Nanos,
     /// Next step of the schedule, once it is known.
-    place: Option<Place>,
+    position: Option<SchedulePosition>,
     /// Day and second of the last step completed before the venue's start.
     done: Option<(u32, u32)>,
 }
@@ -128,10 +128,10 @@ impl Day {
             settings,
             instruments,
             states,
-            stages: replayed.stages.iter().copied().take(STAGES).collect(),
+            system_events: replayed.system_events.iter().copied().take(SYSTEM_EVENTS_MAX).collect(),
             listings,
             next_imbalance: Nanos::ZERO,
-            place: None,
+            position: None,
             done: replayed.schedule,
         }
     }
@@ -142,17 +142,17 @@ impl Day {
     }
 
     /// Passes the commands of a phase to `emit`, for one instrument, for those listed, or for all.
-    pub fn begin(&mut self, phase: Phase, which: Which<'_>, emit: &mut impl FnMut(CommandKind)) {
+    pub fn begin(&mut self, phase: Phase, selection: InstrumentSelection<'_>, emit: &mut impl FnMut(CommandKind)) {
         match phase {
             Phase::Start => self.start(emit),
             Phase::EndOfDay => self.end(emit),
-            Phase::PreOpen => self.call_auction(CrossKind::Opening, which, emit),
-            Phase::Auction => self.call_auction(CrossKind::Intraday, which, emit),
-            Phase::PreClose => self.call_auction(CrossKind::Closing, which, emit),
+            Phase::PreOpen => self.call_auction(CrossKind::Opening, selection, emit),
+            Phase::Auction => self.call_auction(CrossKind::Intraday, selection, emit),
+            Phase::PreClose => self.call_auction(CrossKind::Closing, selection, emit),
             Phase::Open => {
                 self.start(emit);
                 self.reach(SystemEventCode::StartOfMarketHours, emit);
-                self.each(which, |day, id| {
+                self.each(selection, |day, id| {
                     if day.state(id) != TradingState::Trading {
                         let kind = day.cross(id);
                         emit(CommandKind::Uncross { instrument: id, kind, state: TradingState::Trading });
@@ -161,10 +161,10 @@ impl Day {
                 });
             }
             Phase::Close => {
-                if matches!(which, Which::All) {
+                if matches!(selection, InstrumentSelection::All) {
                     self.reach(SystemEventCode::EndOfMarketHours, emit);
                 }
-                self.each(which, |day, id| {
+                self.each(selection, |day, id| {
                     if day.state(id) != TradingState::Halted {
                         let state = TradingState::Halted;
                         emit(CommandKind::Uncross { instrument: id, kind: CrossKind::Closing, state });
@@ -173,7 +173,7 @@ impl Day {
             }
             Phase::Halt | Phase::Resume => {
                 let state = if phase == Phase::Halt { TradingState::Halted } else { TradingState::Trading };
-                self.each(which, |_, id| emit(CommandKind::SetTradingState { instrument: id, state }));
+                self.each(selection, |_, id| emit(CommandKind::SetTradingState { instrument: id, state }));
             }
         }
     }
@@ -211,12 +211,12 @@ impl Day {
     /// The last commands of a session that ends with the venue.
     pub fn end_session(&mut self, emit: &mut impl FnMut(CommandKind)) {
         if self.has_reached(SystemEventCode::StartOfMessages) {
-            for stage in [
+            for system_event in [
                 SystemEventCode::EndOfMarketHours,
                 SystemEventCode::EndOfSystemHours,
                 SystemEventCode::EndOfMessages,
             ] {
-                self.reach(stage, emit);
+                self.reach(system_event, emit);
             }
         }
     }
@@ -255,15 +255,15 @@ impl Day {
     /// Begins the due step of the schedule, if any; true when there was one.
     pub fn step(&mut self, now: Nanos, emit: &mut impl FnMut(LogCommandKind)) -> bool {
         let Some(schedule) = self.settings.schedule.take() else { return false };
-        let place = *self.place.get_or_insert_with(|| schedule.place_after(self.done, now));
-        let due = schedule.due(place, now);
+        let position = *self.position.get_or_insert_with(|| schedule.position_after(self.done, now));
+        let due = schedule.due(position, now);
         if let Some((step, next)) = due {
             // The remaining steps of a day that was ended by command are skipped.
             if self.has_started() || step.phase.starts_day() {
-                let which = step.instruments.as_deref().map_or(Which::All, Which::Listed);
-                self.begin(step.phase, which, &mut |kind| emit(kind.into()));
+                let selection = step.instruments.as_deref().map_or(InstrumentSelection::All, InstrumentSelection::Listed);
+                self.begin(step.phase, selection, &mut |kind| emit(kind.into()));
             }
-            self.place = Some(next);
+            self.position = Some(next);
             // Steps of the same second are completed, or repeated, together.
             if schedule.steps.get(next.step).is_none_or(|after| after.second != step.second) {
                 emit(VenueCommandKind::ScheduleDone { day: next.day, second: step.second }.into());
@@ -285,17 +285,17 @@ impl Day {
         state_of(&self.states, id)
     }
 
-    fn has_reached(&self, stage: SystemEventCode) -> bool {
-        self.stages.contains(&stage)
+    fn has_reached(&self, system_event: SystemEventCode) -> bool {
+        self.system_events.contains(&system_event)
     }
 
-    fn reach(&mut self, stage: SystemEventCode, emit: &mut impl FnMut(CommandKind)) {
-        if !self.has_reached(stage) {
-            if stage == SystemEventCode::StartOfMessages {
-                self.stages.clear();
+    fn reach(&mut self, system_event: SystemEventCode, emit: &mut impl FnMut(CommandKind)) {
+        if !self.has_reached(system_event) {
+            if system_event == SystemEventCode::StartOfMessages {
+                self.system_events.clear();
             }
-            self.stages.push(stage);
-            emit(CommandKind::System(stage));
+            self.system_events.push(system_event);
+            emit(CommandKind::System(system_event));
         }
     }
 
@@ -326,9 +326,9 @@ impl Day {
         }
     }
 
-    fn call_auction(&mut self, kind: CrossKind, which: Which<'_>, emit: &mut impl FnMut(CommandKind)) {
+    fn call_auction(&mut self, kind: CrossKind, selection: InstrumentSelection<'_>, emit: &mut impl FnMut(CommandKind)) {
         self.start(emit);
-        self.each(which, |day, instrument| {
+        self.each(selection, |day, instrument| {
             day.listings[usize::from(instrument.0)].cross = kind;
             emit(CommandKind::SetTradingState { instrument, state: TradingState::QuotationOnly });
             emit(CommandKind::PublishImbalance { instrument, kind });
@@ -346,28 +346,28 @@ impl Day {
             return;
         }
         self.reach(SystemEventCode::EndOfMarketHours, emit);
-        self.each(Which::All, |_, instrument| {
+        self.each(InstrumentSelection::All, |_, instrument| {
             emit(CommandKind::SetTradingState { instrument, state: TradingState::Halted });
         });
         self.reach(SystemEventCode::EndOfSystemHours, emit);
         emit(CommandKind::EndDay);
-        self.stages.clear();
+        self.system_events.clear();
         self.listings.iter_mut().for_each(|listing| listing.is_opened = false);
         self.reach(SystemEventCode::EndOfMessages, emit);
     }
 
-    fn each(&mut self, which: Which<'_>, mut begin: impl FnMut(&mut Day, InstrumentId)) {
-        match which {
-            Which::One(id) => begin(self, id),
-            Which::Listed(ids) => ids.iter().for_each(|id| begin(self, *id)),
-            Which::All => (1..self.instruments.next_id().0).for_each(|id| begin(self, InstrumentId(id))),
+    fn each(&mut self, selection: InstrumentSelection<'_>, mut begin: impl FnMut(&mut Day, InstrumentId)) {
+        match selection {
+            InstrumentSelection::One(id) => begin(self, id),
+            InstrumentSelection::Listed(ids) => ids.iter().for_each(|id| begin(self, *id)),
+            InstrumentSelection::All => (1..self.instruments.next_id().0).for_each(|id| begin(self, InstrumentId(id))),
         }
     }
 }
 
 /// The instruments of a phase.
 #[derive(Clone, Copy, Debug)]
-pub enum Which<'a> {
+pub enum InstrumentSelection<'a> {
     /// One instrument.
     One(InstrumentId),
     /// These instruments.

@@ -26,7 +26,7 @@ pub struct Schedule {
 
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SchedulePosition {
     /// Days since 1970-01-01 in the schedule's time zone.
     pub(crate) day: u32,
     /// Index of the step.
@@ -43,47 +43,47 @@ impl Schedule {
     }
 
     /// The step after the last one that the log records as done; today's first step when there is none.
-    pub(crate) fn place_after(&self, done: Option<(u32, u32)>, now: Nanos) -> Place {
+    pub(crate) fn position_after(&self, done: Option<(u32, u32)>, now: Nanos) -> SchedulePosition {
         let (today, _) = self.local(now);
         match done {
-            None => Place { day: today, step: 0 },
+            None => SchedulePosition { day: today, step: 0 },
             Some((day, second)) => {
                 let step = self.steps.partition_point(|step| step.second <= second);
-                self.normal(Place { day, step }, today)
+                self.normal(SchedulePosition { day, step }, today)
             }
         }
     }
 
-    /// The due step, if any, and the place after it. If days passed without the venue, the remaining steps of
+    /// The due step, if any, and the position after it. If days passed without the venue, the remaining steps of
     /// the first day are due, and none of the days between it and today.
-    pub(crate) fn due(&self, place: Place, now: Nanos) -> Option<(&ScheduleStep, Place)> {
+    pub(crate) fn due(&self, position: SchedulePosition, now: Nanos) -> Option<(&ScheduleStep, SchedulePosition)> {
         let (today, second) = self.local(now);
-        let place = self.normal(place, today);
-        let step = self.steps.get(place.step)?;
-        let is_due = place.day < today || place.day == today && step.second <= second;
-        is_due.then(|| (step, Place { step: place.step + 1, ..place }))
+        let position = self.normal(position, today);
+        let step = self.steps.get(position.step)?;
+        let is_due = position.day < today || position.day == today && step.second <= second;
+        is_due.then(|| (step, SchedulePosition { step: position.step + 1, ..position }))
     }
 
     /// After a day's last step comes the next day's first step, or today's if that is later.
-    fn normal(&self, place: Place, today: u32) -> Place {
-        if place.step < self.steps.len() {
-            return place;
+    fn normal(&self, position: SchedulePosition, today: u32) -> SchedulePosition {
+        if position.step < self.steps.len() {
+            return position;
         }
-        Place { day: today.max(place.day + 1), step: 0 }
+        SchedulePosition { day: today.max(position.day + 1), step: 0 }
     }
 
     /// Descriptions of the due steps: those that the venue missed while it was down and executes at its
     /// start. If no day is in progress, steps that do not start one are omitted.
     #[must_use]
     pub fn missed(&self, done: Option<(u32, u32)>, mut has_started: bool, now: Nanos) -> Vec<String> {
-        let mut place = self.place_after(done, now);
+        let mut position = self.position_after(done, now);
         let mut missed = Vec::new();
-        while let Some((step, next)) = self.due(place, now) {
+        while let Some((step, next)) = self.due(position, now) {
             if has_started || step.phase.starts_day() {
                 missed.push(step.to_string());
                 has_started = step.phase != Phase::EndOfDay;
             }
-            place = next;
+            position = next;
         }
         missed
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_in_the_middle_of_the_day_does_what_was_due() {
+    fn a_start_during_the_day_executes_missed_steps() {
         assert_eq!(missed(None, at(100, 7)), Vec::<String>::new());
         assert_eq!(missed(None, at(100, 12)), ["start due at 08:00:00", "open due at 09:00:00"]);
         assert_eq!(missed(Some((100, 8 * 3_600)), at(100, 12)), ["open due at 09:00:00"]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn of_days_without_the_venue_the_first_is_ended_and_the_last_begun() {
+    fn missed_days_end_the_first_and_begin_the_last() {
         let done = Some((100, 9 * 3_600));
         assert_eq!(missed(done, at(101, 7)), ["end-of-day due at 17:00:00"]);
         let all = ["end-of-day due at 17:00:00", "start due at 08:00:00", "open due at 09:00:00"];
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_day_that_is_over_is_not_missed() {
+    fn steps_of_an_ended_day_are_not_missed() {
         let ended = |now| schedule(0).missed(Some((100, 9 * 3_600)), false, now);
         assert_eq!(ended(at(100, 20)), Vec::<String>::new());
         assert_eq!(ended(at(101, 8)), ["start due at 08:00:00"]);
@@ -196,22 +196,22 @@ mod tests {
     }
 
     #[test]
-    fn the_schedules_clock_is_not_that_of_utc() {
+    fn the_schedule_uses_its_own_time_zone() {
         let new_york = schedule(-5 * 3_600);
         assert_eq!(new_york.missed(None, false, at(100, 12)), [""; 0], "seven in the morning there");
         assert_eq!(new_york.missed(None, false, at(100, 14)).len(), 2);
         let (day, second) = new_york.local(at(100, 3));
         assert_eq!((day, second), (99, 22 * 3_600));
-        assert_eq!(new_york.place_after(Some((99, 9 * 3_600)), at(100, 3)), Place { day: 99, step: 2 });
+        assert_eq!(new_york.position_after(Some((99, 9 * 3_600)), at(100, 3)), SchedulePosition { day: 99, step: 2 });
     }
 
     #[test]
-    fn a_clock_that_is_set_back_repeats_nothing() {
+    fn setting_the_clock_back_repeats_no_step() {
         let schedule = schedule(0);
-        let place = schedule.place_after(Some((100, 9 * 3_600)), at(100, 9));
-        assert_eq!(schedule.due(place, at(100, 8)), None);
-        assert_eq!(schedule.due(place, at(99, 23)), None);
-        let (step, next) = schedule.due(place, at(100, 17)).unwrap();
+        let position = schedule.position_after(Some((100, 9 * 3_600)), at(100, 9));
+        assert_eq!(schedule.due(position, at(100, 8)), None);
+        assert_eq!(schedule.due(position, at(99, 23)), None);
+        let (step, next) = schedule.due(position, at(100, 17)).unwrap();
         assert_eq!((step.phase, schedule.due(next, at(100, 23))), (Phase::EndOfDay, None));
         assert_eq!(schedule.due(next, at(101, 8)).unwrap().0.phase, Phase::Start);
     }

@@ -4,8 +4,8 @@ use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, User
 use tickpath_types::{Nanos, Sequence};
 
 use super::store::Entry;
-use super::streams::{CopySource, CopyStart, CopyStreams, REWIND_PATIENCE, RewindRun};
-use crate::logins::{Denial, LoginUsers, is_current};
+use super::streams::{CopySource, CopyStart, CopyStreams, REWIND_TIMEOUT, RewindRun};
+use crate::logins::{Denial, LoginUsers, is_for_session};
 use crate::password::Password;
 use crate::user_registry::{UserRegistry, UserView};
 
@@ -31,15 +31,15 @@ impl Readers {
     /// The users of the registry, who log in to `session`.
     #[must_use]
     pub fn new(session: Session, registry: UserRegistry, streams: CopyStreams) -> Readers {
-        let mut readers = Vec::with_capacity(registry.room());
-        enlist(&mut readers, &registry);
+        let mut readers = Vec::with_capacity(registry.capacity());
+        add_new_users(&mut readers, &registry);
         Readers { session, registry, readers, streams }
     }
 
     /// Adds the users added to the registry since. A user that the log names is in the registry by then.
     pub fn take_new_users(&mut self) {
         if self.registry.get(self.readers.len()).is_some() {
-            enlist(&mut self.readers, &self.registry);
+            add_new_users(&mut self.readers, &self.registry);
         }
     }
 
@@ -94,13 +94,13 @@ impl LoginUsers for Readers {
         if !self.registry[user].settings.ports.drop_copy {
             return Err(Denial::Rejected(LoginRejectReason::NOT_AUTHORIZED));
         }
-        let is_free = is_current(login, self.session) && reader.source.is_none() && !is_full;
+        let is_free = is_for_session(login, self.session) && reader.source.is_none() && !is_full;
         match is_free.then(|| self.streams.start(place, &reader.watched, login.sequence.0, now)) {
             None | Some(CopyStart::NotAvailable) => {
                 Err(Denial::Rejected(LoginRejectReason::SESSION_NOT_AVAILABLE))
             }
             // It can start when the log has been read again for another reader.
-            Some(CopyStart::Busy) => Err(Denial::Busy(now + REWIND_PATIENCE)),
+            Some(CopyStart::Busy) => Err(Denial::Busy(now + REWIND_TIMEOUT)),
             Some(CopyStart::At(number, source)) => {
                 reader.source = Some(source);
                 Ok(Sequence(number))
@@ -110,10 +110,10 @@ impl LoginUsers for Readers {
 }
 
 /// Adds the registry's new users to the readers, and to the lists of the readers that watch them.
-fn enlist(readers: &mut Vec<Reader>, registry: &UserRegistry) {
+fn add_new_users(readers: &mut Vec<Reader>, registry: &UserRegistry) {
     let users: Vec<&UserView> = registry.iter().collect();
     readers
-        .resize_with(users.len(), || Reader { watched: Vec::with_capacity(registry.room()), source: None });
+        .resize_with(users.len(), || Reader { watched: Vec::with_capacity(registry.capacity()), source: None });
     for (reader, UserView { settings, .. }) in readers.iter_mut().zip(&users) {
         let is_watched = |user: &&UserView| match &settings.copies_of {
             None => true,
@@ -135,17 +135,17 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_later_watches_and_is_watched_as_the_others() {
+    fn added_users_watch_and_are_watched() {
         let registry = UserRegistry::new(&[user("ANNA", None), user("CLERK", Some(&["anna", "dora"]))], 4);
         let mut readers = Vec::new();
-        enlist(&mut readers, &registry);
+        add_new_users(&mut readers, &registry);
         let watched = |readers: &[Reader]| -> Vec<Vec<bool>> {
             readers.iter().map(|reader| reader.watched.clone()).collect()
         };
         assert_eq!(watched(&readers), [[true, true], [true, false]]);
         registry.add(user("Dora", Some(&["CLERK"]))).unwrap();
         registry.add(user("EMIL", None)).unwrap();
-        enlist(&mut readers, &registry);
+        add_new_users(&mut readers, &registry);
         assert_eq!(
             watched(&readers),
             [[true; 4], [true, false, true, false], [false, true, false, false], [true; 4]]

@@ -41,7 +41,7 @@ pub fn count(watched: &Watched, next_numbers: impl Iterator<Item = u64>) -> u64 
 
 /// The place of a reader's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum CopyPosition {
     /// It is kept at this place, or is the next one there.
     At(u64),
     /// It is no longer kept.
@@ -53,7 +53,7 @@ pub enum Place {
 /// A fixed number of the newest messages; older ones are overwritten.
 pub struct CopyStore {
     slots: Box<[Entry]>,
-    /// Place of the next message, counted from the first message ever stored.
+    /// CopyPosition of the next message, counted from the first message ever stored.
     next: u64,
     next_numbers: Vec<u64>,
 }
@@ -83,7 +83,7 @@ impl CopyStore {
         self.slots.len()
     }
 
-    /// Place of the next message.
+    /// CopyPosition of the next message.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.next
@@ -101,21 +101,21 @@ impl CopyStore {
     }
 
     /// The place of a reader's message with this number. Searches the kept messages from the end.
-    pub fn find(&self, watched: &Watched, number: u64) -> Place {
+    pub fn find(&self, watched: &Watched, number: u64) -> CopyPosition {
         let mut at = self.next;
-        let mut there = self.next_number(watched);
-        if number > there {
-            return Place::Beyond;
+        let mut found = self.next_number(watched);
+        if number > found {
+            return CopyPosition::Beyond;
         }
-        while there > number {
+        while found > number {
             let Some(entry) = at.checked_sub(1).and_then(|before| self.entry(before)) else {
-                return Place::Before;
+                return CopyPosition::Before;
             };
             at -= 1;
-            there -= u64::from(watched[usize::from(entry.user)]);
+            found -= u64::from(watched[usize::from(entry.user)]);
         }
         failpoint!(CopyRepeated => at = at.saturating_sub(1));
-        Place::At(at)
+        CopyPosition::At(at)
     }
 
     fn index(&self, at: u64) -> usize {
@@ -128,31 +128,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_readers_numbers_are_found_among_those_of_all() {
+    fn readers_numbers_are_found_among_all_messages() {
         // Before: two messages of the first user, five of the second.
         let mut store = CopyStore::new(4, vec![3, 6, 1]);
         let (first, both) = ([true, false, false], [true, true, false]);
         assert_eq!((store.next_number(&first), store.next_number(&both)), (3, 8));
-        assert_eq!(store.find(&first, 3), Place::At(0));
-        assert_eq!(store.find(&first, 2), Place::Before);
-        assert_eq!(store.find(&first, 4), Place::Beyond);
+        assert_eq!(store.find(&first, 3), CopyPosition::At(0));
+        assert_eq!(store.find(&first, 2), CopyPosition::Before);
+        assert_eq!(store.find(&first, 4), CopyPosition::Beyond);
         for (user, number) in [(1, 6), (0, 3), (2, 1), (0, 4)] {
             store.push(Entry::new(user, number, &[number as u8]));
         }
         assert_eq!(
             [3, 4, 5, 6].map(|number| store.find(&first, number)),
-            [Place::At(1), Place::At(3), Place::At(4), Place::Beyond]
+            [CopyPosition::At(1), CopyPosition::At(3), CopyPosition::At(4), CopyPosition::Beyond]
         );
         assert_eq!(
             [7, 8, 9, 10].map(|number| store.find(&both, number)),
-            [Place::Before, Place::At(0), Place::At(1), Place::At(3)]
+            [CopyPosition::Before, CopyPosition::At(0), CopyPosition::At(1), CopyPosition::At(3)]
         );
         let entry = store.entry(3).unwrap();
         assert_eq!((entry.user, entry.number, entry.message()), (0, 4, &[4][..]));
         // One more than there is capacity for.
         store.push(Entry::new(1, 7, &[7]));
         assert!(store.entry(0).is_none() && store.entry(1).is_some());
-        assert_eq!([8, 9].map(|number| store.find(&both, number)), [Place::Before, Place::At(1)]);
+        assert_eq!([8, 9].map(|number| store.find(&both, number)), [CopyPosition::Before, CopyPosition::At(1)]);
         // A message of a user that was added meanwhile.
         let all = [true; 5];
         let before = store.next_number(&all);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tickpath_lockfree::wake::Waker;
 use tickpath_types::{Nanos, Sequence};
 
-use super::store::{CopyStore, Entry, Place, Watched, count};
+use super::store::{CopyStore, Entry, CopyPosition, Watched, count};
 use crate::log_follower::LogFollower;
 use crate::replica::Replica;
 use crate::stored_log::{LogReadError, LogResult, StoredLog};
@@ -15,7 +15,7 @@ const COMMANDS_PER_RUN: usize = 1 << 12;
 /// Maximum number of queued messages for a reader that rewinds.
 const REWOUND_MAX: usize = 1 << 10;
 /// Maximum time that a rewinding reader may accept nothing: others wait for their turn.
-pub const REWIND_PATIENCE: Nanos = Nanos::from_secs(10);
+pub const REWIND_TIMEOUT: Nanos = Nanos::from_secs(10);
 
 /// Follows a log up to its durable end and gives each reader the messages of the users that it watches.
 ///
@@ -48,7 +48,7 @@ struct Rewind {
     /// Number of the reader's next message to be read.
     next_number: u64,
     /// First message that the reader requested.
-    wanted: u64,
+    first_requested: u64,
     /// Messages that wait to be sent.
     out: VecDeque<Entry>,
     /// Time at which the reader last accepted a message.
@@ -162,10 +162,10 @@ impl CopyStreams {
         let Some(live) = &self.live else { return CopyStart::NotAvailable };
         let number = if number == 0 { live.store.next_number(watched) } else { number };
         match live.store.find(watched, number) {
-            Place::At(at) => return CopyStart::At(number, CopySource::Store(at)),
-            Place::Beyond => return CopyStart::NotAvailable,
-            Place::Before if self.rewind.is_some() => return CopyStart::Busy,
-            Place::Before => {}
+            CopyPosition::At(at) => return CopyStart::At(number, CopySource::Store(at)),
+            CopyPosition::Beyond => return CopyStart::NotAvailable,
+            CopyPosition::Before if self.rewind.is_some() => return CopyStart::Busy,
+            CopyPosition::Before => {}
         }
         let is_before = |replica: &Replica| count(watched, replica.next_numbers()) < number;
         let follower = LogFollower::from_snapshot(&*self.log, is_before);
@@ -173,7 +173,7 @@ impl CopyStreams {
         let Ok(Some(follower)) = follower else { return CopyStart::NotAvailable };
         let next_number = 1 + count(watched, follower.replica().next_numbers());
         let out = VecDeque::with_capacity(REWOUND_MAX);
-        self.rewind = Some(Rewind { follower, key, next_number, wanted: number, out, last_progress: now });
+        self.rewind = Some(Rewind { follower, key, next_number, first_requested: number, out, last_progress: now });
         CopyStart::At(number, CopySource::Rewind)
     }
 
@@ -192,8 +192,8 @@ impl CopyStreams {
         if rewind.out.is_empty() && takes_all {
             rewind.last_progress = now;
         }
-        match rewind.read_on(&*self.log, live.follower.replica().last_command(), watched) {
-            Ok(_) if now.since(rewind.last_progress) >= REWIND_PATIENCE => RewindRun::Stalled,
+        match rewind.read_log(&*self.log, live.follower.replica().last_command(), watched) {
+            Ok(_) if now.since(rewind.last_progress) >= REWIND_TIMEOUT => RewindRun::Stalled,
             Ok(count) => RewindRun::Read(count),
             Err(_) => RewindRun::Lost,
         }
@@ -209,8 +209,8 @@ impl CopyStreams {
                 return Some(entry);
             }
             // Once the second reading has reached the kept messages, the reader continues from the store.
-            let next = rewind.next_number.max(rewind.wanted);
-            let Place::At(at) = live.store.find(watched, next) else { return None };
+            let next = rewind.next_number.max(rewind.first_requested);
+            let CopyPosition::At(at) = live.store.find(watched, next) else { return None };
             *source = CopySource::Store(at);
             self.rewind = None;
         }
@@ -253,15 +253,15 @@ impl CopyStreams {
 
 impl Rewind {
     /// Reads some of the log, as far as there is capacity for the messages; returns the number of commands.
-    fn read_on(&mut self, log: &dyn StoredLog, limit: Sequence, watched: &Watched) -> LogResult<usize> {
-        let Rewind { follower, next_number, wanted, out, .. } = self;
+    fn read_log(&mut self, log: &dyn StoredLog, limit: Sequence, watched: &Watched) -> LogResult<usize> {
+        let Rewind { follower, next_number, first_requested, out, .. } = self;
         let mut commands = 0;
         while commands < COMMANDS_PER_RUN
             && out.len() < REWOUND_MAX
             && follower.advance(log, limit, |replica, command| {
                 replica.apply_with_messages(command, |user, number, message| {
                     if watched.get(user) == Some(&true) {
-                        if *next_number >= *wanted {
+                        if *next_number >= *first_requested {
                             out.push_back(Entry::new(user, number, message));
                         }
                         *next_number += 1;

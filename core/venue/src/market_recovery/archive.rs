@@ -19,10 +19,10 @@ const COMMANDS_PER_RUN: usize = 1 << 13;
 /// Minimum interval of snapshot reads: alternating old and new requests must not keep the disk busy.
 const REWIND_INTERVAL: Nanos = Nanos::from_millis(200);
 /// The state is dropped after this time without a request.
-const KEPT_FOR: Nanos = Nanos::from_secs(30);
+const STATE_TTL: Nanos = Nanos::from_secs(30);
 /// A request that takes longer gets no answer, so that it does not delay the requests behind it.
 const TIME_MAX: Nanos = Nanos::from_secs(2);
-/// Distance in messages within which a state reads on although a snapshot is nearer.
+/// Distance in messages within which a state reads on although a snapshot is next_snapshot.
 const NEAR: u64 = 1 << 17;
 /// A sequence after every command.
 const END: Sequence = Sequence(u64::MAX);
@@ -116,9 +116,9 @@ struct State {
     replica: Replica,
     commands: Box<dyn StoredCommands>,
     /// Here another definition takes over: a newer snapshot begins here.
-    until: Sequence,
+    definition_end: Sequence,
     /// Here the next snapshot begins: messages far behind it are reached faster from there.
-    nearer: Sequence,
+    next_snapshot: Sequence,
 }
 
 /// The progress of a request.
@@ -162,8 +162,8 @@ impl<P: Copy + Send> MessageArchive<P> {
         let is_usable = |state: &State| {
             let store = store(&state.replica);
             let last = state.replica.last_command();
-            let is_near = last < state.nearer || request.first < store.next_sequence() + NEAR;
-            let can_reach = last < state.until && is_near;
+            let is_near = last < state.next_snapshot || request.first < store.next_sequence() + NEAR;
+            let can_reach = last < state.definition_end && is_near;
             store.oldest() <= request.first && (request.first < store.next_sequence() || can_reach)
         };
         if !self.state.as_ref().is_some_and(is_usable) {
@@ -174,13 +174,13 @@ impl<P: Copy + Send> MessageArchive<P> {
         }
         let Some(state) = &mut self.state else { return Progress::Impossible };
         state.advance(request.first, request.end, self.log.durable()).unwrap_or_else(|_| {
-            self.note_error();
+            self.on_error();
             Progress::Impossible
         })
     }
 
     /// Handles an error in reading the log or a command in it.
-    fn note_error(&mut self) {
+    fn on_error(&mut self) {
         (self.state, self.is_catching_up) = (None, false);
         self.counters.archive_errors.add(1);
     }
@@ -203,13 +203,13 @@ impl<P: Copy + Send> MessageArchive<P> {
                 continue;
             };
             if store(&replica).oldest() <= first {
-                let until = first_that_differs(&newer, replica.definition());
+                let definition_end = first_that_differs(&newer, replica.definition());
                 let messages = &mut replica.streams.market.messages;
                 *messages = messages.resized(messages.capacity().max(MESSAGES_KEPT_MIN));
                 let commands = self.log.commands_from(sequence.next()).ok().flatten()?;
                 let usable = newer.iter().rev().find(|(_, definition)| definition.is_some());
-                let nearer = usable.map_or(END, |(sequence, _)| *sequence);
-                return Some(State { replica, commands, until, nearer });
+                let next_snapshot = usable.map_or(END, |(sequence, _)| *sequence);
+                return Some(State { replica, commands, definition_end, next_snapshot });
             }
             oldest = store(&replica).oldest();
             newer.push((sequence, Some(replica.definition().clone())));
@@ -222,8 +222,8 @@ impl<P: Copy + Send> MessageArchive<P> {
     fn answer(&mut self, request: ArchiveRequest<P>) -> bool {
         let Some(state) = &self.state else { return true };
         let mut bytes = [0; DATAGRAM_LEN_MAX];
-        let room = &mut bytes[..self.packet_bytes];
-        let mut packet = PacketBuilder::new(room, self.session, Sequence(request.first));
+        let buffer = &mut bytes[..self.packet_bytes];
+        let mut packet = PacketBuilder::new(buffer, self.session, Sequence(request.first));
         for message in
             (request.first..request.end).map_while(|sequence| store(&state.replica).message(sequence))
         {
@@ -252,7 +252,7 @@ impl<P: Copy + Send> MessageArchive<P> {
     /// Time at which there is work even without a request.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        self.state.as_ref().map(|_| self.latest + KEPT_FOR)
+        self.state.as_ref().map(|_| self.latest + STATE_TTL)
     }
 
     /// Does some of the work for a market state that covers everything published by now.
@@ -271,14 +271,14 @@ impl<P: Copy + Send> MessageArchive<P> {
         };
         // Everything published is durable, so the durable log covers it.
         let durable = self.log.durable();
-        match state.read_on(durable, |_| true) {
+        match state.apply_commands(durable, |_| true) {
             Ok(_) if state.replica.last_command() >= durable => {
                 self.is_catching_up = false;
                 CatchUp::Done(Box::new(MarketImage::of(&state.replica)))
             }
             Ok(count) => CatchUp::Working(count),
             Err(_) => {
-                self.note_error();
+                self.on_error();
                 CatchUp::Impossible
             }
         }
@@ -288,7 +288,7 @@ impl<P: Copy + Send> MessageArchive<P> {
     pub fn poll(&mut self, now: Nanos) -> usize {
         let waiting = self.request.take().or_else(|| Some((self.port.requests.try_pop()?, now)));
         let Some((request, since)) = waiting else {
-            if self.state.is_some() && now.since(self.latest) >= KEPT_FOR {
+            if self.state.is_some() && now.since(self.latest) >= STATE_TTL {
                 self.state = None;
             }
             return 0;
@@ -331,9 +331,9 @@ fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Def
 impl State {
     /// Applies commands until a packet of the messages `first..end` is available.
     fn advance(&mut self, first: u64, end: u64, durable: Sequence) -> LogResult<Progress> {
-        let limit = self.until.min(durable);
+        let limit = self.definition_end.min(durable);
         let enough = end.min(first + MESSAGES_PER_PACKET);
-        let count = self.read_on(limit, |replica| store(replica).next_sequence() < enough)?;
+        let count = self.apply_commands(limit, |replica| store(replica).next_sequence() < enough)?;
         let store = store(&self.replica);
         let is_complete = store.next_sequence() >= enough;
         // The next record, or the next snapshot, is available soon, unless everything durable was read.
@@ -347,7 +347,7 @@ impl State {
     }
 
     /// Applies commands up to `limit` while more are needed, some at a time; returns their number.
-    fn read_on(&mut self, limit: Sequence, mut wants_more: impl FnMut(&Replica) -> bool) -> LogResult<usize> {
+    fn apply_commands(&mut self, limit: Sequence, mut wants_more: impl FnMut(&Replica) -> bool) -> LogResult<usize> {
         let mut count = 0;
         while count < COMMANDS_PER_RUN && wants_more(&self.replica) {
             let Some(command) = self.commands.next(limit)? else { break };
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_has_no_answer_holds_up_nobody() {
+    fn an_unanswerable_request_delays_no_other() {
         let (mut archive, mut link) = archive();
         [COMMANDS + 1, 7, COMMANDS + 100, 20].into_iter().for_each(|first| request(&mut link, first));
         (0..4).for_each(|_| _ = archive.poll(NOW));
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_out_of_the_log_covers_everything_that_is_durable() {
+    fn a_state_rebuilt_from_the_log_covers_all_durable_commands() {
         let (mut archive, mut link) = archive();
         let CatchUp::Done(image) = archive.catch_up(NOW) else { panic!("the log is short") };
         assert_eq!(image.next_sequence(), Sequence(COMMANDS + 1));

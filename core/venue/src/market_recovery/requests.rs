@@ -86,9 +86,9 @@ impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
 
     /// The answer to the oldest request, from the kept messages.
     pub fn poll_answer<'m>(&mut self, message: impl Fn(u64) -> Option<&'m [u8]>) -> Option<Answer<'_, P>> {
-        let (to, wanted) = self.pending.pop_front()?;
-        let mut packet = PacketBuilder::new(&mut self.packet[..], self.session, Sequence(wanted.start));
-        for message in wanted.map_while(message) {
+        let (to, requested) = self.pending.pop_front()?;
+        let mut packet = PacketBuilder::new(&mut self.packet[..], self.session, Sequence(requested.start));
+        for message in requested.map_while(message) {
             if packet.push(message).is_err() {
                 break;
             }

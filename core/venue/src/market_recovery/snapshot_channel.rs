@@ -60,7 +60,7 @@ impl SnapshotChannel {
 
     /// Begins the next snapshot, if it is due and the previous one is sent.
     pub fn handle_time(&mut self, now: Nanos, image: &MarketImage) {
-        if self.is_sending() || now < self.next_at || !image.is_whole() {
+        if self.is_sending() || now < self.next_at || !image.is_complete() {
             return;
         }
         self.next_at = now + self.interval;
@@ -111,7 +111,7 @@ impl SnapshotChannel {
     #[must_use]
     pub fn poll_timeout(&self, image: &MarketImage) -> Nanos {
         let heartbeat = self.last_sent + HEARTBEAT;
-        if image.is_whole() { heartbeat.min(self.next_at) } else { heartbeat }
+        if image.is_complete() { heartbeat.min(self.next_at) } else { heartbeat }
     }
 
     /// True while there are packets to be sent.

@@ -8,7 +8,7 @@ use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_types::Nanos;
 
 use super::counters::RecoveryCounters;
-use crate::logins::is_current;
+use crate::logins::is_for_session;
 use crate::market_image::{MarketImage, next_message};
 
 /// Maximum number of snapshots in memory. Clients that log in before a snapshot is taken share it. Clients
@@ -29,9 +29,9 @@ pub enum Stage {
     /// It was refused, and the refusal is still to be sent.
     Refused,
     /// It was sent everything: pending bytes are still to be sent, then the client closes its side.
-    Leaving,
+    Draining,
     /// It is disconnected.
-    Gone,
+    Disconnected,
 }
 
 /// A client's position in its snapshot.
@@ -45,7 +45,7 @@ pub struct Reading {
 impl Stage {
     /// True when the client has had its turn, and others wait.
     #[must_use]
-    pub fn has_had_turn(&self, now: Nanos) -> bool {
+    pub fn has_exceeded_turn(&self, now: Nanos) -> bool {
         matches!(self, Stage::Reading(reading) if now >= reading.since + TURN_MAX)
     }
 }
@@ -128,10 +128,10 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         login: &LoginRequest,
         is_open: bool,
     ) -> (Stage, Option<u64>) {
-        let may_enter = is_current(login, self.market_session) && is_open;
-        let rival = self.served.fair_share_victim(peer).filter(|_| may_enter);
-        if let Some(rival) = rival {
-            self.served.remove(rival);
+        let may_enter = is_for_session(login, self.market_session) && is_open;
+        let evicted = self.served.fair_share_victim(peer).filter(|_| may_enter);
+        if let Some(evicted) = evicted {
+            self.served.remove(evicted);
         }
         let stage = if may_enter && !self.served.is_full() {
             self.counters.glimpse_logins.add(1);
@@ -141,7 +141,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
             self.counters.glimpse_refused.add(1);
             Stage::Refused
         };
-        (stage, rival)
+        (stage, evicted)
     }
 
     /// Takes a snapshot for the waiting clients; false when there is no capacity for one.

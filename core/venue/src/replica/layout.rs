@@ -40,7 +40,7 @@ pub enum ReplicaError {
         "the instrument file lacks what the journal's session has: {0}; put them back (tickpath admin instrument \
          suspend SYMBOL takes one out of trading), or begin another session by --new-session"
     )]
-    InstrumentsGone(String),
+    InstrumentsMissing(String),
     /// Give the instrument its original definition, or begin a new session.
     #[error(
         "instrument {symbol} has changed since the journal's session got it ({field}): put its definition back, or begin \
@@ -74,11 +74,11 @@ pub enum ReplicaError {
     Users(String),
     /// Begin a new session, which has capacity for the configured users and some more.
     #[error(
-        "the journal's session has room for {room} users, which is fixed while it lasts (max_sessions {expected}, not {found}): \
+        "the journal's session has room for {capacity} users, which is fixed while it lasts (max_sessions {expected}, not {found}): \
          configure no more, or begin another session by --new-session",
-        room = expected - 1
+        capacity = expected - 1
     )]
-    Room {
+    Capacity {
         /// The bound of the session.
         expected: u16,
         /// The number that the configured users need.
@@ -103,7 +103,7 @@ impl Replica {
         out.extend(MAGIC);
         out.push(VERSION);
         definition.put(out);
-        put_facts(out, replayed);
+        put_replayed(out, replayed);
         let at = out.len();
         0_u64.put(out);
         engine.snapshot(out);
@@ -186,7 +186,7 @@ values! {
     Price: |price| price.0.to_le_bytes(), |bytes| Some(Price(i64::from_le_bytes(bytes)));
     Symbol: |symbol| symbol.0, |bytes| Some(Symbol(bytes));
     bool: |flag| [u8::from(flag)], |[code]: [u8; 1]| [false, true].get(usize::from(code)).copied();
-    SystemEventCode: |stage| [stage.code()], |[code]| SystemEventCode::from_code(code);
+    SystemEventCode: |system_event| [system_event.code()], |[code]| SystemEventCode::from_code(code);
     CrossKind: |cross| [cross.code()], |[code]| CrossKind::from_code(code);
 }
 
@@ -230,7 +230,7 @@ structures! {
         max_instruments,
     }
     Instrument { id, symbol, tick_size, reference_price, collar_low, collar_high, lot_size, max_qty }
-    ReplayedDay { stages = "stages", opened = "opened", crosses = "crosses", schedule = "schedule" }
+    ReplayedDay { system_events = "stages", opened = "opened", crosses = "crosses", schedule = "schedule" }
     ReplayedUser { is_killed = "is_killed", limits, configured, commanded }
     Configured { limits, instruments }
 }
@@ -303,7 +303,7 @@ impl Part for UserLimits {
     }
 }
 
-fn put_facts(out: &mut Vec<u8>, replayed: &ReplayedState) {
+fn put_replayed(out: &mut Vec<u8>, replayed: &ReplayedState) {
     let ReplayedState { last_ts, is_killed, day, users } = replayed;
     (*last_ts, *is_killed).put(out);
     day.put(out);
@@ -344,19 +344,19 @@ impl<'a> Fields<'a> {
         let day = if version > 1 {
             self.take("day")?
         } else {
-            let (stages, opened) = (self.take("stages")?, self.take("opened")?);
-            ReplayedDay { stages, opened, ..ReplayedDay::default() }
+            let (system_events, opened) = (self.take("stages")?, self.take("opened")?);
+            ReplayedDay { system_events, opened, ..ReplayedDay::default() }
         };
-        let user = |_| if version > 2 { self.take("user limits") } else { self.user_without_notes() };
+        let user = |_| if version > 2 { self.take("user limits") } else { self.user_without_configured() };
         let users = (0..user_count).map(user).collect::<Result<_, _>>()?;
         Ok(ReplayedState { last_ts, is_killed, day, users })
     }
 
     /// Reads the state of a user in versions 1 and 2.
-    fn user_without_notes(&mut self) -> Result<ReplayedUser, ReplicaError> {
+    fn user_without_configured(&mut self) -> Result<ReplayedUser, ReplicaError> {
         let mut user = ReplayedUser { is_killed: self.take("is_killed")?, ..ReplayedUser::default() };
         if let Some(((open_orders, order_qty), order_notional)) = self.take("user limits")? {
-            user.note(&CommandKind::SetLimits { open_orders, order_qty, order_notional }.into());
+            user.update(&CommandKind::SetLimits { open_orders, order_qty, order_notional }.into());
         }
         Ok(ReplayedUser { configured: None, ..user })
     }
@@ -383,11 +383,11 @@ mod tests {
     use crate::log_command::VenueCommandKind;
 
     /// Writes the replayed state as versions 1 and 2 did, of a venue without a schedule and with one user.
-    fn put_facts_before(out: &mut Vec<u8>, version: u8, limits: Option<[u64; 3]>) {
+    fn put_replayed_before(out: &mut Vec<u8>, version: u8, limits: Option<[u64; 3]>) {
         let replayed =
             ReplayedState { last_ts: Nanos(7), is_killed: false, day: ReplayedDay::default(), users: vec![] };
         let at = out.len();
-        put_facts(out, &replayed);
+        put_replayed(out, &replayed);
         if version == 1 {
             // After the system events and the opened instruments.
             out.truncate(at + 8 + 1 + 8 + 8);
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_of_the_versions_before_are_read() {
+    fn earlier_snapshot_versions_are_read() {
         let definition = Definition {
             instruments: Vec::new(),
             limits: EngineLimits { max_open_orders: 4, max_sessions: 2, ..EngineLimits::default() },
@@ -406,23 +406,23 @@ mod tests {
             retained_messages: 4,
         };
         let mut replica = Replica::new(definition).unwrap();
-        replica.replayed.users[0].note(
+        replica.replayed.users[0].update(
             &VenueCommandKind::AllowInstrument { instrument: InstrumentId(3), is_allowed: true }.into(),
         );
         replica.replayed.users[0]
-            .note(&VenueCommandKind::SetMessageRate { per_second: 10, burst: 20 }.into());
+            .update(&VenueCommandKind::SetMessageRate { per_second: 10, burst: 20 }.into());
         let mut now = Vec::new();
         replica.encode(&mut now);
         assert_eq!(Replica::decode(&now).unwrap().replayed, replica.replayed);
 
         let (mut head, mut replayed) = (Vec::new(), Vec::new());
         replica.definition.put(&mut head);
-        put_facts(&mut replayed, &replica.replayed);
+        put_replayed(&mut replayed, &replica.replayed);
         let rest = &now[8 + head.len() + replayed.len()..];
         for version in [1, 2] {
             for limits in [None, Some([5, 6, 7])] {
                 let mut before = [&b"TPVENUE"[..], &[version], &head].concat();
-                put_facts_before(&mut before, version, limits);
+                put_replayed_before(&mut before, version, limits);
                 before.extend(rest);
                 let replayed = Replica::decode(&before).unwrap().replayed;
                 let (open_orders, order_qty, order_notional) = (Some(5), Some(Qty(6)), Some(7));
