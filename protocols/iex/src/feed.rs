@@ -28,7 +28,7 @@ impl Feed {
     }
 
     /// Returns Message Protocol ID, name and version, and types of messages.
-    const fn terms(self) -> (u16, &'static str, u128) {
+    const fn specification(self) -> (u16, &'static str, u128) {
         match self {
             Feed::Tops15 => (0x8002, "TOPS 1.5", mask(b"QTB")),
             Feed::Tops16 => (0x8003, "TOPS 1.6", mask(b"SDHIOPEQTBXA")),
@@ -40,21 +40,21 @@ impl Feed {
     /// Returns its Message Protocol ID.
     #[must_use]
     pub const fn protocol_id(self) -> u16 {
-        self.terms().0
+        self.specification().0
     }
 
     /// Returns its name and version.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        self.terms().1
+        self.specification().1
     }
 
     /// Returns true if the feed's specification lists messages of this type. Security Event counts for TOPS
     /// 1.6, because its SNAP service lists it.
     #[inline]
     #[must_use]
-    pub const fn lists(self, message_type: u8) -> bool {
-        message_type < 128 && self.terms().2 >> message_type & 1 == 1
+    pub const fn has_message_type(self, message_type: u8) -> bool {
+        message_type < 128 && self.specification().2 >> message_type & 1 == 1
     }
 }
 
@@ -76,10 +76,10 @@ mod tests {
     fn each_feed_has_its_number_and_its_messages() {
         for feed in Feed::ALL {
             assert_eq!(Feed::of(feed.protocol_id()), Some(feed));
-            assert!(feed.lists(b'T') && !feed.lists(b'z') && !feed.lists(0xff), "{}", feed.name());
+            assert!(feed.has_message_type(b'T') && !feed.has_message_type(b'z') && !feed.has_message_type(0xff), "{}", feed.name());
         }
         assert_eq!(Feed::of(0x8001), None);
-        assert!(Feed::Deep10.lists(b'8') && !Feed::Deep10.lists(b'Q') && !Feed::Deep10.lists(b'a'));
-        assert!(Feed::Tops16.lists(b'Q') && Feed::DeepPlus10.lists(b'L') && !Feed::Tops15.lists(b'H'));
+        assert!(Feed::Deep10.has_message_type(b'8') && !Feed::Deep10.has_message_type(b'Q') && !Feed::Deep10.has_message_type(b'a'));
+        assert!(Feed::Tops16.has_message_type(b'Q') && Feed::DeepPlus10.has_message_type(b'L') && !Feed::Tops15.has_message_type(b'H'));
     }
 }

@@ -107,10 +107,10 @@ impl<'a> Request<'a> {
         channel: u32,
         session: u32,
         ranges: &[Range],
-        room: &'b mut [u8; Request::LEN_MAX],
+        buffer: &'b mut [u8; Request::LEN_MAX],
     ) -> Option<&'b [u8]> {
         let len = Self::HEADER_LEN + size_of_val(ranges);
-        let bytes = room.get_mut(..len)?;
+        let bytes = buffer.get_mut(..len)?;
         let header = RequestHeader {
             version: 1,
             request_type: 1,

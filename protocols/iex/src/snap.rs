@@ -148,12 +148,12 @@ fn number(frame: &[u8], offset: usize) -> Result<u64, Malformed> {
     u64::try_from(number).map_err(|_| Malformed("a number below zero in a frame"))
 }
 
-/// Writes one frame into `room` and returns its length; `None` when the buffer is too short or the message
+/// Writes one frame into `buffer` and returns its length; `None` when the buffer is too short or the message
 /// does not fit a frame. An unknown frame consists of its type only.
 #[must_use]
-pub fn encode(frame: &Frame<'_>, room: &mut [u8]) -> Option<usize> {
+pub fn encode(frame: &Frame<'_>, buffer: &mut [u8]) -> Option<usize> {
     let len = frame_len(frame)?;
-    let bytes = room.get_mut(..len)?;
+    let bytes = buffer.get_mut(..len)?;
     bytes[..2].copy_from_slice(&((len - 2) as u16).to_le_bytes());
     let (frame_type, body) = bytes[2..].split_first_mut()?;
     match frame {

@@ -208,12 +208,12 @@ impl<'a> Iterator for Messages<'a> {
 
 /// The segment has no space for the message: send it and push again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a message of {len} bytes does not fit the {room} that are left: send the segment first")]
+#[error("a message of {len} bytes does not fit the {remaining} that are left: send the segment first")]
 pub struct PushError {
     /// Length of the message, in bytes.
     pub len: usize,
     /// Remaining space for a message, in bytes.
-    pub room: usize,
+    pub remaining: usize,
 }
 
 /// Builds segments of one channel, numbered without gaps.
@@ -286,11 +286,11 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
     /// # Errors
     /// [`PushError`] when there is no space; the segment is unchanged.
     pub fn push(&mut self, message: &[u8]) -> Result<(), PushError> {
-        let room = (self.buffer.as_ref().len() - Header::LEN).min(usize::from(u16::MAX));
-        let error = PushError { len: message.len(), room: (room - self.len).saturating_sub(2) };
+        let capacity = (self.buffer.as_ref().len() - Header::LEN).min(usize::from(u16::MAX));
+        let error = PushError { len: message.len(), remaining: (capacity - self.len).saturating_sub(2) };
         let (at, end) = (Header::LEN + self.len, self.len + 2 + message.len());
         let count = self.header.message_count.get().checked_add(1).ok_or(error)?;
-        if end > room {
+        if end > capacity {
             return Err(error);
         }
         let block = &mut self.buffer.as_mut()[at..Header::LEN + end];

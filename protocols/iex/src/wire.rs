@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_keep_every_bit_and_stop_at_their_ends() {
+    fn times_keep_every_bit_and_saturate() {
         for ts in [0, 1, 1_493_132_598_123_456_789, i64::MAX as u64] {
             assert_eq!(Timestamp::from(Nanos(ts)).get(), Nanos(ts));
         }

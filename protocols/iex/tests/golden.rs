@@ -17,7 +17,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_heartbeat_says_what_comes_next() {
+fn a_heartbeat_names_the_next_sequence_and_offset() {
     let bytes = bytes("01000480010000000000814300000000000000000000000001000000000000008352940630acb814");
     let segment = Segment::parse(&bytes).unwrap();
     assert!(segment.is_heartbeat() && segment.is_first());
@@ -88,8 +88,8 @@ fn a_level_of_deep_and_a_trade_are_read_field_by_field() {
 #[test]
 fn longer_messages_and_unknown_types_are_no_errors_and_shorter_ones_are() {
     #[derive(Default)]
-    struct Seen(Vec<u8>, usize);
-    impl Listener for Seen {
+    struct ReceivedTypes(Vec<u8>, usize);
+    impl Listener for ReceivedTypes {
         fn on_system_event(&mut self, message: &SystemEvent) {
             assert_eq!(message.event, SystemEventCode::END_OF_MESSAGES);
             self.0.push(message.message_type);
@@ -102,24 +102,24 @@ fn longer_messages_and_unknown_types_are_no_errors_and_shorter_ones_are() {
             self.1 += message.len();
         }
     }
-    let mut seen = Seen::default();
+    let mut received = ReceivedTypes::default();
     let mut grown = SystemEvent::new(SystemEventCode::END_OF_MESSAGES, 7).as_bytes().to_vec();
     grown.extend(b"something new");
-    decode(&grown, &mut seen).unwrap();
-    decode(b"zoo", &mut seen).unwrap();
-    assert_eq!((seen.0.as_slice(), seen.1), (&b"Sz"[..], 3));
-    assert!(decode(&[], &mut seen).unwrap_err().0.contains("empty"));
+    decode(&grown, &mut received).unwrap();
+    decode(b"zoo", &mut received).unwrap();
+    assert_eq!((received.0.as_slice(), received.1), (&b"Sz"[..], 3));
+    assert!(decode(&[], &mut received).unwrap_err().0.contains("empty"));
     for &message_type in tickpath_iex::MESSAGE_TYPES {
         let min = message_len_min(message_type).unwrap();
         let message = vec![message_type; min];
         assert!(Message::parse(&message).is_ok());
         for len in 1..min {
-            let error = decode(&message[..len], &mut seen).unwrap_err();
+            let error = decode(&message[..len], &mut received).unwrap_err();
             assert!(error.0.contains("shorter"));
             assert_eq!(Message::parse(&message[..len]), Err(error));
         }
     }
-    assert_eq!(seen.0, b"Sz", "no message that is too short was delivered");
+    assert_eq!(received.0, b"Sz", "no message that is too short was delivered");
 }
 
 fn three_trades() -> Vec<u8> {
@@ -128,7 +128,7 @@ fn three_trades() -> Vec<u8> {
     for _ in 0..3 {
         builder.push(trade.as_bytes()).unwrap();
     }
-    assert_eq!(builder.push(trade.as_bytes()).unwrap_err().room, 37);
+    assert_eq!(builder.push(trade.as_bytes()).unwrap_err().remaining, 37);
     assert_eq!((builder.next_sequence(), builder.next_offset()), (Sequence(4), 120));
     builder.finish(Nanos(99)).to_vec()
 }
@@ -175,9 +175,9 @@ fn an_empty_block_takes_a_number() {
 
 #[test]
 fn requests_for_gap_fill_are_checked_range_by_range() {
-    let mut room = [0; Request::LEN_MAX];
+    let mut buffer = [0; Request::LEN_MAX];
     let ranges = [Range::new(5, 7), Range::new(9, 9)];
-    let bytes = Request::encode(0x8004, 1, 0x4381_0000, &ranges, &mut room).unwrap().to_vec();
+    let bytes = Request::encode(0x8004, 1, 0x4381_0000, &ranges, &mut buffer).unwrap().to_vec();
     assert_eq!(
         bytes,
         [
@@ -194,8 +194,8 @@ fn requests_for_gap_fill_are_checked_range_by_range() {
     }
     let refused = |first: [(u64, u64); 2]| {
         let ranges = first.map(|(first, last)| Range::new(first, last));
-        let mut room = [0; Request::LEN_MAX];
-        Request::parse_prefix(Request::encode(0x8004, 1, 9, &ranges, &mut room).unwrap()).unwrap_err().0
+        let mut buffer = [0; Request::LEN_MAX];
+        Request::parse_prefix(Request::encode(0x8004, 1, 9, &ranges, &mut buffer).unwrap()).unwrap_err().0
     };
     assert!(refused([(5, 4), (9, 9)]).contains("ascend"));
     assert!(refused([(0, 4), (9, 9)]).contains("ascend"));
@@ -209,16 +209,16 @@ fn requests_for_gap_fill_are_checked_range_by_range() {
     assert!(spoil(1, 2).contains("other than messages"));
     assert!(spoil(12, 65).contains("ranges"));
     // A test request without ranges.
-    let test = Request::encode(0x8004, 1, 9, &[], &mut room).unwrap();
+    let test = Request::encode(0x8004, 1, 9, &[], &mut buffer).unwrap();
     assert_eq!(Request::parse_prefix(test).unwrap().unwrap().0.message_count(), 0);
     assert_eq!(Request::encode(0x8004, 1, 9, &[Range::new(1, 1); 65], &mut [0; Request::LEN_MAX]), None);
 }
 
 fn write(frame: &Frame<'_>) -> Vec<u8> {
-    let mut room = vec![0; 200];
-    let len = snap::encode(frame, &mut room).unwrap();
-    room.truncate(len);
-    room
+    let mut buffer = vec![0; 200];
+    let len = snap::encode(frame, &mut buffer).unwrap();
+    buffer.truncate(len);
+    buffer
 }
 
 #[test]

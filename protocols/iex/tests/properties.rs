@@ -7,20 +7,20 @@ use tickpath_iex::gap_fill::Request;
 use tickpath_iex::{Feed, Listener, Message, Segment, SegmentBuilder, decode, message_len_min, snap};
 use tickpath_types::Nanos;
 
-struct Nobody;
-impl Listener for Nobody {}
+struct IgnoreAll;
+impl Listener for IgnoreAll {}
 
 proptest! {
     #[test]
-    fn whatever_comes_both_readers_agree(bytes in prop::collection::vec(any::<u8>(), 0..90)) {
-        prop_assert_eq!(decode(&bytes, &mut Nobody).err(), Message::parse(&bytes).err());
+    fn both_readers_agree_on_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..90)) {
+        prop_assert_eq!(decode(&bytes, &mut IgnoreAll).err(), Message::parse(&bytes).err());
         if let Ok(Message::Unknown(_)) = Message::parse(&bytes) {
             prop_assert_eq!(message_len_min(bytes[0]), None);
         }
     }
 
     #[test]
-    fn whatever_is_pushed_is_read_again(
+    fn pushed_messages_round_trip(
         messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..20),
     ) {
         let mut builder = SegmentBuilder::new(vec![0; 2_000], Feed::DeepPlus10, 4, 5);

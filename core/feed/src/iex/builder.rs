@@ -32,7 +32,7 @@ impl<B: BooksById> BookBuilder<B> {
     pub fn new(feed: Feed, books: B) -> BookBuilder<B> {
         BookBuilder {
             feed,
-            listed: std::array::from_fn(|message_type| feed.lists(message_type as u8)),
+            listed: std::array::from_fn(|message_type| feed.has_message_type(message_type as u8)),
             state: State::new(books),
         }
     }

@@ -84,7 +84,7 @@ impl Iex {
         let Some((&[message_type], symbol)) = bytes.first_chunk().zip(bytes.get(SYMBOL)) else {
             return message;
         };
-        if message_type == b'S' || !feed.lists(message_type) {
+        if message_type == b'S' || !feed.has_message_type(message_type) {
             return message;
         }
         let symbol: [u8; 8] = symbol.try_into().expect("eight bytes");
@@ -204,7 +204,7 @@ impl RecordedProtocol for Iex {
         let Ok(parsed) = Message::parse(bytes) else {
             return MessageView { is_malformed: true, ..view };
         };
-        if !feed.lists(code) {
+        if !feed.has_message_type(code) {
             view.instrument = 0;
             return view;
         }

@@ -46,7 +46,7 @@ fn read(file: &Path, feed: Feed) -> Content {
         for (_, message) in segment.messages() {
             let Ok(parsed) = Message::parse(message) else { panic!("{message:?}") };
             assert!(!matches!(parsed, Message::Unknown(_)), "{parsed:?}");
-            assert!(feed.lists(message[0]), "{parsed:?}");
+            assert!(feed.has_message_type(message[0]), "{parsed:?}");
             *content.types.entry(char::from(message[0])).or_default() += 1;
             builder.push(message).unwrap();
         }
@@ -58,8 +58,8 @@ fn read(file: &Path, feed: Feed) -> Content {
 
 fn resumed(segment: &Segment<'_>, len: usize) -> SegmentBuilder<Vec<u8>> {
     let (id, next) = (segment.header().protocol_id.get(), Sequence(segment.sequence().0));
-    let room = vec![0; len];
-    SegmentBuilder::resuming(room, id, segment.channel(), segment.session(), next, segment.stream_offset())
+    let buffer = vec![0; len];
+    SegmentBuilder::resuming(buffer, id, segment.channel(), segment.session(), next, segment.stream_offset())
 }
 
 fn types(counts: &[(char, u64)]) -> BTreeMap<char, u64> {
@@ -94,7 +94,7 @@ fn a_slice_of_deep_is_read_over_a_restart() {
 }
 
 #[test]
-fn the_whole_samples_of_deep_and_tops_hold_what_their_sheet_says() {
+fn the_whole_samples_of_deep_and_tops_have_the_expected_contents() {
     if let Some(file) = recorded("iex/deep10_20170425_part1.pcap.gz") {
         let content = read(&file, Feed::Deep10);
         assert_eq!((content.segments, content.heartbeats, content.session_starts), (60_000, 7_857, 12));
