@@ -1,7 +1,7 @@
 //! The properties of recovery: snapshots of the market, and the drop copy of outbound messages.
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
-use tickpath_exchange::{COPY_HEADER_LEN, Copy};
+use tickpath_exchange::{COPY_HEADER_LEN, DropCopy};
 use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks, SnapshotRecovery, SnapshotOutcome, SnapshotScope};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::soupbintcp::{
@@ -126,14 +126,14 @@ fn end_of(message: &[u8]) -> Option<Sequence> {
 /// A drop copy: messages are written to the same bytes and read back; every truncation is an error.
 pub fn drop_copy(data: &[u8]) {
     let mut out = vec![0; data.len() + COPY_HEADER_LEN];
-    match Copy::parse(data) {
+    match DropCopy::parse(data) {
         Ok(copy) => {
             assert_eq!(copy.encode(&mut out), Ok(data.len()));
             assert_eq!(out[..data.len()], *data);
             let len = data.len() - 1;
             assert_eq!(copy.encode(&mut out[..len]), Err(BufferTooShort { needed: data.len(), len }));
             for len in 0..COPY_HEADER_LEN {
-                assert!(Copy::parse(&data[..len]).is_err());
+                assert!(DropCopy::parse(&data[..len]).is_err());
             }
         }
         Err(error) => assert_eq!(error.to_string().lines().count(), 1),
@@ -142,9 +142,9 @@ pub fn drop_copy(data: &[u8]) {
     let (name, message) = rest.split_at(rest.len().min(usize::from(len % 6) + 1));
     let name: String = name.iter().map(|byte| char::from(byte % 94 + b'!')).collect();
     let user = if name.is_empty() { "A" } else { name.as_str() };
-    let copy = Copy { user, number: u64::from(len) << 40, message };
+    let copy = DropCopy { user, number: u64::from(len) << 40, message };
     let len = copy.encode(&mut out).expect("there is room");
-    assert_eq!(Copy::parse(&out[..len]), Ok(copy));
+    assert_eq!(DropCopy::parse(&out[..len]), Ok(copy));
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tickpath_exchange::{COPY_HEADER_LEN, Copy, LogCommand};
+use tickpath_exchange::{COPY_HEADER_LEN, DropCopy, LogCommand};
 use tickpath_journal::{DiskFaults, FaultyDisk, InspectOptions, JournalConfig, Policy, SessionName, open};
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{COMMAND_LEN_MAX, Command, CommandKind};
@@ -233,7 +233,7 @@ pub fn glimpse() -> Vec<Vec<u8>> {
 pub fn drop_copy() -> Vec<Vec<u8>> {
     let copied = |(number, message): (u64, Vec<u8>)| {
         let mut out = vec![0; COPY_HEADER_LEN + message.len()];
-        let copy = Copy { user: ["ANNA", "TEST01", "B"][number as usize % 3], number, message: &message };
+        let copy = DropCopy { user: ["ANNA", "TEST01", "B"][number as usize % 3], number, message: &message };
         copy.encode(&mut out).expect("there is room");
         out
     };

@@ -43,7 +43,7 @@ pub use config::{
     LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig,
     RequestsConfig, SelfTradeConfig, StepConfig, TimeOfDay, TimeZone, UserConfig,
 };
-pub use drop_copy::{COPY_HEADER_LEN, Copy, DropCopySettings};
+pub use drop_copy::{COPY_HEADER_LEN, DropCopy, DropCopySettings};
 pub use journal::{JournalSettings, JournalThreads, VenueJournal};
 pub use tickpath_journal::archive;
 pub use tickpath_venue_log::{Recovery, audit};

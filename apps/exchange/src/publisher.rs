@@ -131,7 +131,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         let taken = tracer.now();
         let mut count = 0;
         while let Some(event) = events.peek_at(count) {
-            if event.command > *durable || !packet.has_room_for(market_event_len(&event.kind)) {
+            if event.command > *durable || !packet.has_capacity_for(market_event_len(&event.kind)) {
                 break;
             }
             tracer.stamp_at(Hop::T5, MarketId::new(event.sequence), taken);

@@ -139,7 +139,7 @@ impl ItchFile {
             let ts_ns = message
                 .get(TIMESTAMP)
                 .map_or(first_ns, |time| time.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)));
-            if !builder.has_room_for(message.len()) || ts_ns.saturating_sub(first_ns) > SHARED_PACKET_NS {
+            if !builder.has_capacity_for(message.len()) || ts_ns.saturating_sub(first_ns) > SHARED_PACKET_NS {
                 finish(builder, first_ns);
             }
             if builder.is_empty() {

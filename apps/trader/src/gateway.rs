@@ -243,8 +243,8 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             // Before the login there is none.
             self.counters.last_sequence.set(entry.client().next_sequence().saturating_sub(1));
         }
-        let (is_active, has_notice) = (entry.is_active(), entry.client_mut().take_notice());
-        if has_notice {
+        let (is_active, has_debug_message) = (entry.is_active(), entry.client_mut().take_debug_message());
+        if has_debug_message {
             self.state.handle_notice(now, |event| self.inbox.tell(event));
         }
         let outcome =

@@ -41,7 +41,7 @@ fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
     while let Some(len) = day.next_message(&mut buffer) {
         let message = &buffer[..len];
         reference.handle_message(Sequence(1), message, &mut IgnoreUpdates);
-        if !builder.has_room_for(message.len()) {
+        if !builder.has_capacity_for(message.len()) {
             packets.push(builder.finish().to_vec());
             builder.start_next();
         }

@@ -111,7 +111,7 @@ fn published(events: &[MarketEvent], instrument: &Instrument) -> (Vec<u8>, Vec<V
         let len = encode_market_event(event, Some(instrument), &mut message).expect("it fits");
         file.extend((len as u16).to_be_bytes());
         file.extend(&message[..len]);
-        if !packet.has_room_for(len) {
+        if !packet.has_capacity_for(len) {
             datagrams.push(packet.finish().to_vec());
             packet.start_next();
         }
@@ -144,11 +144,11 @@ fn publish(events: &[MarketEvent], instrument: &Instrument) -> usize {
     let mut packet = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
     let mut len = 0;
     for event in events {
-        if !packet.has_room_for(market_event_len(&event.kind)) {
+        if !packet.has_capacity_for(market_event_len(&event.kind)) {
             len += black_box(packet.finish()).len();
             packet.start_next();
         }
-        packet.push_with(|room| encode_market_event(event, Some(instrument), room)).expect("there is room");
+        packet.push_with(|space| encode_market_event(event, Some(instrument), space)).expect("there is room");
     }
     len + packet.finish().len()
 }

@@ -16,7 +16,7 @@ pub const COPY_LEN_MAX: usize = HEADER_LEN + ouch50::MESSAGE_LEN_MAX;
 
 /// A received drop copy; `docs/drop-copy.md` has its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copy<'a> {
+pub struct DropCopy<'a> {
     /// Name of the user who received the message, without trailing spaces.
     pub user: &'a str,
     /// Number of the message in that user's session, from 1.
@@ -25,18 +25,18 @@ pub struct Copy<'a> {
     pub message: &'a [u8],
 }
 
-impl<'a> Copy<'a> {
+impl<'a> DropCopy<'a> {
     /// Reads the payload of a sequenced packet.
     ///
     /// # Errors
     /// [`Malformed`] when it is shorter than its header, or the name is invalid.
-    pub fn parse(bytes: &'a [u8]) -> Result<Copy<'a>, Malformed> {
+    pub fn parse(bytes: &'a [u8]) -> Result<DropCopy<'a>, Malformed> {
         let error = Malformed("a drop copy that does not begin with a user's name and a number");
         let (name, rest) = bytes.split_first_chunk::<NAME_LEN>().ok_or(error)?;
         let (number, message) = rest.split_first_chunk().ok_or(error)?;
         let is_name = name.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
         let user = std::str::from_utf8(name.trim_ascii_end()).ok().filter(|user| is_name && !user.is_empty());
-        Ok(Copy { user: user.ok_or(error)?, number: u64::from_be_bytes(*number), message })
+        Ok(DropCopy { user: user.ok_or(error)?, number: u64::from_be_bytes(*number), message })
     }
 
     /// Writes it to the start of `out`; returns its length. Longer names are cut, but no user has one.
@@ -69,9 +69,9 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_document_is_what_it_says() {
+    fn the_example_of_the_document_is_decoded_and_encoded() {
         let bytes = example();
-        let copy = Copy::parse(&bytes).unwrap();
+        let copy = DropCopy::parse(&bytes).unwrap();
         assert_eq!((copy.user, copy.number), ("ANNA", 258));
         let answer = crate::ouch50::decode_event(copy.message, |_| None).unwrap();
         let crate::ouch50::Answer::Order(answer) = answer else { panic!("{answer:?}") };
@@ -88,10 +88,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_nobodys_is_no_copy() {
+    fn truncated_copies_and_copies_without_a_user_are_errors() {
         let bytes = example();
         for len in 0..HEADER_LEN {
-            assert!(Copy::parse(&bytes[..len]).is_err());
+            assert!(DropCopy::parse(&bytes[..len]).is_err());
         }
         for (place, byte) in [(0, b' '), (1, 0), (2, 0xFF)] {
             let mut bad = bytes.clone();
@@ -99,7 +99,7 @@ mod tests {
             if byte == b' ' {
                 bad[..NAME_LEN].fill(byte);
             }
-            assert!(Copy::parse(&bad).is_err(), "{byte}");
+            assert!(DropCopy::parse(&bad).is_err(), "{byte}");
         }
     }
 }

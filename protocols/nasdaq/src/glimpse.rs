@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn padding_is_forgiven_on_both_sides_and_nonsense_is_not() {
+    fn padding_is_accepted_on_both_sides_and_invalid_names_are_not() {
         assert_eq!(EndOfSnapshot::of(Sequence(u64::MAX)).sequence(), Some(Sequence(u64::MAX)));
         for (text, sequence) in [
             (b"00000000000000000042", Some(Sequence(42))),

@@ -21,7 +21,7 @@
 //! let session = moldudp64::Session::new("SESSION001").unwrap();
 //! let datagram = [0; moldudp64::DATAGRAM_LEN_MAX];
 //! let mut packet = moldudp64::PacketBuilder::new(datagram, session, event.sequence);
-//! packet.push_with(|room| itch50::encode_market_event(&event, None, room)).unwrap();
+//! packet.push_with(|space| itch50::encode_market_event(&event, None, space)).unwrap();
 //!
 //! // ... and a subscriber learns of it.
 //! struct Traded(Qty);

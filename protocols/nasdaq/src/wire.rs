@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_market_marker_is_a_price_of_its_own() {
+    fn the_market_marker_is_a_separate_price() {
         assert_eq!(LongPrice::try_from(Price::MARKET), Ok(LongPrice::MARKET));
         assert_eq!(LongPrice::MARKET.get(), Price::MARKET);
         assert_eq!(LongPrice::from(u64::MAX).get(), Price::MARKET);

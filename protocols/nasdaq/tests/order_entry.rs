@@ -59,15 +59,15 @@ fn refused(reason: RejectReason) -> Result<OrderRequest, RequestError> {
 }
 
 #[test]
-fn requests_come_back_as_they_were_sent() {
+fn requests_decode_to_what_was_encoded() {
     let ioc = EnterOrder { time_in_force: TimeInForce::Ioc, price: Price::MARKET, ..order() };
-    let picky = EnterOrder { post_only: true, min_qty: Qty(50), side: Side::Buy, ..order() };
-    let other = EnterOrder { user_ref: UserRefNum(8), qty: Qty(200), price: Price(1), ..picky };
+    let restricted = EnterOrder { post_only: true, min_qty: Qty(50), side: Side::Buy, ..order() };
+    let other = EnterOrder { user_ref: UserRefNum(8), qty: Qty(200), price: Price(1), ..restricted };
     let replace = EnterOrder { min_qty: Qty::ZERO, ..other }.replacing(UserRefNum(7));
     for (request, len) in [
         (OrderRequest::Enter(order()), 47),
         (OrderRequest::Enter(ioc), 47),
-        (OrderRequest::Enter(picky), 56),
+        (OrderRequest::Enter(restricted), 56),
         (OrderRequest::Replace(replace), 43),
         (OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(7), qty: Qty(0) }), 9),
         (OrderRequest::Modify(ModifyOrder { user_ref: UserRefNum(7), side_marking: b'T', qty: Qty(9) }), 10),
@@ -83,7 +83,7 @@ fn requests_come_back_as_they_were_sent() {
 }
 
 #[test]
-fn what_is_not_offered_is_refused_with_its_reason() {
+fn unsupported_requests_are_rejected_with_a_reason() {
     use RejectReason::*;
     type Change = fn(&mut ouch50::EnterOrder);
     let cases: [(Change, RejectReason); 11] = [
@@ -106,7 +106,7 @@ fn what_is_not_offered_is_refused_with_its_reason() {
 }
 
 #[test]
-fn options_are_honoured_passed_over_or_refused() {
+fn options_are_applied_ignored_or_rejected() {
     let decode = |options: &[TagValue<'_>]| decode_request(&entered(|_| {}, options), instrument_of);
     let honoured = EnterOrder { post_only: true, min_qty: Qty(50), ..order() };
     assert_eq!(decode(&[TagValue::MinQty(50), TagValue::PostOnly(b'P')]), Ok(OrderRequest::Enter(honoured)));
@@ -138,7 +138,7 @@ fn options_are_honoured_passed_over_or_refused() {
 }
 
 #[test]
-fn a_replacement_is_refused_under_its_own_number() {
+fn a_replacement_is_rejected_under_its_new_number() {
     let mut message = ouch50::ReplaceOrder::new(
         6,
         7,
@@ -156,7 +156,7 @@ fn a_replacement_is_refused_under_its_own_number() {
 }
 
 #[test]
-fn a_modification_keeps_whatever_marking_it_has() {
+fn a_modification_keeps_its_side_marking() {
     // It is about an order that only matching knows: a refusal here would appear to be a new order's.
     for side_marking in [b'B', b'E', b'?'] {
         let modify = ouch50::ModifyOrder::new(u32::MAX, side_marking, 50);
@@ -183,7 +183,7 @@ fn both_editions_are_read() {
 }
 
 #[test]
-fn a_number_of_another_space_is_that_of_no_order() {
+fn a_user_ref_of_another_index_matches_no_order() {
     let cancel = ouch50::CancelOrder::new(7, 0);
     let modify = ouch50::ModifyOrder::new(7, SideMarking::SELL, 50);
     let qty = Qty(50);
@@ -210,7 +210,7 @@ fn a_number_of_another_space_is_that_of_no_order() {
 }
 
 #[test]
-fn requests_about_many_orders_have_their_bytes_and_come_back() {
+fn requests_about_many_orders_round_trip() {
     let (user_ref, firm) = (UserRefNum(7), *b"FIRM");
     let all = MassCancel { user_ref, instrument: InstrumentId(0), side: None, firm };
     let some = MassCancel { instrument: order().instrument, side: Some(Side::Sell), ..all };
@@ -234,7 +234,7 @@ fn requests_about_many_orders_have_their_bytes_and_come_back() {
 }
 
 #[test]
-fn special_orders_have_their_bytes_and_come_back() {
+fn special_orders_round_trip() {
     let special = OrderInstructions { display_qty: Qty(20), expire_at: 57_600, ..OrderInstructions::default() };
     let reserve = EnterOrder { time_in_force: TimeInForce::Gtt, special: Some(special), ..order() };
     let hidden = OrderInstructions { is_hidden: true, ..OrderInstructions::default() };
@@ -271,7 +271,7 @@ fn round_trip(event: &OrderEvent) -> Vec<u8> {
 }
 
 #[test]
-fn rare_answers_have_their_bytes_and_come_back() {
+fn rare_answers_round_trip() {
     let (user_ref, firm) = (UserRefNum(7), *b"FIRM");
     let all = MassCancel { user_ref, instrument: InstrumentId(0), side: None, firm };
     for (kind, tail) in [
@@ -315,7 +315,7 @@ fn rare_answers_have_their_bytes_and_come_back() {
 }
 
 #[test]
-fn messages_that_are_not_offered_are_told_from_nonsense() {
+fn unsupported_messages_are_distinguished_from_invalid_ones() {
     assert_eq!(decode_request(b"", instrument_of), Err(ParseError::Empty.into()));
     assert_eq!(
         decode_request(b"z", instrument_of),
@@ -346,17 +346,17 @@ fn answered(message: &[u8]) -> OrderAnswer {
 }
 
 #[test]
-fn answers_come_back_as_they_were_meant() {
-    let picky = EnterOrder { post_only: true, min_qty: Qty(50), ..order() };
+fn answers_decode_to_what_was_encoded() {
+    let restricted = EnterOrder { post_only: true, min_qty: Qty(50), ..order() };
     let special = OrderInstructions { display_qty: Qty(20), expire_at: 57_600, ..OrderInstructions::default() };
-    let pickiest = EnterOrder { special: Some(special), ..picky };
+    let restricted_special = EnterOrder { special: Some(special), ..restricted };
     let (user_ref, client_order_id) = (UserRefNum(7), ClientOrderId(*b"CLIENT-ORDER-1"));
     for (kind, len) in [
         (OrderEventKind::Accepted { order: order(), order_id: OrderId(9), state: OrderState::Live }, 64),
-        (OrderEventKind::Accepted { order: picky, order_id: OrderId(9), state: OrderState::Dead }, 73),
+        (OrderEventKind::Accepted { order: restricted, order_id: OrderId(9), state: OrderState::Dead }, 73),
         (
             OrderEventKind::Replaced {
-                order: pickiest,
+                order: restricted_special,
                 orig_user_ref: UserRefNum(6),
                 order_id: OrderId(10),
                 state: OrderState::Live,
@@ -408,7 +408,7 @@ fn an_executed_message_is_laid_out_as_the_fact_sheet_says() {
 }
 
 #[test]
-fn codes_of_other_venues_become_the_nearest_word() {
+fn codes_of_other_venues_become_the_nearest_value() {
     let canceled = ouch50::Canceled::new(Nanos(1), 7, 40, CancelReasonCode::REGULATORY);
     let answer = answered(canceled.as_bytes());
     assert!(!answer.is_exact);
@@ -435,7 +435,7 @@ fn codes_of_other_venues_become_the_nearest_word() {
 }
 
 #[test]
-fn what_the_vocabulary_has_no_word_for_is_passed_on_whole() {
+fn answers_without_an_equivalent_are_passed_on_unchanged() {
     let query = QueryResponse::new(Nanos(1), 42);
     match decode_event(query.as_bytes(), instrument_of) {
         Ok(Answer::Other(Outbound::QueryResponse(response, _))) => {

@@ -129,9 +129,9 @@ fn itch_message() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// A listener that ignores every message.
-struct Deaf;
+struct IgnoreAll;
 
-impl itch50::Listener for Deaf {}
+impl itch50::Listener for IgnoreAll {}
 
 /// The same cases in every run; the fuzz targets cover more and other cases.
 fn config() -> ProptestConfig {
@@ -177,14 +177,14 @@ proptest! {
         let shown = format!("{message:?}");
         prop_assert!(shown.contains("stock_locate"));
         for len in 0..bytes.len() {
-            prop_assert!(itch50::decode(&bytes[..len], &mut Deaf).is_err());
+            prop_assert!(itch50::decode(&bytes[..len], &mut IgnoreAll).is_err());
         }
         let long = [&bytes[..], &[more]].concat();
-        prop_assert!(itch50::decode(&long, &mut Deaf).is_err());
+        prop_assert!(itch50::decode(&long, &mut IgnoreAll).is_err());
     }
 
     #[test]
-    fn a_file_gives_back_its_messages(messages in vec(vec(any::<u8>(), 1..60), 0..20)) {
+    fn a_file_round_trips(messages in vec(vec(any::<u8>(), 1..60), 0..20)) {
         let file: Vec<u8> = messages
             .iter()
             .flat_map(|message| [&(message.len() as u16).to_be_bytes()[..], message].concat())
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_gives_back_its_messages(
+    fn a_packet_round_trips(
         messages in vec(vec(any::<u8>(), 0..60), 1..20),
         sequence in 0..u64::MAX - 20,
         name: [u8; 10],
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_gives_back_its_packets(
+    fn a_stream_round_trips(
         payloads in vec(vec(any::<u8>(), 0..60), 1..10),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -247,7 +247,7 @@ proptest! {
     }
 
     #[test]
-    fn a_request_comes_back(request in orders::request(), more: u8) {
+    fn a_request_round_trips(request in orders::request(), more: u8) {
         let mut out = [0; ouch50::MESSAGE_LEN_MAX];
         let len = ouch50::encode_request(&request, |_| Some(instrument().symbol), &mut out).unwrap();
         let read = |bytes: &[u8]| ouch50::decode_request(bytes, |_| Some(InstrumentId(1)));
@@ -267,7 +267,7 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_comes_back(kind in orders::event_kind(), ts in 0..Nanos::DAY.0) {
+    fn an_answer_round_trips(kind in orders::event_kind(), ts in 0..Nanos::DAY.0) {
         let event = OrderEvent {
             command: Sequence(1),
             session: SessionId(1),
@@ -293,7 +293,7 @@ proptest! {
     }
 
     #[test]
-    fn unknown_options_come_back(tag in 31..=u8::MAX, value in vec(any::<u8>(), 0..254), min_qty: u32) {
+    fn unknown_options_round_trip(tag in 31..=u8::MAX, value in vec(any::<u8>(), 0..254), min_qty: u32) {
         let options = [TagValue::Unknown { tag, value: &value }, TagValue::MinQty(min_qty)];
         let message = ouch50::Restated::new(Nanos(1), 7, ouch50::RestateReason::PRICE);
         let mut out = [0; 512];
@@ -307,7 +307,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_anything_panic(bytes in vec(any::<u8>(), 0..120)) {
-        let _ = itch50::decode(&bytes, &mut Deaf);
+        let _ = itch50::decode(&bytes, &mut IgnoreAll);
         let _ = Message::parse(&bytes).map(|message| format!("{message:?}"));
         let _ = Frames::new(&bytes, Lengths::Prefixed).count();
         let _ = Frames::new(&bytes, Lengths::Implied).count();

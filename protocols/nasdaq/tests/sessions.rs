@@ -15,16 +15,16 @@ fn at(millis: u64) -> Nanos {
 }
 
 /// Both sides, and the bytes in flight to each.
-struct Line {
+struct Connection {
     client: ClientSession,
     server: ServerSession,
     to_server: Vec<u8>,
     to_client: Vec<u8>,
 }
 
-impl Line {
-    fn new(config: LoginRequest) -> Line {
-        Line {
+impl Connection {
+    fn new(config: LoginRequest) -> Connection {
+        Connection {
             client: ClientSession::new(config, START),
             server: ServerSession::new(START),
             to_server: Vec::new(),
@@ -32,15 +32,15 @@ impl Line {
         }
     }
 
-    /// Creates a line whose login was accepted at the start, in session DAY1 from message 1.
-    fn logged_in() -> Line {
-        let mut line = Line::new(config());
-        line.transmit(START);
-        assert_eq!(line.server_hears(START).as_deref(), Ok("login TRADER from 1"));
-        assert!(line.server.accept(day(), Sequence(1)));
-        line.transmit(START);
-        assert_eq!(line.client_hears(START).as_deref(), Ok("accepted DAY1 next 1"));
-        line
+    /// Creates a connection whose login was accepted at the start, in session DAY1 from message 1.
+    fn logged_in() -> Connection {
+        let mut connection = Connection::new(config());
+        connection.transmit(START);
+        assert_eq!(connection.server_receives(START).as_deref(), Ok("login TRADER from 1"));
+        assert!(connection.server.accept(day(), Sequence(1)));
+        connection.transmit(START);
+        assert_eq!(connection.client_receives(START).as_deref(), Ok("accepted DAY1 next 1"));
+        connection
     }
 
     /// Lets both sides send what is due.
@@ -53,10 +53,10 @@ impl Line {
     }
 
     /// Delivers all bytes in flight to the server; returns its events as text.
-    fn server_hears(&mut self, now: Nanos) -> Result<String, SessionError> {
-        let mut heard = Vec::new();
+    fn server_receives(&mut self, now: Nanos) -> Result<String, SessionError> {
+        let mut received = Vec::new();
         while let Some((event, used)) = self.server.handle_bytes(now, &self.to_server)? {
-            heard.push(match event {
+            received.push(match event {
                 ServerEvent::LoginRequest(login) => {
                     assert!(login.password.matches("secret"));
                     format!("login {} from {}", login.username, login.sequence)
@@ -71,13 +71,13 @@ impl Line {
                 break;
             }
         }
-        Ok(heard.join(", "))
+        Ok(received.join(", "))
     }
 
-    fn client_hears(&mut self, now: Nanos) -> Result<String, SessionError> {
-        let mut heard = Vec::new();
+    fn client_receives(&mut self, now: Nanos) -> Result<String, SessionError> {
+        let mut received = Vec::new();
         while let Some((event, used)) = self.client.handle_bytes(now, &self.to_client)? {
-            heard.push(match event {
+            received.push(match event {
                 ClientEvent::LoginAccepted { session, next_sequence } => {
                     format!("accepted {session} next {next_sequence}")
                 }
@@ -95,17 +95,17 @@ impl Line {
                 break;
             }
         }
-        Ok(heard.join(", "))
+        Ok(received.join(", "))
     }
 
-    fn server_says(&mut self, now: Nanos, message: &[u8]) -> Sequence {
+    fn server_sends(&mut self, now: Nanos, message: &[u8]) -> Sequence {
         let mut out = [0; 64];
         let (len, sequence) = self.server.encode_message(now, &mut out, message).unwrap();
         self.to_client.extend(&out[..len]);
         sequence
     }
 
-    fn client_says(&mut self, now: Nanos, message: &[u8]) {
+    fn client_sends(&mut self, now: Nanos, message: &[u8]) {
         let mut out = [0; 64];
         let len = frame(&self.client, &mut out, message).unwrap();
         self.client.sent(now);
@@ -114,8 +114,8 @@ impl Line {
 }
 
 fn frame(client: &ClientSession, out: &mut [u8], message: &[u8]) -> Result<usize, SendError> {
-    client.frame_message_with(out, |room| {
-        room[..message.len()].copy_from_slice(message);
+    client.frame_message_with(out, |space| {
+        space[..message.len()].copy_from_slice(message);
         Ok(message.len())
     })
 }
@@ -150,63 +150,63 @@ fn the_login_is_the_one_of_the_fact_sheet() {
 
 #[test]
 fn messages_flow_both_ways_and_are_counted() {
-    let mut line = Line::logged_in();
-    assert_eq!(line.server_says(START, b"one"), Sequence(1));
-    assert_eq!(line.server_says(START, b""), Sequence(2));
-    assert_eq!(line.server_says(START, b"three"), Sequence(3));
-    assert_eq!(line.client_hears(START).as_deref(), Ok("1 one, 2 , 3 three"));
-    line.client_says(START, b"order");
-    assert_eq!(line.server_hears(START).as_deref(), Ok("message order"));
-    assert_eq!(line.client.next_sequence(), line.server.next_sequence());
+    let mut connection = Connection::logged_in();
+    assert_eq!(connection.server_sends(START, b"one"), Sequence(1));
+    assert_eq!(connection.server_sends(START, b""), Sequence(2));
+    assert_eq!(connection.server_sends(START, b"three"), Sequence(3));
+    assert_eq!(connection.client_receives(START).as_deref(), Ok("1 one, 2 , 3 three"));
+    connection.client_sends(START, b"order");
+    assert_eq!(connection.server_receives(START).as_deref(), Ok("message order"));
+    assert_eq!(connection.client.next_sequence(), connection.server.next_sequence());
 }
 
 #[test]
 fn packets_arrive_in_any_pieces() {
-    let mut line = Line::logged_in();
-    line.server_says(START, b"one");
-    line.server_says(START, b"two");
-    let bytes = std::mem::take(&mut line.to_client);
-    let mut heard = Vec::new();
+    let mut connection = Connection::logged_in();
+    connection.server_sends(START, b"one");
+    connection.server_sends(START, b"two");
+    let bytes = std::mem::take(&mut connection.to_client);
+    let mut received = Vec::new();
     for byte in bytes {
-        line.to_client.push(byte);
-        heard.push(line.client_hears(START).unwrap());
+        connection.to_client.push(byte);
+        received.push(connection.client_receives(START).unwrap());
     }
-    heard.retain(|text| !text.is_empty());
-    assert_eq!(heard, ["1 one", "2 two"]);
+    received.retain(|text| !text.is_empty());
+    assert_eq!(received, ["1 one", "2 two"]);
 }
 
 #[test]
 fn a_lost_connection_is_resumed_without_loss_or_repetition() {
-    let mut line = Line::logged_in();
-    let said: [&[u8]; 4] = [b"one", b"two", b"three", b"four"];
-    for message in said {
-        line.server_says(START, message);
+    let mut connection = Connection::logged_in();
+    let sent: [&[u8]; 4] = [b"one", b"two", b"three", b"four"];
+    for message in sent {
+        connection.server_sends(START, message);
     }
-    let half = line.to_client.len() / 2;
-    line.to_client.truncate(half);
-    assert_eq!(line.client_hears(START).as_deref(), Ok("1 one, 2 two"));
+    let half = connection.to_client.len() / 2;
+    connection.to_client.truncate(half);
+    assert_eq!(connection.client_receives(START).as_deref(), Ok("1 one, 2 two"));
 
-    let mut line = Line::new(line.client.resume());
-    line.transmit(START);
-    assert_eq!(line.server_hears(START).as_deref(), Ok("login TRADER from 3"));
-    line.server.accept(day(), Sequence(3));
-    line.transmit(START);
-    for message in &said[2..] {
-        line.server_says(START, message);
+    let mut connection = Connection::new(connection.client.resume());
+    connection.transmit(START);
+    assert_eq!(connection.server_receives(START).as_deref(), Ok("login TRADER from 3"));
+    connection.server.accept(day(), Sequence(3));
+    connection.transmit(START);
+    for message in &sent[2..] {
+        connection.server_sends(START, message);
     }
-    assert_eq!(line.client_hears(START).as_deref(), Ok("accepted DAY1 next 3, 3 three, 4 four"));
+    assert_eq!(connection.client_receives(START).as_deref(), Ok("accepted DAY1 next 3, 3 three, 4 four"));
 }
 
 #[test]
-fn the_largest_number_a_server_can_claim_is_not_passed() {
-    let mut line = Line::new(config());
-    line.transmit(START);
+fn the_sequence_stops_at_the_largest_number() {
+    let mut connection = Connection::new(config());
+    connection.transmit(START);
     let next_sequence = Sequence(u64::MAX);
-    line.to_client.extend(encoded(Packet::LoginAccepted(LoginAccepted { session: day(), next_sequence })));
-    line.to_client.extend(encoded(Packet::SequencedData(b"x")));
-    line.to_client.extend(encoded(Packet::SequencedData(b"y")));
+    connection.to_client.extend(encoded(Packet::LoginAccepted(LoginAccepted { session: day(), next_sequence })));
+    connection.to_client.extend(encoded(Packet::SequencedData(b"x")));
+    connection.to_client.extend(encoded(Packet::SequencedData(b"y")));
     let max = u64::MAX;
-    assert_eq!(line.client_hears(START), Ok(format!("accepted DAY1 next {max}, {max} x, {max} y")));
+    assert_eq!(connection.client_receives(START), Ok(format!("accepted DAY1 next {max}, {max} x, {max} y")));
 }
 
 #[test]
@@ -218,21 +218,21 @@ fn a_refused_login_ends_the_connection() {
             "rejected 'S' (session not available: check the requested session)",
         ),
     ] {
-        let mut line = Line::new(config());
-        line.transmit(START);
-        line.server_hears(START).unwrap();
-        assert!(line.server.reject(reason));
-        assert!(!line.server.is_closed(), "the refusal is still to be sent");
-        line.transmit(START);
-        assert!(line.server.is_closed());
-        assert_eq!(line.client_hears(START).as_deref(), Ok(text));
-        assert!(line.client.is_closed());
-        assert_eq!(line.client.handle_bytes(START, b"").err(), Some(SessionError::Closed));
+        let mut connection = Connection::new(config());
+        connection.transmit(START);
+        connection.server_receives(START).unwrap();
+        assert!(connection.server.reject(reason));
+        assert!(!connection.server.is_closed(), "the refusal is still to be sent");
+        connection.transmit(START);
+        assert!(connection.server.is_closed());
+        assert_eq!(connection.client_receives(START).as_deref(), Ok(text));
+        assert!(connection.client.is_closed());
+        assert_eq!(connection.client.handle_bytes(START, b"").err(), Some(SessionError::Closed));
     }
 }
 
 #[test]
-fn a_verdict_without_a_login_does_nothing() {
+fn an_answer_without_a_login_does_nothing() {
     let mut server = ServerSession::new(START);
     assert!(!server.accept(day(), Sequence(1)));
     assert!(!server.reject(LoginRejectReason::NOT_AUTHORIZED));
@@ -241,72 +241,72 @@ fn a_verdict_without_a_login_does_nothing() {
 }
 
 #[test]
-fn bytes_wait_while_a_login_is_judged() {
-    let mut line = Line::new(config());
-    line.transmit(START);
-    line.to_server.extend(encoded(Packet::ClientHeartbeat));
-    assert_eq!(line.server_hears(START).as_deref(), Ok("login TRADER from 1"));
-    assert_eq!(line.server_hears(START).as_deref(), Ok(""));
-    line.server.accept(day(), Sequence(1));
-    assert_eq!(line.server_hears(START).as_deref(), Ok("heartbeat"));
+fn bytes_wait_while_a_login_is_checked() {
+    let mut connection = Connection::new(config());
+    connection.transmit(START);
+    connection.to_server.extend(encoded(Packet::ClientHeartbeat));
+    assert_eq!(connection.server_receives(START).as_deref(), Ok("login TRADER from 1"));
+    assert_eq!(connection.server_receives(START).as_deref(), Ok(""));
+    connection.server.accept(day(), Sequence(1));
+    assert_eq!(connection.server_receives(START).as_deref(), Ok("heartbeat"));
 }
 
 #[test]
-fn each_side_speaks_after_a_second_of_its_own_silence() {
-    let mut line = Line::logged_in();
-    line.transmit(at(999));
-    assert!(line.to_client.is_empty() && line.to_server.is_empty());
-    line.transmit(at(1000));
-    assert_eq!(line.client_hears(at(1000)).as_deref(), Ok("heartbeat"));
-    assert_eq!(line.server_hears(at(1000)).as_deref(), Ok("heartbeat"));
+fn each_side_sends_a_heartbeat_after_an_idle_second() {
+    let mut connection = Connection::logged_in();
+    connection.transmit(at(999));
+    assert!(connection.to_client.is_empty() && connection.to_server.is_empty());
+    connection.transmit(at(1000));
+    assert_eq!(connection.client_receives(at(1000)).as_deref(), Ok("heartbeat"));
+    assert_eq!(connection.server_receives(at(1000)).as_deref(), Ok("heartbeat"));
     // A message replaces a heartbeat.
-    line.client_says(at(1500), b"order");
-    line.server_says(at(1600), b"answer");
-    line.transmit(at(2499));
-    assert_eq!(line.server_hears(at(2499)).as_deref(), Ok("message order"));
-    assert_eq!(line.client_hears(at(2499)).as_deref(), Ok("1 answer"));
-    line.transmit(at(2500));
-    assert_eq!((line.server_hears(at(2500)).as_deref(), line.to_client.len()), (Ok("heartbeat"), 0));
-    line.transmit(at(2599));
-    assert!(line.to_client.is_empty());
-    line.transmit(at(2600));
-    assert_eq!(line.client_hears(at(2600)).as_deref(), Ok("heartbeat"));
+    connection.client_sends(at(1500), b"order");
+    connection.server_sends(at(1600), b"answer");
+    connection.transmit(at(2499));
+    assert_eq!(connection.server_receives(at(2499)).as_deref(), Ok("message order"));
+    assert_eq!(connection.client_receives(at(2499)).as_deref(), Ok("1 answer"));
+    connection.transmit(at(2500));
+    assert_eq!((connection.server_receives(at(2500)).as_deref(), connection.to_client.len()), (Ok("heartbeat"), 0));
+    connection.transmit(at(2599));
+    assert!(connection.to_client.is_empty());
+    connection.transmit(at(2600));
+    assert_eq!(connection.client_receives(at(2600)).as_deref(), Ok("heartbeat"));
 }
 
 #[test]
-fn a_silent_peer_is_given_up_after_fifteen_seconds() {
+fn an_idle_peer_times_out_after_fifteen_seconds() {
     let silent = SessionError::PeerSilent { timeout: Nanos::from_secs(15) };
-    let mut line = Line::logged_in();
-    assert_eq!(line.server.handle_timeout(at(14_999)), Ok(()));
-    assert_eq!(line.server.handle_timeout(at(15_000)), Err(silent));
-    assert!(line.server.is_closed());
-    assert_eq!(line.client.handle_timeout(at(15_000)), Err(silent));
-    assert_eq!(frame(&line.client, &mut [0; 64], b"x"), Err(SendError::NotLoggedIn));
-    assert_eq!(line.client.poll_transmit(at(16_000), &mut [0; CONTROL_LEN_MAX]), 0);
+    let mut connection = Connection::logged_in();
+    assert_eq!(connection.server.handle_timeout(at(14_999)), Ok(()));
+    assert_eq!(connection.server.handle_timeout(at(15_000)), Err(silent));
+    assert!(connection.server.is_closed());
+    assert_eq!(connection.client.handle_timeout(at(15_000)), Err(silent));
+    assert_eq!(frame(&connection.client, &mut [0; 64], b"x"), Err(SendError::NotLoggedIn));
+    assert_eq!(connection.client.poll_transmit(at(16_000), &mut [0; CONTROL_LEN_MAX]), 0);
 }
 
 #[test]
-fn half_a_packet_is_no_sign_of_life() {
-    let mut line = Line::logged_in();
-    line.to_server.extend(b"\x00\x20Uabc");
-    assert_eq!(line.server_hears(at(14_000)).as_deref(), Ok(""));
-    assert!(line.server.handle_timeout(at(15_000)).is_err());
+fn half_a_packet_does_not_count_as_activity() {
+    let mut connection = Connection::logged_in();
+    connection.to_server.extend(b"\x00\x20Uabc");
+    assert_eq!(connection.server_receives(at(14_000)).as_deref(), Ok(""));
+    assert!(connection.server.handle_timeout(at(15_000)).is_err());
 }
 
 #[test]
-fn a_login_must_come_in_time_and_be_answered_in_time() {
+fn a_login_and_its_answer_have_a_deadline() {
     let late = SessionError::LoginTimeout { timeout: Nanos::from_secs(30) };
     let mut server = ServerSession::new(START);
     assert_eq!(server.handle_timeout(at(29_999)), Ok(()));
     assert_eq!(server.handle_timeout(at(30_000)), Err(late));
 
-    let mut line = Line::new(config());
-    line.transmit(START);
-    line.server_hears(START).unwrap();
-    assert_eq!(line.client.handle_timeout(at(29_999)), Ok(()));
-    assert_eq!(line.client.handle_timeout(at(30_000)), Err(late));
-    assert_eq!(line.server.handle_timeout(at(30_000)), Err(late), "the application never judged it");
-    assert!(!line.server.accept(day(), Sequence(1)), "too late");
+    let mut connection = Connection::new(config());
+    connection.transmit(START);
+    connection.server_receives(START).unwrap();
+    assert_eq!(connection.client.handle_timeout(at(29_999)), Ok(()));
+    assert_eq!(connection.client.handle_timeout(at(30_000)), Err(late));
+    assert_eq!(connection.server.handle_timeout(at(30_000)), Err(late), "the application never judged it");
+    assert!(!connection.server.accept(day(), Sequence(1)), "too late");
 }
 
 #[test]
@@ -318,39 +318,39 @@ fn edition_4_1_lets_the_client_choose_its_time_out_within_bounds() {
     ] {
         let mut config = config();
         config.heartbeat_timeout = Some(wish);
-        let mut line = Line::new(config);
-        line.transmit(START);
-        assert_eq!(line.to_server.len(), 54);
-        line.server_hears(START).unwrap();
-        line.server.accept(day(), Sequence(1));
-        line.transmit(START);
-        assert_eq!(line.server.handle_timeout(START + granted - Nanos(1)), Ok(()));
+        let mut connection = Connection::new(config);
+        connection.transmit(START);
+        assert_eq!(connection.to_server.len(), 54);
+        connection.server_receives(START).unwrap();
+        connection.server.accept(day(), Sequence(1));
+        connection.transmit(START);
+        assert_eq!(connection.server.handle_timeout(START + granted - Nanos(1)), Ok(()));
         let silent = SessionError::PeerSilent { timeout: granted };
-        assert_eq!(line.server.handle_timeout(START + granted), Err(silent));
+        assert_eq!(connection.server.handle_timeout(START + granted), Err(silent));
     }
 }
 
 #[test]
 fn a_client_logs_out() {
-    let mut line = Line::logged_in();
-    line.client.logout();
-    assert!(!line.client.is_active() && !line.client.is_closed());
-    line.transmit(at(10));
-    assert!(line.client.is_closed());
-    assert_eq!(line.server_hears(at(10)).as_deref(), Ok("logout"));
-    assert!(line.server.is_closed());
+    let mut connection = Connection::logged_in();
+    connection.client.logout();
+    assert!(!connection.client.is_active() && !connection.client.is_closed());
+    connection.transmit(at(10));
+    assert!(connection.client.is_closed());
+    assert_eq!(connection.server_receives(at(10)).as_deref(), Ok("logout"));
+    assert!(connection.server.is_closed());
 }
 
 #[test]
 fn a_session_ends() {
-    let mut line = Line::logged_in();
-    line.server_says(START, b"last");
-    line.server.end_session();
-    assert_eq!(line.server.encode_message(START, &mut [0; 64], b"more"), Err(SendError::NotLoggedIn));
-    line.transmit(START);
-    assert!(line.server.is_closed());
-    assert_eq!(line.client_hears(START).as_deref(), Ok("1 last, end of session"));
-    assert!(line.client.is_closed());
+    let mut connection = Connection::logged_in();
+    connection.server_sends(START, b"last");
+    connection.server.end_session();
+    assert_eq!(connection.server.encode_message(START, &mut [0; 64], b"more"), Err(SendError::NotLoggedIn));
+    connection.transmit(START);
+    assert!(connection.server.is_closed());
+    assert_eq!(connection.client_receives(START).as_deref(), Ok("1 last, end of session"));
+    assert!(connection.client.is_closed());
 }
 
 #[test]
@@ -370,39 +370,39 @@ fn packets_out_of_place_close_the_connection() {
         assert!(server.is_closed());
     }
     for packet in [Packet::LoginRequest(login), Packet::SequencedData(b"x"), Packet::EndOfSession] {
-        let mut line = Line::logged_in();
-        line.to_server.extend(encoded(packet));
+        let mut connection = Connection::logged_in();
+        connection.to_server.extend(encoded(packet));
         let packet_type = packet.packet_type();
-        assert_eq!(line.server_hears(START), Err(SessionError::UnexpectedPacket { packet_type }));
+        assert_eq!(connection.server_receives(START), Err(SessionError::UnexpectedPacket { packet_type }));
     }
     // To a client before and after the login.
     for packet in [Packet::SequencedData(b"x"), Packet::ServerHeartbeat, Packet::EndOfSession] {
-        let mut line = Line::new(config());
-        line.transmit(START);
-        line.to_client.extend(encoded(packet));
+        let mut connection = Connection::new(config());
+        connection.transmit(START);
+        connection.to_client.extend(encoded(packet));
         let packet_type = packet.packet_type();
-        assert_eq!(line.client_hears(START), Err(SessionError::UnexpectedPacket { packet_type }));
+        assert_eq!(connection.client_receives(START), Err(SessionError::UnexpectedPacket { packet_type }));
     }
     for packet in [Packet::LoginRejected(LoginRejectReason(b'A')), Packet::LogoutRequest] {
-        let mut line = Line::logged_in();
-        line.to_client.extend(encoded(packet));
+        let mut connection = Connection::logged_in();
+        connection.to_client.extend(encoded(packet));
         let packet_type = packet.packet_type();
-        assert_eq!(line.client_hears(START), Err(SessionError::UnexpectedPacket { packet_type }));
+        assert_eq!(connection.client_receives(START), Err(SessionError::UnexpectedPacket { packet_type }));
     }
 }
 
 #[test]
-fn text_for_people_is_passed_on_at_any_time() {
-    let mut line = Line::new(config());
-    line.transmit(START);
-    line.to_client.extend(encoded(Packet::Debug(b"welcome")));
-    assert_eq!(line.client_hears(START).as_deref(), Ok("debug welcome"));
+fn debug_text_is_passed_on_at_any_time() {
+    let mut connection = Connection::new(config());
+    connection.transmit(START);
+    connection.to_client.extend(encoded(Packet::Debug(b"welcome")));
+    assert_eq!(connection.client_receives(START).as_deref(), Ok("debug welcome"));
     let mut server = ServerSession::new(START);
     assert!(matches!(server.handle_bytes(START, b"\x00\x03+hi"), Ok(Some((ServerEvent::Debug(b"hi"), 5)))));
 }
 
 #[test]
-fn what_is_no_packet_is_refused_as_early_as_it_can_be() {
+fn invalid_packets_are_rejected_as_early_as_possible() {
     let refused = |bytes: &[u8]| next_packet(bytes).unwrap_err();
     assert_eq!(refused(b"\x00\x00"), FrameError::NoType);
     assert_eq!(refused(b"\xff\xffx"), FrameError::UnknownType { packet_type: b'x' });
@@ -426,16 +426,16 @@ fn what_is_no_packet_is_refused_as_early_as_it_can_be() {
 }
 
 #[test]
-fn a_buffer_too_short_is_said_and_uses_no_number() {
-    let mut line = Line::logged_in();
+fn a_short_buffer_is_an_error_and_uses_no_number() {
+    let mut connection = Connection::logged_in();
     let mut out = [0; 7];
-    let error = line.server.encode_message(START, &mut out, b"hello").unwrap_err();
+    let error = connection.server.encode_message(START, &mut out, b"hello").unwrap_err();
     assert!(
         matches!(error, SendError::BufferTooShort(short) if (short.needed, short.len) == (8, 7)),
         "{error}"
     );
-    assert!(line.server.encode_message(START, &mut out[..2], b"").is_err());
-    assert_eq!(line.server.encode_message(START, &mut out, b"hell").unwrap(), (7, Sequence(1)));
+    assert!(connection.server.encode_message(START, &mut out[..2], b"").is_err());
+    assert_eq!(connection.server.encode_message(START, &mut out, b"hell").unwrap(), (7, Sequence(1)));
 }
 
 #[test]

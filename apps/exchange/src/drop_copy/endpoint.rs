@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tickpath_admission::{LoginGuard, PreLoginLimits};
 use tickpath_agent::{Agent, AgentError, WaitSet, Waker};
 use tickpath_lockfree::spsc;
-use tickpath_nasdaq::drop_copy::{COPY_LEN_MAX, Copy};
+use tickpath_nasdaq::drop_copy::{COPY_LEN_MAX, DropCopy};
 use tickpath_nasdaq::soupbintcp::{HEADER_LEN, LoginRejectReason, SendError, Session};
 use tickpath_net::{BufferSizes, NetError, Network, TcpAcceptor, TcpConnection};
 use tickpath_types::Nanos;
@@ -193,7 +193,7 @@ impl<N: Network> DropCopyEndpoint<N> {
                 && let Some(entry) = self.readers.next_copy(reader, now)
             {
                 let user = self.readers.name(usize::from(entry.user));
-                let copy = Copy { user, number: entry.number, message: entry.message() };
+                let copy = DropCopy { user, number: entry.number, message: entry.message() };
                 let write = |room: &mut [u8]| Ok::<_, SendError>(copy.encode(room)?);
                 let encoded =
                     connection.link.soup.encode_message_with(now, &mut self.send_buffer[len..], write);

@@ -11,7 +11,7 @@ use std::net::SocketAddrV4;
 
 pub(crate) use endpoint::{DropCopyEndpoint, DropCopyLinks};
 use serde::{Deserialize, Serialize};
-pub use tickpath_nasdaq::drop_copy::{Copy, HEADER_LEN as COPY_HEADER_LEN};
+pub use tickpath_nasdaq::drop_copy::{DropCopy, HEADER_LEN as COPY_HEADER_LEN};
 
 /// `[drop_copy]`: copies of the messages to users, for readers that watch these users; needs a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

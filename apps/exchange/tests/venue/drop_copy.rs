@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use tickpath_exchange::{
-    AdminCommand, AdminOutcome, Copy, DropCopySettings, Password, PreLoginLimits, UserPorts, UserSettings,
+    AdminCommand, AdminOutcome, DropCopy, DropCopySettings, Password, PreLoginLimits, UserPorts, UserSettings,
 };
 use tickpath_journal::{Policy, Storage};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
@@ -22,7 +22,7 @@ struct Told {
 
 fn told(copies: &[Vec<u8>]) -> Vec<Told> {
     let told = |bytes: &Vec<u8>| {
-        let Copy { user, number, message } = Copy::parse(bytes).unwrap();
+        let DropCopy { user, number, message } = DropCopy::parse(bytes).unwrap();
         Told { user: user.to_owned(), number, message: message.to_vec() }
     };
     copies.iter().map(told).collect()

@@ -70,7 +70,7 @@ fn pack(day: &Day) -> anyhow::Result<Vec<Vec<u8>>> {
     let mut builder = PacketBuilder::new([0; DATAGRAM_LEN_MAX], session()?, Sequence(1));
     let mut packets = vec![];
     for message in frames(&day.file.bytes) {
-        if !builder.has_room_for(message.len()) {
+        if !builder.has_capacity_for(message.len()) {
             packets.push(builder.finish().to_vec());
             builder.start_next();
         }

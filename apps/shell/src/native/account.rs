@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use tickpath_nasdaq::drop_copy::Copy;
+use tickpath_nasdaq::drop_copy::DropCopy;
 use tickpath_nasdaq::ouch50::{Answer, OrderAnswer, decode_event};
 use tickpath_trading::{Money, Position};
 use tickpath_types::{
@@ -166,7 +166,7 @@ impl Account {
     /// Applies a drop copy; copies of other users are skipped.
     pub(super) fn handle_copy(&mut self, copy: &[u8], instruments: &InstrumentTable) {
         self.copies += 1;
-        let Ok(copy) = Copy::parse(copy) else {
+        let Ok(copy) = DropCopy::parse(copy) else {
             self.unreadable += 1;
             return;
         };
@@ -440,7 +440,7 @@ mod tests {
             let table = &self.instruments;
             let len = encode_event(&event, |id| table.symbol(id), &mut message).unwrap();
             let mut copy = [0; COPY_LEN_MAX];
-            let len = Copy { user, number, message: &message[..len] }.encode(&mut copy).unwrap();
+            let len = DropCopy { user, number, message: &message[..len] }.encode(&mut copy).unwrap();
             self.account.handle_copy(&copy[..len], &self.instruments);
         }
 

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_codes_are_kept_and_shown() {
+    fn unknown_codes_are_kept_and_displayed() {
         assert_eq!(BuySell(b'x').side(), None);
         assert_eq!(EventCode(0).stage(), None);
         assert_eq!(StockTradingState(b'z').state(), None);

@@ -164,9 +164,9 @@ impl Checksum {
     /// Each field is rotated by a different number of bits: fields stay independent and order counts.
     #[inline(always)]
     fn take_fields<const N: usize>(&mut self, fields: [u64; N]) {
-        const TURN: u32 = 11;
-        let turned = fields.iter().zip(0..).map(|(field, place)| field.rotate_left(TURN * place % u64::BITS));
-        self.take(turned.fold(0, |sum, field| sum ^ field));
+        const ROTATION: u32 = 11;
+        let rotated = fields.iter().zip(0..).map(|(field, place)| field.rotate_left(ROTATION * place % u64::BITS));
+        self.take(rotated.fold(0, |sum, field| sum ^ field));
     }
 
     #[inline(always)]

@@ -112,7 +112,7 @@ pub fn encode_market_event(
         | MarketEventKind::Cross { .. }
         | MarketEventKind::TradeBroken { .. }
         | MarketEventKind::Imbalance(_)
-        | MarketEventKind::PriceBand { .. } => put_rare(event, symbol, out),
+        | MarketEventKind::PriceBand { .. } => put_other(event, symbol, out),
     }
 }
 
@@ -132,7 +132,7 @@ pub fn market_event_message(
 
 /// Writes the messages of crosses, hidden orders, broken trades and price bands.
 #[cold]
-fn put_rare(
+fn put_other(
     event: &MarketEvent,
     symbol: impl FnOnce() -> Result<Symbol, EncodeError>,
     out: &mut [u8],

@@ -11,7 +11,7 @@ use super::{BLOCK_PREFIX_LEN, HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
 pub enum PushError {
     /// The buffer has no space for it.
     #[error("the message needs {needed} bytes and {remaining} are left: send the packet first")]
-    NoRoom {
+    NoCapacity {
         /// Length of the message.
         needed: usize,
         /// Longest message that fits.
@@ -61,9 +61,9 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
     #[inline]
     pub fn push(&mut self, message: &[u8]) -> Result<(), PushError> {
         let remaining = self.remaining();
-        self.push_with(|room| {
-            let refused = PushError::NoRoom { needed: message.len(), remaining };
-            room.get_mut(..message.len()).ok_or(refused)?.copy_from_slice(message);
+        self.push_with(|space| {
+            let refused = PushError::NoCapacity { needed: message.len(), remaining };
+            space.get_mut(..message.len()).ok_or(refused)?.copy_from_slice(message);
             Ok(message.len())
         })
     }
@@ -84,14 +84,14 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         if self.message_count == MESSAGE_COUNT_MAX {
             return Err(PushError::TooMany.into());
         }
-        let Some((prefix, room)) =
+        let Some((prefix, space)) =
             self.buffer.as_mut()[self.len..].split_first_chunk_mut::<BLOCK_PREFIX_LEN>()
         else {
-            return Err(PushError::NoRoom { needed: 0, remaining: 0 }.into());
+            return Err(PushError::NoCapacity { needed: 0, remaining: 0 }.into());
         };
-        let room_len = room.len().min(usize::from(u16::MAX));
-        let message_len = write(&mut room[..room_len])?;
-        assert!(message_len <= room_len, "the writer says that it wrote past its room");
+        let space_len = space.len().min(usize::from(u16::MAX));
+        let message_len = write(&mut space[..space_len])?;
+        assert!(message_len <= space_len, "the writer says that it wrote past its room");
         *prefix = (message_len as u16).to_be_bytes();
         self.len += BLOCK_PREFIX_LEN + message_len;
         self.message_count += 1;
@@ -108,7 +108,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
     /// Returns true if a message of this length fits.
     #[inline]
     #[must_use]
-    pub fn has_room_for(&self, message_len: usize) -> bool {
+    pub fn has_capacity_for(&self, message_len: usize) -> bool {
         self.message_count < MESSAGE_COUNT_MAX
             && message_len <= usize::from(u16::MAX)
             && self.len + BLOCK_PREFIX_LEN + message_len <= self.buffer.as_ref().len()
@@ -179,17 +179,17 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_holds_what_fits_and_not_a_byte_more() {
+    fn a_packet_rejects_a_message_that_does_not_fit() {
         let mut builder = builder::<{ HEADER_LEN + 2 + 3 + 2 + 1 }>();
-        assert!(builder.has_room_for(6) && !builder.has_room_for(7));
+        assert!(builder.has_capacity_for(6) && !builder.has_capacity_for(7));
         builder.push(b"abc").unwrap();
         assert_eq!(builder.remaining(), 1);
         let before = builder.len();
-        assert_eq!(builder.push(b"de"), Err(PushError::NoRoom { needed: 2, remaining: 1 }));
+        assert_eq!(builder.push(b"de"), Err(PushError::NoCapacity { needed: 2, remaining: 1 }));
         assert_eq!((builder.len(), builder.message_count()), (before, 1), "unchanged");
         builder.push(b"d").unwrap();
         assert_eq!(builder.remaining(), 0);
-        assert_eq!(builder.push(b""), Err(PushError::NoRoom { needed: 0, remaining: 0 }));
+        assert_eq!(builder.push(b""), Err(PushError::NoCapacity { needed: 0, remaining: 0 }));
         assert_eq!(Packet::parse(builder.finish()).unwrap().messages().count(), 2);
     }
 
@@ -200,19 +200,19 @@ mod tests {
             builder.push(b"").unwrap();
         }
         assert_eq!(builder.push(b""), Err(PushError::TooMany));
-        assert!(!builder.has_room_for(0));
+        assert!(!builder.has_capacity_for(0));
         assert_eq!(Packet::parse(builder.finish()).unwrap().message_count(), MESSAGE_COUNT_MAX);
     }
 
     #[test]
-    fn a_writer_that_fails_leaves_the_packet_as_it_was() {
+    fn a_failed_write_leaves_the_packet_unchanged() {
         let mut builder = builder::<64>();
         let refused = builder.push_with(|_| Err::<usize, _>(PushError::TooMany));
         assert_eq!(refused, Err(PushError::TooMany));
         assert!(builder.is_empty());
         builder
-            .push_with(|room| {
-                room[..2].copy_from_slice(b"ok");
+            .push_with(|space| {
+                space[..2].copy_from_slice(b"ok");
                 Ok::<_, PushError>(2)
             })
             .unwrap();

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_requests_are_refused() {
+    fn invalid_requests_are_rejected() {
         for message_count in [0, 0xffff] {
             let bytes = Request { session: Session::BLANK, sequence: Sequence(1), message_count }.to_bytes();
             assert_eq!(Request::parse(&bytes), Err(BAD_COUNT));

@@ -35,7 +35,7 @@ pub struct Client {
     instruments: InstrumentTable,
     out: Box<[u8]>,
     out_len: usize,
-    has_notice: bool,
+    has_debug_message: bool,
     next_user_ref: Option<UserRefNum>,
     query_answered: Option<Nanos>,
     unknown_answers: u64,
@@ -51,7 +51,7 @@ impl Client {
             // A pattern other than zero touches every page now, and not at the first requests.
             out: vec![1; SEND_BUFFER].into_boxed_slice(),
             out_len: 0,
-            has_notice: false,
+            has_debug_message: false,
             next_user_ref: None,
             query_answered: None,
             unknown_answers: 0,
@@ -83,8 +83,8 @@ impl Client {
     #[inline]
     pub fn queue(&mut self, request: &OrderRequest) -> Result<(), EncodeError> {
         let instruments = &self.instruments;
-        self.out_len += self.soup.frame_message_with(&mut self.out[self.out_len..], |room| {
-            encode_request(request, |id| instruments.symbol(id), room)
+        self.out_len += self.soup.frame_message_with(&mut self.out[self.out_len..], |space| {
+            encode_request(request, |id| instruments.symbol(id), space)
         })?;
         Ok(())
     }
@@ -96,8 +96,8 @@ impl Client {
     /// As [`queue`](Self::queue).
     #[cold]
     pub fn query_account(&mut self) -> Result<(), EncodeError> {
-        self.out_len += self.soup.frame_message_with(&mut self.out[self.out_len..], |room| {
-            *room.first_mut().ok_or(BufferTooShort { needed: 1, len: 0 })? = AccountQuery::TYPE;
+        self.out_len += self.soup.frame_message_with(&mut self.out[self.out_len..], |space| {
+            *space.first_mut().ok_or(BufferTooShort { needed: 1, len: 0 })? = AccountQuery::TYPE;
             Ok::<usize, EncodeError>(1)
         })?;
         Ok(())
@@ -150,7 +150,7 @@ impl Client {
                 }
                 ClientEvent::LoginRejected(reason) => return Err(ClientError::LoginRejected(reason)),
                 ClientEvent::EndOfSession => return Err(ClientError::EndOfSession),
-                ClientEvent::Debug(_) => self.has_notice = true,
+                ClientEvent::Debug(_) => self.has_debug_message = true,
                 ClientEvent::LoginAccepted { .. } | ClientEvent::Unsequenced(_) | ClientEvent::Heartbeat => {}
             }
             taken += len;
@@ -182,8 +182,8 @@ impl Client {
 
     /// Returns whether the venue has sent text (a debug packet) since the last call. This project's venue
     /// sends one when it drops a request that it cannot record.
-    pub const fn take_notice(&mut self) -> bool {
-        std::mem::replace(&mut self.has_notice, false)
+    pub const fn take_debug_message(&mut self) -> bool {
+        std::mem::replace(&mut self.has_debug_message, false)
     }
 
     /// Returns the number of the user's next order from the venue's last answer; 0 when none is left.

@@ -9,7 +9,7 @@ use tickpath_types::{
 use super::codes::*;
 use super::options::{Options, TagValue, encode_with_options};
 use super::outbound::{self, AcceptedOrder, MassCancelResponse, Outbound};
-use super::request::{Terms, option_values, put, shown, side_option, stock_of};
+use super::request::{OrderParameters, option_values, put, display_code, side_option, stock_of};
 use super::{EncodeError, ParseError};
 use crate::soupbintcp::BufferTooShort;
 use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef};
@@ -59,13 +59,13 @@ pub fn encode_event(
         OrderEventKind::Rejected { user_ref, reason, client_order_id } => {
             put(&outbound::Rejected::new(ts, user_ref, reason, Alpha(client_order_id.0)), out)
         }
-        ref rare => encode_rare(ts, rare, symbol_of, out),
+        ref rare => encode_other(ts, rare, symbol_of, out),
     }
 }
 
 /// Writes the answers that few sessions receive.
 #[cold]
-fn encode_rare(
+fn encode_other(
     ts: Nanos,
     kind: &OrderEventKind,
     symbol_of: impl FnOnce(InstrumentId) -> Option<Symbol>,
@@ -125,7 +125,7 @@ fn accepted_order(
         symbol: symbol.into(),
         price: order.price.try_into()?,
         time_in_force: order.time_in_force.into(),
-        display: shown(order.attributes.display, order.special).into(),
+        display: display_code(order.attributes.display, order.special).into(),
         order_ref: order_id.into(),
         capacity: order.attributes.capacity.into(),
         intermarket_sweep: order.attributes.intermarket_sweep.into(),
@@ -197,7 +197,7 @@ pub fn decode_event(
                 user_ref: executed.user_ref.get(),
                 qty: executed.quantity.get(),
                 price: executed.price.get(),
-                liquidity: word(executed.liquidity_flag.liquidity(), Liquidity::Removed, &mut is_exact),
+                liquidity: nearest_value(executed.liquidity_flag.liquidity(), Liquidity::Removed, &mut is_exact),
                 match_id: executed.match_number.get(),
             },
         ),
@@ -235,7 +235,7 @@ pub fn decode_event(
             OrderEventKind::Canceled {
                 user_ref: canceled.user_ref.get(),
                 decrement: canceled.quantity.get(),
-                reason: word(canceled.reason.reason(), CancelReason::System, &mut is_exact),
+                reason: nearest_value(canceled.reason.reason(), CancelReason::System, &mut is_exact),
             },
         ),
         Outbound::Modified(modified, _) => (
@@ -250,19 +250,19 @@ pub fn decode_event(
             reject = Some(rejected.reason);
             let kind = OrderEventKind::Rejected {
                 user_ref: rejected.user_ref.get(),
-                reason: word(rejected.reason.reason(), RejectReason::OptionNotOffered, &mut is_exact),
+                reason: nearest_value(rejected.reason.reason(), RejectReason::OptionNotOffered, &mut is_exact),
                 client_order_id: ClientOrderId(rejected.client_order_id.0),
             };
             (rejected.timestamp, kind)
         }
-        other => return decode_rare(other, instrument_of),
+        other => return decode_other(other, instrument_of),
     };
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, is_exact, reject }))
 }
 
 /// Decodes the answers that few sessions receive.
 #[cold]
-fn decode_rare(
+fn decode_other(
     message: Outbound<'_>,
     instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
 ) -> Result<Answer<'_>, EventError> {
@@ -275,8 +275,8 @@ fn decode_rare(
                 decrement: canceled.decrement_shares.get(),
                 prevented: canceled.quantity_prevented.get(),
                 price: canceled.execution_price.get(),
-                liquidity: word(canceled.liquidity_flag.liquidity(), Liquidity::Removed, &mut true),
-                strategy: word(strategy, SelfTradePrevention::None, &mut is_exact),
+                liquidity: nearest_value(canceled.liquidity_flag.liquidity(), Liquidity::Removed, &mut true),
+                strategy: nearest_value(strategy, SelfTradePrevention::None, &mut is_exact),
             };
             (canceled.timestamp, kind)
         }
@@ -308,7 +308,7 @@ fn decode_rare(
             let kind = OrderEventKind::Broken {
                 user_ref: broken.user_ref.get(),
                 match_id: broken.match_number.get(),
-                reason: word(broken.reason.reason(), BrokenReason::Supervisory, &mut is_exact),
+                reason: nearest_value(broken.reason.reason(), BrokenReason::Supervisory, &mut is_exact),
             };
             (broken.timestamp, kind)
         }
@@ -329,9 +329,9 @@ fn decode_rare(
 
 /// Returns the equivalent of a code, or else the nearest one and clears `is_exact`.
 #[inline]
-fn word<T>(word: Option<T>, nearest: T, is_exact: &mut bool) -> T {
-    *is_exact &= word.is_some();
-    word.unwrap_or(nearest)
+fn nearest_value<T>(value: Option<T>, nearest: T, is_exact: &mut bool) -> T {
+    *is_exact &= value.is_some();
+    value.unwrap_or(nearest)
 }
 
 fn order_entry_set(user_ref: UserRef, is_enabled: bool, firm: Alpha<4>) -> OrderEventKind {
@@ -374,12 +374,12 @@ fn entered_order(
     let symbol = order.symbol.get();
     let instrument = instrument_of(symbol).ok_or(EventError::UnknownSymbol(symbol))?;
     let side = order.side.side().ok_or(EventError::UnknownSide { side: order.side.0 })?;
-    let terms = Terms::echoed(options);
+    let parameters = OrderParameters::echoed(options);
     Ok(EnterOrder {
-        time_in_force: word(order.time_in_force.time_in_force(), TimeInForce::Day, is_exact),
-        post_only: terms.post_only,
-        min_qty: terms.min_qty,
-        special: terms.special(order.display),
+        time_in_force: nearest_value(order.time_in_force.time_in_force(), TimeInForce::Day, is_exact),
+        post_only: parameters.post_only,
+        min_qty: parameters.min_qty,
+        special: parameters.special(order.display),
         attributes: OrderAttributes {
             display: order.display.0,
             capacity: order.capacity.0,

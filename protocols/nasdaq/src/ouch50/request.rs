@@ -101,7 +101,7 @@ fn decode_enter(
     let user_ref = order.user_ref.get();
     let client_order_id = ClientOrderId(order.client_order_id.0);
     let decode = || -> Result<EnterOrder, RejectReason> {
-        let terms = offered(options)?;
+        let parameters = offered(options)?;
         if order.cross_type != CrossType::CONTINUOUS {
             return Err(RejectReason::CrossNotOffered);
         }
@@ -113,9 +113,9 @@ fn decode_enter(
             qty: order.quantity.get(),
             price: offered_price(order.price)?,
             time_in_force: order.time_in_force.time_in_force().ok_or(RejectReason::TimeInForceNotOffered)?,
-            post_only: terms.post_only,
-            min_qty: terms.min_qty,
-            special: terms.special(order.display),
+            post_only: parameters.post_only,
+            min_qty: parameters.min_qty,
+            special: parameters.special(order.display),
             attributes: OrderAttributes {
                 display: offered_display(order.display)?,
                 capacity: order.capacity.0,
@@ -133,16 +133,16 @@ fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result
     let user_ref = order.user_ref.get();
     let client_order_id = ClientOrderId(order.client_order_id.0);
     let decode = || -> Result<ReplaceOrder, RejectReason> {
-        let terms = offered(options)?;
+        let parameters = offered(options)?;
         Ok(ReplaceOrder {
             orig_user_ref: order.orig_user_ref.get(),
             user_ref,
             qty: order.quantity.get(),
             price: offered_price(order.price)?,
             time_in_force: order.time_in_force.time_in_force().ok_or(RejectReason::TimeInForceNotOffered)?,
-            post_only: terms.post_only,
-            min_qty: terms.min_qty,
-            special: terms.special(order.display),
+            post_only: parameters.post_only,
+            min_qty: parameters.min_qty,
+            special: parameters.special(order.display),
             // A replacement has neither capacity nor cross type: the venue substitutes the old order's
             // values.
             attributes: OrderAttributes {
@@ -234,18 +234,18 @@ fn offered_sweep(sweep: YesNo) -> Result<u8, RejectReason> {
 
 /// The options that affect matching.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Terms {
+pub(super) struct OrderParameters {
     pub(super) min_qty: Qty,
     pub(super) post_only: bool,
     display_qty: Qty,
     expire_at: u32,
 }
 
-impl Terms {
+impl OrderParameters {
     /// Returns the order instructions, if any.
     #[inline]
     pub(super) fn special(&self, display: Display) -> Option<OrderInstructions> {
-        let Terms { display_qty, expire_at, .. } = *self;
+        let OrderParameters { display_qty, expire_at, .. } = *self;
         let is_hidden = display == Display::HIDDEN;
         let is_special = is_hidden || expire_at != 0 || !display_qty.is_zero();
         is_special.then_some(OrderInstructions { stop_price: Price(0), display_qty, expire_at, is_hidden })
@@ -265,24 +265,24 @@ impl Terms {
 
     /// Returns the order parameters in a venue's echo, ignoring options that do not concern matching.
     #[inline]
-    pub(super) fn echoed(options: Options<'_>) -> Terms {
-        let mut terms = Terms::default();
-        options.iter().for_each(|option| _ = terms.take(option));
-        terms
+    pub(super) fn echoed(options: Options<'_>) -> OrderParameters {
+        let mut parameters = OrderParameters::default();
+        options.iter().for_each(|option| _ = parameters.take(option));
+        parameters
     }
 }
 
 /// Returns the order parameters in the options of a request, if all are offered.
-fn offered(options: Options<'_>) -> Result<Terms, RejectReason> {
-    let mut terms = Terms::default();
+fn offered(options: Options<'_>) -> Result<OrderParameters, RejectReason> {
+    let mut parameters = OrderParameters::default();
     if options.is_empty() {
-        return Ok(terms);
+        return Ok(parameters);
     }
     for option in options.iter() {
         match option {
-            TagValue::PostOnly(b'P' | b'N') if terms.take(option) => {}
+            TagValue::PostOnly(b'P' | b'N') if parameters.take(option) => {}
             TagValue::PostOnly(_) => return Err(RejectReason::OptionNotOffered),
-            _ if terms.take(option) => {}
+            _ if parameters.take(option) => {}
             TagValue::PriceType(b'L') | TagValue::TradeNow(b'N') | TagValue::UserRefIndex(0) => {}
             TagValue::Firm(_)
             | TagValue::CustomerType(_)
@@ -291,7 +291,7 @@ fn offered(options: Options<'_>) -> Result<Terms, RejectReason> {
             _ => return Err(RejectReason::OptionNotOffered),
         }
     }
-    Ok(terms)
+    Ok(parameters)
 }
 
 /// Returns the options for these order parameters.
@@ -335,7 +335,7 @@ pub fn encode_request(
 ) -> Result<usize, EncodeError> {
     match request {
         OrderRequest::Enter(order) => {
-            check_sayable(order.time_in_force, order.special)?;
+            check_encodable(order.time_in_force, order.special)?;
             let symbol =
                 symbol_of(order.instrument).ok_or(EncodeError::UnknownInstrument(order.instrument))?;
             let message = inbound::EnterOrder::new(
@@ -345,7 +345,7 @@ pub fn encode_request(
                 symbol,
                 LongPrice::try_from(order.price)?,
                 order.time_in_force,
-                shown(order.attributes.display, order.special),
+                display_code(order.attributes.display, order.special),
                 order.attributes.capacity,
                 order.attributes.intermarket_sweep,
                 order.attributes.cross_type,
@@ -355,14 +355,14 @@ pub fn encode_request(
             Ok(encode_with_options(&message, &options, out)?)
         }
         OrderRequest::Replace(order) => {
-            check_sayable(order.time_in_force, order.special)?;
+            check_encodable(order.time_in_force, order.special)?;
             let message = inbound::ReplaceOrder::new(
                 order.orig_user_ref,
                 order.user_ref,
                 Shares::try_from(order.qty)?,
                 LongPrice::try_from(order.price)?,
                 order.time_in_force,
-                shown(order.attributes.display, order.special),
+                display_code(order.attributes.display, order.special),
                 order.attributes.intermarket_sweep,
                 Alpha(order.client_order_id.0),
             );
@@ -405,13 +405,13 @@ pub(super) fn side_option(side: Option<Side>) -> ArrayVec<TagValue<'static>, 1> 
 }
 
 /// Refuses orders that OUCH cannot express.
-fn check_sayable(time_in_force: TimeInForce, special: Option<OrderInstructions>) -> Result<(), EncodeError> {
+fn check_encodable(time_in_force: TimeInForce, special: Option<OrderInstructions>) -> Result<(), EncodeError> {
     let is_stop = special.is_some_and(|special| special.stop_price != Price(0));
     if time_in_force == TimeInForce::Gtc || is_stop { Err(EncodeError::NotInOuch) } else { Ok(()) }
 }
 
 /// Returns the display code, which in OUCH also marks hidden orders.
-pub(super) fn shown(display: u8, special: Option<OrderInstructions>) -> u8 {
+pub(super) fn display_code(display: u8, special: Option<OrderInstructions>) -> u8 {
     if special.is_some_and(|special| special.is_hidden) { Display::HIDDEN.0 } else { display }
 }
 

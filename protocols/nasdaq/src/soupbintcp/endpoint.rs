@@ -76,7 +76,7 @@ impl<S: State> Endpoint<S> {
         self.last_sent + HEARTBEAT_INTERVAL
     }
 
-    fn silent_at(&self) -> Nanos {
+    fn idle_deadline(&self) -> Nanos {
         self.last_received + self.peer_timeout
     }
 
@@ -88,7 +88,7 @@ impl<S: State> Endpoint<S> {
     }
 
     pub(super) fn check_peer(&mut self, now: Nanos) -> Result<(), SessionError> {
-        if now < self.silent_at() {
+        if now < self.idle_deadline() {
             return Ok(());
         }
         Err(self.close(SessionError::PeerSilent { timeout: self.peer_timeout }))

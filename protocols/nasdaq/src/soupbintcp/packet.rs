@@ -110,12 +110,12 @@ pub(super) fn encode_data_with<E: From<SendError>>(
     write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
 ) -> Result<usize, E> {
     let len = out.len();
-    let Some((header, room)) = out.split_first_chunk_mut::<HEADER_LEN>() else {
+    let Some((header, space)) = out.split_first_chunk_mut::<HEADER_LEN>() else {
         return Err(SendError::from(BufferTooShort { needed: HEADER_LEN, len }).into());
     };
-    let room_len = room.len().min(PAYLOAD_LEN_MAX);
-    let payload_len = write(&mut room[..room_len])?;
-    assert!(payload_len <= room_len, "the writer says that it wrote past its room");
+    let space_len = space.len().min(PAYLOAD_LEN_MAX);
+    let payload_len = write(&mut space[..space_len])?;
+    assert!(payload_len <= space_len, "the writer says that it wrote past its room");
     let [high, low] = ((payload_len + 1) as u16).to_be_bytes();
     *header = [high, low, packet_type];
     Ok(HEADER_LEN + payload_len)

@@ -189,10 +189,10 @@ impl ServerSession {
         out: &mut [u8],
         message: &[u8],
     ) -> Result<(usize, Sequence), SendError> {
-        self.encode_message_with(now, out, |room| {
-            let (needed, len) = (HEADER_LEN + message.len(), HEADER_LEN + room.len());
+        self.encode_message_with(now, out, |space| {
+            let (needed, len) = (HEADER_LEN + message.len(), HEADER_LEN + space.len());
             let too_short = BufferTooShort { needed, len };
-            room.get_mut(..message.len()).ok_or(too_short)?.copy_from_slice(message);
+            space.get_mut(..message.len()).ok_or(too_short)?.copy_from_slice(message);
             Ok(message.len())
         })
     }

@@ -17,11 +17,11 @@ use tickpath_types::{Nanos, Sequence};
 
 /// Counts messages by type, and checks the fields of each that a wrong offset would corrupt.
 #[derive(Default)]
-struct Census {
+struct MessageCounts {
     counts: BTreeMap<char, usize>,
 }
 
-impl Census {
+impl MessageCounts {
     fn decode(&mut self, message: &[u8]) {
         itch50::decode(message, self).unwrap_or_else(|error| panic!("{error}: {message:02x?}"));
     }
@@ -44,9 +44,9 @@ fn check_price(price: ShortPrice) {
     assert!((1..=2_000_000_000).contains(&price.get().0), "{price:?}");
 }
 
-macro_rules! census {
+macro_rules! message_counts {
     ($( $handler:ident($message:ident: $type:ty) $checks:block )*) => {
-        impl Listener for Census {
+        impl Listener for MessageCounts {
             $( fn $handler(&mut self, $message: &$type) {
                 self.count($message.message_type, $message.timestamp.get());
                 $checks
@@ -59,7 +59,7 @@ macro_rules! census {
     };
 }
 
-census! {
+message_counts! {
     on_system_event(event: SystemEvent) {
         assert!(event.event_code.stage().is_some() && event.stock_locate.get().0 == 0);
     }
@@ -139,11 +139,11 @@ fn day_file_excerpts() {
         let Some(path) = recorded(file) else { return };
         let data = std::fs::read(path).unwrap();
         assert_eq!(Lengths::detect(&data), Lengths::Prefixed);
-        let mut census = Census::default();
+        let mut message_counts = MessageCounts::default();
         for message in Frames::new(&data, Lengths::Prefixed) {
-            census.decode(message.unwrap());
+            message_counts.decode(message.unwrap());
         }
-        assert_eq!(census.text(), counts, "{file}");
+        assert_eq!(message_counts.text(), counts, "{file}");
     }
 }
 
@@ -153,11 +153,11 @@ fn a_file_whose_length_fields_are_zero() {
     let mut data = Vec::new();
     flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_end(&mut data).unwrap();
     assert_eq!(Lengths::detect(&data), Lengths::Implied);
-    let mut census = Census::default();
+    let mut message_counts = MessageCounts::default();
     for message in Frames::new(&data, Lengths::Implied) {
-        census.decode(message.unwrap());
+        message_counts.decode(message.unwrap());
     }
-    assert_eq!(census.text(), "A 4997, D 1745, E 198, F 3, H 3, P 5000, R 3, S 6, U 12, X 45");
+    assert_eq!(message_counts.text(), "A 4997, D 1745, E 198, F 3, H 3, P 5000, R 3, S 6, U 12, X 45");
 }
 
 #[test]
@@ -170,15 +170,15 @@ fn captured_datagrams() {
         ("nasdaq_itch50/omi_nasdaq_v5_captured", "A 37, D 2, E 1, F 2, H 1, I 1, L 1, U 1"),
     ] {
         let Some(folder) = recorded(folder) else { return };
-        let mut census = Census::default();
+        let mut message_counts = MessageCounts::default();
         for datagram in captures(&folder).iter().flat_map(|file| payloads(file)) {
             let packet = moldudp64::Packet::parse(&datagram).unwrap();
-            packet.messages().for_each(|(_, message)| census.decode(message));
+            packet.messages().for_each(|(_, message)| message_counts.decode(message));
             for len in 0..datagram.len() {
                 assert!(moldudp64::Packet::parse(&datagram[..len]).is_err());
             }
         }
-        assert_eq!(census.text(), counts);
+        assert_eq!(message_counts.text(), counts);
     }
 }
 
