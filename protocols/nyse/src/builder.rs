@@ -11,7 +11,7 @@ use crate::{DeliveryFlag, HEADER_LEN, Header, MESSAGE_HEADER_LEN, PACKET_LEN_MAX
 pub enum PushError {
     /// The packet has no space for it, or the maximum number of messages of a header.
     #[error("the message needs {needed} bytes and {remaining} are left: send the packet first")]
-    NoRoom {
+    NoCapacity {
         /// Length of the message.
         needed: usize,
         /// Longest message that fits.
@@ -77,7 +77,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         }
         let remaining = self.remaining();
         if len > remaining {
-            return Err(PushError::NoRoom { needed: len, remaining });
+            return Err(PushError::NoCapacity { needed: len, remaining });
         }
         self.buffer.as_mut()[self.len..][..len].copy_from_slice(message);
         self.len += len;

@@ -165,7 +165,7 @@ macro_rules! xdp_messages {
                     Ok((message, _)) => listener.$handler(message),
                     Err(_) => {
                         cold_path();
-                        listener.$handler(&lengthened(message)?);
+                        listener.$handler(&extended(message)?);
                     }
                 }, )*
                 _ => listener.on_unknown(message_type, message),
@@ -216,13 +216,13 @@ trait Versions: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
 fn read<M: Versions, R>(message: &[u8], take: impl FnOnce(M) -> R) -> Result<R, Malformed> {
     match M::ref_from_prefix(message) {
         Ok((message, _)) => Ok(take(*message)),
-        Err(_) => Ok(take(lengthened(message)?)),
+        Err(_) => Ok(take(extended(message)?)),
     }
 }
 
 /// Returns a message of an earlier version, with zeroes for the missing fields.
 #[cold]
-fn lengthened<M: Versions>(message: &[u8]) -> Result<M, Malformed> {
+fn extended<M: Versions>(message: &[u8]) -> Result<M, Malformed> {
     if message.len() < M::LEN_MIN {
         return Err(Malformed("a message shorter than its type's shortest version"));
     }

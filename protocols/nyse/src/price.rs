@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_price_has_the_same_units_again() {
+    fn prices_round_trip_to_the_same_units() {
         for code in 0..=PriceScale::CODE_MAX {
             let scale = PriceScale::new(code).unwrap();
             for units in [0, 1, 99, 100, 10_000, 123_456_700, u32::MAX] {

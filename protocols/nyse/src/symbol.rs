@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symbols_lose_their_padding_and_their_blank() {
+    fn symbols_lose_their_padding_and_blank() {
         assert_eq!(XdpSymbol(*b"ACP\0\0\0\0\0\0\0\0").symbol(), Symbol::new("ACP").ok());
         assert_eq!(XdpSymbol::new("BRK A").unwrap().symbol(), Symbol::new("BRK.A").ok());
         assert_eq!(XdpSymbol::new("EIGHTCHRS").unwrap().symbol(), None);

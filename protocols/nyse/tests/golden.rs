@@ -196,7 +196,7 @@ fn a_source_time_reference_and_a_stock_summary_of_pillar() {
 }
 
 #[test]
-fn a_sequence_reset_stands_alone_with_its_flag() {
+fn a_sequence_reset_is_a_separate_packet_with_its_flag() {
     let bytes = packet("bbo/SequenceNumberResetMessage");
     let reset = SequenceNumberReset::new(1_507_044_971, 49_677_029, 3, 1);
     assert_eq!(messages(&bytes), [(1, Message::SequenceNumberReset(reset))]);
@@ -231,7 +231,7 @@ fn a_symbol_index_mapping_names_a_symbol() {
 }
 
 #[test]
-fn what_the_best_prices_feed_adds_is_unknown_and_stepped_over() {
+fn messages_of_the_best_prices_feed_are_unknown_and_skipped() {
     let bytes = packet("bbo/QuoteMessage");
     let [(19_618, Message::Unknown(quote))] = messages(&bytes)[..] else { panic!("a known message") };
     assert_eq!((quote.len(), quote[2]), (38, 140));

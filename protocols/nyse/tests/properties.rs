@@ -44,7 +44,7 @@ fn encoded(message: Message<'_>) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn a_message_is_written_as_it_was_read(kind in 0..MESSAGE_TYPES.len(), bytes in vec(any::<u8>(), 1..80)) {
+    fn a_message_round_trips(kind in 0..MESSAGE_TYPES.len(), bytes in vec(any::<u8>(), 1..80)) {
         let message_type = MESSAGE_TYPES[kind];
         let bytes = message(message_type, message_len(message_type).unwrap(), &bytes);
         let parsed = Message::parse(&bytes).unwrap();
@@ -54,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn fields_of_a_later_version_are_not_looked_at(
+    fn fields_of_a_later_version_are_ignored(
         kind in 0..MESSAGE_TYPES.len(),
         more in 1_usize..40,
         bytes in vec(any::<u8>(), 1..120),
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn what_an_earlier_version_lacks_is_zero(kind in 0..MESSAGE_TYPES.len(), less in 1_usize..12, byte: u8) {
+    fn missing_fields_of_an_earlier_version_are_zero(kind in 0..MESSAGE_TYPES.len(), less in 1_usize..12, byte: u8) {
         let message_type = MESSAGE_TYPES[kind];
         let (len, len_min) = (message_len(message_type).unwrap(), message_len_min(message_type).unwrap());
         let shorter = message(message_type, len - less.min(len - 4), &[byte]);
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn packets_are_written_as_they_were_read(
+    fn packets_round_trip(
         kinds in vec(0..MESSAGE_TYPES.len(), 0..60),
         sequence: u32,
         nanos in 0_u64..4_000_000_000_000_000_000,
@@ -124,8 +124,8 @@ proptest! {
 #[test]
 fn listener_and_message_agree() {
     #[derive(Default)]
-    struct Seen(u32, u32);
-    impl Listener for Seen {
+    struct MessageCounts(u32, u32);
+    impl Listener for MessageCounts {
         fn on_add_order(&mut self, _: &tickpath_nyse::AddOrder) {
             self.0 += 1;
         }
@@ -134,17 +134,17 @@ fn listener_and_message_agree() {
             self.1 += 1;
         }
     }
-    let mut seen = Seen::default();
+    let mut counts = MessageCounts::default();
     for (_, bytes) in samples::samples() {
         for (_, message) in Packet::parse(&bytes).unwrap().messages() {
-            decode(message, &mut seen).unwrap();
+            decode(message, &mut counts).unwrap();
         }
     }
-    assert_eq!((seen.0, seen.1), (2, 1), "two adds, and the quote of the other feed");
+    assert_eq!((counts.0, counts.1), (2, 1), "two adds, and the quote of the other feed");
 }
 
 #[test]
-fn the_short_refresh_header_is_told_by_its_length() {
+fn the_short_refresh_header_is_identified_by_its_length() {
     let long = RefreshHeader::new(1, 3, 77, 5);
     assert_eq!(long.covered(), Some((77, 5)));
     let bytes = RefreshHeader::short(2, 3);
@@ -154,19 +154,19 @@ fn the_short_refresh_header_is_told_by_its_length() {
 }
 
 #[test]
-fn a_packet_takes_1400_bytes_and_255_messages_and_no_more() {
+fn a_packet_is_limited_to_1400_bytes_and_255_messages() {
     let mut builder = PacketBuilder::new([0; 4096], 1);
     let small = message(99, 4, &[0]);
     for _ in 0..255 {
         builder.push_bytes(&small).unwrap();
     }
-    assert_eq!(builder.push_bytes(&small), Err(PushError::NoRoom { needed: 4, remaining: 0 }));
+    assert_eq!(builder.push_bytes(&small), Err(PushError::NoCapacity { needed: 4, remaining: 0 }));
     assert_eq!((builder.remaining(), builder.next_sequence()), (0, 256));
     builder.start_next();
     assert_eq!((builder.sequence(), builder.len(), builder.is_empty()), (256, HEADER_LEN, true));
     let large = message(99, PACKET_LEN_MAX - HEADER_LEN, &[0]);
     builder.push_bytes(&large).unwrap();
-    assert_eq!(builder.push_bytes(&small), Err(PushError::NoRoom { needed: 4, remaining: 0 }));
+    assert_eq!(builder.push_bytes(&small), Err(PushError::NoCapacity { needed: 4, remaining: 0 }));
     assert_eq!(builder.push_bytes(&small[..3]), Err(PushError::NotAMessage { len: 3 }));
     assert_eq!(builder.push_bytes(&large[..9]), Err(PushError::NotAMessage { len: 9 }));
     let bytes = builder.finish(DeliveryFlag::ORIGINAL, SendTime::default()).to_vec();
