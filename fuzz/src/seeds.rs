@@ -21,7 +21,7 @@ use tickpath_nasdaq::soupbintcp::{
 use tickpath_nasdaq::wire::{Alpha, Stock};
 use tickpath_ticks::message as ticks_message;
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::{
     ClientOrderId, InstrumentId, Nanos, Price, RejectReason, Sequence, SessionId, Symbol, UserRefNum,
 };
@@ -528,22 +528,22 @@ pub fn ticks() -> Vec<Vec<u8>> {
     let price = Price(1_000_000);
     let symbol = Symbol(*b"ALPHA   ");
     let stream = |scope| {
-        let quote = |sequence| seal(Quote::new(place(sequence), Nanos(1), (price, 3), (price, 4), 5));
+        let quote = |sequence| with_checksum(Quote::new(place(sequence), Nanos(1), (price, 3), (price, 4), 5));
         let state = tickpath_types::TradingState::Halted;
         [
-            seal(Hello::server(1, 7, 1_000, 2, Nanos(1))).as_bytes(),
-            seal(Subscribed::new(1, 1, scope, 1)).as_bytes(),
-            seal(SymbolDefinition::new(place(1), symbol, price, Price(100), 0)).as_bytes(),
+            with_checksum(Hello::server(1, 7, 1_000, 2, Nanos(1))).as_bytes(),
+            with_checksum(Subscribed::new(1, 1, scope, 1)).as_bytes(),
+            with_checksum(SymbolDefinition::new(place(1), symbol, price, Price(100), 0)).as_bytes(),
             quote(1).as_bytes(),
             quote(2).as_bytes(),
-            seal(Trade::new(place(3), Nanos(1), price, 5, None, 5, 0)).as_bytes(),
-            seal(Heartbeat::new(4, Nanos(2))).as_bytes(),
-            seal(Status::new(place(4), Nanos(1), state, 0)).as_bytes(),
-            seal(Refused::new(5, 2, RefusedReason::TooManySymbols, 2)).as_bytes(),
-            seal(Skipped::new(9, 4)).as_bytes(),
+            with_checksum(Trade::new(place(3), Nanos(1), price, 5, None, 5, 0)).as_bytes(),
+            with_checksum(Heartbeat::new(4, Nanos(2))).as_bytes(),
+            with_checksum(Status::new(place(4), Nanos(1), state, 0)).as_bytes(),
+            with_checksum(Refused::new(5, 2, RefusedReason::TooManySymbols, 2)).as_bytes(),
+            with_checksum(Skipped::new(9, 4)).as_bytes(),
             quote(9).as_bytes(),
             quote(12).as_bytes(),
-            seal(EndOfStream::new(13, EndReason::ServerStops, Nanos(3))).as_bytes(),
+            with_checksum(EndOfStream::new(13, EndReason::ServerStops, Nanos(3))).as_bytes(),
         ]
         .concat()
     };
@@ -557,9 +557,9 @@ pub fn ticks_requests() -> Vec<Vec<u8>> {
     [0, 2, 280]
         .iter()
         .map(|count| {
-            let mut stream = seal(ticks_message::Hello::client(0, Nanos(1))).as_bytes().to_vec();
+            let mut stream = with_checksum(ticks_message::Hello::client(0, Nanos(1))).as_bytes().to_vec();
             encode_subscribe(1, &symbols[..*count], &mut stream);
-            stream.extend(seal(ticks_message::Heartbeat::new(0, Nanos(0))).as_bytes());
+            stream.extend(with_checksum(ticks_message::Heartbeat::new(0, Nanos(0))).as_bytes());
             stream
         })
         .collect()

@@ -8,7 +8,7 @@ use tickpath_shm::{Folder, SegmentName, SegmentReader};
 use tickpath_test_support::wait_until;
 use tickpath_ticks::message::{EndOfStream, EndReason, Refused, RefusedReason, Skipped};
 use tickpath_ticks::parser::StreamError;
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::client::{
     Client, ClientError, Count, CsvFile, LinkState, MarketRow, SegmentPlace, Span,
 };
@@ -75,7 +75,7 @@ fn what_is_missing_damaged_or_left_out_is_counted_and_makes_rows_stale() {
     let health = || rows(&client).iter().map(|row| row.top.health()).collect::<Vec<_>>();
     assert_eq!(health(), [BookHealth::Stale, BookHealth::Live, BookHealth::Stale]);
     peer.send(
-        &[quote(6, 1), quote(6, 1), quote(7, 3), seal(Skipped::new(20, 11)).as_bytes().to_vec()].concat(),
+        &[quote(6, 1), quote(6, 1), quote(7, 3), with_checksum(Skipped::new(20, 11)).as_bytes().to_vec()].concat(),
     );
     peer.send(&[quote(20, 3), quote(30, 3)].concat());
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 8);
@@ -203,7 +203,7 @@ fn garbage_from_a_server_that_was_one_is_got_over() {
 
 #[test]
 fn refusals_that_stay_end_the_client_and_others_are_tried_again() {
-    let refused = |reason, limit| seal(Refused::new(1, 1, reason, limit)).as_bytes().to_vec();
+    let refused = |reason, limit| with_checksum(Refused::new(1, 1, reason, limit)).as_bytes().to_vec();
     for (reason, words) in [
         (RefusedReason::UnknownSymbol, "there is no such symbol"),
         (RefusedReason::TooManySymbols, "more symbols were requested than the limit (1,000)"),
@@ -256,7 +256,7 @@ fn a_silent_server_is_given_up_and_a_client_shows_that_it_lives() {
         client.shared().trouble().is_some_and(|text| text.contains("nothing came for"))
     });
     let mut peer = server.accept_subscribed(9, 1);
-    peer.send(seal(EndOfStream::new(1, EndReason::TooSlow, now())).as_bytes());
+    peer.send(with_checksum(EndOfStream::new(1, EndReason::TooSlow, now())).as_bytes());
     wait_until("the reason", || {
         client.shared().trouble().is_some_and(|text| text.contains("reads too slowly"))
     });

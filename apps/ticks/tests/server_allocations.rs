@@ -9,7 +9,7 @@ use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
 use tickpath_test_support::Deadline;
 use tickpath_ticks::message::Hello;
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::server::{ServeSettings, TickRate, TicksServer};
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
@@ -34,7 +34,7 @@ fn ticks_are_made_and_sent_without_an_allocation() {
         .iter()
         .map(|symbols| {
             let mut stream = TcpStream::connect(server.local_address()).unwrap();
-            let mut request = seal(Hello::client(0, Nanos(1))).as_bytes().to_vec();
+            let mut request = with_checksum(Hello::client(0, Nanos(1))).as_bytes().to_vec();
             encode_subscribe(1, symbols, &mut request);
             stream.write_all(&request).unwrap();
             stream.set_nonblocking(true).unwrap();

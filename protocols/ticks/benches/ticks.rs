@@ -5,7 +5,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use tickpath_ticks::message::{Hello, Message, Place, Quote, TICK_LEN, Tick, Trade};
 use tickpath_ticks::parser::{TickListener, TickParser};
-use tickpath_ticks::seal::{seal, seal_ticks};
+use tickpath_ticks::checksum::{with_checksum, fill_checksums};
 use tickpath_types::{InstrumentId, Nanos, Price};
 use zerocopy::IntoBytes;
 
@@ -35,8 +35,8 @@ impl TickListener for Sum {
 
 fn parse(c: &mut Criterion) {
     let mut sealed = ticks();
-    seal_ticks(&mut sealed);
-    let hello = seal(Hello::server(1, 1, 1000, 100, Nanos(0)));
+    fill_checksums(&mut sealed);
+    let hello = with_checksum(Hello::server(1, 1, 1000, 100, Nanos(0)));
     let stream = [hello.as_bytes(), sealed.as_bytes()].concat();
     let mut group = c.benchmark_group("parse");
     group.throughput(Throughput::Elements(TICKS as u64));
@@ -45,7 +45,7 @@ fn parse(c: &mut Criterion) {
         group.bench_with_input(BenchmarkId::from_parameter(len), &len, |b, len| {
             let received = || {
                 let mut parser = TickParser::with_buffer(2 * stream.len() + 2);
-                parser.room()[..stream.len()].copy_from_slice(&stream);
+                parser.free_space()[..stream.len()].copy_from_slice(&stream);
                 parser
             };
             b.iter_batched_ref(
@@ -53,7 +53,7 @@ fn parse(c: &mut Criterion) {
                 |parser| {
                     let mut sum = Sum(0);
                     for piece in black_box(&stream).chunks(*len) {
-                        black_box(parser.room());
+                        black_box(parser.free_space());
                         parser.commit(piece.len(), &mut sum).expect("the stream is good");
                     }
                     assert_eq!((sum.0, parser.stats().lost), (TICKS as u64, 0));
@@ -70,7 +70,7 @@ fn write(c: &mut Criterion) {
     group.throughput(Throughput::Elements(TICKS as u64));
     let mut written = ticks();
     group.bench_function("seal", |b| {
-        b.iter(|| seal_ticks(black_box(&mut written)));
+        b.iter(|| fill_checksums(black_box(&mut written)));
     });
     assert_eq!(written.as_bytes().len(), TICKS * TICK_LEN);
     assert_eq!(Hello::LEN, TICK_LEN);

@@ -7,14 +7,14 @@
 //! | module | description |
 //! |---|---|
 //! | [`message`] | one structure for each message, with its wire layout |
-//! | [`seal`] | checksums of one message, and of many in parallel |
+//! | [`checksum`] | checksums of one message, and of many in parallel |
 //! | [`parser`] | the subscriber's end: messages of a stream with any fragmentation, with checked numbers |
 //! | [`request`] | the server's end: the client's messages |
 //!
 //! ```
 //! use tickpath_ticks::message::{Hello, Place, Quote, Tick};
 //! use tickpath_ticks::parser::{TickListener, TickParser};
-//! use tickpath_ticks::seal::{seal, seal_ticks};
+//! use tickpath_ticks::checksum::{with_checksum, fill_checksums};
 //! use tickpath_types::{InstrumentId, Nanos, Price};
 //! use zerocopy::IntoBytes;
 //!
@@ -24,8 +24,8 @@
 //!     Quote::new(place(sequence), Nanos(5), (Price(1_000_000), 300), (Price(1_000_100), 200), 0)
 //! };
 //! let mut ticks: [Tick; 2] = [quote(1).into(), quote(2).into()];
-//! seal_ticks(&mut ticks);
-//! let hello = seal(Hello::server(1, 7, 1_000, 1, Nanos(4)));
+//! fill_checksums(&mut ticks);
+//! let hello = with_checksum(Hello::server(1, 7, 1_000, 1, Nanos(4)));
 //!
 //! // ... and a subscriber reads them, however they are cut.
 //! struct Count(usize);
@@ -44,4 +44,4 @@
 pub mod message;
 pub mod parser;
 pub mod request;
-pub mod seal;
+pub mod checksum;

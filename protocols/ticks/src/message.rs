@@ -1,7 +1,7 @@
 //! Messages in their wire layout, one structure each.
 //!
 //! Source: `docs/protocols/ticks.md`, version 1. All fields are little-endian and unaligned. Constructors
-//! leave the checksum 0: [`crate::seal`] fills it.
+//! leave the checksum 0: [`crate::checksum`] fills it.
 
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
 use tickpath_wire::layout;

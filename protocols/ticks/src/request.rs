@@ -9,7 +9,7 @@ use crate::message::{
     CHECKSUM_LEN, HEADER_LEN, Header, Heartbeat, Hello, MAGIC, MESSAGE_LEN_MAX, MESSAGE_LEN_MIN, Message,
     Place, SUBSCRIBE, SUBSCRIBE_NAMES_MAX, VERSION,
 };
-use crate::seal::is_sealed;
+use crate::checksum::is_checksum_valid;
 
 /// Bytes of a [`SUBSCRIBE`] message before its names.
 const NAMES_AT: usize = HEADER_LEN + 8;
@@ -91,7 +91,7 @@ pub struct RequestParser {
     partial: [u8; MESSAGE_LEN_MAX],
     partial_len: usize,
     symbols_max: u32,
-    said_hello: bool,
+    has_received_hello: bool,
     open: Option<Open>,
     failed: Option<RequestError>,
 }
@@ -104,7 +104,7 @@ impl RequestParser {
             partial: [0; MESSAGE_LEN_MAX],
             partial_len: 0,
             symbols_max,
-            said_hello: false,
+            has_received_hello: false,
             open: None,
             failed: None,
         }
@@ -112,8 +112,8 @@ impl RequestParser {
 
     /// True after the client's hello.
     #[must_use]
-    pub const fn said_hello(&self) -> bool {
-        self.said_hello
+    pub const fn has_received_hello(&self) -> bool {
+        self.has_received_hello
     }
 
     /// Handles the next bytes of the stream, in any number, and passes complete messages to `listener`.
@@ -155,13 +155,13 @@ impl RequestParser {
         if header.message_type == Hello::TYPE {
             self.check_version(body)?;
         }
-        if !is_sealed(message) {
+        if !is_checksum_valid(message) {
             return Err(RequestError::Malformed);
         }
         self.partial_len = 0;
         match header.message_type {
             Hello::TYPE => {
-                self.said_hello = true;
+                self.has_received_hello = true;
                 listener.on_hello(Hello::ref_from_bytes(message).map_err(|_| RequestError::Malformed)?);
             }
             SUBSCRIBE => self.take_subscribe(body, listener)?,
@@ -175,9 +175,9 @@ impl RequestParser {
         let len = header.message_len();
         let has_place = match header.message_type {
             // A hello of another version may have another length.
-            Hello::TYPE => !self.said_hello && len >= MESSAGE_LEN_MIN + 8,
-            Heartbeat::TYPE => self.said_hello && len == Heartbeat::LEN,
-            SUBSCRIBE => self.said_hello && len >= SUBSCRIBE_LEN_MIN,
+            Hello::TYPE => !self.has_received_hello && len >= MESSAGE_LEN_MIN + 8,
+            Heartbeat::TYPE => self.has_received_hello && len == Heartbeat::LEN,
+            SUBSCRIBE => self.has_received_hello && len >= SUBSCRIBE_LEN_MIN,
             _ => false,
         };
         if has_place { Ok(()) } else { Err(RequestError::Malformed) }

@@ -4,7 +4,7 @@
 
 use tickpath_ticks::message::{Heartbeat, Place, Quote, Tick, TickKind};
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::seal::{seal, seal_ticks};
+use tickpath_ticks::checksum::{with_checksum, fill_checksums};
 use tickpath_types::{InstrumentId, Nanos, Price, Symbol};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -29,11 +29,11 @@ fn the_quote_is_that_of_the_document() {
     let place = Place { instrument: InstrumentId(7), symbol_sequence: 42, sequence: 1001 };
     let bid = (Price::parse("189.12").unwrap(), 300);
     let ask = (Price::parse("189.13").unwrap(), 150);
-    let quote = seal(Quote::new(place, TS, bid, ask, 25_000));
+    let quote = with_checksum(Quote::new(place, TS, bid, ask, 25_000));
     assert_eq!(quote.as_bytes(), example("quote"));
     let mut ticks = [Tick::from(quote); 3];
     ticks.iter_mut().for_each(|tick| tick.checksum = 0.into());
-    seal_ticks(&mut ticks);
+    fill_checksums(&mut ticks);
     let bytes = example("quote");
     let read = Tick::ref_from_bytes(&bytes).unwrap();
     assert_eq!(ticks, [*read; 3]);
@@ -44,7 +44,7 @@ fn the_quote_is_that_of_the_document() {
 
 #[test]
 fn the_heartbeat_is_that_of_the_document() {
-    let heartbeat = seal(Heartbeat::new(1002, TS + Nanos::from_secs(1)));
+    let heartbeat = with_checksum(Heartbeat::new(1002, TS + Nanos::from_secs(1)));
     assert_eq!(heartbeat.as_bytes(), example("heartbeat"));
 }
 

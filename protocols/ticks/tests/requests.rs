@@ -5,26 +5,26 @@ use tickpath_ticks::message::{Heartbeat, Hello, Quote, SUBSCRIBE_NAMES_MAX};
 use tickpath_ticks::request::{
     RequestError, RequestListener, RequestParser, SubscribePart, encode_subscribe,
 };
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::{Nanos, Price, Symbol};
 use zerocopy::IntoBytes;
 
 #[derive(Default)]
-struct Told(Vec<String>);
+struct Received(Vec<String>);
 
-impl RequestListener for Told {
+impl RequestListener for Received {
     fn on_hello(&mut self, hello: &Hello) {
         self.0.push(format!("hello {}", hello.session));
     }
     fn on_subscribe(&mut self, part: SubscribePart<'_>) {
-        let marks = (if part.is_first { "first" } else { "" }, if part.is_last { "last" } else { "" });
+        let position = (if part.is_first { "first" } else { "" }, if part.is_last { "last" } else { "" });
         self.0.push(format!(
             "{} of {}: {} {}{}",
             part.request,
             part.total,
             part.names.len(),
-            marks.0,
-            marks.1
+            position.0,
+            position.1
         ));
     }
     fn on_too_many(&mut self, request: u32, total: u32) {
@@ -38,9 +38,9 @@ impl RequestListener for Told {
 const SYMBOLS_MAX: u32 = 600;
 
 fn read(stream: &[u8], piece_len: usize) -> (Vec<String>, Result<(), RequestError>) {
-    let (mut parser, mut told) = (RequestParser::new(SYMBOLS_MAX), Told::default());
-    let result = stream.chunks(piece_len).try_for_each(|piece| parser.feed(piece, &mut told));
-    (told.0, result)
+    let (mut parser, mut received) = (RequestParser::new(SYMBOLS_MAX), Received::default());
+    let result = stream.chunks(piece_len).try_for_each(|piece| parser.feed(piece, &mut received));
+    (received.0, result)
 }
 
 #[track_caller]
@@ -52,7 +52,7 @@ fn check(stream: &[u8], expected: &[&str], result: Result<(), RequestError>) {
 }
 
 fn hello() -> Vec<u8> {
-    seal(Hello::client(5, Nanos(1))).as_bytes().to_vec()
+    with_checksum(Hello::client(5, Nanos(1))).as_bytes().to_vec()
 }
 
 fn subscribe(request: u32, count: usize) -> Vec<u8> {
@@ -63,11 +63,11 @@ fn subscribe(request: u32, count: usize) -> Vec<u8> {
 }
 
 fn heartbeat() -> Vec<u8> {
-    seal(Heartbeat::new(0, Nanos(0))).as_bytes().to_vec()
+    with_checksum(Heartbeat::new(0, Nanos(0))).as_bytes().to_vec()
 }
 
 #[test]
-fn requests_come_whole_and_in_parts() {
+fn requests_are_read_whole_and_in_parts() {
     let stream = [hello(), subscribe(1, 0), subscribe(2, 3), heartbeat(), subscribe(3, 600)].concat();
     check(
         &stream,
@@ -96,13 +96,13 @@ fn a_million_symbols_are_refused_at_the_first_part() {
 }
 
 #[test]
-fn what_has_no_place_is_refused() {
+fn messages_out_of_place_are_refused() {
     let malformed = Err(RequestError::Malformed);
     check(b"GET / HTTP/1.1\r\n\r\n", &[], malformed);
     check(&subscribe(1, 0), &[], malformed);
     check(&heartbeat(), &[], malformed);
     check(&[hello(), hello()].concat(), &["hello 5"], malformed);
-    let quote = seal(Quote::new(Default::default(), Nanos(1), (Price(1), 1), (Price(2), 1), 0));
+    let quote = with_checksum(Quote::new(Default::default(), Nanos(1), (Price(1), 1), (Price(2), 1), 0));
     check(&[&hello()[..], quote.as_bytes()].concat(), &["hello 5"], malformed);
     // Another request, or more names, before the first one is complete.
     let part = &subscribe(1, 300)[..2040];
@@ -114,21 +114,21 @@ fn what_has_no_place_is_refused() {
 }
 
 #[test]
-fn every_damaged_byte_and_every_truncation_is_seen() {
+fn every_damaged_byte_and_every_truncation_is_detected() {
     let stream = [hello(), subscribe(1, 3)].concat();
     for len in 0..stream.len() {
-        let (told, result) = read(&stream[..len], usize::MAX);
-        assert_eq!((told.len(), result), (usize::from(len >= 56), Ok(())), "{len}");
+        let (received, result) = read(&stream[..len], usize::MAX);
+        assert_eq!((received.len(), result), (usize::from(len >= 56), Ok(())), "{len}");
     }
     for at in 0..stream.len() {
         for bit in 0..8 {
             let mut damaged = stream.clone();
             damaged[at] ^= 1 << bit;
-            let (told, result) = read(&damaged, usize::MAX);
+            let (received, result) = read(&damaged, usize::MAX);
             // A longer length waits for more bytes.
             let is_longer = at % 56 == 1;
             assert!(is_longer || result.is_err(), "byte {at} bit {bit}");
-            assert!(told.len() < 2);
+            assert!(received.len() < 2);
         }
     }
 }

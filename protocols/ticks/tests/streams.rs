@@ -4,15 +4,15 @@
 use proptest::prelude::*;
 use tickpath_ticks::message::*;
 use tickpath_ticks::parser::{Gap, ParserStats, RESYNC_LEN_MAX, StreamError, TickListener, TickParser};
-use tickpath_ticks::seal::{seal, seal_ticks, seal_ticks_sent};
+use tickpath_ticks::checksum::{with_checksum, fill_checksums, fill_delays_and_checksums};
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
 use zerocopy::IntoBytes;
 
 /// The calls of a listener, one line each, ticks one by one.
 #[derive(Default)]
-struct Told(Vec<String>);
+struct Received(Vec<String>);
 
-impl TickListener for Told {
+impl TickListener for Received {
     fn on_ticks(&mut self, ticks: &[Tick]) {
         assert!(!ticks.is_empty());
         for tick in ticks {
@@ -63,20 +63,20 @@ fn place(sequence: u64, instrument: u16, symbol_sequence: u32) -> Place {
 fn quote(sequence: u64, instrument: u16, symbol_sequence: u32) -> Vec<u8> {
     let (bid, ask) = ((Price(10), 1), (Price(20), 2));
     let place = place(sequence, instrument, symbol_sequence);
-    seal(Quote::new(place, Nanos(sequence), bid, ask, 3)).as_bytes().to_vec()
+    with_checksum(Quote::new(place, Nanos(sequence), bid, ask, 3)).as_bytes().to_vec()
 }
 
 fn trade(sequence: u64) -> Vec<u8> {
     let trade = Trade::new(place(sequence, 2, 1), Nanos(5), Price(15), 3, Some(Side::Sell), 9, 0);
-    seal(trade).as_bytes().to_vec()
+    with_checksum(trade).as_bytes().to_vec()
 }
 
 fn hello(next_sequence: u64) -> Vec<u8> {
-    seal(Hello::server(next_sequence, 77, 1000, 3, Nanos(1))).as_bytes().to_vec()
+    with_checksum(Hello::server(next_sequence, 77, 1000, 3, Nanos(1))).as_bytes().to_vec()
 }
 
 fn heartbeat(next_sequence: u64) -> Vec<u8> {
-    seal(Heartbeat::new(next_sequence, Nanos(2))).as_bytes().to_vec()
+    with_checksum(Heartbeat::new(next_sequence, Nanos(2))).as_bytes().to_vec()
 }
 
 /// A message of an unlisted type.
@@ -89,40 +89,40 @@ fn unknown(message_type: u8, len: usize, sequence: u64) -> Vec<u8> {
 }
 
 fn read(stream: &[u8], piece_len: usize) -> (Vec<String>, ParserStats, Result<(), StreamError>) {
-    let (mut parser, mut told) = (TickParser::new(), Told::default());
-    let result = stream.chunks(piece_len).try_for_each(|piece| parser.feed(piece, &mut told));
-    (told.0, *parser.stats(), result)
+    let (mut parser, mut received) = (TickParser::new(), Received::default());
+    let result = stream.chunks(piece_len).try_for_each(|piece| parser.feed(piece, &mut received));
+    (received.0, *parser.stats(), result)
 }
 
 /// Checks that the stream gives these lines, for any fragmentation.
 #[track_caller]
 fn check(messages: &[Vec<u8>], expected: &[&str]) -> ParserStats {
     let stream = messages.concat();
-    let (told, stats, result) = read(&stream, usize::MAX);
-    assert_eq!((told.iter().map(String::as_str).collect::<Vec<_>>(), result), (expected.to_vec(), Ok(())));
+    let (received, stats, result) = read(&stream, usize::MAX);
+    assert_eq!((received.iter().map(String::as_str).collect::<Vec<_>>(), result), (expected.to_vec(), Ok(())));
     for len in [1, 2, 7, 8, 15, 16, 17, 31, 55, 56, 57, 100, 113] {
-        assert_eq!(read(&stream, len), (told.clone(), stats, Ok(())), "in pieces of {len}");
+        assert_eq!(read(&stream, len), (received.clone(), stats, Ok(())), "in pieces of {len}");
     }
     stats
 }
 
 #[test]
 fn every_message_is_read() {
-    let status = seal(Status::new(place(3, 3, 1), Nanos(9), TradingState::Halted, 0));
+    let status = with_checksum(Status::new(place(3, 3, 1), Nanos(9), TradingState::Halted, 0));
     let alpha = Symbol::new("ALPHA").unwrap();
     let stats = check(
         &[
             hello(1),
-            seal(Subscribed::new(1, 1, Scope::All, 3)).as_bytes().to_vec(),
-            seal(SymbolDefinition::new(place(1, 1, 1), alpha, Price(10), Price(1), 5)).as_bytes().to_vec(),
+            with_checksum(Subscribed::new(1, 1, Scope::All, 3)).as_bytes().to_vec(),
+            with_checksum(SymbolDefinition::new(place(1, 1, 1), alpha, Price(10), Price(1), 5)).as_bytes().to_vec(),
             quote(1, 1, 1),
             trade(2),
             status.as_bytes().to_vec(),
             heartbeat(4),
-            seal(Refused::new(4, 2, RefusedReason::TooManySymbols, 3)).as_bytes().to_vec(),
-            seal(Skipped::new(10, 6)).as_bytes().to_vec(),
+            with_checksum(Refused::new(4, 2, RefusedReason::TooManySymbols, 3)).as_bytes().to_vec(),
+            with_checksum(Skipped::new(10, 6)).as_bytes().to_vec(),
             quote(10, 1, 9),
-            seal(EndOfStream::new(11, EndReason::ServerStops, Nanos(3))).as_bytes().to_vec(),
+            with_checksum(EndOfStream::new(11, EndReason::ServerStops, Nanos(3))).as_bytes().to_vec(),
         ],
         &[
             "hello 77",
@@ -167,17 +167,17 @@ fn missing_numbers_are_a_gap_and_old_ones_are_dropped() {
 }
 
 #[test]
-fn of_listed_symbols_each_has_its_own_numbers() {
+fn each_listed_symbol_has_separate_sequence_numbers() {
     let symbol = |instrument, next| {
         let name = Symbol::new("X").unwrap();
-        seal(SymbolDefinition::new(place(50, instrument, next), name, Price(1), Price(1), 0))
+        with_checksum(SymbolDefinition::new(place(50, instrument, next), name, Price(1), Price(1), 0))
             .as_bytes()
             .to_vec()
     };
     let stats = check(
         &[
             hello(40),
-            seal(Subscribed::new(50, 1, Scope::Listed, 2)).as_bytes().to_vec(),
+            with_checksum(Subscribed::new(50, 1, Scope::Listed, 2)).as_bytes().to_vec(),
             symbol(1, u32::MAX),
             symbol(3, 7),
             quote(60, 1, u32::MAX),
@@ -185,7 +185,7 @@ fn of_listed_symbols_each_has_its_own_numbers() {
             quote(80, 3, 9),
             quote(81, 3, 8),
             heartbeat(99),
-            seal(Skipped::new(120, 4)).as_bytes().to_vec(),
+            with_checksum(Skipped::new(120, 4)).as_bytes().to_vec(),
             quote(120, 3, 30),
             quote(121, 3, 31),
         ],
@@ -208,7 +208,7 @@ fn of_listed_symbols_each_has_its_own_numbers() {
 }
 
 #[test]
-fn unknown_types_are_skipped_by_their_length_and_numbered_ones_take_their_number() {
+fn unknown_types_are_skipped_by_length_and_count_if_numbered() {
     let stats = check(
         &[
             hello(1),
@@ -231,18 +231,18 @@ fn unknown_types_are_skipped_by_their_length_and_numbered_ones_take_their_number
 }
 
 #[test]
-fn every_damaged_byte_costs_the_message_that_it_is_in() {
+fn a_damaged_byte_loses_only_its_message() {
     let whole = [hello(1), quote(1, 1, 1), quote(2, 1, 2), quote(3, 1, 3)].concat();
     for at in 112..168 {
         for bit in 0..8 {
             let mut stream = whole.clone();
             stream[at] ^= 1 << bit;
             for len in [usize::MAX, 1, 100] {
-                let (told, stats, result) = read(&stream, len);
+                let (received, stats, result) = read(&stream, len);
                 let expected = ["hello 77", "quote 1 of 1", "corrupt", "gap 2..3 of 0", "quote 3 of 1"];
                 // With another type or length it may look like an incomplete longer message.
-                let is_other = at < 114 && told.len() == 2;
-                assert!(is_other || told == expected, "byte {at} bit {bit}: {told:?}");
+                let is_other = at < 114 && received.len() == 2;
+                assert!(is_other || received == expected, "byte {at} bit {bit}: {received:?}");
                 assert!(is_other || (stats.corrupt, stats.lost, result) == (1, 1, Ok(())));
             }
         }
@@ -250,17 +250,17 @@ fn every_damaged_byte_costs_the_message_that_it_is_in() {
 }
 
 #[test]
-fn what_is_cut_out_or_put_in_is_got_over() {
+fn the_parser_resyncs_after_removed_and_inserted_bytes() {
     let before = [hello(1), quote(1, 1, 1)].concat();
     let after = [quote(3, 1, 3), quote(4, 1, 4)].concat();
     let missing_half = [&before[..], &quote(2, 1, 2)[..24], &after[..]].concat();
     let garbage = [&before[..], &[0x5a; 800], &after[..]].concat();
     for stream in [missing_half, garbage] {
         for len in [usize::MAX, 1, 33, 100] {
-            let (told, stats, result) = read(&stream, len);
+            let (received, stats, result) = read(&stream, len);
             let expected =
                 ["hello 77", "quote 1 of 1", "corrupt", "gap 2..3 of 0", "quote 3 of 1", "quote 4 of 1"];
-            assert_eq!((told, result), (expected.map(String::from).to_vec(), Ok(())), "{len}");
+            assert_eq!((received, result), (expected.map(String::from).to_vec(), Ok(())), "{len}");
             assert_eq!((stats.corrupt, stats.lost, stats.ticks), (1, 1, 3));
         }
     }
@@ -273,21 +273,21 @@ fn a_stream_of_garbage_ends() {
         let (_, stats, result) = read(&[hello(1), garbage.clone()].concat(), len);
         assert_eq!((result, stats.corrupt), (Err(StreamError::Lost), 1));
     }
-    let (mut parser, mut told) = (TickParser::new(), Told::default());
-    assert_eq!(parser.feed(b"HTTP/1.1 400 Bad Request\r\n", &mut told), Err(StreamError::NotTicks));
-    assert_eq!(parser.feed(&hello(1), &mut told), Err(StreamError::NotTicks), "until it is restarted");
+    let (mut parser, mut received) = (TickParser::new(), Received::default());
+    assert_eq!(parser.feed(b"HTTP/1.1 400 Bad Request\r\n", &mut received), Err(StreamError::NotTicks));
+    assert_eq!(parser.feed(&hello(1), &mut received), Err(StreamError::NotTicks), "until it is restarted");
     parser.restart();
-    assert_eq!(parser.feed(&hello(1), &mut told), Ok(()));
-    assert_eq!(parser.feed(&hello(1), &mut told), Err(StreamError::SecondHello));
+    assert_eq!(parser.feed(&hello(1), &mut received), Ok(()));
+    assert_eq!(parser.feed(&hello(1), &mut received), Err(StreamError::SecondHello));
 }
 
 #[test]
-fn who_is_not_understood_is_told_apart() {
+fn unreadable_peers_are_distinguished() {
     let mut other_version = hello(1);
     other_version[24] = 2;
     let mut damaged = hello(1);
     damaged[33] ^= 1;
-    let refused = seal(Refused::new(0, 0, RefusedReason::ClientsFull, 0)).as_bytes().to_vec();
+    let refused = with_checksum(Refused::new(0, 0, RefusedReason::ClientsFull, 0)).as_bytes().to_vec();
     for len in [usize::MAX, 1, 20] {
         assert_eq!(read(&other_version, len).2, Err(StreamError::Version(2)));
         assert_eq!(read(&damaged, len).2, Err(StreamError::NotTicks));
@@ -297,24 +297,24 @@ fn who_is_not_understood_is_told_apart() {
 }
 
 #[test]
-fn every_truncation_gives_what_is_whole_and_waits() {
+fn a_truncated_stream_delivers_complete_messages() {
     let messages = [hello(1), quote(1, 1, 1), heartbeat(2), trade(2), unknown(0x60, 120, 3)];
     let stream = messages.concat();
     let mut ends = vec![0];
     messages.iter().for_each(|message| ends.push(ends.last().unwrap() + message.len()));
     for len in 0..=stream.len() {
-        let (told, stats, result) = read(&stream[..len], usize::MAX);
-        assert_eq!(told.len(), ends.iter().filter(|end| **end <= len).count() - 1, "{len}");
+        let (received, stats, result) = read(&stream[..len], usize::MAX);
+        assert_eq!(received.len(), ends.iter().filter(|end| **end <= len).count() - 1, "{len}");
         assert_eq!((result, stats.corrupt, stats.bytes), (Ok(()), 0, len as u64));
     }
 }
 
 #[test]
 fn counters_outlive_a_connection() {
-    let (mut parser, mut told) = (TickParser::new(), Told::default());
+    let (mut parser, mut received) = (TickParser::new(), Received::default());
     for _ in 0..2 {
-        parser.feed(&[hello(1), quote(1, 1, 1), quote(2, 1, 2)].concat(), &mut told).unwrap();
-        parser.feed(&[1, 2, 3], &mut told).unwrap();
+        parser.feed(&[hello(1), quote(1, 1, 1), quote(2, 1, 2)].concat(), &mut received).unwrap();
+        parser.feed(&[1, 2, 3], &mut received).unwrap();
         assert_eq!(parser.next_sequence(), 3);
         parser.restart();
     }
@@ -332,7 +332,7 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
                 6 => trade(sequence),
                 7 => heartbeat(sequence),
                 8 => unknown(0x05 + jump as u8, 24 + 8 * jump as usize, sequence),
-                _ => seal(Skipped::new(sequence, jump)).as_bytes().to_vec(),
+                _ => with_checksum(Skipped::new(sequence, jump)).as_bytes().to_vec(),
             };
             match flip % 16 {
                 0 => {
@@ -353,16 +353,16 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_cut_of_a_stream_gives_the_same(stream in streams(), cuts in proptest::collection::vec(1..300_usize, 1..100)) {
+    fn any_fragmentation_gives_the_same_result(stream in streams(), cuts in proptest::collection::vec(1..300_usize, 1..100)) {
         let whole = read(&stream, usize::MAX);
-        let (mut parser, mut told, mut rest) = (TickParser::new(), Told::default(), &stream[..]);
+        let (mut parser, mut received, mut rest) = (TickParser::new(), Received::default(), &stream[..]);
         let mut result = Ok(());
         for cut in cuts.iter().cycle() {
             if rest.is_empty() || result.is_err() {
                 break;
             }
             let (now, later) = rest.split_at((*cut).min(rest.len()));
-            result = parser.feed(now, &mut told);
+            result = parser.feed(now, &mut received);
             rest = later;
         }
         let mut stats = *parser.stats();
@@ -370,29 +370,29 @@ proptest! {
             // A piece is counted as a whole, even if part of it is damaged.
             stats.bytes = whole.1.bytes;
         }
-        prop_assert_eq!((told.0, stats, result), whole);
+        prop_assert_eq!((received.0, stats, result), whole);
     }
 
     #[test]
-    fn any_bytes_after_a_hello_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..4000), len in 1..200_usize) {
+    fn any_bytes_after_a_hello_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..4000), len in 1..200_usize) {
         let stream = [hello(1), bytes].concat();
-        let (told, stats, result) = read(&stream, len);
-        prop_assert!(result.is_ok() && stats.ticks <= told.len() as u64);
+        let (received, stats, result) = read(&stream, len);
+        prop_assert!(result.is_ok() && stats.ticks <= received.len() as u64);
     }
 
     #[test]
-    fn ticks_sealed_together_are_those_sealed_alone(prices in proptest::collection::vec(any::<i64>(), 0..20)) {
+    fn checksums_filled_together_equal_those_filled_alone(prices in proptest::collection::vec(any::<i64>(), 0..20)) {
         let quotes: Vec<Quote> = prices
             .iter()
             .map(|price| Quote::new(place(1, 1, 1), Nanos(1), (Price(*price), 1), (NO_PRICE, 0), u32::MAX))
             .collect();
         let mut together: Vec<Tick> = quotes.iter().map(|quote| Tick::from(*quote)).collect();
-        seal_ticks(&mut together);
-        let alone: Vec<Tick> = quotes.iter().map(|quote| Tick::from(seal(*quote))).collect();
+        fill_checksums(&mut together);
+        let alone: Vec<Tick> = quotes.iter().map(|quote| Tick::from(with_checksum(*quote))).collect();
         prop_assert_eq!(&together, &alone);
         // Each was created at 1 and is sent at 1,001.
-        seal_ticks_sent(&mut together, Nanos(1_001));
-        let sent = |quote: &Quote| Tick::from(seal(Quote { send_delay_ns: 1_000.into(), ..*quote }));
+        fill_delays_and_checksums(&mut together, Nanos(1_001));
+        let sent = |quote: &Quote| Tick::from(with_checksum(Quote { send_delay_ns: 1_000.into(), ..*quote }));
         prop_assert_eq!(together, quotes.iter().map(sent).collect::<Vec<_>>());
     }
 }

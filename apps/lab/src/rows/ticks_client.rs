@@ -15,7 +15,7 @@ use tickpath_ticks::message::{
     Heartbeat, Hello, Place, Quote, Scope, Subscribed, SymbolDefinition, Tick, TickKind, Trade,
 };
 use tickpath_ticks::parser::{TickListener, TickParser};
-use tickpath_ticks::seal::{seal, seal_ticks};
+use tickpath_ticks::checksum::{with_checksum, fill_checksums};
 use tickpath_ticks_app::client::{Feed, Shared};
 use tickpath_ticks_app::view::{Canvas, TicksView};
 use tickpath_types::{InstrumentId, Nanos, Price, Symbol};
@@ -97,20 +97,20 @@ fn tick(sequence: u64, ts: Nanos) -> Tick {
 
 fn sealed(first: u64, count: u64, ts: Nanos) -> Vec<Tick> {
     let mut ticks: Vec<Tick> = (first..first + count).map(|sequence| tick(sequence, ts)).collect();
-    seal_ticks(&mut ticks);
+    fill_checksums(&mut ticks);
     ticks
 }
 
 /// Returns the messages before the first tick.
 fn greeting(with_symbols: bool) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = seal(Hello::server(1, 7, 1_000, SYMBOLS, Nanos(1))).as_bytes().to_vec();
+    let mut bytes = with_checksum(Hello::server(1, 7, 1_000, SYMBOLS, Nanos(1))).as_bytes().to_vec();
     if with_symbols {
-        bytes.extend(seal(Subscribed::new(1, 1, Scope::All, u32::from(SYMBOLS))).as_bytes());
+        bytes.extend(with_checksum(Subscribed::new(1, 1, Scope::All, u32::from(SYMBOLS))).as_bytes());
         for index in 1..=SYMBOLS {
             let place = Place { instrument: InstrumentId(index), symbol_sequence: 1, sequence: 1 };
             let symbol = Symbol::new(&format!("SYM{index:03}"))?;
             let definition = SymbolDefinition::new(place, symbol, Price(1_000_000), Price(100), 0);
-            bytes.extend(seal(definition).as_bytes());
+            bytes.extend(with_checksum(definition).as_bytes());
         }
     }
     Ok(bytes)
@@ -154,11 +154,11 @@ fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
                 // Like a socket's reads: the bytes lie in the parser's buffer, and a piece is a commit of its
                 // length.
                 let mut parser = TickParser::with_buffer(2 * stream.len() + 2);
-                parser.room()[..stream.len()].copy_from_slice(&stream);
+                parser.free_space()[..stream.len()].copy_from_slice(&stream);
                 let mut found = Fold::default();
                 let start = context.clock.ticks();
                 for piece in black_box(&stream[..]).chunks(len) {
-                    black_box(parser.room());
+                    black_box(parser.free_space());
                     parser.commit(piece.len(), &mut found)?;
                 }
                 passes.push(context.clock.ticks() - start);
@@ -278,7 +278,7 @@ fn serve_and_look(
     let found = Found { sent, resident_bytes: client.memory_bytes("VmRSS")?, cpu: client.cpu_time()? };
     while client.child.try_wait()?.is_none() {
         // A client that ends meanwhile does not read the heartbeat.
-        match stream.write_all(seal(Heartbeat::new(sent + 1, clock.now())).as_bytes()) {
+        match stream.write_all(with_checksum(Heartbeat::new(sent + 1, clock.now())).as_bytes()) {
             Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 return Err(error.into());
             }

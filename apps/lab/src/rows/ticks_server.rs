@@ -9,7 +9,7 @@ use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
 use tickpath_ticks::message::{EndOfStream, Heartbeat, Hello, SymbolDefinition, TICK_LEN, Tick};
 use tickpath_ticks::parser::{Gap, TickListener, TickParser};
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::client::MarketWriter;
 use tickpath_ticks_app::server::{ServeSettings, ServerCounters, TickRate, TicksServer};
 use zerocopy::IntoBytes;
@@ -237,7 +237,7 @@ impl<L: TickListener> Client<L> {
     ) -> anyhow::Result<Client<L>> {
         let mut stream = TcpStream::connect(server)?;
         stream.set_nodelay(true)?;
-        let mut request = seal(Hello::client(0, now)).as_bytes().to_vec();
+        let mut request = with_checksum(Hello::client(0, now)).as_bytes().to_vec();
         encode_subscribe(1, &[], &mut request);
         stream.write_all(&request)?;
         stream.set_nonblocking(true)?;
@@ -247,7 +247,7 @@ impl<L: TickListener> Client<L> {
     /// Reads once, if data are available.
     #[inline]
     pub(super) fn poll(&mut self) -> anyhow::Result<Option<()>> {
-        let Some(count) = read(&mut self.stream, self.parser.room())? else { return Ok(None) };
+        let Some(count) = read(&mut self.stream, self.parser.free_space())? else { return Ok(None) };
         self.parser.commit(count, &mut self.sink)?;
         Ok(Some(()))
     }
@@ -257,7 +257,7 @@ impl<L: TickListener> Client<L> {
     fn show_life(&mut self, now: Nanos) -> anyhow::Result<()> {
         if now.since(self.said) >= HEARTBEAT {
             self.said = now;
-            self.stream.write_all(seal(Heartbeat::new(0, Nanos::ZERO)).as_bytes())?;
+            self.stream.write_all(with_checksum(Heartbeat::new(0, Nanos::ZERO)).as_bytes())?;
         }
         Ok(())
     }

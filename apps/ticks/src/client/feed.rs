@@ -115,7 +115,7 @@ impl Feed {
     /// Returns the buffer into which the next bytes of the connection are read.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
-        self.parser.room()
+        self.parser.free_space()
     }
 
     /// Processes the first `len` bytes of the [buffer](Feed::room), read at `received` in nanoseconds since

@@ -11,7 +11,7 @@ use tickpath_config::thousands;
 use tickpath_ticks::message::{EndReason, Heartbeat, Hello, Refused, RefusedReason};
 use tickpath_ticks::parser::StreamError;
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::{Nanos, Symbol};
 use zerocopy::IntoBytes;
 
@@ -242,7 +242,7 @@ impl Link {
     /// Reads until the connection ends for any reason.
     fn serve(&mut self, mut connection: Connection) -> io::Result<End> {
         let (mut care_at, mut clock_at) = (Nanos::ZERO, Nanos::ZERO);
-        connection.send(seal(Hello::client(0, connection.began)).as_bytes(), connection.began)?;
+        connection.send(with_checksum(Hello::client(0, connection.began)).as_bytes(), connection.began)?;
         loop {
             let len = match connection.stream.read(self.feed.room()) {
                 Ok(0) => return Ok(self.closed()),
@@ -328,7 +328,7 @@ impl Link {
             return Ok(Some(End::Lost(format!("{address}: nothing came for {silent}"))));
         }
         if now.since(connection.sent) >= interval {
-            connection.send(seal(Heartbeat::new(0, Nanos::ZERO)).as_bytes(), now)?;
+            connection.send(with_checksum(Heartbeat::new(0, Nanos::ZERO)).as_bytes(), now)?;
         }
         Ok(None)
     }

@@ -1,7 +1,7 @@
 //! The ticks that the server sends to all subscribers, written once.
 
 use tickpath_ticks::message::{TICK_LEN, Tick};
-use tickpath_ticks::seal::seal_ticks_sent;
+use tickpath_ticks::checksum::fill_delays_and_checksums;
 use tickpath_types::Nanos;
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -71,7 +71,7 @@ impl Backlog {
         while self.sealed < self.made {
             let at = self.index(self.sealed);
             let end = self.ticks.len().min(at + (self.made - self.sealed) as usize);
-            seal_ticks_sent(&mut self.ticks[at..end], now);
+            fill_delays_and_checksums(&mut self.ticks[at..end], now);
             self.sealed += (end - at) as u64;
         }
     }

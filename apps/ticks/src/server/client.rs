@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Shutdown};
 use tickpath_net::{Kernel, Network, StreamSocket};
 use tickpath_ticks::message::{EndOfStream, EndReason, Heartbeat, Message, Skipped, TICK_LEN};
 use tickpath_ticks::request::RequestParser;
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
@@ -102,7 +102,7 @@ impl Client {
 
     /// Adds a message to be sent before the next tick.
     pub(super) fn say<M: Message>(&mut self, message: M) {
-        self.outbox.extend_from_slice(seal(message).as_bytes());
+        self.outbox.extend_from_slice(with_checksum(message).as_bytes());
     }
 
     /// Place of the next tick in the stream; `None` for a client that gets no ticks.

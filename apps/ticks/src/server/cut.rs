@@ -1,7 +1,7 @@
 //! Selects the part of the stream for a subscriber of some symbols, and for a slow subscriber.
 
 use tickpath_ticks::message::{Skipped, TICK_LEN, Tick};
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::seal;
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::backlog::Backlog;

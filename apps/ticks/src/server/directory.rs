@@ -2,7 +2,7 @@
 
 use tickpath_flowgen::TickGeneratorConfig;
 use tickpath_ticks::message::{Place, Scope, Subscribed, SymbolDefinition, Tick};
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::{InstrumentId, Price, Symbol};
 use zerocopy::IntoBytes;
 
@@ -59,7 +59,7 @@ impl Directory {
     ) {
         let next = place + 1;
         let count = u32::try_from(choice.count(self.len())).expect("symbols are numbered by 16 bits");
-        out.extend(seal(Subscribed::new(next, request, choice.scope(), count)).as_bytes());
+        out.extend(with_checksum(Subscribed::new(next, request, choice.scope(), count)).as_bytes());
         let chosen = self.symbols.iter().zip(states).zip(0_u16..).filter(|(_, at)| choice.has(*at));
         for ((terms, state), at) in chosen {
             let place = Place {
@@ -69,7 +69,7 @@ impl Directory {
             };
             let Terms { name, reference_price, tick_size } = *terms;
             let definition = SymbolDefinition::new(place, name, reference_price, tick_size, state.volume);
-            out.extend(seal(definition).as_bytes());
+            out.extend(with_checksum(definition).as_bytes());
         }
     }
 }

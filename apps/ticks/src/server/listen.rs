@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use tickpath_net::{Interest, StreamSocket};
 use tickpath_ticks::message::{EndReason, Hello, Refused, RefusedReason, VERSION};
 use tickpath_ticks::request::{RequestError, RequestListener, SubscribePart};
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
@@ -294,7 +294,7 @@ struct Asking<'a> {
 impl Asking<'_> {
     fn refuse(&mut self, request: u32, reason: RefusedReason, limit: u32) {
         let message = Refused::new(self.next_sequence, request, reason, limit);
-        self.answers.extend_from_slice(seal(message).as_bytes());
+        self.answers.extend_from_slice(with_checksum(message).as_bytes());
     }
 }
 

@@ -13,7 +13,7 @@ use tickpath_ticks::message::{
 };
 use tickpath_ticks::parser::{Gap, TickListener, TickParser};
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::server::{ServeSettings, ServerCounters, SlowClient, TickRate, TicksServer};
 use tickpath_types::{Nanos, Symbol};
 use zerocopy::IntoBytes;
@@ -155,7 +155,7 @@ impl Client {
 
     /// Sends a hello and requests symbols.
     pub fn subscribed(mut self, symbols: &[Symbol]) -> Client {
-        self.say(seal(Hello::client(0, Nanos(1))).as_bytes());
+        self.say(with_checksum(Hello::client(0, Nanos(1))).as_bytes());
         self.ask(1, symbols);
         self
     }
@@ -182,7 +182,7 @@ impl Client {
     pub fn listen_once(&mut self) {
         if self.last_said.elapsed() > Duration::from_millis(500) {
             self.last_said = Instant::now();
-            let heartbeat = seal(tickpath_ticks::message::Heartbeat::new(0, Nanos(0)));
+            let heartbeat = with_checksum(tickpath_ticks::message::Heartbeat::new(0, Nanos(0)));
             // This fails if the server has closed the connection, which the read below detects.
             let _ = self.stream.write(heartbeat.as_bytes());
         }

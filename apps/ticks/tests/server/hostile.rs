@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use tickpath_ticks::message::{EndReason, Hello, RefusedReason};
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::server::ServeSettings;
 use tickpath_types::{Nanos, Symbol};
 use zerocopy::IntoBytes;
@@ -35,7 +35,7 @@ fn garbage_is_refused_and_the_connection_closed() {
 #[test]
 fn a_damaged_request_is_refused() {
     let server = Server::start(&settings());
-    let mut bytes = seal(Hello::client(0, Nanos(1))).as_bytes().to_vec();
+    let mut bytes = with_checksum(Hello::client(0, Nanos(1))).as_bytes().to_vec();
     encode_subscribe(1, &[], &mut bytes);
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
@@ -52,7 +52,7 @@ fn another_version_is_refused_with_the_one_that_is_spoken() {
     let mut hello = Hello::client(0, Nanos(1));
     hello.version = 2.into();
     let mut client = Client::connect(&server);
-    client.say(seal(hello).as_bytes());
+    client.say(with_checksum(hello).as_bytes());
     client.listen_to_the_end();
     assert_eq!(client.heard.refused, [(0, RefusedReason::Version, 1)]);
     assert_eq!(server.stop().refused_version, 1);
@@ -62,7 +62,7 @@ fn another_version_is_refused_with_the_one_that_is_spoken() {
 fn a_request_may_come_byte_by_byte() {
     let settings = settings();
     let server = Server::start(&settings);
-    let mut bytes = seal(Hello::client(0, Nanos(1))).as_bytes().to_vec();
+    let mut bytes = with_checksum(Hello::client(0, Nanos(1))).as_bytes().to_vec();
     encode_subscribe(1, &[settings.market.symbols[3].name], &mut bytes);
     let mut client = Client::connect(&server);
     client.stream.set_nodelay(true).unwrap();
@@ -79,7 +79,7 @@ fn half_a_message_and_then_the_end_harms_nobody() {
     let server = Server::start(&settings());
     for len in [1, 15, 16, 55] {
         let mut client = Client::connect(&server);
-        client.say(&seal(Hello::client(0, Nanos(1))).as_bytes()[..len]);
+        client.say(&with_checksum(Hello::client(0, Nanos(1))).as_bytes()[..len]);
         drop(client);
     }
     check_that_it_serves(&server);
@@ -190,7 +190,7 @@ fn a_client_that_asks_and_asks_and_never_reads_is_disconnected() {
     let mut client = Client::connect(&server);
     client.stream.set_nonblocking(false).unwrap();
     client.stream.set_write_timeout(Some(tickpath_test_support::PATIENCE)).unwrap();
-    client.say(seal(Hello::client(0, Nanos(1))).as_bytes());
+    client.say(with_checksum(Hello::client(0, Nanos(1))).as_bytes());
     let mut requests = Vec::new();
     (1..2_000).for_each(|request| encode_subscribe(request, &[], &mut requests));
     let is_cut = |client: &Client| {

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use tickpath_test_support::{PATIENCE, listen, realtime_ns, wait_until};
 use tickpath_ticks::message::*;
 use tickpath_ticks::request::{RequestListener, RequestParser, SubscribePart};
-use tickpath_ticks::seal::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::client::{Client, ClientConfig, Counts, LinkState, Shared};
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol};
 use zerocopy::IntoBytes;
@@ -110,7 +110,7 @@ impl Peer {
 
     pub fn hello(&mut self, session: u64, next_sequence: u64) {
         let count = SYMBOLS.len() as u16;
-        self.send(seal(Hello::server(next_sequence, session, self.heartbeat_ms, count, now())).as_bytes());
+        self.send(with_checksum(Hello::server(next_sequence, session, self.heartbeat_ms, count, now())).as_bytes());
     }
 
     pub fn subscribe(&mut self, session: u64, next_sequence: u64) {
@@ -118,7 +118,7 @@ impl Peer {
         self.read_until(|said| said.requests > 0);
         let scope = if self.said.names.is_empty() { Scope::All } else { Scope::Listed };
         let count = SYMBOLS.len() as u32;
-        self.send(seal(Subscribed::new(next_sequence, 1, scope, count)).as_bytes());
+        self.send(with_checksum(Subscribed::new(next_sequence, 1, scope, count)).as_bytes());
         for (index, name) in SYMBOLS.iter().enumerate() {
             let place = Place {
                 instrument: InstrumentId(index as u16 + 1),
@@ -127,7 +127,7 @@ impl Peer {
             };
             let symbol = Symbol::new(name).unwrap();
             let definition = SymbolDefinition::new(place, symbol, Price(1_000_000), Price(100), 0);
-            self.send(seal(definition).as_bytes());
+            self.send(with_checksum(definition).as_bytes());
         }
     }
 
@@ -145,17 +145,17 @@ pub fn place(sequence: u64, instrument: u16) -> Place {
 pub fn quote(sequence: u64, instrument: u16) -> Vec<u8> {
     let bid = Price(1_000_000 + sequence as i64 * 100);
     let ask = Price(bid.0 + 200);
-    seal(Quote::new(place(sequence, instrument), now(), (bid, 300), (ask, 200), 1_000)).as_bytes().to_vec()
+    with_checksum(Quote::new(place(sequence, instrument), now(), (bid, 300), (ask, 200), 1_000)).as_bytes().to_vec()
 }
 
 pub fn trade(sequence: u64, instrument: u16, volume: u64) -> Vec<u8> {
     let price = Price(1_000_000 + sequence as i64 * 100);
     let trade = Trade::new(place(sequence, instrument), now(), price, 100, Some(Side::Buy), volume, 1_000);
-    seal(trade).as_bytes().to_vec()
+    with_checksum(trade).as_bytes().to_vec()
 }
 
 pub fn end_of_stream(next_sequence: u64) -> Vec<u8> {
-    seal(EndOfStream::new(next_sequence, EndReason::ServerStops, now())).as_bytes().to_vec()
+    with_checksum(EndOfStream::new(next_sequence, EndReason::ServerStops, now())).as_bytes().to_vec()
 }
 
 pub fn config(address: SocketAddr) -> ClientConfig {

@@ -8,7 +8,7 @@ use crate::message::{
     EndOfStream, Header, Heartbeat, Hello, MAGIC, MESSAGE_LEN_MIN, Message, Refused, Skipped, Subscribed,
     SymbolDefinition, TICK_LEN, Tick, VERSION, WORD_LEN, listed_len,
 };
-use crate::seal::{is_sealed, tick_checksum};
+use crate::checksum::{is_checksum_valid, tick_checksum};
 
 use super::listener::{Gap, TickListener};
 use super::numbers::{Numbers, Order};
@@ -114,7 +114,7 @@ impl Machine {
         listener: &mut impl TickListener,
     ) -> Result<&'a [u8], StreamError> {
         let mut rest = bytes;
-        if self.is_plain() {
+        if self.can_batch() {
             rest = self.take_ticks(bytes, listener);
             if is_start_of_tick(rest) {
                 return Ok(rest);
@@ -133,7 +133,7 @@ impl Machine {
         let mut rest = bytes;
         loop {
             // After a full batch, the next one, before any single message.
-            while self.is_plain() {
+            while self.can_batch() {
                 let batch = rest;
                 rest = self.take_ticks(batch, listener);
                 if is_start_of_tick(rest) {
@@ -152,7 +152,7 @@ impl Machine {
 
     /// True while ticks may be handled in batches.
     #[inline]
-    fn is_plain(&self) -> bool {
+    fn can_batch(&self) -> bool {
         self.state == State::Messages && self.numbers.are_of_session()
     }
 
@@ -178,8 +178,8 @@ impl Machine {
     ) -> Option<&'a [u8]> {
         let (ticks, rest) = <[Tick; N]>::ref_from_prefix(bytes).ok()?;
         let first = self.numbers.next_sequence();
-        let are_good = (first..).zip(ticks).all(|(number, tick)| is_good(step, tick, number));
-        are_good.then(|| {
+        let are_valid = (first..).zip(ticks).all(|(number, tick)| is_valid_tick(step, tick, number));
+        are_valid.then(|| {
             self.numbers.advance(N);
             self.stats.ticks += N as u64;
             listener.on_ticks(ticks);
@@ -190,15 +190,15 @@ impl Machine {
     #[inline(never)]
     fn take_many<'a>(&mut self, bytes: &'a [u8], listener: &mut impl TickListener) -> &'a [u8] {
         let first = self.numbers.next_sequence();
-        let (good, rest) = match self.instruction {
-            Some(step) => good_ticks(step, bytes, first),
-            None => good_ticks_by_table(bytes, first),
+        let (valid, rest) = match self.instruction {
+            Some(step) => valid_ticks(step, bytes, first),
+            None => valid_ticks_by_table(bytes, first),
         };
-        if good > 0
-            && let Ok((ticks, _)) = <[Tick]>::ref_from_prefix_with_elems(bytes, good)
+        if valid > 0
+            && let Ok((ticks, _)) = <[Tick]>::ref_from_prefix_with_elems(bytes, valid)
         {
-            self.numbers.advance(good);
-            self.stats.ticks += good as u64;
+            self.numbers.advance(valid);
+            self.stats.ticks += valid as u64;
             listener.on_ticks(ticks);
         }
         rest
@@ -211,7 +211,7 @@ impl Machine {
             State::Failed(error) => Err(error),
             State::BeforeHello => self.take_hello(bytes, listener),
             State::Messages => self.take_message(bytes, listener),
-            State::Resync(passed) => self.look_further(bytes, passed, listener),
+            State::Resync(passed) => self.resync(bytes, passed, listener),
         };
         if let Err(error) = taken {
             self.state = State::Failed(error);
@@ -224,7 +224,7 @@ impl Machine {
         // A server that is full, or uses another version, may refuse before its hello.
         if header.message_type == Refused::TYPE && header.message_len() == Refused::LEN {
             let Some(message) = bytes.get(..Refused::LEN) else { return Ok(0) };
-            let refused = Refused::ref_from_bytes(message).ok().filter(|_| is_sealed(message));
+            let refused = Refused::ref_from_bytes(message).ok().filter(|_| is_checksum_valid(message));
             listener.on_refused(refused.ok_or(StreamError::NotTicks)?);
             self.stats.others += 1;
             return Ok(Refused::LEN);
@@ -240,7 +240,7 @@ impl Machine {
         }
         let Some(message) = bytes.get(..Hello::LEN) else { return Ok(0) };
         let hello = Hello::ref_from_bytes(message).map_err(|_| StreamError::NotTicks)?;
-        if header.message_len() != Hello::LEN || !is_sealed(message) {
+        if header.message_len() != Hello::LEN || !is_checksum_valid(message) {
             return Err(StreamError::NotTicks);
         }
         self.state = State::Messages;
@@ -257,7 +257,7 @@ impl Machine {
             return Ok(self.damaged(listener));
         }
         let Some(message) = bytes.get(..header.message_len()) else { return Ok(0) };
-        if !is_sealed(message) {
+        if !is_checksum_valid(message) {
             return Ok(self.damaged(listener));
         }
         if Tick::TYPES.contains(&header.message_type) {
@@ -283,7 +283,7 @@ impl Machine {
     }
 
     /// Searches for the next valid message of a listed type, word by word.
-    fn look_further(
+    fn resync(
         &mut self,
         bytes: &[u8],
         passed: u64,
@@ -293,7 +293,7 @@ impl Machine {
         while let Ok((header, _)) = Header::ref_from_prefix(&bytes[at..]) {
             if listed_len(header.message_type) == Some(header.message_len()) {
                 let Some(message) = bytes.get(at..at + header.message_len()) else { break };
-                if is_sealed(message) {
+                if is_checksum_valid(message) {
                     self.state = State::Messages;
                     return Ok(at + self.take_message(&bytes[at..], listener)?);
                 }
@@ -381,26 +381,26 @@ impl Machine {
 /// The number of leading ticks that are complete, valid, and numbered consecutively, at most [`BATCH_MAX`];
 /// and the bytes after them.
 #[inline]
-fn good_ticks<S: Step>(step: S, bytes: &[u8], first: u64) -> (usize, &[u8]) {
-    let (mut rest, mut good) = (bytes, 0);
-    while good < BATCH_MAX
+fn valid_ticks<S: Step>(step: S, bytes: &[u8], first: u64) -> (usize, &[u8]) {
+    let (mut rest, mut valid) = (bytes, 0);
+    while valid < BATCH_MAX
         && let Ok((tick, later)) = Tick::ref_from_prefix(rest)
-        && faults(step, tick, first.wrapping_add(good as u64)) == 0
+        && faults(step, tick, first.wrapping_add(valid as u64)) == 0
     {
-        (rest, good) = (later, good + 1);
+        (rest, valid) = (later, valid + 1);
     }
-    (good, rest)
+    (valid, rest)
 }
 
 /// True for a valid tick with this number.
 #[inline(always)]
-fn is_good<S: Step>(step: S, tick: &Tick, number: u64) -> bool {
+fn is_valid_tick<S: Step>(step: S, tick: &Tick, number: u64) -> bool {
     is_kind_of_tick([tick.header.message_type, tick.header.length_words])
         && tick.header.sequence.get() == number
         && tick_checksum(step, tick) == tick.checksum.get()
 }
 
-/// As `is_good`, but branchless, which is faster for many consecutive ticks: 0 when it is valid.
+/// As `is_valid_tick`, but branchless, which is faster for many consecutive ticks: 0 when it is valid.
 #[inline(always)]
 fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
     let other_kind = !is_kind_of_tick([tick.header.message_type, tick.header.length_words]);
@@ -412,8 +412,8 @@ fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
 /// Separate, so that it does not impede the code with the CPU's instruction.
 #[cold]
 #[inline(never)]
-fn good_ticks_by_table(bytes: &[u8], first: u64) -> (usize, &[u8]) {
-    good_ticks(Table, bytes, first)
+fn valid_ticks_by_table(bytes: &[u8], first: u64) -> (usize, &[u8]) {
+    valid_ticks(Table, bytes, first)
 }
 
 /// True when these are the type and length of a tick.

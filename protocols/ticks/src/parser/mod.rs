@@ -31,7 +31,7 @@ pub const BUFFER_LEN: usize = 64 << 10;
 ///
 /// let (mut parser, mut count) = (TickParser::new(), Count(0));
 /// let mut socket: &[u8] = b"GET / HTTP/1.1\r\n";
-/// let len = std::io::Read::read(&mut socket, parser.room())?;
+/// let len = std::io::Read::read(&mut socket, parser.free_space())?;
 /// assert_eq!(parser.commit(len, &mut count), Err(StreamError::NotTicks));
 /// # std::io::Result::Ok(())
 /// ```
@@ -89,7 +89,7 @@ impl TickParser {
 
     /// The free space for the next bytes of the stream: never empty.
     #[inline]
-    pub fn room(&mut self) -> &mut [u8] {
+    pub fn free_space(&mut self) -> &mut [u8] {
         if self.end > self.buffer.len() / 2 {
             self.move_to_front();
         }
@@ -103,7 +103,7 @@ impl TickParser {
         (self.start, self.end) = (0, self.end - self.start);
     }
 
-    /// Handles the first `len` bytes of the [free space](TickParser::room), which now contain the stream's
+    /// Handles the first `len` bytes of the [free space](TickParser::free_space), which now contain the stream's
     /// next bytes, and passes complete messages to `listener`.
     ///
     /// # Errors
@@ -135,9 +135,9 @@ impl TickParser {
     pub fn feed(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<(), StreamError> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let room = self.room();
-            let (now, later) = rest.split_at(room.len().min(rest.len()));
-            room[..now.len()].copy_from_slice(now);
+            let free_space = self.free_space();
+            let (now, later) = rest.split_at(free_space.len().min(rest.len()));
+            free_space[..now.len()].copy_from_slice(now);
             self.commit(now.len(), listener)?;
             rest = later;
         }

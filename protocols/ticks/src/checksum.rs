@@ -11,7 +11,7 @@ use crate::message::{CHECKSUM_LEN, Message, TICK_LEN, Tick, send_delay_ns};
 
 /// Fills a message's checksum.
 #[must_use]
-pub fn seal<M: Message>(mut message: M) -> M {
+pub fn with_checksum<M: Message>(mut message: M) -> M {
     if let Some((bytes, checksum)) = message.as_mut_bytes().split_last_chunk_mut::<CHECKSUM_LEN>() {
         *checksum = crc32c::checksum(bytes).to_le_bytes();
     }
@@ -20,30 +20,30 @@ pub fn seal<M: Message>(mut message: M) -> M {
 
 /// Fills the checksums of many ticks.
 #[inline]
-pub fn seal_ticks(ticks: &mut [Tick]) {
+pub fn fill_checksums(ticks: &mut [Tick]) {
     match crc32c::Instruction::detect() {
-        Some(step) => ticks.iter_mut().for_each(|tick| seal_tick(step, tick)),
-        None => ticks.iter_mut().for_each(|tick| seal_tick(crc32c::Table, tick)),
+        Some(step) => ticks.iter_mut().for_each(|tick| fill_checksum(step, tick)),
+        None => ticks.iter_mut().for_each(|tick| fill_checksum(crc32c::Table, tick)),
     }
 }
 
 /// Fills the send delays of many ticks that are sent at `ts_send`, and their checksums.
 #[inline]
-pub fn seal_ticks_sent(ticks: &mut [Tick], ts_send: Nanos) {
+pub fn fill_delays_and_checksums(ticks: &mut [Tick], ts_send: Nanos) {
     match crc32c::Instruction::detect() {
-        Some(step) => ticks.iter_mut().for_each(|tick| seal_sent(step, tick, ts_send)),
-        None => ticks.iter_mut().for_each(|tick| seal_sent(crc32c::Table, tick, ts_send)),
+        Some(step) => ticks.iter_mut().for_each(|tick| fill_delay_and_checksum(step, tick, ts_send)),
+        None => ticks.iter_mut().for_each(|tick| fill_delay_and_checksum(crc32c::Table, tick, ts_send)),
     }
 }
 
 #[inline(always)]
-fn seal_sent<S: crc32c::Step>(step: S, tick: &mut Tick, ts_send: Nanos) {
+fn fill_delay_and_checksum<S: crc32c::Step>(step: S, tick: &mut Tick, ts_send: Nanos) {
     tick.send_delay_ns = send_delay_ns(Nanos(tick.ts_generate.get()), ts_send).into();
-    seal_tick(step, tick);
+    fill_checksum(step, tick);
 }
 
 #[inline(always)]
-fn seal_tick<S: crc32c::Step>(step: S, tick: &mut Tick) {
+fn fill_checksum<S: crc32c::Step>(step: S, tick: &mut Tick) {
     let checksum = tick_checksum(step, tick);
     tick.checksum = checksum.into();
 }
@@ -59,7 +59,7 @@ pub(crate) fn tick_checksum<S: crc32c::Step>(step: S, tick: &Tick) -> u32 {
 
 /// True when the last four bytes of a message are the checksum of the bytes before them.
 #[inline]
-pub(crate) fn is_sealed(message: &[u8]) -> bool {
+pub(crate) fn is_checksum_valid(message: &[u8]) -> bool {
     message
         .split_last_chunk::<CHECKSUM_LEN>()
         .is_some_and(|(bytes, checksum)| crc32c::checksum(bytes) == u32::from_le_bytes(*checksum))
