@@ -3,7 +3,7 @@
 //! Source: IEX TOPS 1.66, DEEP 1.08 and DEEP+ 1.04, the tables of each message.
 
 use tickpath_types::{Side, TradingState};
-use tickpath_wire::{codes, flags, stands_for};
+use tickpath_wire::{codes, flags, maps_to};
 
 codes! {
     /// Side of an order or a level.
@@ -122,7 +122,7 @@ impl EventFlags {
     }
 }
 
-stands_for! {
+maps_to! {
     /// The project's equivalent; `None` for a code that is not listed.
     TradingCode, state: TradingState {
         HALTED = Halted,

@@ -1,7 +1,7 @@
 //! The one-byte codes of XDP.
 
 use tickpath_types::Side as OrderSide;
-use tickpath_wire::{codes, stands_for};
+use tickpath_wire::{codes, maps_to};
 
 codes! {
     /// The kind of a packet.
@@ -203,7 +203,7 @@ impl DeliveryFlag {
     }
 }
 
-stands_for! {
+maps_to! {
     /// The side; `None` for a code that is neither.
     Side, side: OrderSide { BUY = Buy, SELL = Sell, }
 }

@@ -62,7 +62,7 @@ macro_rules! flags {
 /// A line `CODE = Value` applies both ways. Codes that are only decoded follow in `read`; values that are
 /// only encoded follow, by their patterns, in `written`. See the [crate's example](crate).
 #[macro_export]
-macro_rules! stands_for {
+macro_rules! maps_to {
     ($(
         $(#[$meta:meta])+
         $name:ident, $method:ident: $value:ident { $( $code:ident = $both:ident, )+ }
@@ -157,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_shown_with_their_meaning_and_unknown_ones_as_they_came() {
+    fn codes_are_shown_with_their_meaning_and_unknown_ones_unchanged() {
         let shown = [Stage::OPEN, Stage::NONE, Stage(b'?')].map(|stage| format!("{stage:?}"));
         assert_eq!(shown, ["'O' (open)", "'\\x00' (none)", "'?'"]);
         assert_eq!((Stage::from(b'O').meaning(), Stage(1).meaning()), (Some("open"), None));
     }
 
     #[test]
-    fn flags_are_shown_one_by_one_and_unknown_bits_are_kept() {
+    fn flags_are_shown_individually_and_unknown_bits_are_kept() {
         let both = Conditions(0xa1);
         assert_eq!(format!("{both:?}"), "0xa1 (sweep) (odd lot)");
         assert!(both.has(Conditions::SWEEP) && !Conditions::default().has(Conditions(0xff)));

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use tickpath_types::{Qty, Side as OrderSide};
-//! use tickpath_wire::{Stock, codes, field, message, stands_for};
+//! use tickpath_wire::{Stock, codes, field, message, maps_to};
 //! use zerocopy::byteorder::big_endian::U32;
 //! use zerocopy::{FromBytes, IntoBytes};
 //!
@@ -18,7 +18,7 @@
 //!         SELL_SHORT = b'T' "sell short",
 //!     }
 //! }
-//! stands_for! {
+//! maps_to! {
 //!     /// The side; `None` for a code that is not listed.
 //!     Side, side: OrderSide { BUY = Buy, SELL = Sell, }
 //!     read { SELL_SHORT = Sell, }

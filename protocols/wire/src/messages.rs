@@ -13,7 +13,7 @@ macro_rules! messages {
         enum Message<$lt:lifetime> of $type:ty, $type_of:ident, $read:ident;
         $(#[$len_meta:meta])*
         fn $message_len:ident = $len:ident;
-        { $( $name:ident($held:ty) = $code:literal $(| $other:literal)?, $handler:ident; )* }
+        { $( $name:ident($content:ty) = $code:literal $(| $other:literal)?, $handler:ident; )* }
         { $($more:tt)* }
     ) => {
         /// Receives decoded messages, one method per message; each does nothing by default.
@@ -42,7 +42,7 @@ macro_rules! messages {
         pub enum Message<$lt> {
             $(
                 #[doc = concat!("A [`", stringify!($name), "`].")]
-                $name($held),
+                $name($content),
             )*
             /// A message of an unlisted type.
             Unknown(&$lt [u8]),

@@ -1,7 +1,7 @@
 //! Single-character codes, as in FIX 4.4 and Deribit's dialect.
 
 use tickpath_types::Side;
-use tickpath_wire::stands_for;
+use tickpath_wire::maps_to;
 
 use crate::body::codes;
 
@@ -101,7 +101,7 @@ codes! {
     }
 }
 
-stands_for! {
+maps_to! {
     /// The side; `None` for a code that is neither.
     SideCode, side: Side { BUY = Buy, SELL = Sell, }
 }

@@ -3,7 +3,7 @@
 //! Source: Nasdaq TotalView-ITCH 5.0, the tables of each message.
 
 use tickpath_types::{CrossKind, Price, Side, SystemEventCode, TradingState};
-use tickpath_wire::{codes, stands_for};
+use tickpath_wire::{codes, maps_to};
 
 codes! {
     /// Stage of the session, in a [`SystemEvent`](super::SystemEvent).
@@ -164,7 +164,7 @@ codes! {
     }
 }
 
-stands_for! {
+maps_to! {
     /// The side; `None` for a code that is neither.
     BuySell, side: Side { BUY = Buy, SELL = Sell, }
     /// The stage; `None` when the specification does not list the code.

@@ -7,7 +7,7 @@ use std::fmt;
 use tickpath_types::{
     BrokenReason, CancelReason, Liquidity, OrderState, RejectReason, SelfTradePrevention, Side, TimeInForce,
 };
-use tickpath_wire::{codes, stands_for};
+use tickpath_wire::{codes, maps_to};
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -119,7 +119,7 @@ codes! {
     }
 }
 
-stands_for! {
+maps_to! {
     /// The side; `None` for a code that is not listed.
     SideMarking, side: Side { BUY = Buy, SELL = Sell, }
     read { SELL_SHORT = Sell, SELL_SHORT_EXEMPT = Sell, }
