@@ -38,7 +38,7 @@ impl TrustedFile {
         let names = front.key_ids();
         let mut known = TrustedPeers::new(names.len());
         let place = |name: &str| names.iter().position(|known| known == name);
-        let state = TrustedLogins::recall(&mut known, read(&path), !is_new, place);
+        let state = TrustedLogins::load(&mut known, read(&path), !is_new, place);
         let notice = state.map(|state| {
             format!(
                 "{} {state}: until keys log in again, floods of wrong secrets may delay them",

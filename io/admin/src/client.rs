@@ -13,7 +13,7 @@ const ANSWER_LEN_MAX: u64 = 4 << 20;
 /// Error when sending a line to a program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AskError {
+pub enum SendLineError {
     /// No program listens at the path: start it, or name its socket.
     #[error("cannot connect: {0}")]
     Connect(io::Error),
@@ -28,11 +28,11 @@ pub enum AskError {
     NotJson(serde_json::Error),
 }
 
-impl AskError {
+impl SendLineError {
     /// Returns whether the program accepted the connection but did not answer in time.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
-        let AskError::Answer(error) = self else { return false };
+        let SendLineError::Answer(error) = self else { return false };
         matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
     }
 }
@@ -40,14 +40,14 @@ impl AskError {
 /// Sends a line to the program that listens at `path` and returns its answer. Waits up to `timeout`.
 ///
 /// # Errors
-/// [`AskError`].
-pub fn ask(path: &Path, line: &str, timeout: Duration) -> Result<Value, AskError> {
-    let stream = UnixStream::connect(path).map_err(AskError::Connect)?;
-    let answer = exchange(stream, line, timeout).map_err(AskError::Answer)?;
+/// [`SendLineError`].
+pub fn send_line(path: &Path, line: &str, timeout: Duration) -> Result<Value, SendLineError> {
+    let stream = UnixStream::connect(path).map_err(SendLineError::Connect)?;
+    let answer = exchange(stream, line, timeout).map_err(SendLineError::Answer)?;
     if answer.is_empty() {
-        return Err(AskError::Refused);
+        return Err(SendLineError::Refused);
     }
-    serde_json::from_str(&answer).map_err(AskError::NotJson)
+    serde_json::from_str(&answer).map_err(SendLineError::NotJson)
 }
 
 fn exchange(mut stream: UnixStream, line: &str, timeout: Duration) -> io::Result<String> {
@@ -66,15 +66,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_does_not_run_one_that_hangs_and_one_that_refuses_are_told_apart() {
+    fn stopped_hanging_and_refusing_programs_are_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        let ask = || ask(&path, "status", Duration::from_millis(20)).unwrap_err();
-        assert!(matches!(ask(), AskError::Connect(_)));
+        let send_line = || send_line(&path, "status", Duration::from_millis(20)).unwrap_err();
+        assert!(matches!(send_line(), SendLineError::Connect(_)));
         let listener = UnixListener::bind(&path).unwrap();
-        assert!(ask().is_timeout());
+        assert!(send_line().is_timeout());
         drop(listener.accept().unwrap());
-        let say = |answer: &'static str| {
+        let answer_with = |answer: &'static str| {
             let listener = listener.try_clone().unwrap();
             std::thread::spawn(move || {
                 let (mut stream, _) = listener.accept().unwrap();
@@ -82,11 +82,11 @@ mod tests {
                 stream.write_all(answer.as_bytes()).unwrap();
             })
         };
-        let server = say("");
-        assert!(matches!(ask(), AskError::Refused));
+        let server = answer_with("");
+        assert!(matches!(send_line(), SendLineError::Refused));
         server.join().unwrap();
-        let server = say("hello\n");
-        assert!(matches!(ask(), AskError::NotJson(_)));
+        let server = answer_with("hello\n");
+        assert!(matches!(send_line(), SendLineError::NotJson(_)));
         server.join().unwrap();
     }
 }

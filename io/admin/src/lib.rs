@@ -1,12 +1,12 @@
 //! Administration of a program: its Unix socket, password checks on another thread, and trusted logins.
 //!
 //! A client sends a command line and receives a line of JSON. [`LineServer`] holds the connections and limits
-//! them; [`AdminThread`] runs one on a new thread, and [`ask`] is the client. [`command_rings`] passes
+//! them; [`AdminThread`] runs one on a new thread, and [`send_line`] is the client. [`command_rings`] passes
 //! commands to a duty cycle.
 //!
 //! ```
 //! use std::time::Duration;
-//! use tickpath_admin::{AdminThread, LineLimits, ask};
+//! use tickpath_admin::{AdminThread, LineLimits, send_line};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("admin.sock");
@@ -15,8 +15,8 @@
 //!     _ => Err("there is status".to_owned()),
 //! };
 //! let _thread = AdminThread::start("admin", &path, LineLimits::one_line(256), move |line, _| answer(line))?;
-//! assert_eq!(ask(&path, "status", Duration::from_secs(5))?["orders"], 3);
-//! assert_eq!(ask(&path, "launch", Duration::from_secs(5))?["error"], "there is status");
+//! assert_eq!(send_line(&path, "status", Duration::from_secs(5))?["orders"], 3);
+//! assert_eq!(send_line(&path, "launch", Duration::from_secs(5))?["error"], "there is status");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -28,10 +28,10 @@ mod password_hash;
 mod thread;
 mod trusted_logins;
 
-pub use client::{AskError, ask};
+pub use client::{SendLineError, send_line};
 pub use command_rings::{CommandReceiver, CommandSender, command_rings};
 pub use line_server::{Line, LineLimits, LineServer, error_answer};
-pub use password_checker::{CHECKS_MAX, Checked, PasswordChecker};
+pub use password_checker::{CHECKS_MAX, CheckResult, PasswordChecker};
 pub use password_hash::{PasswordHash, PasswordHashError};
 pub use thread::AdminThread;
 pub use tickpath_agent::ListenError;

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_clients_block_no_other() {
+    fn silent_clients_do_not_block_others() {
         let mut socket = Socket::new(LineLimits::one_line(16));
         let silent: Vec<UnixStream> = (0..100).map(|_| socket.connect()).collect();
         let (mut client, mut long) = (socket.connect(), socket.connect());
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_without_a_line_is_closed_in_time_and_one_with_a_line_later() {
+    fn clients_without_a_line_are_closed_earlier() {
         let limits = LineLimits { has_many_lines: true, ..LineLimits::one_line(16) };
         let mut socket = Socket::new(limits);
         let (mut client, mut silent) = (socket.connect(), socket.connect());
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_of_a_connection_are_given_one_after_the_other() {
+    fn lines_of_a_connection_are_returned_one_by_one() {
         let mut socket = Socket::new(LineLimits { has_many_lines: true, ..LineLimits::one_line(16) });
         let mut client = socket.connect();
         client.write_all(b" one\r\ntwo\ncut").unwrap();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_sent_as_fast_as_it_is_read_up_to_a_bound() {
+    fn unsent_answers_are_bounded() {
         let mut socket = Socket::new(LineLimits::one_line(16));
         let (mut client, mut slow) = (socket.connect(), socket.connect());
         client.write_all(b"long\n").unwrap();

@@ -25,7 +25,7 @@ struct Check<K> {
 
 /// The answer to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checked<K> {
+pub struct CheckResult<K> {
     /// The number of the check.
     pub id: u64,
     /// The caller's key, as submitted.
@@ -45,7 +45,7 @@ pub struct PasswordChecker<K> {
     /// Queues of trusted checks and of others.
     checks: [spsc::Producer<Check<K>>; 2],
     waiting: [usize; 2],
-    answers: spsc::Consumer<Checked<K>>,
+    answers: spsc::Consumer<CheckResult<K>>,
     next_id: u64,
     thread: BackgroundThread,
 }
@@ -96,7 +96,7 @@ impl<K: Copy + Send + 'static> PasswordChecker<K> {
     }
 
     /// Returns the next answer, if any.
-    pub fn poll(&mut self) -> Option<Checked<K>> {
+    pub fn poll(&mut self) -> Option<CheckResult<K>> {
         let answer = self.answers.try_pop()?;
         self.waiting[usize::from(!answer.is_trusted)] -= 1;
         Some(answer)
@@ -117,7 +117,7 @@ fn next_check<K: Copy + Send>([trusted, other]: &mut [spsc::Consumer<Check<K>>; 
 
 fn check_all<K: Copy + Send>(
     mut to_check: [spsc::Consumer<Check<K>>; 2],
-    mut answers: spsc::Producer<Checked<K>>,
+    mut answers: spsc::Producer<CheckResult<K>>,
     mut is_right: impl FnMut(Option<usize>, &[u8]) -> bool,
     stop: &StopSignal,
 ) {
@@ -129,7 +129,7 @@ fn check_all<K: Copy + Send>(
         };
         let is_right = is_right(user, &password[..usize::from(len)]);
         // The ring has capacity for the answers to all queued checks.
-        let _ = answers.try_push(Checked { id, key, is_trusted, is_right });
+        let _ = answers.try_push(CheckResult { id, key, is_trusted, is_right });
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
         PasswordChecker::start(is_right).unwrap()
     }
 
-    fn answers(checker: &mut PasswordChecker<char>) -> Vec<Checked<char>> {
+    fn answers(checker: &mut PasswordChecker<char>) -> Vec<CheckResult<char>> {
         let mut answers = vec![];
         while checker.is_waiting() {
             answers.push(until(|| checker.poll()));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn each_password_is_compared_with_its_user_s_in_their_order() {
+    fn passwords_are_checked_in_order() {
         let mut checker = checker();
         let cases = [
             ('a', Some(0), "secret0", true),
@@ -166,14 +166,14 @@ mod tests {
         ];
         let submit = |(key, user, password, is_right): (char, Option<usize>, &str, bool)| {
             let id = checker.submit(key, user, false, password.as_bytes()).unwrap();
-            Checked { id, key, is_trusted: false, is_right }
+            CheckResult { id, key, is_trusted: false, is_right }
         };
         let expected = cases.map(submit);
         assert_eq!(answers(&mut checker), expected);
     }
 
     #[test]
-    fn as_many_wait_as_may_and_one_more_is_not_taken() {
+    fn full_queues_refuse_a_check() {
         let mut checker = checker();
         for is_trusted in [false, true] {
             for _ in 0..CHECKS_MAX {

@@ -34,7 +34,7 @@ pub enum PasswordHashError {
     #[error(
         "this hash takes more than {MEMORY_KIB_MAX} KiB or {PASSES_MAX} passes: make one by tickpath admin hash-password"
     )]
-    TooDear,
+    TooExpensive,
 }
 
 impl PasswordHash {
@@ -45,13 +45,13 @@ impl PasswordHash {
     pub fn parse(text: &str) -> Result<PasswordHash, PasswordHashError> {
         let parsed = phc::PasswordHash::new(text).map_err(|_| PasswordHashError::NotArgon2)?;
         let params = Params::try_from(&parsed).map_err(|_| PasswordHashError::NotArgon2)?;
-        let is_whole =
+        let is_complete =
             parsed.algorithm.as_str().starts_with("argon2") && parsed.salt.is_some() && parsed.hash.is_some();
-        if !is_whole {
+        if !is_complete {
             return Err(PasswordHashError::NotArgon2);
         }
         if params.m_cost() > MEMORY_KIB_MAX || params.t_cost() > PASSES_MAX {
-            return Err(PasswordHashError::TooDear);
+            return Err(PasswordHashError::TooExpensive);
         }
         Ok(PasswordHash(text.to_owned()))
     }
@@ -91,6 +91,6 @@ mod tests {
         for text in ["", "x", "$argon2id$", "$scrypt$ln=15,r=8,p=1$c2FsdHNhbHQ$aGFzaGhhc2g", without_hash] {
             assert_eq!(error(text), Some(PasswordHashError::NotArgon2), "{text}");
         }
-        assert_eq!(error(&hash.replace("m=19456", "m=1048576")), Some(PasswordHashError::TooDear));
+        assert_eq!(error(&hash.replace("m=19456", "m=1048576")), Some(PasswordHashError::TooExpensive));
     }
 }

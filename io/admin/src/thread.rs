@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 use crate::line_server::{LineLimits, LineServer, error_answer};
 
 /// Maximum sleep between two polls of the socket.
-const REST: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Serves an admin socket on another thread until it is dropped.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl AdminThread {
                     let answer = answer(&line.text, stop).unwrap_or_else(|message| error_answer(&message));
                     server.answer(line.connection, &answer);
                 }
-                park_timeout(REST);
+                park_timeout(POLL_INTERVAL);
             }
         });
         let thread = thread.map_err(|source| ListenError::Io { path: path.to_owned(), source })?;

@@ -27,15 +27,15 @@ pub struct TrustedLogins {
 
 impl TrustedLogins {
     /// Adds the pairs of the file's `text` to `known`; `place` returns a user's index by name. Returns a
-    /// message for the operator if the file is damaged, or missing although it `should_be` there.
-    pub fn recall(
+    /// message for the operator if the file is damaged, or missing although it `is_expected` there.
+    pub fn load(
         known: &mut TrustedPeers<Ipv4Addr>,
         text: io::Result<Option<Vec<u8>>>,
-        should_be: bool,
+        is_expected: bool,
         place: impl Fn(&str) -> Option<usize>,
     ) -> Option<String> {
         match text {
-            Ok(None) => should_be.then(|| "is missing".to_owned()),
+            Ok(None) => is_expected.then(|| "is missing".to_owned()),
             Ok(Some(text)) => known.load_text(&text, place).err().map(|error| format!("is {error}")),
             Err(error) => Some(format!("cannot be read: {error}")),
         }

@@ -19,7 +19,7 @@ pub fn open_trusted_logins<S: Storage>(
     should_be: bool,
 ) -> (TrustedLogins, Option<String>) {
     let mut known = TrustedPeers::new(users.capacity());
-    let state = TrustedLogins::recall(&mut known, read(&storage), should_be, |name| users.find(name));
+    let state = TrustedLogins::load(&mut known, read(&storage), should_be, |name| users.find(name));
     let notice = state.map(|state| {
         format!(
             "{FILE} in the journal's folder {state}: until users log in again, floods of wrong passwords \

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use tickpath_admin::AskError;
+use tickpath_admin::SendLineError;
 use tickpath_config::{FileKind, InstrumentConfig, Instruments, say, tell};
 use tickpath_exchange::hash_password;
 
@@ -266,11 +266,11 @@ fn ask(socket: &Path, line: &str) -> anyhow::Result<Value> {
     if line.contains(['\n', '\r']) {
         bail!("a name is one word");
     }
-    tickpath_admin::ask(socket, line, ANSWER_TIMEOUT).or_else(|error| match error {
-        AskError::Connect(error) => Err(error)
+    tickpath_admin::send_line(socket, line, ANSWER_TIMEOUT).or_else(|error| match error {
+        SendLineError::Connect(error) => Err(error)
             .context("cannot connect: is it running, and has its configuration [admin] with this socket?"),
-        AskError::Answer(error) => Err(error).context("no answer"),
-        AskError::NotJson(error) => Err(error).context("the answer is no JSON"),
+        SendLineError::Answer(error) => Err(error).context("no answer"),
+        SendLineError::NotJson(error) => Err(error).context("the answer is no JSON"),
         _ => bail!("the connection was refused: only the user who runs the venue, and root, may command it"),
     })
 }

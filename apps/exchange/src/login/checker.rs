@@ -1,6 +1,6 @@
 //! Password checks of order entry logins: another thread checks hashed passwords.
 
-use tickpath_admin::{Checked, PasswordChecker};
+use tickpath_admin::{CheckResult, PasswordChecker};
 use tickpath_lockfree::wake::Waker;
 use tickpath_nasdaq::soupbintcp::Password;
 use tickpath_venue::{Check, PasswordChecks, UserRegistry};
@@ -78,7 +78,7 @@ impl LoginChecker {
     }
 
     /// Returns the next answer, if any.
-    pub(crate) fn poll(&mut self) -> Option<Checked<usize>> {
+    pub(crate) fn poll(&mut self) -> Option<CheckResult<usize>> {
         self.checker.as_mut()?.poll()
     }
 }

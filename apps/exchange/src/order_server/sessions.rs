@@ -1,6 +1,6 @@
 //! Client logins, and the end of connections.
 
-use tickpath_admin::Checked;
+use tickpath_admin::CheckResult;
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest};
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
@@ -30,7 +30,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             && let Some(answer) = self.links.checker.poll()
         {
             count += 1;
-            let Checked { id, key: place, is_right, .. } = answer;
+            let CheckResult { id, key: place, is_right, .. } = answer;
             match self.entry.logins.handle_checked(now, place, id, is_right, &mut self.entry.users) {
                 Some(step) => {
                     self.answer_login(place, step, now);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
-use tickpath_admin::{AdminThread, AskError, LineLimits};
+use tickpath_admin::{AdminThread, SendLineError, LineLimits};
 use tickpath_types::Symbol;
 
 use super::handler::LiveCommand;
@@ -56,11 +56,11 @@ fn command(line: &str, commands: &SyncSender<LiveCommand>) -> Result<Value, Stri
 /// A message of one line that says what to do.
 pub fn ask(path: &Path, line: &str) -> anyhow::Result<Value> {
     let at = path.display();
-    tickpath_admin::ask(path, line, ANSWER_TIMEOUT).map_err(|error| match error {
-        AskError::Connect(_) => {
+    tickpath_admin::send_line(path, line, ANSWER_TIMEOUT).map_err(|error| match error {
+        SendLineError::Connect(_) => {
             anyhow!("no feed handler listens at {at}: is it running, and has its configuration admin.socket?")
         }
-        AskError::Answer(source) => anyhow!("admin socket {at}: {source}"),
+        SendLineError::Answer(source) => anyhow!("admin socket {at}: {source}"),
         _ => anyhow!("no answer from the feed handler at {at}: only who runs it, and root, may command it"),
     })
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tickpath_admin::{
-    AdminThread, AskError, CommandReceiver, CommandSender, LineLimits, ListenError, ask, command_rings,
+    AdminThread, SendLineError, CommandReceiver, CommandSender, LineLimits, ListenError, send_line, command_rings,
 };
 use tickpath_agent::StopSignal;
 use tickpath_gateway_core::{AdminCommand, RiskLimit};
@@ -187,9 +187,9 @@ pub fn call(path: &Path, line: &str) -> Result<Value, AdminError> {
 }
 
 fn call_within(path: &Path, line: &str, patience: Duration) -> Result<Value, AdminError> {
-    let answer = ask(path, line, patience).map_err(|error| match error {
+    let answer = send_line(path, line, patience).map_err(|error| match error {
         error if error.is_timeout() => AdminError::Silent { path: path.to_owned(), patience },
-        AskError::Connect(source) | AskError::Answer(source) => {
+        SendLineError::Connect(source) | SendLineError::Answer(source) => {
             AdminError::Call { path: path.to_owned(), source }
         }
         _ => {

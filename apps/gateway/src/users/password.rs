@@ -110,6 +110,6 @@ pub(super) mod tests {
         assert_eq!((error(""), error(&"x".repeat(65))), (PasswordError::Length, PasswordError::Length));
         assert_eq!(error("$argon2id$v=19$"), PasswordError::Hash(PasswordHashError::NotArgon2));
         let dear = hash.replace("m=8", "m=1048576");
-        assert_eq!(error(&dear), PasswordError::Hash(PasswordHashError::TooDear));
+        assert_eq!(error(&dear), PasswordError::Hash(PasswordHashError::TooExpensive));
     }
 }
