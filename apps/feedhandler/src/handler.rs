@@ -369,7 +369,7 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
         Ok(work)
     }
 
-    fn rehearse(&mut self, now: Nanos) {
+    fn warm_up(&mut self, now: Nanos) {
         self.understudy.run(now);
         self.handler.channel.books_mut().instruments_mut().refresh_fronts();
     }

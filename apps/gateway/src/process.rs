@@ -268,7 +268,7 @@ impl GatewayAgent {
             name: "gateway".to_owned(),
             core: config.duty_cycle.core,
             idle: config.duty_cycle.idle,
-            rehearse_interval: Some(REHEARSE_INTERVAL),
+            warm_up_interval: Some(REHEARSE_INTERVAL),
             agents: vec![Box::new(self)],
             cycle: Vec::new(),
         };
@@ -405,7 +405,7 @@ impl Agent for GatewayAgent {
         Ok(work)
     }
 
-    fn rehearse(&mut self, now: Nanos) {
+    fn warm_up(&mut self, now: Nanos) {
         self.core.rehearse(now, &mut self.doorway, &mut self.streams);
     }
 

@@ -232,7 +232,7 @@ impl Trader {
             other => other,
         };
         if matches!(result, Ok(0)) && self.rng.below(REHEARSED_EVERY) == 0 {
-            agent.rehearse(clock);
+            agent.warm_up(clock);
         }
         life.recorder.take_updates();
         self.take_tapped(now);

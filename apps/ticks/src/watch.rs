@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use tickpath_agent::{StopSignal, give_back_code};
+use tickpath_agent::{StopSignal, release_code_pages};
 use tickpath_config::{say, tell};
 use tickpath_monitor::Mode;
 
@@ -113,7 +113,7 @@ fn run(
             // changes nothing.
             if is_starting && client.shared().state() == LinkState::Live {
                 is_starting = false;
-                let _ = give_back_code();
+                let _ = release_code_pages();
             }
         }
         let left = view.planned.map_or(POLL_INTERVAL, |planned| planned.saturating_sub(started.elapsed()));

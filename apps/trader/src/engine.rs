@@ -280,7 +280,7 @@ impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
         Ok(work)
     }
 
-    fn rehearse(&mut self, now: Nanos) {
+    fn warm_up(&mut self, now: Nanos) {
         self.engine.prefetch();
         if let Some(warm_up) = &mut self.warm_up {
             warm_up.run(now);

@@ -432,7 +432,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderGateway<T, N> {
         if now >= self.next_read { self.take_answers(now) } else { Ok(0) }
     }
 
-    fn rehearse(&mut self, _now: Nanos) {
+    fn warm_up(&mut self, _now: Nanos) {
         if let Some(entry) = self.entry.as_mut().filter(|entry| entry.is_connected()) {
             self.rehearsal.run(entry);
         }

@@ -32,9 +32,9 @@ pub trait Agent: Send {
 
     /// Warms up: runs the code of rare paths on separate data, without visible effects, so that it is in the
     /// processor's caches and its branches are predicted when needed. Called from time to time after a cycle
-    /// in which no agent found work, if the [plan](crate::ThreadPlan::rehearse_interval) says so. Bounded,
+    /// in which no agent found work, if the [plan](crate::ThreadPlan::warm_up_interval) says so. Bounded,
     /// and much shorter than the interval.
-    fn rehearse(&mut self, now: Nanos) {
+    fn warm_up(&mut self, now: Nanos) {
         let _ = now;
     }
 
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_its_message_and_fits_registers() {
+    fn an_error_displays_its_message_and_fits_in_registers() {
         let fatal = AgentError::fatal("journal: disk full: free some space");
         assert!(fatal.is_fatal());
         assert!(!AgentError::recoverable("one datagram refused").is_fatal());

@@ -146,7 +146,7 @@ mod tests {
     const BOUND: usize = 8 << 20;
 
     #[test]
-    fn blocks_on_either_side_of_the_bound_keep_their_bytes_through_every_change_of_size() {
+    fn blocks_on_both_sides_of_the_bound_keep_their_bytes_when_resized() {
         let layout = |size| Layout::from_size_align(size, 64).unwrap();
         let mut size = 1_000;
         // SAFETY: each block is used within its size, resized and freed with the layout it has.

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_repeated_once_more_at_the_end() {
+    fn the_work_runs_once_more_at_the_end() {
         let (calls, seen) = (Arc::new(Counter::default()), Arc::new(Counter::default()));
         let (called, see) = (Arc::clone(&calls), Arc::clone(&seen));
         let input = Arc::new(Counter::default());
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_may_end_before_it_is_asked_to() {
+    fn a_thread_may_end_before_it_is_stopped() {
         let thread = BackgroundThread::repeat("test", || None).unwrap();
         while !thread.has_ended() {
             thread::yield_now();

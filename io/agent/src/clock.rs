@@ -251,14 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn both_sources_tell_the_time_of_the_system_clock() {
+    fn both_sources_follow_the_system_clock() {
         assert_follows_the_system_clock(TscClock::shared());
         assert_follows_the_system_clock(TscClock::system());
         assert_eq!(TscClock::system().ticks_to_nanos(1_000), Nanos(1_000));
     }
 
     #[test]
-    fn simulated_time_is_what_the_thread_was_told() {
+    fn simulated_time_is_set_by_the_thread() {
         let clock = TscClock::simulated();
         for now in [Nanos::from_secs(1_700_000_000), Nanos(1)] {
             TscClock::simulate(now);

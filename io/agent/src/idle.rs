@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn others_give_the_core_up_after_their_spins_and_work_starts_over() {
+    fn other_strategies_yield_after_their_spins_and_work_resets_them() {
         let mut idler = Idler::new(IdleStrategy::Yield);
         assert_eq!(idle_times(&mut idler, SPINS_BEFORE_YIELD), 0);
         assert_eq!(idle_times(&mut idler, 5), 5);

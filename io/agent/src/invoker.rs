@@ -95,12 +95,12 @@ impl Invoker {
         let mut work_sum = 0;
         for &index in &self.cycle {
             let result = self.agents[index].do_work(now);
-            work_sum += settle(&self.counters, index, result, 0)?;
+            work_sum += record_result(&self.counters, index, result, 0)?;
         }
         if work_sum == 0 {
             for index in 0..self.agents.len() {
                 let result = self.agents[index].do_background_work(now);
-                work_sum += settle(&self.counters, index, result, 0)?;
+                work_sum += record_result(&self.counters, index, result, 0)?;
             }
         }
         Ok(work_sum)
@@ -122,21 +122,21 @@ impl Invoker {
         let mut work_sum = 0;
         for &index in &self.cycle {
             let result = self.agents[index].do_work(timer.now);
-            work_sum += timer.settle(&self.counters, index, result)?;
+            work_sum += timer.record_result(&self.counters, index, result)?;
         }
         if work_sum == 0 {
             for (index, agent) in self.agents.iter_mut().enumerate() {
                 let result = agent.do_background_work(timer.now);
-                work_sum += timer.settle(&self.counters, index, result)?;
+                work_sum += timer.record_result(&self.counters, index, result)?;
             }
         }
         Ok((work_sum, clock.ticks()))
     }
 
-    /// Calls [`Agent::rehearse`] of each agent.
-    pub fn rehearse(&mut self, now: Nanos) {
+    /// Calls [`Agent::warm_up`] of each agent.
+    pub fn warm_up(&mut self, now: Nanos) {
         for agent in &mut self.agents {
-            agent.rehearse(now);
+            agent.warm_up(now);
         }
     }
 
@@ -168,7 +168,7 @@ impl Invoker {
             match self.agents[index].finish(now) {
                 Ok(is_agent_done) => is_done &= is_agent_done,
                 Err(error) => {
-                    settle(&self.counters, index, Err(error), 0)?;
+                    record_result(&self.counters, index, Err(error), 0)?;
                     is_done = false;
                 }
             }
@@ -204,7 +204,7 @@ struct Timer<'a> {
 impl Timer<'_> {
     /// Accounts for the call that has just returned.
     #[inline]
-    fn settle(
+    fn record_result(
         &mut self,
         counters: &ThreadCounters,
         index: usize,
@@ -221,13 +221,13 @@ impl Timer<'_> {
         let end = self.clock.ticks();
         let ticks = end.saturating_sub(std::mem::replace(&mut self.ticks, end));
         self.now = self.clock.at(end);
-        settle(counters, index, result, ticks)
+        record_result(counters, index, result, ticks)
     }
 }
 
 /// Accounts for one duty cycle; an agent without work costs nothing here.
 #[inline]
-fn settle(
+fn record_result(
     counters: &ThreadCounters,
     index: usize,
     result: Result<usize, AgentError>,
@@ -255,13 +255,13 @@ mod tests {
     use super::*;
 
     /// Writes its role at each call into a shared list, and returns preset results.
-    struct Scribe {
+    struct ScriptedAgent {
         role: &'static str,
         calls: Arc<Mutex<Vec<(&'static str, Nanos)>>>,
         results: Vec<Result<usize, AgentError>>,
     }
 
-    impl Agent for Scribe {
+    impl Agent for ScriptedAgent {
         fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
             self.calls.lock().unwrap().push((self.role, now));
             self.results.pop().unwrap_or(Ok(0))
@@ -282,11 +282,11 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Stage(Arc<Mutex<Vec<(&'static str, Nanos)>>>);
+    struct CallLog(Arc<Mutex<Vec<(&'static str, Nanos)>>>);
 
-    impl Stage {
-        fn scribe(&self, role: &'static str, results: Vec<Result<usize, AgentError>>) -> Box<dyn Agent> {
-            Box::new(Scribe { role, calls: Arc::clone(&self.0), results })
+    impl CallLog {
+        fn agent(&self, role: &'static str, results: Vec<Result<usize, AgentError>>) -> Box<dyn Agent> {
+            Box::new(ScriptedAgent { role, calls: Arc::clone(&self.0), results })
         }
 
         fn take_calls(&self) -> Vec<(&'static str, Nanos)> {
@@ -296,11 +296,11 @@ mod tests {
 
     #[test]
     fn agents_run_in_the_order_of_the_cycle() {
-        let stage = Stage::default();
-        let agents = vec![stage.scribe("server", vec![Ok(2), Ok(1)]), stage.scribe("matcher", vec![Ok(3)])];
+        let log = CallLog::default();
+        let agents = vec![log.agent("server", vec![Ok(2), Ok(1)]), log.agent("matcher", vec![Ok(3)])];
         let mut invoker = Invoker::new("venue", agents, &[0, 1, 0]).unwrap();
         assert_eq!(invoker.run_once(Nanos(7)).unwrap(), 6);
-        assert_eq!(stage.take_calls(), [("server", Nanos(7)), ("matcher", Nanos(7)), ("server", Nanos(7))]);
+        assert_eq!(log.take_calls(), [("server", Nanos(7)), ("matcher", Nanos(7)), ("server", Nanos(7))]);
         let counters = invoker.counters();
         assert_eq!(counters.agents[0].work.read(), 3);
         assert_eq!(counters.agents[0].busy_calls.read(), 2);
@@ -309,8 +309,8 @@ mod tests {
 
     #[test]
     fn a_timed_cycle_accounts_only_calls_that_found_work() {
-        let stage = Stage::default();
-        let agents = vec![stage.scribe("idle", vec![]), stage.scribe("busy", vec![Ok(1)])];
+        let log = CallLog::default();
+        let agents = vec![log.agent("idle", vec![]), log.agent("busy", vec![Ok(1)])];
         let mut invoker = Invoker::new("venue", agents, &[]).unwrap();
         let clock = TscClock::shared();
         let start = clock.ticks();
@@ -326,37 +326,37 @@ mod tests {
 
     #[test]
     fn a_recoverable_error_is_counted_and_a_fatal_one_ends_the_cycle() {
-        let stage = Stage::default();
+        let log = CallLog::default();
         let failing = vec![Err(AgentError::fatal("disk full")), Err(AgentError::recoverable("refused"))];
-        let agents = vec![stage.scribe("first", failing), stage.scribe("second", vec![])];
+        let agents = vec![log.agent("first", failing), log.agent("second", vec![])];
         let mut invoker = Invoker::new("venue", agents, &[]).unwrap();
         assert_eq!(invoker.run_once(Nanos(1)).unwrap(), 0);
         assert_eq!(invoker.counters().agents[0].errors.read(), 1);
         assert_eq!(invoker.counters().agents[0].last_error().as_deref(), Some("refused"));
-        stage.take_calls();
+        log.take_calls();
         let failure = invoker.run_once(Nanos(2)).unwrap_err();
         assert_eq!(failure.to_string(), "first: disk full");
-        assert_eq!(stage.take_calls(), [("first", Nanos(2))]);
+        assert_eq!(log.take_calls(), [("first", Nanos(2))]);
     }
 
     #[test]
     fn only_agents_that_started_are_closed_and_once() {
-        let stage = Stage::default();
-        let agents = ["first", "broken", "third"].map(|role| stage.scribe(role, vec![])).into();
+        let log = CallLog::default();
+        let agents = ["first", "broken", "third"].map(|role| log.agent(role, vec![])).into();
         let mut invoker = Invoker::new("venue", agents, &[]).unwrap();
         assert_eq!(invoker.start().unwrap_err().to_string(), "broken: no socket");
         invoker.close();
         invoker.close();
         assert_eq!(
-            stage.take_calls(),
+            log.take_calls(),
             [("first", Nanos::ZERO), ("broken", Nanos::ZERO), ("first", Nanos::MAX)]
         );
     }
 
     #[test]
-    fn plans_that_do_not_fit_are_refused_in_words() {
-        let stage = Stage::default();
-        let agents = || vec![stage.scribe("one", vec![]), stage.scribe("two", vec![])];
+    fn invalid_plans_are_rejected_with_a_message() {
+        let log = CallLog::default();
+        let agents = || vec![log.agent("one", vec![]), log.agent("two", vec![])];
         let refusal =
             |agents, cycle: &[usize]| Invoker::new("venue", agents, cycle).err().unwrap().to_string();
         assert_eq!(refusal(agents(), &[0, 1, 2]), "thread venue: cycle names agent 2 but there are only 2");

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_asked_for_is_watched_and_no_more_is_lost() {
+    fn the_requested_time_is_measured_and_bounds_the_loss() {
         let jitter = measure_jitter(&TscClock::shared(), Nanos::from_millis(2));
         assert!(jitter.elapsed >= Nanos::from_millis(2) - Nanos(10));
         assert!(jitter.lost <= jitter.elapsed);

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_on_either_side_of_the_anchor_lies_that_far_from_it() {
+    fn times_on_both_sides_of_the_anchor_have_the_right_distance() {
         let clock = TscClock::shared();
         let mut kernel_time = KernelTime::new(clock);
         let anchor = kernel_time.anchor;

@@ -62,7 +62,7 @@ pub use jitter::{Jitter, measure_jitter};
 pub use kernel_time::KernelTime;
 pub use park::{Parker, Rest, WaitSet};
 pub use part_file::PartFile;
-pub use resident::give_back_code;
+pub use resident::release_code_pages;
 pub use runner::{
     FINISH_TIMEOUT, PinGuard, Runner, RunnerError, ThreadPlan, ThreadReport, pin_current_thread,
 };

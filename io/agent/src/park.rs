@@ -13,12 +13,12 @@ use tickpath_types::Nanos;
 use crate::clock::TscClock;
 
 /// Polling interval of agents that wait for unnamed events; of all, without a heavy barrier in the kernel.
-const LOOK_INTERVAL: Nanos = Nanos::from_millis(1);
-/// Maximum number of descriptors that one thread waits for; with more it polls all every [`LOOK_INTERVAL`].
+const RECHECK_INTERVAL: Nanos = Nanos::from_millis(1);
+/// Maximum number of descriptors that one thread waits for; with more it polls all every [`RECHECK_INTERVAL`].
 const DESCRIPTORS_MAX: usize = 64;
 
 /// Maximum number of consecutive sleeps that end immediately without work.
-const FRUITLESS_MAX: u32 = 3;
+const EMPTY_WAKEUPS_MAX: u32 = 3;
 
 /// The descriptors and the deadline that end a thread's sleep, besides its [`Waker`].
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl WaitSet {
 
     /// Waits at most a millisecond: for events without a descriptor or [`Waker`].
     pub fn soon(&mut self) {
-        self.until(self.now + LOOK_INTERVAL);
+        self.until(self.now + RECHECK_INTERVAL);
     }
 }
 
@@ -72,7 +72,7 @@ pub struct Parker {
     clock: TscClock,
     has_barrier: bool,
     /// Consecutive sleeps that a descriptor or a past deadline ended, since there was work.
-    fruitless: u32,
+    empty_wakeups: u32,
 }
 
 impl Parker {
@@ -92,7 +92,7 @@ impl Parker {
             wait: WaitSet::new(),
             clock,
             has_barrier: register_barrier(),
-            fruitless: 0,
+            empty_wakeups: 0,
         })
     }
 
@@ -120,7 +120,7 @@ impl Parker {
     /// Records work: the thread stays awake.
     #[inline]
     pub fn note_work(&mut self) {
-        self.fruitless = 0;
+        self.empty_wakeups = 0;
         if self.is_announced() {
             self.waker.retract();
         }
@@ -135,7 +135,7 @@ impl Parker {
         let now = self.clock.now();
         self.wait.clear(now);
         fill(now, &mut self.wait);
-        if self.fruitless >= FRUITLESS_MAX {
+        if self.empty_wakeups >= EMPTY_WAKEUPS_MAX {
             self.wait.clear(now);
             self.wait.soon();
         }
@@ -156,7 +156,7 @@ impl Parker {
             self.waker.retract();
         }
         let is_early = ready > usize::from(is_rung) || left == Some(Nanos::ZERO);
-        self.fruitless = if is_early { self.fruitless.saturating_add(1) } else { 0 };
+        self.empty_wakeups = if is_early { self.empty_wakeups.saturating_add(1) } else { 0 };
     }
 }
 
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn one_woken_between_its_announcement_and_its_sleep_does_not_sleep() {
+    fn a_thread_woken_before_its_sleep_does_not_sleep() {
         let mut parker = parker();
         for _ in 0..100 {
             parker.announce();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn more_descriptors_than_there_is_room_for_are_looked_at() {
+    fn descriptors_beyond_the_capacity_are_polled() {
         let mut parker = parker();
         let other = EventFd::from_value(0).unwrap();
         parker.sleep(|_, wait| (0..=DESCRIPTORS_MAX).for_each(|_| wait.descriptor(Some(other.as_fd()))));

@@ -84,8 +84,8 @@ fn create_new(part: &Path) -> io::Result<File> {
 /// Removes the part of a killed process; an error when it is anything else.
 fn remove_left_over(part: &Path) -> io::Result<()> {
     let no_part = || {
-        let words = format!("{} is not a regular file: remove it, or choose another name", part.display());
-        io::Error::other(words)
+        let message = format!("{} is not a regular file: remove it, or choose another name", part.display());
+        io::Error::other(message)
     };
     if !fs::symlink_metadata(part)?.is_file() {
         return Err(no_part());

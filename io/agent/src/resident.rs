@@ -16,20 +16,20 @@ use nix::libc;
 ///
 /// # Errors
 /// `/proc/self/maps` cannot be read. Outside Linux this does nothing.
-pub fn give_back_code() -> io::Result<u64> {
+pub fn release_code_pages() -> io::Result<u64> {
     if !cfg!(all(target_os = "linux", not(miri))) {
         return Ok(0);
     }
-    let mut given_back = 0;
+    let mut released = 0;
     for line in BufReader::with_capacity(4 << 10, File::open("/proc/self/maps")?).lines() {
         if let Some((start, end)) = code_range(&line?) {
-            given_back += give_back(start, end);
+            released += release(start, end);
         }
     }
-    Ok(given_back)
+    Ok(released)
 }
 
-fn give_back(start: usize, end: usize) -> u64 {
+fn release(start: usize, end: usize) -> u64 {
     let len = end - start;
     // SAFETY: the range is a mapping of a file that is not writable and, being code or the start of a program
     // file, never was: each of its pages is the file's, and is read from it again when touched. If the advice
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_and_the_beginning_of_a_file_are_given_back_and_nothing_else() {
+    fn only_code_and_the_beginning_of_a_file_are_released() {
         let range = |line: &str| code_range(line);
         assert_eq!(range("1000-3000 r-xp 002d3000 fe:00 77   /opt/tickpath"), Some((0x1000, 0x3000)));
         assert_eq!(range("1000-3000 r--p 00000000 fe:00 77   /opt/tickpath"), Some((0x1000, 0x3000)));
@@ -76,9 +76,9 @@ mod tests {
     }
 
     #[test]
-    fn the_program_goes_on_afterwards() {
-        let given_back = give_back_code().unwrap();
-        assert_eq!(given_back > 0, cfg!(all(target_os = "linux", not(miri))));
+    fn the_program_continues_after_the_release() {
+        let released = release_code_pages().unwrap();
+        assert_eq!(released > 0, cfg!(all(target_os = "linux", not(miri))));
         assert_eq!(format!("{:.3}", 2.0_f64.sqrt()), "1.414");
     }
 }

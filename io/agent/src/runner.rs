@@ -34,8 +34,8 @@ pub struct ThreadPlan {
     pub core: Option<usize>,
     /// Behaviour after a cycle without work.
     pub idle: IdleStrategy,
-    /// Interval of the agents' [warm-up](Agent::rehearse) while there is no work; `None` for none.
-    pub rehearse_interval: Option<Nanos>,
+    /// Interval of the agents' [warm-up](Agent::warm_up) while there is no work; `None` for none.
+    pub warm_up_interval: Option<Nanos>,
     /// The agents of the thread.
     pub agents: Vec<Box<dyn Agent>>,
     /// Order of the calls as indices into `agents`, an agent possibly more than once; empty calls each once.
@@ -115,11 +115,11 @@ impl Runner {
     pub fn start(plans: Vec<ThreadPlan>, clock: TscClock, stop: StopSignal) -> Result<Runner, RunnerError> {
         let loops =
             plans.into_iter().map(|plan| Loop::new(plan, clock, &stop)).collect::<Result<Vec<_>, _>>()?;
-        let go = Arc::new(AtomicBool::new(false));
+        let start_flag = Arc::new(AtomicBool::new(false));
         let mut runner = Runner { threads: Vec::with_capacity(loops.len()), stop };
         let (ready_sender, ready) = mpsc::channel();
         for duty_loop in loops {
-            if let Err(error) = runner.spawn(duty_loop, ready_sender.clone(), Arc::clone(&go)) {
+            if let Err(error) = runner.spawn(duty_loop, ready_sender.clone(), Arc::clone(&start_flag)) {
                 runner.stop.stop();
                 runner.join().ok(); // the refused thread is the reason, regardless of other errors
                 return Err(error);
@@ -134,17 +134,17 @@ impl Runner {
         if ready_count < runner.threads.len() {
             return Err(runner.join().expect_err("a thread whose agents did not start ends with the reason"));
         }
-        go.store(true, Ordering::Release);
+        start_flag.store(true, Ordering::Release);
         Ok(runner)
     }
 
-    fn spawn(&mut self, duty_loop: Loop, ready: Ready, go: Arc<AtomicBool>) -> Result<(), RunnerError> {
+    fn spawn(&mut self, duty_loop: Loop, ready: Ready, start_flag: Arc<AtomicBool>) -> Result<(), RunnerError> {
         let index = self.threads.len();
         let name = duty_loop.name.clone();
         let report = ThreadReport { counters: duty_loop.invoker.counters(), pin_warning: None };
         let handle = thread::Builder::new()
             .name(name.clone())
-            .spawn(move || duty_loop.run(index, ready, &go))
+            .spawn(move || duty_loop.run(index, ready, &start_flag))
             .map_err(|source| RunnerError::Spawn { name: name.clone(), source })?;
         self.threads.push(RunningThread { name, report, handle });
         Ok(())
@@ -202,7 +202,7 @@ struct Loop {
     idler: Idler,
     /// Puts the thread to sleep while it has no work.
     parker: Option<Parker>,
-    rehearse_interval: Option<Nanos>,
+    warm_up_interval: Option<Nanos>,
     invoker: Invoker,
     clock: TscClock,
     stop: StopSignal,
@@ -223,20 +223,20 @@ impl Loop {
             core: plan.core,
             idler,
             parker,
-            rehearse_interval: plan.rehearse_interval,
+            warm_up_interval: plan.warm_up_interval,
             invoker,
             clock,
             stop: stop.clone(),
         })
     }
 
-    fn run(mut self, index: usize, ready: Ready, go: &AtomicBool) -> Result<(), AgentFailure> {
+    fn run(mut self, index: usize, ready: Ready, start_flag: &AtomicBool) -> Result<(), AgentFailure> {
         // Raised on every exit, so that the end of one thread, including a panic, ends all.
         let _guard = StopOnDrop(self.stop.clone());
         // Before the agents start, so that the memory that they touch first is near their core.
         let pin_warning = self.core.and_then(|core| pin_current_thread(core).err());
         let outcome = self
-            .start(index, pin_warning, ready, go)
+            .start(index, pin_warning, ready, start_flag)
             .and_then(|()| self.run_cycles())
             .and_then(|()| self.finish());
         self.invoker.close();
@@ -262,12 +262,12 @@ impl Loop {
         index: usize,
         pin_warning: Option<String>,
         ready: Ready,
-        go: &AtomicBool,
+        start_flag: &AtomicBool,
     ) -> Result<(), AgentFailure> {
         self.invoker.start()?;
         ready.send((index, pin_warning)).ok(); // the receiver waits until the last sender is dropped
         drop(ready);
-        while !go.load(Ordering::Acquire) && !self.stop.is_stopped() {
+        while !start_flag.load(Ordering::Acquire) && !self.stop.is_stopped() {
             thread::yield_now();
         }
         Ok(())
@@ -277,10 +277,10 @@ impl Loop {
         let counters = self.invoker.counters();
         let counts = &counters.cycles;
         let stall_ticks_min = self.clock.nanos_to_ticks(STALL_MIN);
-        let rehearse_ticks = self.rehearse_interval.map(|interval| self.clock.nanos_to_ticks(interval));
+        let warm_up_ticks = self.warm_up_interval.map(|interval| self.clock.nanos_to_ticks(interval));
         let mut own_since = self.clock.ticks();
         let awake_ticks = self.clock.nanos_to_ticks(AWAKE_FOR);
-        let (mut rehearsed_at, mut worked_at) = (own_since, own_since);
+        let (mut warmed_up_at, mut worked_at) = (own_since, own_since);
         counts.start_ticks.set(own_since);
         while !self.stop.is_stopped() {
             let (work, end) = self.invoker.run_timed(&self.clock, self.clock.ticks())?;
@@ -305,11 +305,11 @@ impl Loop {
             };
             own_since = if has_rested { self.clock.ticks() } else { end };
             if work == 0
-                && rehearse_ticks.is_some_and(|ticks| own_since.saturating_sub(rehearsed_at) >= ticks)
+                && warm_up_ticks.is_some_and(|ticks| own_since.saturating_sub(warmed_up_at) >= ticks)
             {
-                self.invoker.rehearse(self.clock.at(own_since));
+                self.invoker.warm_up(self.clock.at(own_since));
                 own_since = self.clock.ticks();
-                rehearsed_at = own_since;
+                warmed_up_at = own_since;
             }
         }
         Ok(())

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ends_late_leaves_its_successors_socket() {
+    fn a_late_end_keeps_the_successors_socket() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let listener = open(&path).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_program_left_is_replaced_and_no_other_file_is() {
+    fn only_the_socket_of_a_killed_program_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         // The standard library leaves the file, as a killed process does.

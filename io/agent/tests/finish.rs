@@ -70,7 +70,7 @@ fn run(
         name: roles.join("+"),
         core: None,
         idle: IdleStrategy::Yield,
-        rehearse_interval: None,
+        warm_up_interval: None,
         agents: roles.iter().map(|role| link(*role)).collect(),
         cycle: vec![],
     });
@@ -92,7 +92,7 @@ fn agents_wait_for_one_another_on_one_thread_and_on_several() {
 }
 
 #[test]
-fn who_does_not_come_to_its_end_is_closed_when_the_time_is_up() {
+fn an_agent_that_does_not_finish_is_closed_at_the_deadline() {
     let (closed, elapsed) = run(&[&["a"], &["b"]], 7, 50);
     assert_eq!(closed, [("a", 7), ("b", 7)]);
     assert!(elapsed >= Duration::from_nanos(FINISH_TIMEOUT.0), "{elapsed:?}");

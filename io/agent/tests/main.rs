@@ -4,5 +4,5 @@
 mod finish;
 mod no_allocation;
 mod pinning;
-mod quiet_moments;
+mod idle_cycles;
 mod runner;

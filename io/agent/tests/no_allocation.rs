@@ -16,13 +16,13 @@ const CYCLES: usize = 300;
 const QUIET: Duration = Duration::from_millis(2);
 
 /// Reads its thread's count of allocations in its second call and again in its last.
-struct Auditor {
+struct AllocationChecker {
     calls: usize,
     allocations_at_start: u64,
     stop: StopSignal,
 }
 
-impl Agent for Auditor {
+impl Agent for AllocationChecker {
     fn do_work(&mut self, _now: Nanos) -> Result<usize, AgentError> {
         self.calls += 1;
         let allocations = thread_allocations();
@@ -54,13 +54,13 @@ impl Agent for Auditor {
 fn the_run_loop_allocates_nothing() {
     for idle in [IdleStrategy::Spin, IdleStrategy::Yield, IdleStrategy::Park] {
         let stop = StopSignal::new();
-        let auditor = Auditor { calls: 0, allocations_at_start: 0, stop: stop.clone() };
+        let checker = AllocationChecker { calls: 0, allocations_at_start: 0, stop: stop.clone() };
         let plan = ThreadPlan {
             name: "audited".to_owned(),
             core: None,
             idle,
-            rehearse_interval: None,
-            agents: vec![Box::new(auditor)],
+            warm_up_interval: None,
+            agents: vec![Box::new(checker)],
             cycle: vec![0, 0],
         };
         let reports = Runner::start(vec![plan], TscClock::shared(), stop).unwrap().join().unwrap();

@@ -14,7 +14,7 @@ fn allowed() -> Vec<usize> {
 }
 
 #[test]
-fn a_guard_pins_its_thread_and_gives_back_the_cores_that_it_had() {
+fn a_guard_pins_its_thread_and_restores_its_cores() {
     let before = allowed();
     for core in before.iter().copied() {
         let guard = PinGuard::pin(core).unwrap();
@@ -25,7 +25,7 @@ fn a_guard_pins_its_thread_and_gives_back_the_cores_that_it_had() {
 }
 
 #[test]
-fn a_guard_gives_back_a_choice_of_cores_too() {
+fn a_guard_restores_a_set_of_cores() {
     let before = allowed();
     let mut chosen = CpuSet::new();
     chosen.set(before[0]).unwrap();
@@ -36,7 +36,7 @@ fn a_guard_gives_back_a_choice_of_cores_too() {
 }
 
 #[test]
-fn guards_within_guards_come_off_in_turn() {
+fn nested_guards_restore_in_turn() {
     let before = allowed();
     let (first, last) = (before[0], *before.last().unwrap());
     let outer = PinGuard::pin(first).unwrap();
@@ -49,7 +49,7 @@ fn guards_within_guards_come_off_in_turn() {
 }
 
 #[test]
-fn a_core_that_there_is_not_is_refused_and_leaves_the_thread_where_it_was() {
+fn a_missing_core_is_rejected_and_changes_nothing() {
     let before = allowed();
     let refusal = PinGuard::pin(usize::MAX).unwrap_err();
     assert!(refusal.contains("choose one of the allowed cores"), "{refusal}");

@@ -20,7 +20,7 @@ struct Shared {
 
 /// Behaviour of an agent after a few calls.
 #[derive(Clone, Copy, PartialEq)]
-enum Fate {
+enum Behaviour {
     Live,
     FailAtStart,
     PanicAtStart,
@@ -32,7 +32,7 @@ enum Fate {
 
 struct Probe {
     role: &'static str,
-    fate: Fate,
+    behaviour: Behaviour,
     agent_count: usize,
     shared: Arc<Shared>,
     stop: StopSignal,
@@ -47,10 +47,10 @@ impl Agent for Probe {
         self.latest = now;
         self.calls += 1;
         self.shared.calls.fetch_add(1, Ordering::SeqCst);
-        match self.fate {
-            Fate::Fail if self.calls == 3 => return Err(AgentError::fatal("disk full: free some space")),
-            Fate::Panic if self.calls == 3 => panic!("index out of range"),
-            Fate::StopAfter(calls) if self.calls == calls => self.stop.stop(),
+        match self.behaviour {
+            Behaviour::Fail if self.calls == 3 => return Err(AgentError::fatal("disk full: free some space")),
+            Behaviour::Panic if self.calls == 3 => panic!("index out of range"),
+            Behaviour::StopAfter(calls) if self.calls == calls => self.stop.stop(),
             _ => {}
         }
         Ok(self.calls % 2)
@@ -61,9 +61,9 @@ impl Agent for Probe {
     }
 
     fn on_start(&mut self) -> Result<(), AgentError> {
-        match self.fate {
-            Fate::FailAtStart => return Err(AgentError::fatal("port 9000 in use: choose another")),
-            Fate::PanicAtStart => panic!("no start"),
+        match self.behaviour {
+            Behaviour::FailAtStart => return Err(AgentError::fatal("port 9000 in use: choose another")),
+            Behaviour::PanicAtStart => panic!("no start"),
             _ => {}
         }
         self.shared.started.fetch_add(1, Ordering::SeqCst);
@@ -76,18 +76,18 @@ impl Agent for Probe {
 }
 
 /// A system with one thread per entry, each with one agent of that behaviour.
-fn start(fates: &[Fate], idle: IdleStrategy) -> (Result<Runner, RunnerError>, Arc<Shared>, StopSignal) {
+fn start(behaviours: &[Behaviour], idle: IdleStrategy) -> (Result<Runner, RunnerError>, Arc<Shared>, StopSignal) {
     const NAMES: [&str; 3] = ["first", "second", "third"];
     let (shared, stop) = (Arc::new(Shared::default()), StopSignal::new());
-    let plan = |(index, fate): (usize, &Fate)| ThreadPlan {
+    let plan = |(index, behaviour): (usize, &Behaviour)| ThreadPlan {
         name: format!("{}-thread", NAMES[index]),
         core: None,
         idle,
-        rehearse_interval: None,
+        warm_up_interval: None,
         agents: vec![Box::new(Probe {
             role: NAMES[index],
-            fate: *fate,
-            agent_count: fates.len(),
+            behaviour: *behaviour,
+            agent_count: behaviours.len(),
             shared: Arc::clone(&shared),
             stop: stop.clone(),
             calls: 0,
@@ -95,14 +95,14 @@ fn start(fates: &[Fate], idle: IdleStrategy) -> (Result<Runner, RunnerError>, Ar
         })],
         cycle: vec![],
     };
-    let plans = fates.iter().enumerate().map(plan).collect();
+    let plans = behaviours.iter().enumerate().map(plan).collect();
     (Runner::start(plans, TscClock::shared(), stop.clone()), shared, stop)
 }
 
 #[test]
 fn a_system_runs_until_it_is_stopped_under_each_idle_strategy() {
     for idle in [IdleStrategy::Spin, IdleStrategy::Yield, IdleStrategy::Park] {
-        let (runner, shared, _) = start(&[Fate::Live, Fate::StopAfter(300)], idle);
+        let (runner, shared, _) = start(&[Behaviour::Live, Behaviour::StopAfter(300)], idle);
         let reports = runner.unwrap().join().unwrap();
         assert_eq!(shared.closed.load(Ordering::SeqCst), 2);
         assert_eq!(reports.len(), 2);
@@ -119,7 +119,7 @@ fn a_system_runs_until_it_is_stopped_under_each_idle_strategy() {
 
 #[test]
 fn a_fatal_error_stops_every_thread_and_names_the_role() {
-    let (runner, shared, _) = start(&[Fate::Live, Fate::Fail, Fate::Live], IdleStrategy::Yield);
+    let (runner, shared, _) = start(&[Behaviour::Live, Behaviour::Fail, Behaviour::Live], IdleStrategy::Yield);
     let error = runner.unwrap().join().unwrap_err();
     assert_eq!(error.to_string(), "second: disk full: free some space");
     assert_eq!(shared.closed.load(Ordering::SeqCst), 3);
@@ -127,20 +127,20 @@ fn a_fatal_error_stops_every_thread_and_names_the_role() {
 
 #[test]
 fn a_panic_stops_every_thread_and_names_the_thread() {
-    let (runner, shared, _) = start(&[Fate::Live, Fate::Panic], IdleStrategy::Yield);
+    let (runner, shared, _) = start(&[Behaviour::Live, Behaviour::Panic], IdleStrategy::Yield);
     let error = runner.unwrap().join().unwrap_err();
     assert_eq!(error.to_string(), "thread second-thread panicked: index out of range");
     assert_eq!(shared.closed.load(Ordering::SeqCst), 1);
 }
 
 #[test]
-fn an_agent_that_does_not_start_keeps_all_others_from_working() {
+fn a_failed_start_prevents_all_agents_from_working() {
     let outcomes = [
-        (Fate::FailAtStart, "second: port 9000 in use: choose another"),
-        (Fate::PanicAtStart, "thread second-thread panicked: no start"),
+        (Behaviour::FailAtStart, "second: port 9000 in use: choose another"),
+        (Behaviour::PanicAtStart, "thread second-thread panicked: no start"),
     ];
-    for (fate, message) in outcomes {
-        let (runner, shared, stop) = start(&[Fate::Live, fate, Fate::Live], IdleStrategy::Yield);
+    for (behaviour, message) in outcomes {
+        let (runner, shared, stop) = start(&[Behaviour::Live, behaviour, Behaviour::Live], IdleStrategy::Yield);
         assert_eq!(runner.unwrap_err().to_string(), message);
         assert!(stop.is_stopped());
         assert_eq!(shared.calls.load(Ordering::SeqCst), 0);
@@ -150,7 +150,7 @@ fn an_agent_that_does_not_start_keeps_all_others_from_working() {
 
 #[test]
 fn counters_are_read_while_the_system_runs() {
-    let (runner, _, stop) = start(&[Fate::Live], IdleStrategy::Yield);
+    let (runner, _, stop) = start(&[Behaviour::Live], IdleStrategy::Yield);
     let runner = runner.unwrap();
     let counters = Arc::clone(runner.counters().next().unwrap());
     while counters.cycles.count.read() < 10 || counters.agents[0].work.read() < 5 {
@@ -166,7 +166,7 @@ fn a_core_that_does_not_exist_is_a_warning() {
     let (shared, stop) = (Arc::new(Shared::default()), StopSignal::new());
     let probe = Probe {
         role: "pinned",
-        fate: Fate::StopAfter(1),
+        behaviour: Behaviour::StopAfter(1),
         agent_count: 1,
         shared,
         stop: stop.clone(),
@@ -177,7 +177,7 @@ fn a_core_that_does_not_exist_is_a_warning() {
         name: "pinned".to_owned(),
         core: Some(usize::MAX),
         idle: IdleStrategy::Yield,
-        rehearse_interval: None,
+        warm_up_interval: None,
         agents: vec![Box::new(probe)],
         cycle: vec![],
     };
@@ -236,7 +236,7 @@ impl Relays {
             name: "relay".to_owned(),
             core: None,
             idle: IdleStrategy::Park,
-            rehearse_interval: None,
+            warm_up_interval: None,
             agents: vec![Box::new(Relay { input, output, latest })],
             cycle: vec![],
         });

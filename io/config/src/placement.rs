@@ -135,7 +135,7 @@ impl ThreadConfig {
             cycle.push(index);
         }
         let name = self.name.clone();
-        ThreadPlan { name, core: self.core, idle, rehearse_interval: REHEARSE_INTERVAL, agents, cycle }
+        ThreadPlan { name, core: self.core, idle, warm_up_interval: REHEARSE_INTERVAL, agents, cycle }
     }
 }
 

@@ -102,5 +102,5 @@ pub fn on_own_threads(agents: Vec<Box<dyn Agent>>, idle: IdleStrategy) -> Vec<Th
 }
 
 fn plan(name: &str, idle: IdleStrategy, agents: Vec<Box<dyn Agent>>) -> ThreadPlan {
-    ThreadPlan { name: name.to_owned(), core: None, idle, rehearse_interval: None, agents, cycle: vec![] }
+    ThreadPlan { name: name.to_owned(), core: None, idle, warm_up_interval: None, agents, cycle: vec![] }
 }

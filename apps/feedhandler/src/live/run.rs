@@ -70,7 +70,7 @@ pub fn run(
         name: "feed".to_owned(),
         core: config.feed.core,
         idle: config.feed.idle,
-        rehearse_interval: None,
+        warm_up_interval: None,
         agents: vec![Box::new(handler)],
         cycle: vec![],
     };

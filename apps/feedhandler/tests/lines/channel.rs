@@ -151,7 +151,7 @@ impl Channel {
     /// Warms up the feed handler, as a runner does when idle.
     pub fn rehearse(&mut self, times: usize) {
         for _ in 0..times {
-            self.invoker.rehearse(self.now);
+            self.invoker.warm_up(self.now);
         }
         self.hear();
     }

@@ -114,7 +114,7 @@ impl<S: Strategy + Send> Engine<S> {
     fn decide(&mut self, context: &Context, step: u64) -> anyhow::Result<u64> {
         let now = context.clock.now();
         for _ in 0..WARM_UPS {
-            self.agent.rehearse(now);
+            self.agent.warm_up(now);
         }
         self.updates.send(trade(step));
         let start = context.clock.ticks();

@@ -148,7 +148,7 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec
                     } else if now.since(rehearsed) >= REHEARSE_INTERVAL {
                         // Like the thread of a gateway.
                         rehearsed = now;
-                        agent.rehearse(now);
+                        agent.warm_up(now);
                     }
                 }
                 agent.on_close();

@@ -96,7 +96,7 @@ pub(crate) fn beside<T>(
         name: "venue".to_owned(),
         core: Some(context.far()?),
         idle,
-        rehearse_interval: None,
+        warm_up_interval: None,
         cycle: CYCLE.into(),
         agents,
     };

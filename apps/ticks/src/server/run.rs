@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tickpath_agent::{Agent, StopSignal, TscClock, give_back_code};
+use tickpath_agent::{Agent, StopSignal, TscClock, release_code_pages};
 use tickpath_config::thousands;
 use tickpath_types::Nanos;
 
@@ -129,7 +129,7 @@ pub fn serve(
     let clock = TscClock::shared();
     let mut server = TicksServer::open(settings, clock)?;
     // Frees code pages that only the start needed; a failure changes nothing.
-    let _ = give_back_code();
+    let _ = release_code_pages();
     say(&format!(
         "ticks of {} symbols at {}; {} ticks; stop it with Ctrl-C",
         settings.market.symbols.len(),

@@ -13,7 +13,7 @@ type Log = Arc<Mutex<Vec<(&'static str, Nanos)>>>;
 
 /// Returns preset results, from the last to the first and then 0, and takes its time.
 #[derive(Default)]
-struct Actor {
+struct ScriptedAgent {
     names: [&'static str; 3],
     work: Vec<usize>,
     background: Vec<usize>,
@@ -21,9 +21,9 @@ struct Actor {
     log: Log,
 }
 
-impl Actor {
+impl ScriptedAgent {
     fn boxed(self, log: &Log) -> Box<dyn Agent> {
-        Box::new(Actor { log: Arc::clone(log), ..self })
+        Box::new(ScriptedAgent { log: Arc::clone(log), ..self })
     }
 
     fn note(&self, kind: usize, now: Nanos) {
@@ -31,7 +31,7 @@ impl Actor {
     }
 }
 
-impl Agent for Actor {
+impl Agent for ScriptedAgent {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.note(0, now);
         spin(self.work_time);
@@ -46,7 +46,7 @@ impl Agent for Actor {
         }
     }
 
-    fn rehearse(&mut self, now: Nanos) {
+    fn warm_up(&mut self, now: Nanos) {
         self.note(2, now);
     }
 
@@ -85,11 +85,11 @@ fn cycles() -> [RunCycle; 2] {
 }
 
 #[test]
-fn background_work_runs_after_a_cycle_in_which_nobody_worked() {
+fn background_work_runs_after_an_idle_cycle() {
     for run in cycles() {
         let log = Log::default();
-        let first = Actor { names: FIRST, work: vec![1, 0, 0], background: vec![5, 0], ..Actor::default() };
-        let second = Actor { names: SECOND, work: vec![0, 2, 0], ..Actor::default() };
+        let first = ScriptedAgent { names: FIRST, work: vec![1, 0, 0], background: vec![5, 0], ..ScriptedAgent::default() };
+        let second = ScriptedAgent { names: SECOND, work: vec![0, 2, 0], ..ScriptedAgent::default() };
         let mut invoker =
             Invoker::new("thread", vec![first.boxed(&log), second.boxed(&log)], &[0, 1, 0]).unwrap();
         assert_eq!(run(&mut invoker), Ok(0));
@@ -108,8 +108,8 @@ fn background_work_runs_after_a_cycle_in_which_nobody_worked() {
 fn a_fatal_error_in_background_work_ends_the_cycle() {
     for run in cycles() {
         let log = Log::default();
-        let first = Actor { names: FIRST, background: vec![usize::MAX], ..Actor::default() };
-        let second = Actor { names: SECOND, ..Actor::default() };
+        let first = ScriptedAgent { names: FIRST, background: vec![usize::MAX], ..ScriptedAgent::default() };
+        let second = ScriptedAgent { names: SECOND, ..ScriptedAgent::default() };
         let mut invoker = Invoker::new("thread", vec![first.boxed(&log), second.boxed(&log)], &[]).unwrap();
         assert_eq!(run(&mut invoker), Err("first: no answer".to_owned()));
         assert_eq!(take(&log), ["first", "second", "first's background"]);
@@ -117,18 +117,18 @@ fn a_fatal_error_in_background_work_ends_the_cycle() {
 }
 
 #[test]
-fn each_agent_is_asked_to_rehearse() {
+fn each_agent_is_warmed_up() {
     let log = Log::default();
-    let agents = [FIRST, SECOND].map(|names| Actor { names, ..Actor::default() }.boxed(&log));
+    let agents = [FIRST, SECOND].map(|names| ScriptedAgent { names, ..ScriptedAgent::default() }.boxed(&log));
     let mut invoker = Invoker::new("thread", agents.into(), &[0, 1, 0]).unwrap();
-    invoker.rehearse(Nanos(3));
+    invoker.warm_up(Nanos(3));
     assert_eq!(*log.lock().unwrap(), [(FIRST[2], Nanos(3)), (SECOND[2], Nanos(3))]);
 }
 
 const SLOW: Nanos = Nanos::from_micros(200);
 
 /// Runs one timed cycle; returns its counters, the ticks that it took, and [`SLOW`] in ticks.
-fn timed(agents: [Actor; 2]) -> (Arc<ThreadCounters>, u64, u64) {
+fn timed(agents: [ScriptedAgent; 2]) -> (Arc<ThreadCounters>, u64, u64) {
     let log = Log::default();
     let clock = TscClock::shared();
     let mut invoker = Invoker::new("thread", agents.map(|agent| agent.boxed(&log)).into(), &[]).unwrap();
@@ -139,8 +139,8 @@ fn timed(agents: [Actor; 2]) -> (Arc<ThreadCounters>, u64, u64) {
 
 #[test]
 fn the_time_of_an_idle_call_counts_to_the_next_busy_one() {
-    let idle = || Actor { names: FIRST, work_time: SLOW, ..Actor::default() };
-    let busy = || Actor { names: SECOND, work: vec![1], ..Actor::default() };
+    let idle = || ScriptedAgent { names: FIRST, work_time: SLOW, ..ScriptedAgent::default() };
+    let busy = || ScriptedAgent { names: SECOND, work: vec![1], ..ScriptedAgent::default() };
 
     let (counters, elapsed, slow) = timed([idle(), busy()]);
     assert_eq!((counters.agents[0].busy_ticks.read(), counters.agents[0].busy_calls.read()), (0, 0));
@@ -151,20 +151,20 @@ fn the_time_of_an_idle_call_counts_to_the_next_busy_one() {
     let (counters, elapsed, slow) = timed([busy(), idle()]);
     assert!(counters.busy_ticks() <= elapsed - slow, "nothing busy came after it in its cycle");
 
-    let background = Actor { names: SECOND, background: vec![1], ..Actor::default() };
+    let background = ScriptedAgent { names: SECOND, background: vec![1], ..ScriptedAgent::default() };
     let (counters, _, slow) = timed([idle(), background]);
     assert!(counters.agents[1].busy_ticks.read() >= slow, "background work comes after it");
 
-    let (counters, ..) = timed([idle(), Actor { names: SECOND, ..Actor::default() }]);
+    let (counters, ..) = timed([idle(), ScriptedAgent { names: SECOND, ..ScriptedAgent::default() }]);
     assert_eq!(counters.busy_ticks(), 0);
 }
 
 #[test]
-fn a_call_after_a_busy_one_has_a_time_of_its_own_and_after_an_idle_one_the_same() {
+fn a_call_after_a_busy_one_has_a_new_time() {
     let log = Log::default();
     let clock = TscClock::shared();
-    let first = Actor { names: FIRST, work: vec![0, 1], work_time: SLOW, ..Actor::default() };
-    let second = Actor { names: SECOND, work: vec![1], ..Actor::default() };
+    let first = ScriptedAgent { names: FIRST, work: vec![0, 1], work_time: SLOW, ..ScriptedAgent::default() };
+    let second = ScriptedAgent { names: SECOND, work: vec![1], ..ScriptedAgent::default() };
     let mut invoker = Invoker::new("thread", vec![first.boxed(&log), second.boxed(&log)], &[]).unwrap();
     for is_later in [true, false] {
         let start = clock.ticks();
@@ -177,17 +177,17 @@ fn a_call_after_a_busy_one_has_a_time_of_its_own_and_after_an_idle_one_the_same(
 }
 
 /// Has `work` in every cycle until its time is over, and records its warm-ups.
-struct Player {
+struct BusyAgent {
     work: usize,
     stop: StopSignal,
     first_call: Option<Nanos>,
-    rehearsals: Arc<Mutex<Vec<Nanos>>>,
+    warm_ups: Arc<Mutex<Vec<Nanos>>>,
 }
 
 const INTERVAL: Nanos = Nanos::from_micros(300);
 const PLAY_TIME: Nanos = Nanos::from_millis(20);
 
-impl Agent for Player {
+impl Agent for BusyAgent {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         if now.since(*self.first_call.get_or_insert(now)) >= PLAY_TIME {
             self.stop.stop();
@@ -195,8 +195,8 @@ impl Agent for Player {
         Ok(self.work)
     }
 
-    fn rehearse(&mut self, now: Nanos) {
-        self.rehearsals.lock().unwrap().push(now);
+    fn warm_up(&mut self, now: Nanos) {
+        self.warm_ups.lock().unwrap().push(now);
     }
 
     fn role_name(&self) -> &'static str {
@@ -205,24 +205,24 @@ impl Agent for Player {
 }
 
 /// Times of the warm-ups of two agents on one thread, with this work each.
-fn play(idle: IdleStrategy, rehearse_interval: Option<Nanos>, work: [usize; 2]) -> Vec<Nanos> {
-    let (stop, rehearsals) = (StopSignal::new(), Arc::default());
+fn run_agents(idle: IdleStrategy, warm_up_interval: Option<Nanos>, work: [usize; 2]) -> Vec<Nanos> {
+    let (stop, warm_ups) = (StopSignal::new(), Arc::default());
     let agent =
-        |work| Player { work, stop: stop.clone(), first_call: None, rehearsals: Arc::clone(&rehearsals) };
+        |work| BusyAgent { work, stop: stop.clone(), first_call: None, warm_ups: Arc::clone(&warm_ups) };
     let agents = work.map(|work| Box::new(agent(work)) as Box<dyn Agent>).into();
     let plan =
-        ThreadPlan { name: "play".to_owned(), core: None, idle, rehearse_interval, agents, cycle: vec![] };
+        ThreadPlan { name: "play".to_owned(), core: None, idle, warm_up_interval, agents, cycle: vec![] };
     Runner::start(vec![plan], TscClock::shared(), stop).unwrap().join().unwrap();
-    Arc::try_unwrap(rehearsals).unwrap().into_inner().unwrap()
+    Arc::try_unwrap(warm_ups).unwrap().into_inner().unwrap()
 }
 
 #[test]
-fn agents_rehearse_at_the_interval_while_nobody_works() {
+fn agents_warm_up_at_the_interval_while_idle() {
     for idle in [IdleStrategy::Spin, IdleStrategy::Yield, IdleStrategy::Park] {
-        let rehearsals = play(idle, Some(INTERVAL), [0, 0]);
-        assert!(rehearsals.len() >= 4, "{idle:?}: {}", rehearsals.len());
-        let times: Vec<_> = rehearsals.chunks(2).map(|both| both[0]).collect();
-        assert!(rehearsals.chunks(2).all(|both| both == [both[0]; 2]), "both agents, at one time");
+        let warm_ups = run_agents(idle, Some(INTERVAL), [0, 0]);
+        assert!(warm_ups.len() >= 4, "{idle:?}: {}", warm_ups.len());
+        let times: Vec<_> = warm_ups.chunks(2).map(|both| both[0]).collect();
+        assert!(warm_ups.chunks(2).all(|both| both == [both[0]; 2]), "both agents, at one time");
         // One nanosecond for each of the two conversions from ticks.
         let is_apart = |pair: &[Nanos]| pair[1].since(pair[0]) + Nanos(2) >= INTERVAL;
         assert!(times.windows(2).all(is_apart), "{idle:?}: {times:?}");
@@ -230,8 +230,8 @@ fn agents_rehearse_at_the_interval_while_nobody_works() {
 }
 
 #[test]
-fn nobody_rehearses_while_one_works_or_where_no_interval_is_set() {
-    assert_eq!(play(IdleStrategy::Spin, Some(INTERVAL), [0, 1]), []);
-    assert_eq!(play(IdleStrategy::Spin, Some(Nanos::ZERO), [1, 0]), []);
-    assert_eq!(play(IdleStrategy::Spin, None, [0, 0]), []);
+fn no_agent_warms_up_while_one_works_or_without_an_interval() {
+    assert_eq!(run_agents(IdleStrategy::Spin, Some(INTERVAL), [0, 1]), []);
+    assert_eq!(run_agents(IdleStrategy::Spin, Some(Nanos::ZERO), [1, 0]), []);
+    assert_eq!(run_agents(IdleStrategy::Spin, None, [0, 0]), []);
 }
