@@ -162,7 +162,7 @@ impl Outcome {
         for reason in Exclusion::ALL {
             let count = executions.excluded[reason.index()];
             if count > 0 {
-                writeln!(f, "  {:>9} excluded: {}", thousands(count), reason.words())?;
+                writeln!(f, "  {:>9} excluded: {}", thousands(count), reason.description())?;
             }
         }
         if !flow.is_complete {

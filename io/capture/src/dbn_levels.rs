@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_and_trades_are_read_and_a_cut_is_told() {
+    fn levels_and_trades_are_read_and_a_cut_is_reported() {
         let pair = BidAskPair {
             bid_px: 1_084_550_000,
             ask_px: 1_084_600_000,
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn other_schemas_are_refused_with_those_that_are_read() {
+    fn other_schemas_are_rejected_with_the_supported_ones() {
         for schema in [Schema::Ohlcv1D, Schema::Status, Schema::Cmbp1] {
             let error = schema_of(Some(schema)).unwrap_err().to_string();
             assert!(error.contains(schema.as_str()) && error.contains("mbp-10, mbp-1"), "{error}");

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_is_waited_for_until_told_to_stop() {
+    fn waiting_for_a_pipe_ends_at_the_stop_signal() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_tells_the_format() {
+    fn the_first_bytes_identify_the_format() {
         let itch = [&[0, 12, b'S'][..], &[0; 11]].concat();
         for (data, expected) in [
             (&b"DBN\x01\0\0\0\0"[..], Ok(Format::Dbn)),

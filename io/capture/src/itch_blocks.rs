@@ -170,39 +170,39 @@ mod tests {
     /// Every message's offset and length, and how the file ends.
     fn read(data: &[u8]) -> (Vec<(u64, usize)>, Result<(), String>) {
         let mut blocks = ItchBlocks::new(data);
-        let mut seen = Vec::new();
+        let mut messages = Vec::new();
         loop {
             match blocks.fill() {
                 Ok(true) => {
                     let block = blocks.block();
                     let offsets = (0..block.messages.len()).map(|index| block.offset_of(index));
-                    seen.extend(offsets.zip(block.messages.iter().map(|message| message.len())));
+                    messages.extend(offsets.zip(block.messages.iter().map(|message| message.len())));
                 }
-                Ok(false) => return (seen, Ok(())),
+                Ok(false) => return (messages, Ok(())),
                 Err(error) => {
                     assert!(!blocks.fill().unwrap(), "nothing comes after an error");
-                    return (seen, Err(error.to_string()));
+                    return (messages, Err(error.to_string()));
                 }
             }
         }
     }
 
     #[test]
-    fn blocks_hold_every_message_whatever_their_number() {
+    fn blocks_have_every_message() {
         let count = 20_000;
         let data: Vec<u8> = (0..count).flat_map(delete).collect();
-        let (seen, end) = read(&data);
+        let (messages, end) = read(&data);
         assert_eq!(end, Ok(()));
-        assert_eq!(seen.len(), count as usize);
-        assert!(seen.iter().enumerate().all(|(index, found)| *found == (index as u64 * 21, 19)));
+        assert_eq!(messages.len(), count as usize);
+        assert!(messages.iter().enumerate().all(|(index, found)| *found == (index as u64 * 21, 19)));
     }
 
     #[test]
-    fn every_cut_delivers_what_is_whole_and_says_where_it_ends() {
+    fn every_cut_delivers_whole_messages_and_its_offset() {
         let data: Vec<u8> = (0..3).flat_map(delete).collect();
         for len in 1..data.len() {
-            let (seen, end) = read(&data[..len]);
-            assert_eq!(seen.len(), len / 21, "{len}");
+            let (messages, end) = read(&data[..len]);
+            assert_eq!(messages.len(), len / 21, "{len}");
             match len % 21 {
                 0 => assert_eq!(end, Ok(())),
                 _ => assert!(end.unwrap_err().contains(&format!("byte {}", len / 21 * 21)), "{len}"),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decompressor_that_ends_too_early_is_told_with_where_the_last_whole_message_ended() {
+    fn a_decompressor_that_ends_early_is_an_error_with_the_last_offset() {
         struct Cut<'a>(&'a [u8]);
         impl Read for Cut<'_> {
             fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -232,8 +232,8 @@ mod tests {
     fn a_marker_ends_the_session_and_nothing_may_follow() {
         let ended = [delete(1), vec![0, 0]].concat();
         assert_eq!(read(&ended), (vec![(0, 19)], Ok(())));
-        let (seen, end) = read(&[ended, delete(2)].concat());
-        assert_eq!(seen.len(), 1);
+        let (messages, end) = read(&[ended, delete(2)].concat());
+        assert_eq!(messages.len(), 1);
         let error = end.unwrap_err();
         assert!(error.contains("ends the session") && error.contains("byte 21 "), "{error}");
     }
@@ -244,8 +244,8 @@ mod tests {
         data[1] = 0;
         let two = [data.clone(), data.clone()].concat();
         assert_eq!(read(&two), (vec![(0, 19), (21, 19)], Ok(())));
-        let (seen, end) = read(&[data, vec![0, 0, b'z']].concat());
-        assert_eq!(seen.len(), 1);
+        let (messages, end) = read(&[data, vec![0, 0, b'z']].concat());
+        assert_eq!(messages.len(), 1);
         assert!(end.unwrap_err().contains("0x7a"));
     }
 }

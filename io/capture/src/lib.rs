@@ -68,7 +68,7 @@ pub use format::{Format, RecordingFile, decompress};
 pub use input::InputMeter;
 pub use itch_blocks::{ItchBlock, ItchBlocks};
 pub use lobster::{LOBSTER_LINE_LEN_MAX, LobsterReader};
-pub use lobster_book::{LOBSTER_LEVELS_MAX, LobsterBookReader, LobsterBookRow, order_book_beside};
+pub use lobster_book::{LOBSTER_LEVELS_MAX, LobsterBookReader, LobsterBookRow, order_book_file_for};
 #[cfg(feature = "dbn")]
 pub use mbo::{DBN_METADATA_LEN_MAX, DbnReader};
 pub use packets::{PACKET_LEN_MAX, PacketBlock, PacketCounters, Packets};

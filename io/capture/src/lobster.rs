@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_lines_mean_what_any_line_means() {
+    fn usual_lines_are_parsed_like_any_line() {
         let mut rng = Rng::new(1);
         let mut random = |below: usize| rng.below(below as u64) as usize;
         let (mut usual, mut unusual) = (0, 0);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_usual_line_may_be_as_long_as_its_columns_may() {
+    fn a_usual_line_may_have_columns_of_maximum_length() {
         let usual = |line: &str| {
             let mut text = line.as_bytes().to_vec();
             text.resize(USUAL_TEXT_LEN.max(line.len()), b'0');

@@ -119,7 +119,7 @@ fn parse(line: &[u8], row: &mut LobsterBookRow) -> Result<(), &'static str> {
 /// The order book file that belongs to a message file in the same folder: the same name with `orderbook`
 /// instead of `message`, if it exists.
 #[must_use]
-pub fn order_book_beside(message_file: &Path) -> Option<PathBuf> {
+pub fn order_book_file_for(message_file: &Path) -> Option<PathBuf> {
     let name = message_file.file_name()?.to_str()?;
     let (before, after) = name.rsplit_once("message")?;
     let file = message_file.with_file_name(format!("{before}orderbook{after}"));
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_have_the_levels_that_are_there() {
+    fn rows_have_the_levels_of_the_file() {
         let text = "BestAsk,BestAskVolume,BestBid,BestBidVolume,A2,A2V,B2,B2V\n\
                     2239500,100,2231800,50,2239900,7,-9999999999,0\r\n\n\
                     9999999999,0,2231800,50,9999999999,0,2231700,1";
@@ -147,8 +147,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_is_named_by_its_line() {
-        for (text, words) in [
+    fn an_invalid_row_is_an_error_with_its_line() {
+        for (text, expected) in [
             ("1,2,3,4\n1,2,3\n", "line 2"),
             ("1,2,3,4\n1,2,3,4,5,6,7,8\n", "another number of columns"),
             ("1,x,3,4\n", "not a whole number"),
@@ -164,7 +164,7 @@ mod tests {
                     Err(error) => break error.to_string(),
                 }
             };
-            assert!(error.contains(words), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 

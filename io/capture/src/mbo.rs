@@ -50,7 +50,7 @@ impl<R: Read> DbnReader<R> {
     pub fn new(mut reader: R) -> Result<Self, ReadError> {
         let (metadata, len) = read_metadata(&mut reader)?;
         match metadata.schema {
-            None | Some(Schema::Mbo) => Ok(DbnReader::behind(reader, &metadata, len)),
+            None | Some(Schema::Mbo) => Ok(DbnReader::after_metadata(reader, &metadata, len)),
             Some(other) => {
                 let what = format!("the DBN schema is {other}: download schema mbo, which has every order");
                 Err(ReadError::Unsupported { what })
@@ -59,7 +59,7 @@ impl<R: Read> DbnReader<R> {
     }
 
     /// A reader of the records after `len` bytes of metadata.
-    pub(crate) fn behind(reader: R, metadata: &Metadata, len: u64) -> Self {
+    pub(crate) fn after_metadata(reader: R, metadata: &Metadata, len: u64) -> Self {
         DbnReader {
             window: Window::starting_at(reader, len),
             instruments: Instruments::of(metadata),
@@ -394,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_price_but_the_undefined_one_is_kept() {
+    fn every_price_except_the_undefined_one_is_read() {
         for units in [4_799_250_000_000, -250_000_000, 1_084_550_000, 1, i64::MIN, i64::MAX - 1] {
             assert_eq!(price(units), Some(Price(units)));
         }
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_those_that_the_vendors_library_reads() {
+    fn records_equal_those_of_the_vendors_library() {
         let mut rng = Rng::new(1);
         let mut random = |below: usize| rng.below(below as u64) as usize;
         let mut counts = [0; 4];

@@ -72,7 +72,7 @@ impl Recording {
         metadata: &dbn::Metadata,
         len: u64,
     ) -> Recording {
-        let reader = Reader::Dbn(Box::new(crate::DbnReader::behind(input, metadata, len)));
+        let reader = Reader::Dbn(Box::new(crate::DbnReader::after_metadata(input, metadata, len)));
         Recording { path, format: Format::Dbn, meter, reader }
     }
 

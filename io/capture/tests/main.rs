@@ -1,7 +1,7 @@
 //! The integration tests of the crate, as one program.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod flow_stories;
+mod flow_scenarios;
 mod readers;
 #[path = "real_recordings.rs"]
 mod real_recordings;

@@ -133,7 +133,7 @@ fn a_message_of_the_wrong_length_is_counted_and_the_next_one_read() {
 }
 
 #[test]
-fn every_cut_gives_what_was_whole_before_it() {
+fn every_cut_gives_the_whole_messages_before_it() {
     for (format, whole) in samples() {
         let (all, errors) = read(format, &whole);
         assert!(errors.is_empty() && !all.is_empty(), "{format:?}: {errors:?}");
@@ -241,7 +241,7 @@ fn outcomes(format: Format, input: impl Read) -> Vec<String> {
 }
 
 #[test]
-fn damaged_files_are_read_alike_at_once_and_byte_by_byte() {
+fn damaged_files_give_the_same_result_at_once_and_byte_by_byte() {
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = || {
         seed ^= seed << 13;
@@ -275,7 +275,7 @@ fn the_length_of_metadata_is_bounded_before_it_is_allocated() {
 }
 
 #[test]
-fn what_is_no_recording_is_refused_in_words() {
+fn other_files_are_rejected_with_a_message() {
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str, bytes: &[u8]| {
         let path = dir.path().join(name);

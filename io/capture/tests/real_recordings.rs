@@ -184,7 +184,7 @@ fn the_side_that_an_event_does_not_touch_has_the_recorded_best_price() {
 }
 
 #[test]
-fn an_inconsistent_sample_is_excluded_and_not_believed() {
+fn an_inconsistent_sample_is_excluded() {
     let Some(path) = recorded("nasdaq_itch50/ritch_ex20101224.TEST_ITCH_50.gz") else { return };
     assert_eq!(RecordingFile::open(&path).unwrap().format(), Format::Itch);
     let replayed = replay(&path, |_, _| {});

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use tickpath_capture::{Format, LobsterBookReader, Recording, RecordingFile, order_book_beside};
+use tickpath_capture::{Format, LobsterBookReader, Recording, RecordingFile, order_book_file_for};
 use tickpath_config::Date;
 use tickpath_recording::{Depth, Lobster, Pass};
 
@@ -45,7 +45,7 @@ fn row_check(session: &Session<'_>) -> Result<Option<RowCheck<Box<dyn Read + Sen
     if options.check_every.is_none() && options.order_book.is_none() {
         return Ok(None);
     }
-    let Some(file) = options.order_book.clone().or_else(|| order_book_beside(session.path)) else {
+    let Some(file) = options.order_book.clone().or_else(|| order_book_file_for(session.path)) else {
         return Ok(None);
     };
     let name = file.display().to_string();

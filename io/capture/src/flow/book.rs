@@ -13,7 +13,7 @@ pub(crate) type Key = (u32, u64);
 
 /// The location of an order of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum OrderStatus {
     /// Rests at the venue, under this number.
     Resting(UserRefNum),
     /// Held back because it would cross.
@@ -30,7 +30,7 @@ pub(crate) struct Order {
     pub(crate) qty: Qty,
     /// Quantity that the venue executed of it and of those that it replaced.
     pub(crate) executed: Qty,
-    pub(crate) place: Place,
+    pub(crate) status: OrderStatus,
     pub(crate) is_synthesised: bool,
     /// Position in time: a smaller rank is ahead.
     rank: u64,
@@ -50,10 +50,10 @@ impl InstrumentBook {
     /// The queue of an order, and its price in it.
     fn queue(&mut self, order: &Order) -> Option<(&mut Queue, i64)> {
         let Level { side, price } = order.level;
-        match order.place {
-            Place::Resting(_) => Some((&mut self.sides[side.index()], -side.sign() * price.0)),
-            Place::HeldBack => Some((&mut self.held_back, 0)),
-            Place::Refused(_) => None,
+        match order.status {
+            OrderStatus::Resting(_) => Some((&mut self.sides[side.index()], -side.sign() * price.0)),
+            OrderStatus::HeldBack => Some((&mut self.held_back, 0)),
+            OrderStatus::Refused(_) => None,
         }
     }
 }
@@ -111,14 +111,14 @@ impl Books {
     }
 
     /// Adds a new order after all others.
-    pub(crate) fn add(&mut self, key: Key, level: Level, qty: Qty, place: Place, is_synthesised: bool) {
-        self.insert(key, Order { level, qty, executed: Qty::ZERO, place, is_synthesised, rank: 0 });
+    pub(crate) fn add(&mut self, key: Key, level: Level, qty: Qty, status: OrderStatus, is_synthesised: bool) {
+        self.insert(key, Order { level, qty, executed: Qty::ZERO, status, is_synthesised, rank: 0 });
     }
 
-    /// Moves an order after all others, with a new level, quantity and place.
-    pub(crate) fn move_to(&mut self, from: Key, to: Key, level: Level, qty: Qty, place: Place) {
+    /// Moves an order after all others, with a new level, quantity and status.
+    pub(crate) fn move_to(&mut self, from: Key, to: Key, level: Level, qty: Qty, status: OrderStatus) {
         if let Some(order) = self.remove(from) {
-            self.insert(to, Order { level, qty, place, ..order });
+            self.insert(to, Order { level, qty, status, ..order });
         }
     }
 

@@ -2,21 +2,21 @@
 
 /// Defines the reasons with their descriptions, for a report.
 macro_rules! exclusions {
-    ($($(#[$more:meta])* $reason:ident = $words:literal,)*) => {
+    ($($(#[$more:meta])* $reason:ident = $description:literal,)*) => {
         tickpath_types::enumerated! {
             /// The reason why an order was not entered, or an execution not repeated.
             #[non_exhaustive]
             pub enum Exclusion {
-                $(#[doc = $words] $(#[$more])* $reason,)*
+                $(#[doc = $description] $(#[$more])* $reason,)*
             }
         }
 
         impl Exclusion {
             /// Its description, for a report.
             #[must_use]
-            pub const fn words(self) -> &'static str {
+            pub const fn description(self) -> &'static str {
                 match self {
-                    $(Exclusion::$reason => $words,)*
+                    $(Exclusion::$reason => $description,)*
                 }
             }
         }

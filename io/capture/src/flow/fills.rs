@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use tickpath_types::{Price, Qty, Side};
 
 use super::Exclusion;
-use super::book::{Books, Key, Place};
+use super::book::{Books, Key, OrderStatus};
 use crate::{EventKind, RecordedEvent};
 
 /// A fill that was not mapped yet.
@@ -92,10 +92,10 @@ impl Fill {
             return Err(Exclusion::Auction);
         }
         let order = books.order(self.key).ok_or(Exclusion::UnknownOrder)?;
-        match order.place {
-            Place::Resting(_) => {}
-            Place::HeldBack => return Err(Exclusion::CrossedAdd),
-            Place::Refused(reason) => return Err(reason),
+        match order.status {
+            OrderStatus::Resting(_) => {}
+            OrderStatus::HeldBack => return Err(Exclusion::CrossedAdd),
+            OrderStatus::Refused(reason) => return Err(reason),
         }
         let (instrument, level) = (self.key.0, order.level);
         let obstacles = [
@@ -106,6 +106,6 @@ impl Fill {
             (books.best(instrument, level.side) != Some(level.price), Exclusion::NotBestPrice),
             (books.front(instrument, level.side) != Some(self.key), Exclusion::NotFrontOfQueue),
         ];
-        obstacles.into_iter().find(|(stands, _)| *stands).map_or(Ok(()), |(_, reason)| Err(reason))
+        obstacles.into_iter().find(|(applies, _)| *applies).map_or(Ok(()), |(_, reason)| Err(reason))
     }
 }

@@ -2,8 +2,8 @@
 
 use tickpath_types::{InstrumentId, Price, Qty, Side, UserRefNum};
 
-use super::book::{Books, Key, Place};
-use super::desk::Desk;
+use super::book::{Books, Key, OrderStatus};
+use super::request_queue::RequestQueue;
 use super::fills::{Fill, Fills};
 use super::survey::is_price;
 use super::{Exclusion, Expected, FlowCounts, FlowStep, ORDER_QTY_MAX, Survey};
@@ -34,7 +34,7 @@ pub struct Mapper {
     survey: Survey,
     limits: FlowLimits,
     books: Books,
-    desk: Desk,
+    requests: RequestQueue,
     counts: FlowCounts,
     transaction: Vec<RecordedEvent>,
     /// Index of the next event.
@@ -53,7 +53,7 @@ impl Mapper {
             survey,
             limits,
             books: Books::default(),
-            desk: Desk::new(),
+            requests: RequestQueue::new(),
             counts: FlowCounts::default(),
             transaction: Vec::new(),
             event_index: 0,
@@ -68,7 +68,7 @@ impl Mapper {
         if self.transaction.first().is_some_and(|first| first.ts_ns != event.ts_ns) {
             self.map_transaction();
         }
-        self.desk.ts_ns = event.ts_ns;
+        self.requests.ts_ns = event.ts_ns;
         if self.survey.history.is_some() {
             self.enter_missing(event);
             self.evict_contradicted(event);
@@ -87,7 +87,7 @@ impl Mapper {
 
     /// The next request to send, or `None` until the next event.
     pub fn poll_step(&mut self) -> Option<FlowStep> {
-        self.desk.steps.pop_front()
+        self.requests.steps.pop_front()
     }
 
     /// The counters so far.
@@ -99,15 +99,15 @@ impl Mapper {
     /// Orders of one side of an instrument, by the recording's index, that rest at the venue after all
     /// requests so far, in priority: the maker's number, the price, and the open quantity.
     pub fn resting(&self, instrument: u32, side: Side) -> impl Iterator<Item = (UserRefNum, Price, Qty)> {
-        self.books.resting(instrument, side).filter_map(|(_, order)| match order.place {
-            Place::Resting(user_ref) => Some((user_ref, order.level.price, order.qty)),
+        self.books.resting(instrument, side).filter_map(|(_, order)| match order.status {
+            OrderStatus::Resting(user_ref) => Some((user_ref, order.level.price, order.qty)),
             _ => None,
         })
     }
 
     fn map_transaction(&mut self) {
         let Some(last) = self.transaction.last() else { return };
-        self.desk.ts_ns = last.ts_ns;
+        self.requests.ts_ns = last.ts_ns;
         let mut events = std::mem::take(&mut self.transaction);
         let (mut fills, incoming_count) = Fills::of(&events);
         self.counts.executions.seen += fills.len() as u64 + incoming_count;
@@ -137,7 +137,7 @@ impl Mapper {
         let sums_fills = self.survey.info.sums_fills;
         while let Some(fill) = fills.pop(&self.books) {
             let obstacle = match fill.obstacle(&self.books, sums_fills) {
-                Ok(()) if self.desk.is_exhausted() => Err(Exclusion::TooManyOrders),
+                Ok(()) if self.requests.is_exhausted() => Err(Exclusion::TooManyOrders),
                 other => other,
             };
             match obstacle {
@@ -154,10 +154,10 @@ impl Mapper {
     /// Repeats an execution; returns the quantity beyond the displayed one, which was entered as a new slice.
     fn execute(&mut self, mut fill: Fill) -> Option<Fill> {
         let order = *self.books.order(fill.key)?;
-        let Place::Resting(resting) = order.place else { return None };
+        let OrderStatus::Resting(resting) = order.status else { return None };
         let qty = fill.qty.min(order.qty);
         let expected = Expected { resting, price: order.level.price, qty };
-        self.desk.take(instrument_id(fill.key.0), order.level.side.opposite(), expected);
+        self.requests.take(instrument_id(fill.key.0), order.level.side.opposite(), expected);
         self.books.execute(fill.key, qty);
         let rest = Qty(fill.qty.0 - qty.0);
         if !rest.is_zero() {
@@ -259,26 +259,26 @@ impl Mapper {
             self.counts.adds_excluded[Exclusion::TooManyOrders.index()] += 1;
             return;
         }
-        let place = self.place(key, level, qty);
-        if let Place::Refused(reason) = place {
+        let status = self.enter_or_hold(key, level, qty);
+        if let OrderStatus::Refused(reason) = status {
             self.counts.adds_excluded[reason.index()] += 1;
         }
-        self.books.add(key, level, qty, place, is_synthesised);
+        self.books.add(key, level, qty, status, is_synthesised);
     }
 
-    /// The place of a new order; an order that can rest is entered.
-    fn place(&mut self, key: Key, level: Level, qty: Qty) -> Place {
+    /// The status of a new order; an order that can rest is entered.
+    fn enter_or_hold(&mut self, key: Key, level: Level, qty: Qty) -> OrderStatus {
         if let Some(reason) = self.refusal(key.0, level, qty) {
-            return Place::Refused(reason);
+            return OrderStatus::Refused(reason);
         }
         if !self.books.crosses(key.0, level) {
-            return Place::Resting(self.desk.enter(instrument_id(key.0), level, qty));
+            return OrderStatus::Resting(self.requests.enter(instrument_id(key.0), level, qty));
         }
         if self.books.held_back_len(key.0) >= self.limits.held_back_count_max {
-            return Place::Refused(Exclusion::CrossedAdd);
+            return OrderStatus::Refused(Exclusion::CrossedAdd);
         }
         self.counts.adds_excluded[Exclusion::CrossedAdd.index()] += 1;
-        Place::HeldBack
+        OrderStatus::HeldBack
     }
 
     fn refusal(&self, instrument: u32, level: Level, qty: Qty) -> Option<Exclusion> {
@@ -286,9 +286,9 @@ impl Mapper {
             (!is_price(level.price), Exclusion::PriceOutOfRange),
             (qty.is_zero() || qty > ORDER_QTY_MAX, Exclusion::QtyOutOfRange),
             (instrument >= u32::from(u16::MAX), Exclusion::TooManyInstruments),
-            (self.desk.is_exhausted(), Exclusion::TooManyOrders),
+            (self.requests.is_exhausted(), Exclusion::TooManyOrders),
         ];
-        obstacles.into_iter().find(|(stands, _)| *stands).map(|(_, reason)| reason)
+        obstacles.into_iter().find(|(applies, _)| *applies).map(|(_, reason)| reason)
     }
 
     /// Moves an order to the tail of a level, possibly under another reference.
@@ -300,10 +300,10 @@ impl Mapper {
         }
         let total = Qty(qty.0.saturating_add(order.executed.0));
         let can_rest = self.refusal(from.0, level, total).is_none() && !self.books.crosses(from.0, level);
-        match order.place {
-            Place::Resting(user_ref) if can_rest && !qty.is_zero() => {
-                let user_ref = self.desk.replace(user_ref, level.price, total);
-                self.books.move_to(from, to, level, qty, Place::Resting(user_ref));
+        match order.status {
+            OrderStatus::Resting(user_ref) if can_rest && !qty.is_zero() => {
+                let user_ref = self.requests.replace(user_ref, level.price, total);
+                self.books.move_to(from, to, level, qty, OrderStatus::Resting(user_ref));
             }
             _ => {
                 self.reduce_to(from, Qty::ZERO);
@@ -315,9 +315,9 @@ impl Mapper {
     /// Reduces an order in place, at the venue too; false when there is no such order.
     fn reduce_to(&mut self, key: Key, left: Qty) -> bool {
         let Some(order) = self.books.order(key) else { return false };
-        if let Place::Resting(user_ref) = order.place {
+        if let OrderStatus::Resting(user_ref) = order.status {
             let total = if left.is_zero() { left } else { Qty(left.0 + order.executed.0) };
-            self.desk.cancel(user_ref, total);
+            self.requests.cancel(user_ref, total);
         }
         self.books.set_qty(key, left);
         true
@@ -327,9 +327,9 @@ impl Mapper {
     fn enter_held_back(&mut self, instrument: u32) {
         for key in self.books.held_back(instrument) {
             let Some(order) = self.books.order(key).copied() else { continue };
-            if !self.books.crosses(instrument, order.level) && !self.desk.is_exhausted() {
-                let user_ref = self.desk.enter(instrument_id(instrument), order.level, order.qty);
-                self.books.move_to(key, key, order.level, order.qty, Place::Resting(user_ref));
+            if !self.books.crosses(instrument, order.level) && !self.requests.is_exhausted() {
+                let user_ref = self.requests.enter(instrument_id(instrument), order.level, order.qty);
+                self.books.move_to(key, key, order.level, order.qty, OrderStatus::Resting(user_ref));
                 self.counts.entered_later += 1;
             }
         }
@@ -394,12 +394,12 @@ impl Mapper {
     /// Cancels the front order of a side if the recording has no later event of it.
     fn evict_front(&mut self, instrument: u32, side: Side) -> bool {
         let Some(front) = self.books.front(instrument, side) else { return false };
-        let is_silent =
+        let has_no_later_event =
             self.survey.history.as_ref().is_some_and(|h| h.is_last_seen_before(front, self.event_index));
-        if is_silent {
+        if has_no_later_event {
             self.reduce_to(front, Qty::ZERO);
         }
-        is_silent
+        has_no_later_event
     }
 }
 

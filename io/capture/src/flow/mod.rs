@@ -33,7 +33,7 @@
 
 mod book;
 mod counts;
-mod desk;
+mod request_queue;
 mod fills;
 mod mapper;
 mod partial;

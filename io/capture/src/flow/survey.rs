@@ -14,7 +14,7 @@ const TICK_SIZE_MAX: i64 = Price::SCALE;
 pub struct Survey {
     pub(crate) info: RecordingInfo,
     symbols: Vec<String>,
-    seen: Vec<Seen>,
+    statistics: Vec<InstrumentStatistics>,
     pub(crate) history: Option<History>,
 }
 
@@ -30,7 +30,7 @@ fn is_recorded_price(price: Price, decimals: u8) -> bool {
 
 /// Statistics of the orders of one instrument.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct InstrumentStatistics {
     price_gcd: i64,
     qty_gcd: u64,
     low: Option<Price>,
@@ -60,7 +60,7 @@ pub fn survey(recording: &mut Recording) -> Result<Survey, CaptureError> {
 /// Collects a [`Survey`] event by event.
 pub struct SurveyBuilder {
     info: RecordingInfo,
-    seen: Vec<Seen>,
+    statistics: Vec<InstrumentStatistics>,
     history: Option<HistoryBuilder>,
 }
 
@@ -69,7 +69,7 @@ impl SurveyBuilder {
     #[must_use]
     pub fn new(info: RecordingInfo) -> Self {
         let is_partial = matches!(info.depth, Depth::Partial { .. });
-        SurveyBuilder { info, seen: Vec::new(), history: is_partial.then(HistoryBuilder::default) }
+        SurveyBuilder { info, statistics: Vec::new(), history: is_partial.then(HistoryBuilder::default) }
     }
 
     /// Handles the next event.
@@ -101,16 +101,16 @@ impl SurveyBuilder {
         if index >= usize::from(u16::MAX) {
             return;
         }
-        if self.seen.len() <= index {
-            self.seen.resize(index + 1, Seen::default());
+        if self.statistics.len() <= index {
+            self.statistics.resize(index + 1, InstrumentStatistics::default());
         }
-        let seen = &mut self.seen[index];
+        let statistics = &mut self.statistics[index];
         let is_price = |price: &Price| is_recorded_price(*price, self.info.price_decimals);
         if let Some(price) = trade.filter(is_price) {
-            seen.first_trade.get_or_insert(price);
+            statistics.first_trade.get_or_insert(price);
         }
         if is_order {
-            seen.order(price.filter(is_price), qty);
+            statistics.order(price.filter(is_price), qty);
         }
     }
 
@@ -118,11 +118,11 @@ impl SurveyBuilder {
     #[must_use]
     pub fn finish(self, symbols: &[String]) -> Survey {
         let history = self.history.and_then(HistoryBuilder::finish);
-        Survey { info: self.info, symbols: symbols.to_vec(), seen: self.seen, history }
+        Survey { info: self.info, symbols: symbols.to_vec(), statistics: self.statistics, history }
     }
 }
 
-impl Seen {
+impl InstrumentStatistics {
     fn order(&mut self, price: Option<Price>, qty: Qty) {
         if (1..=ORDER_QTY_MAX.0).contains(&qty.0) {
             self.qty_gcd = gcd(self.qty_gcd, qty.0);
@@ -180,14 +180,14 @@ impl Survey {
     #[must_use]
     pub fn instruments(&self) -> Vec<Instrument> {
         let mut instruments: Vec<Instrument> = Vec::new();
-        let count = self.symbols.len().max(self.seen.len()).min(usize::from(u16::MAX));
+        let count = self.symbols.len().max(self.statistics.len()).min(usize::from(u16::MAX));
         let mut names = std::collections::BTreeSet::new();
         for index in 0..count {
             let name = self.symbols.get(index).map_or("", String::as_str);
             let symbol = Symbol::new(name).ok().filter(|symbol| names.insert(*symbol)).unwrap_or_else(|| {
                 Symbol::new(&format!("#{}", index + 1)).expect("at most six printable characters")
             });
-            instruments.push(self.seen.get(index).copied().unwrap_or_default().instrument(
+            instruments.push(self.statistics.get(index).copied().unwrap_or_default().instrument(
                 index,
                 symbol,
                 self.info.price_decimals,
@@ -202,7 +202,7 @@ impl Survey {
             return *event;
         }
         let decimals = self.info.price_decimals;
-        let divisor = self.seen.get(event.instrument as usize).map_or(1, |seen| seen.divisor(decimals));
+        let divisor = self.statistics.get(event.instrument as usize).map_or(1, |statistics| statistics.divisor(decimals));
         // Exact for every valid order price; any other stays out of range.
         let convert = |price: Price| match is_recorded_price(price, decimals) || price.0 <= 0 {
             true => Price(price.0 / divisor),

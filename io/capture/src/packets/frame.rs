@@ -16,7 +16,7 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
 /// Ethernet, IPv4 without options, UDP.
-const PLAIN_UDP_LEN: usize = 14 + 20 + 8;
+const FAST_PATH_HEADER_LEN: usize = 14 + 20 + 8;
 
 /// Mask of IPv4's flags and offset: more fragments, or an offset. Only the first fragment has ports.
 const FRAGMENT: u16 = 0x3fff;
@@ -87,7 +87,7 @@ tickpath_types::enumerated! {
 
 impl Skip {
     /// Description of these frames, for a report.
-    pub(super) const fn words(self) -> &'static str {
+    pub(super) const fn description(self) -> &'static str {
         match self {
             Skip::LinkLayer => "of an unknown link layer",
             Skip::NotIp => "not IP",
@@ -145,13 +145,13 @@ fn network(mut ethertype: u16, mut rest: &[u8], short: Skip) -> Result<&[u8], Sk
 /// As [`decode`], for a whole UDP datagram in an Ethernet frame without tags, after an IPv4 header without
 /// options, the form of nearly all market data; `None` leaves all other frames to [`decode`].
 #[inline]
-pub(super) fn plain_udp(frame: &[u8]) -> Option<Datagram<'_>> {
-    let (header, rest) = frame.split_first_chunk::<PLAIN_UDP_LEN>()?;
+pub(super) fn udp_fast_path(frame: &[u8]) -> Option<Datagram<'_>> {
+    let (header, rest) = frame.split_first_chunk::<FAST_PATH_HEADER_LEN>()?;
     let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-    let is_plain = (half(12) == ETHERTYPE_IPV4) & (header[14] == 0x45) & (header[23] == PROTOCOL_UDP);
+    let is_common_form = (half(12) == ETHERTYPE_IPV4) & (header[14] == 0x45) & (header[23] == PROTOCOL_UDP);
     let (total_len, len) = (usize::from(half(16)), usize::from(half(38)));
     let fits = (len >= 8) & (20 + len <= total_len) & (14 + total_len <= frame.len());
-    if !(is_plain & fits & (half(20) & FRAGMENT == 0)) {
+    if !(is_common_form & fits & (half(20) & FRAGMENT == 0)) {
         return None;
     }
     let address = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use blocks::Blocks;
 use classic::Classic;
-use frame::{Datagram, LinkLayer, Skip, decode, plain_udp};
+use frame::{Datagram, LinkLayer, Skip, decode, udp_fast_path};
 use record::{Record, Step};
 
 use tickpath_recording::{Packet, Transport};
@@ -43,7 +43,7 @@ impl PacketCounters {
     /// The counts of skipped frames, with their names.
     #[must_use]
     pub fn skipped(&self) -> [(&'static str, u64); Skip::COUNT] {
-        Skip::ALL.map(|why| (why.words(), self.skipped[why.index()]))
+        Skip::ALL.map(|reason| (reason.description(), self.skipped[reason.index()]))
     }
 }
 
@@ -196,7 +196,7 @@ impl<'a> Iterator for PacketBlock<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Packet<'a>> {
-        if let Some(packet) = self.state.plain(self.data, self.taken) {
+        if let Some(packet) = self.state.fast_path(self.data, self.taken) {
             return Some(packet);
         }
         self.state.find(self.data, self.taken).map(|found| found.packet(self.data))
@@ -204,7 +204,7 @@ impl<'a> Iterator for PacketBlock<'a> {
 }
 
 /// A packet whose payload is a part of the window.
-struct Found {
+struct PacketLocation {
     number: u64,
     ts_ns: u64,
     src: SocketAddrV4,
@@ -213,25 +213,25 @@ struct Found {
     payload: Range<usize>,
 }
 
-impl Found {
+impl PacketLocation {
     #[inline]
     fn packet(self, data: &[u8]) -> Packet<'_> {
-        let Found { number, ts_ns, src, dst, transport, payload } = self;
+        let PacketLocation { number, ts_ns, src, dst, transport, payload } = self;
         Packet { number, ts_ns, src, dst, transport, payload: &data[payload] }
     }
 }
 
 impl State {
-    /// The packet right after the used bytes, if it has the usual form: see [`plain_udp`]. Otherwise nothing
+    /// The packet right after the used bytes, if it has the usual form: see [`udp_fast_path`]. Otherwise nothing
     /// is used, and [`State::find`] handles it.
     #[inline]
-    fn plain<'a>(&mut self, data: &'a [u8], taken: &mut usize) -> Option<Packet<'a>> {
+    fn fast_path<'a>(&mut self, data: &'a [u8], taken: &mut usize) -> Option<Packet<'a>> {
         let Framing::Classic(classic) = &self.framing else { return None };
         let Step::Record(record, len) = classic.next(data.get(*taken..)?) else { return None };
         if record.link != LinkLayer::Ethernet || self.skip > 0 || self.malformed.is_some() {
             return None;
         }
-        let Datagram { src, dst, transport, payload } = plain_udp(record.frame)?;
+        let Datagram { src, dst, transport, payload } = udp_fast_path(record.frame)?;
         *taken += len;
         self.counters.frames += 1;
         self.counters.udp += 1;
@@ -240,7 +240,7 @@ impl State {
 
     /// The first packet after the used bytes of some data.
     #[inline(never)]
-    fn find(&mut self, data: &[u8], taken: &mut usize) -> Option<Found> {
+    fn find(&mut self, data: &[u8], taken: &mut usize) -> Option<PacketLocation> {
         while self.skip == 0 && self.malformed.is_none() {
             let rest = &data[*taken..];
             let step = match &mut self.framing {
@@ -274,12 +274,12 @@ impl State {
 
     /// The payload of a frame, which is a part of `data`.
     #[inline]
-    fn datagram(&mut self, record: &Record<'_>, data: &[u8]) -> Option<Found> {
+    fn datagram(&mut self, record: &Record<'_>, data: &[u8]) -> Option<PacketLocation> {
         self.counters.frames += 1;
         let datagram = match decode(record.link, record.frame, record.is_cut) {
             Ok(datagram) => datagram,
-            Err(why) => {
-                self.counters.skipped[why.index()] += 1;
+            Err(reason) => {
+                self.counters.skipped[reason.index()] += 1;
                 return None;
             }
         };
@@ -288,7 +288,7 @@ impl State {
             Transport::Tcp(_) => &mut self.counters.tcp,
         } += 1;
         let start = datagram.payload.as_ptr() as usize - data.as_ptr() as usize;
-        Some(Found {
+        Some(PacketLocation {
             number: self.counters.frames,
             ts_ns: record.ts_ns,
             src: datagram.src,

@@ -141,13 +141,13 @@ fn link_layers_lead_to_the_same_payload() {
 }
 
 #[test]
-fn what_gives_no_payload_says_why() {
+fn frames_without_payload_have_a_reason() {
     let changed = |at: usize, value: u8| {
         let mut packet = ip(b"payload");
         packet[at] = value;
         decode(LinkLayer::Raw, &packet, false).map(|_| ())
     };
-    for (at, value, why) in [
+    for (at, value, reason) in [
         (0, 0x65, Skip::Ipv6),
         (0, 0x44, Skip::Malformed),
         (0, 0x35, Skip::Malformed),
@@ -159,21 +159,21 @@ fn what_gives_no_payload_says_why() {
         (25, 7, Skip::Malformed),
         (25, 200, Skip::Malformed),
     ] {
-        assert_eq!(changed(at, value), Err(why), "{at} {value:#x}");
+        assert_eq!(changed(at, value), Err(reason), "{at} {value:#x}");
     }
     let tags = [0x8100; 5];
-    for (frame, why) in [
+    for (frame, reason) in [
         (ethernet(&[], 0x0806, &[0; 46]), Skip::NotIp),
         (ethernet(&[], 0x86dd, &[0; 46]), Skip::Ipv6),
         (ethernet(&tags, 0x0800, &ip(b"x")), Skip::Malformed),
     ] {
-        assert_eq!(decode(LinkLayer::Ethernet, &frame, false), Err(why));
+        assert_eq!(decode(LinkLayer::Ethernet, &frame, false), Err(reason));
     }
     assert_eq!(decode(LinkLayer::Other, &ip(b"x"), false), Err(Skip::LinkLayer));
 }
 
 #[test]
-fn tcp_segments_have_their_place_in_the_stream() {
+fn tcp_segments_have_their_stream_position() {
     let mut packet = ip(b"");
     packet[9] = 6;
     packet.truncate(24);
@@ -189,7 +189,7 @@ fn tcp_segments_have_their_place_in_the_stream() {
 }
 
 #[test]
-fn a_file_cut_at_any_byte_gives_what_is_whole_and_then_the_place() {
+fn a_file_cut_at_any_byte_gives_whole_packets_and_the_position() {
     let frames = [ethernet(&[], 0x0800, &ip(b"one")), ethernet(&[], 0x0806, &[0; 46])];
     for file in [classic(0xa1b2_c3d4, false, 1, &frames), section(false)] {
         let (whole, ..) = read(&file);
@@ -210,16 +210,16 @@ fn a_file_cut_at_any_byte_gives_what_is_whole_and_then_the_place() {
 }
 
 #[test]
-fn claims_beyond_the_bounds_are_errors_with_the_place() {
+fn lengths_beyond_the_bounds_are_errors_with_the_position() {
     let mut file = classic(0xa1b2_c3d4, false, 1, &[ethernet(&[], 0x0800, &ip(b"one"))]);
     let end = file.len();
     file.extend([0; 8]);
     file.extend((PACKET_LEN_MAX as u32 + 1).to_le_bytes());
     file.extend([0; 4]);
     let (found, _, error) = read(&file);
-    let words = error.unwrap().to_string();
+    let error = error.unwrap().to_string();
     assert_eq!(found.len(), 1);
-    assert!(words.contains("262145 bytes") && words.contains(&format!("at byte {end} ")), "{words}");
+    assert!(error.contains("262145 bytes") && error.contains(&format!("at byte {end} ")), "{error}");
     // The longest possible packet.
     let longest = ethernet(&[], 0x0806, &vec![0; PACKET_LEN_MAX - 14]);
     let (_, counters, error) = read(&classic(0xa1b2_c3d4, false, 1, &[longest.clone(), longest]));
@@ -234,18 +234,18 @@ fn claims_beyond_the_bounds_are_errors_with_the_place() {
         (1, [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[9, 0, 1, 0, 60, 0, 0, 0]].concat(), "resolution"),
     ] {
         let (found, _, error) = read(&[start.clone(), block(kind, &body, false)].concat());
-        let words = error.unwrap().to_string();
+        let error = error.unwrap().to_string();
         assert_eq!(found.len(), 2);
-        assert!(words.contains(what) && words.contains(&format!("at byte {} ", start.len())), "{words}");
+        assert!(error.contains(what) && error.contains(&format!("at byte {} ", start.len())), "{error}");
     }
     let mut lengths = block(6, &[0; 20], false);
     *lengths.last_mut().unwrap() = 1;
-    let words = read(&[start, lengths].concat()).2.unwrap().to_string();
-    assert!(words.contains("two lengths differ"), "{words}");
+    let error = read(&[start, lengths].concat()).2.unwrap().to_string();
+    assert!(error.contains("two lengths differ"), "{error}");
 }
 
 #[test]
-fn long_blocks_of_no_interest_are_stepped_over_in_constant_memory() {
+fn long_blocks_are_skipped_in_constant_memory() {
     let mut file = section(false);
     file.extend(block(0x0bad, &vec![7; 3 * WINDOW_LEN], false));
     let whole = [file.clone(), section(true)].concat();
@@ -256,7 +256,7 @@ fn long_blocks_of_no_interest_are_stepped_over_in_constant_memory() {
 }
 
 #[test]
-fn damaged_compression_is_told_and_what_was_before_is_delivered() {
+fn damaged_compression_is_an_error_after_all_packets_before_it() {
     use std::io::Write;
     let frames: Vec<Vec<u8>> = (0..5_000_u32)
         .map(|n| ethernet(&[], 0x0800, &ip(&n.wrapping_mul(2_654_435_761).to_be_bytes().repeat(20))))
@@ -306,9 +306,9 @@ fn no_bytes_make_it_panic() {
 }
 
 #[test]
-fn a_plain_frame_is_what_the_general_way_makes_of_it() {
+fn the_fast_path_equals_the_general_decoder() {
     let whole = ethernet(&[], 0x0800, &ip(b"payload of some length"));
-    assert!(frame::plain_udp(&whole).is_some(), "or nothing is compared");
+    assert!(frame::udp_fast_path(&whole).is_some(), "or nothing is compared");
     let mut rng = Rng::new(2);
     let mut next = |below: usize| rng.below(below as u64) as usize;
     let mut plain = 0;
@@ -322,7 +322,7 @@ fn a_plain_frame_is_what_the_general_way_makes_of_it() {
                 *byte = [next(256) as u8, byte.wrapping_add(1), byte.wrapping_sub(1), 0][next(4)];
             }
         }
-        if let Some(datagram) = frame::plain_udp(&frame) {
+        if let Some(datagram) = frame::udp_fast_path(&frame) {
             plain += 1;
             assert_eq!(decode(LinkLayer::Ethernet, &frame, false), Ok(datagram), "{frame:?}");
         }

@@ -150,9 +150,9 @@ impl Buffer {
 fn decimal(price: Decimal) -> io::Result<i64> {
     let units = price.at(DECIMAL_SCALE).filter(|units| units.unsigned_abs() <= DECIMAL_MAX);
     units.ok_or_else(|| {
-        let words =
+        let message =
             format!("the price {price} has more digits than Parquet's DECIMAL(18, 9): export to .csv");
-        io::Error::other(words)
+        io::Error::other(message)
     })
 }
 

@@ -158,7 +158,7 @@ impl TableWriter {
 mod tests {
     use super::*;
 
-    fn beside(path: &Path) -> PathBuf {
+    fn part_path(path: &Path) -> PathBuf {
         PartFile::name_for(path)
     }
 
@@ -170,9 +170,9 @@ mod tests {
         let path = folder.path().join("t.csv");
         let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
         table.row(&[Cell::Integer(7)]).unwrap();
-        assert!(!path.exists() && beside(&path).exists());
+        assert!(!path.exists() && part_path(&path).exists());
         drop(table);
-        assert!(!path.exists() && !beside(&path).exists());
+        assert!(!path.exists() && !part_path(&path).exists());
         let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
         table.row(&[Cell::Empty]).unwrap();
         assert_eq!(table.finish().unwrap(), 1);
@@ -180,11 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn two_do_not_write_one_table() {
+    fn a_second_writer_of_a_table_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");
         // The leftover of a killed process is replaced.
-        fs::write(beside(&path), "m\n1\n2\n3\n").unwrap();
+        fs::write(part_path(&path), "m\n1\n2\n3\n").unwrap();
         let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
         let error = TableWriter::create(&path, &COLUMNS).err().unwrap().to_string();
         assert!(error.contains("another process is writing it") && !error.contains('\n'), "{error}");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn names_must_tell_the_format() {
+    fn names_must_have_a_known_extension() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["t", "t.txt", "csv"] {
             let error = TableWriter::create(&folder.path().join(name), &COLUMNS).err().unwrap();
@@ -215,7 +215,7 @@ mod tests {
         let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
         let error = (0..100_000).find_map(|n| table.row(&[Cell::Integer(n)]).err()).expect("it is full");
         assert!(error.to_string().contains("No space left") && !error.to_string().contains('\n'), "{error}");
-        assert!(table.finish().is_err() && !beside(&path).exists());
+        assert!(table.finish().is_err() && !part_path(&path).exists());
         assert!(fs::symlink_metadata(&path).is_ok(), "a device stays where it is");
     }
 
@@ -224,7 +224,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, victim) = (folder.path().join("t.csv"), folder.path().join("victim"));
         fs::write(&victim, "untouched").unwrap();
-        std::os::unix::fs::symlink(&victim, beside(&path)).unwrap();
+        std::os::unix::fs::symlink(&victim, part_path(&path)).unwrap();
         let error = TableWriter::create(&path, &COLUMNS).err().unwrap().to_string();
         assert!(error.contains("t.csv.part is not a regular file"), "{error}");
         assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");

@@ -259,7 +259,7 @@ mod tests {
 
     #[cfg(feature = "parquet")]
     #[test]
-    fn there_and_back_is_the_same_text() {
+    fn a_converted_table_round_trips() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         fs::write(path("a.csv"), TEXT).unwrap();
@@ -283,14 +283,14 @@ mod tests {
             std::iter::once("ts_ns\n".to_owned()).chain((0..5_000).map(|n| format!("{n}\n"))).collect();
         fs::write(path("a.csv"), &text).unwrap();
         for (from, to, total) in [("a.csv", "b.parquet", text.len() as u64), ("b.parquet", "c.csv", 5_000)] {
-            let mut told = Vec::new();
-            let mut observer = |progress: &ConvertProgress| told.push(*progress);
+            let mut reported = Vec::new();
+            let mut observer = |progress: &ConvertProgress| reported.push(*progress);
             super::convert(&path(from), &path(to), &StopSignal::new(), &mut observer).unwrap();
             assert!(
-                told.iter().all(|progress| progress.total == total && progress.done <= total),
-                "{told:?}"
+                reported.iter().all(|progress| progress.total == total && progress.done <= total),
+                "{reported:?}"
             );
-            assert_eq!(told.last().map(|progress| progress.rows), Some(4_096));
+            assert_eq!(reported.last().map(|progress| progress.rows), Some(4_096));
         }
         assert_eq!(fs::read_to_string(path("c.csv")).unwrap(), text);
     }
@@ -315,10 +315,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_exported_table_is_refused_with_the_place() {
+    fn other_tables_are_rejected_with_the_position() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        for (text, words) in [
+        for (text, expected) in [
             ("", "it is empty"),
             ("a,b\n1,2\n", "no exported table has a column 'a'"),
             ("ts_ns,price\n1,1.0000000001\n", "row 1: column price: '1.0000000001' is no price"),
@@ -330,7 +330,7 @@ mod tests {
         ] {
             fs::write(path("bad.csv"), text).unwrap();
             let error = convert(&path("bad.csv"), &path("out.csv")).unwrap_err().to_string();
-            assert!(error.contains(words) && !error.contains('\n'), "{text:?}: {error}");
+            assert!(error.contains(expected) && !error.contains('\n'), "{text:?}: {error}");
             assert!(!path("out.csv").exists());
         }
         fs::write(path("long.csv"), format!("symbol\n{}\n", "x".repeat(ROW_LEN_MAX))).unwrap();

@@ -54,7 +54,7 @@ impl ReferenceVenue {
                 self.rest(order.user_ref, index, order.side, order.price, order.qty.0, 0);
             }
             (Role::Maker, OrderRequest::Replace(replace)) => {
-                let old = self.take_out(replace.orig_user_ref);
+                let old = self.remove_maker(replace.orig_user_ref);
                 assert!(replace.qty.0 > old.executed, "{step:?}: nothing would be left");
                 self.rest(
                     replace.user_ref,
@@ -70,7 +70,7 @@ impl ReferenceVenue {
                 assert!(cancel.qty.0 < order.total, "{step:?}: a cancel must make the order smaller");
                 order.total = cancel.qty.0;
                 if cancel.qty.is_zero() {
-                    self.take_out(cancel.user_ref);
+                    self.remove_maker(cancel.user_ref);
                 }
             }
             (Role::Taker, OrderRequest::Enter(order)) => {
@@ -90,7 +90,7 @@ impl ReferenceVenue {
                 assert_eq!(qty, order.qty.0, "one order fills all of it");
                 resting.executed += qty;
                 if resting.executed == resting.total {
-                    self.take_out(user_ref);
+                    self.remove_maker(user_ref);
                 }
             }
             _ => panic!("{step:?} is no request of a mapper"),
@@ -122,7 +122,7 @@ impl ReferenceVenue {
         self.books[index][side.index()].insert(priority, user_ref);
     }
 
-    fn take_out(&mut self, user_ref: UserRefNum) -> Order {
+    fn remove_maker(&mut self, user_ref: UserRefNum) -> Order {
         let order = self.makers.remove(&user_ref).expect("the order is live");
         self.books[order.instrument][order.side.index()].remove(&order.priority);
         order

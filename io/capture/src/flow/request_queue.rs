@@ -11,7 +11,7 @@ use super::{Expected, FlowStep, Role};
 use crate::Level;
 
 /// Numbers requests and queues them for the caller.
-pub(crate) struct Desk {
+pub(crate) struct RequestQueue {
     /// Time of the event being mapped.
     pub(crate) ts_ns: u64,
     pub(crate) steps: VecDeque<FlowStep>,
@@ -19,9 +19,9 @@ pub(crate) struct Desk {
     next: [u32; 2],
 }
 
-impl Desk {
+impl RequestQueue {
     pub(crate) fn new() -> Self {
-        Desk { ts_ns: 0, steps: VecDeque::new(), next: [1; 2] }
+        RequestQueue { ts_ns: 0, steps: VecDeque::new(), next: [1; 2] }
     }
 
     /// True when either session has used its last number.

@@ -55,9 +55,9 @@ fn event(text: &str) -> EventKind {
     }
 }
 
-fn run(info: RecordingInfo, limits: FlowLimits, story: &str) -> (Vec<String>, FlowCounts) {
+fn run(info: RecordingInfo, limits: FlowLimits, scenario: &str) -> (Vec<String>, FlowCounts) {
     let mut events = Vec::new();
-    for (line, transaction) in story.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
+    for (line, transaction) in scenario.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
         let kinds: Vec<EventKind> = transaction.split('|').map(event).collect();
         for (index, kind) in kinds.iter().enumerate() {
             let ends_transaction = index + 1 == kinds.len();
@@ -141,8 +141,8 @@ fn prices_that_no_multiple_brings_into_range_are_counted_in_ticks() {
 }
 
 #[track_caller]
-fn check(info: RecordingInfo, story: &str, expected: &[&str]) -> FlowCounts {
-    let (steps, counts) = run(info, FlowLimits::default(), story);
+fn check(info: RecordingInfo, scenario: &str, expected: &[&str]) -> FlowCounts {
+    let (steps, counts) = run(info, FlowLimits::default(), scenario);
     assert_eq!(steps, expected);
     counts
 }
@@ -166,10 +166,10 @@ fn an_execution_at_the_front_is_repeated_and_counts_in_later_sizes() {
 
 #[test]
 fn an_execution_out_of_priority_is_excluded_and_leaves_by_cancel() {
-    let story =
+    let scenario =
         "add 1 buy 100 10\n add 2 buy 100 5\n add 3 buy 99 5\n fill 2 5\n fill 3 2\n fill 9 1\n fill 1 11";
     let entered = ["enter 1 buy 100 10", "enter 2 buy 100 5", "enter 3 buy 99 5"];
-    let counts = check(FULL, story, &[&entered[..], &["cancel 2 0", "cancel 3 3", "cancel 1 0"]].concat());
+    let counts = check(FULL, scenario, &[&entered[..], &["cancel 2 0", "cancel 3 3", "cancel 1 0"]].concat());
     for reason in [
         Exclusion::NotFrontOfQueue,
         Exclusion::NotBestPrice,
@@ -183,23 +183,23 @@ fn an_execution_out_of_priority_is_excluded_and_leaves_by_cancel() {
 
 #[test]
 fn other_prices_sides_and_auctions_are_excluded() {
-    let story = "add 1 buy 100 10\n fill 1 1 buy 99\n fill 1 1 sell 100\n auction 1 1";
-    let counts = check(FULL, story, &["enter 1 buy 100 10", "cancel 1 9", "cancel 1 8", "cancel 1 7"]);
+    let scenario = "add 1 buy 100 10\n fill 1 1 buy 99\n fill 1 1 sell 100\n auction 1 1";
+    let counts = check(FULL, scenario, &["enter 1 buy 100 10", "cancel 1 9", "cancel 1 8", "cancel 1 7"]);
     for reason in [Exclusion::PriceDiffers, Exclusion::SideDiffers, Exclusion::Auction] {
         assert_eq!(counts.executions.excluded[reason.index()], 1, "{reason:?}");
     }
 }
 
 #[test]
-fn an_outcome_reported_once_more_is_absorbed() {
-    let story = "add 1 sell 100 5\n add 2 sell 100 5\n fill 1 5 sell 100 | fill 2 2 sell 100 | del 1 | mod 2 sell 100 3";
+fn a_repeated_outcome_is_ignored() {
+    let scenario = "add 1 sell 100 5\n add 2 sell 100 5\n fill 1 5 sell 100 | fill 2 2 sell 100 | del 1 | mod 2 sell 100 3";
     let taken = ["take buy 100 5 of 1", "take buy 100 2 of 2"];
-    let counts = check(CME, story, &[&["enter 1 sell 100 5", "enter 2 sell 100 5"][..], &taken].concat());
+    let counts = check(CME, scenario, &[&["enter 1 sell 100 5", "enter 2 sell 100 5"][..], &taken].concat());
     assert_eq!((counts.executions.eligible, counts.unknown_changes), (2, 0));
 }
 
 #[test]
-fn a_modification_keeps_priority_only_when_it_makes_smaller() {
+fn a_modification_keeps_priority_only_when_it_reduces() {
     check(
         CME,
         "add 1 buy 100 5\n mod 1 buy 100 3\n mod 1 buy 100 3\n mod 1 buy 100 4\n mod 1 buy 99 4",
@@ -237,7 +237,7 @@ fn a_delete_without_a_fill_comes_before_the_fills_beside_it() {
 }
 
 #[test]
-fn a_report_about_the_incoming_order_is_no_execution_of_a_resting_one() {
+fn a_report_about_the_incoming_order_is_not_a_resting_execution() {
     let counts = check(
         CME,
         "add 1 buy 99 2\n add 2 sell 100 2\n trade 1 buy 100 2 | fill 1 2 buy 100 | fill 2 2 sell 100 | del 1 | del 2",
@@ -278,7 +278,7 @@ fn a_crossed_add_waits_until_it_no_longer_crosses() {
 }
 
 #[test]
-fn what_the_protocol_cannot_say_is_excluded() {
+fn events_that_the_protocol_cannot_express_are_excluded() {
     let counts = check(
         FULL,
         "add 1 buy -5 1\n add 2 buy 200000 1\n add 3 buy 1 1000000\n add 4 buy 1 0\n fill 1 1",
@@ -328,12 +328,12 @@ fn a_partial_recording_gets_the_orders_that_it_never_announced() {
 }
 
 #[test]
-fn only_orders_never_heard_of_again_are_evicted() {
+fn only_orders_without_later_events_are_evicted() {
     // 1 sank and has no later event: it is evicted. 2 is ahead and trades later: it stays and excludes.
-    let story = "add 1 buy 101 1\n add 2 buy 100 1\n add 4 buy 100 1\n fill 4 1 buy 100\n fill 2 1 buy 100";
+    let scenario = "add 1 buy 101 1\n add 2 buy 100 1\n add 4 buy 100 1\n fill 4 1 buy 100\n fill 2 1 buy 100";
     let counts = check(
         LEVEL_1,
-        story,
+        scenario,
         &[
             "enter 1 buy 101 1",
             "cancel 1 0",
@@ -346,11 +346,11 @@ fn only_orders_never_heard_of_again_are_evicted() {
     assert_eq!((counts.evicted_better, counts.evicted_ahead), (1, 0));
     assert_eq!(counts.executions.excluded[Exclusion::NotFrontOfQueue.index()], 1);
     // Evictions for the fill itself, as better or as ahead, are counted separately.
-    for story in
+    for scenario in
         ["add 1 buy 101 1\n fill 0 1 buy 100", "add 1 buy 100 1\n add 2 buy 100 1\n fill 2 1 buy 100"]
     {
-        let (_, counts) = run(LEVEL_1, FlowLimits::default(), story);
-        assert_eq!(counts.executions.eligible_by_eviction, 1, "{story}");
+        let (_, counts) = run(LEVEL_1, FlowLimits::default(), scenario);
+        assert_eq!(counts.executions.eligible_by_eviction, 1, "{scenario}");
     }
     // A full recording is never corrected.
     let (_, counts) =
@@ -359,7 +359,7 @@ fn only_orders_never_heard_of_again_are_evicted() {
 }
 
 #[test]
-fn bounds_hold_at_the_bound_and_one_beyond() {
+fn limits_apply_at_the_bound_and_one_beyond() {
     let limits = FlowLimits { open_order_count_max: 2, ..FlowLimits::default() };
     let (steps, counts) = run(FULL, limits, "add 1 buy 1 1\n add 2 buy 1 1");
     assert_eq!((steps.len(), counts.adds_excluded[Exclusion::TooManyOrders.index()]), (2, 0));
@@ -371,8 +371,8 @@ fn bounds_hold_at_the_bound_and_one_beyond() {
     assert_eq!((counts.adds_excluded[Exclusion::CrossedAdd.index()], counts.entered_later), (2, 1));
 
     // A transaction beyond the bound is mapped in parts, so that its order of report decides.
-    let story = "add 1 buy 100 1\n add 2 buy 100 1\n fill 2 1 buy 100 | fill 1 1 buy 100";
+    let scenario = "add 1 buy 100 1\n add 2 buy 100 1\n fill 2 1 buy 100 | fill 1 1 buy 100";
     let limits = |transaction_len_max| FlowLimits { transaction_len_max, ..FlowLimits::default() };
-    assert_eq!(run(CME, limits(2), story).1.executions.eligible, 2);
-    assert_eq!(run(CME, limits(1), story).1.executions.eligible, 1);
+    assert_eq!(run(CME, limits(2), scenario).1.executions.eligible, 2);
+    assert_eq!(run(CME, limits(1), scenario).1.executions.eligible, 1);
 }
