@@ -3,7 +3,7 @@
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command};
 use serde::{Deserialize, Serialize};
-use tickpath_config::say;
+use tickpath_config::print_stdout;
 
 /// Option that makes a program print its description and exit.
 pub const OPTION: &str = "--describe-command-line";
@@ -40,7 +40,7 @@ struct ArgumentDescription {
 /// Standard output cannot be written.
 pub fn print(mut command: Command) -> anyhow::Result<()> {
     command.build();
-    Ok(say(serde_json::to_string(&CommandDescription::of(&command))?)?)
+    Ok(print_stdout(serde_json::to_string(&CommandDescription::of(&command))?)?)
 }
 
 /// Returns the command line of a description, under the given sub-command name.

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use crate::description;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
-use tickpath_config::tell;
+use tickpath_config::print_stderr;
 use tickpath_version::version;
 
 /// Exit code of an invalid command line, as in shells.
@@ -111,14 +111,14 @@ pub fn main(command: Command, run: impl FnOnce(&ArgMatches) -> anyhow::Result<Ex
         Ok(matches) => matches,
         Err(error) if is_help(&error) => return print_help(&error),
         Err(error) => {
-            tell(format_args!("tickpath: {}", usage_line(&command, &error)));
+            print_stderr(format_args!("tickpath: {}", usage_line(&command, &error)));
             return ExitCode::from(USAGE);
         }
     };
     if let Ok(caller) = std::env::var(CALLER)
         && caller != version()
     {
-        tell(format_args!(
+        print_stderr(format_args!(
             "warning: tickpath is {caller}, and this program beside it {}: cargo build --release --features full \
              builds all of them",
             version()
@@ -142,7 +142,7 @@ impl std::error::Error for MissingArgument {}
 /// Returns the exit code for a result. Prints an error as one line on standard error.
 pub fn exit_code(ended: anyhow::Result<ExitCode>) -> ExitCode {
     ended.unwrap_or_else(|error| {
-        tell(format_args!("tickpath: {}", one_line(&error)));
+        print_stderr(format_args!("tickpath: {}", one_line(&error)));
         if error.is::<MissingArgument>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
     })
 }
@@ -215,7 +215,7 @@ fn one_line(error: &anyhow::Error) -> String {
 fn print_help(help: &clap::Error) -> ExitCode {
     match help.print() {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            tell(format_args!("tickpath: cannot write to standard output: {error}"));
+            print_stderr(format_args!("tickpath: cannot write to standard output: {error}"));
             ExitCode::FAILURE
         }
         _ => u8::try_from(help.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),

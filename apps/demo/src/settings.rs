@@ -211,7 +211,7 @@ impl DemoConfig {
             admin.socket = beside(path, &admin.socket);
         }
         let passwords = config.order_entry.users.iter_mut().filter_map(|user| user.password.as_mut());
-        passwords.for_each(|password| password.place(path));
+        passwords.for_each(|password| password.make_absolute(path));
         config.file = Some(path.to_owned());
         Ok(config)
     }

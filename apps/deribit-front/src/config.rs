@@ -404,7 +404,7 @@ impl DeribitConfig {
                 *path = absolute(&beside(file, path));
             }
         }
-        self.key.iter_mut().for_each(|key| key.client_secret.place(file));
+        self.key.iter_mut().for_each(|key| key.client_secret.make_absolute(file));
     }
 
     /// Checks the table for a venue; returns the settings. `file` is its file, which may contain secrets.

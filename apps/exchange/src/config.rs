@@ -454,7 +454,7 @@ impl ExchangeConfig {
         }
         config.journal.folder = beside(path, &config.journal.folder);
         let passwords = config.order_entry.users.iter_mut().filter_map(|user| user.password.as_mut());
-        passwords.for_each(|password| password.place(path));
+        passwords.for_each(|password| password.make_absolute(path));
         let instruments = Instruments::load(&beside(path, &config.instruments))?;
         let settings = config.settings(InstrumentTable::new(&instruments), Some(path))?;
         Ok((config, settings))

@@ -241,10 +241,10 @@ impl GatewayConfig {
             *path = absolute(&beside(file, path));
         }
         for account in self.accounts.values_mut() {
-            account.login.place(file);
-            account.secret.place(file);
+            account.login.make_absolute(file);
+            account.secret.make_absolute(file);
         }
-        self.users.values_mut().for_each(|user| user.password.place(file));
+        self.users.values_mut().for_each(|user| user.password.make_absolute(file));
     }
 
     fn checked(self) -> Result<GatewayConfig, ConfigError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tickpath_agent::{StopSignal, TscClock};
-use tickpath_config::{Console, absolute, counted, tell};
+use tickpath_config::{Console, absolute, counted, print_stderr};
 use tickpath_gateway_core::Bans;
 use tickpath_gateway_protocol::GatewayState;
 use tickpath_types::Nanos;
@@ -51,16 +51,16 @@ pub fn run(
         .context("metrics_listen_address")?;
     let threads_stop = StopSignal::new();
     let runner = agent.start(config, clock, threads_stop.clone())?;
-    runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
+    runner.warnings().for_each(|warning| print_stderr(format_args!("warning: {warning}")));
     let found_by_name = AdminName::publish(&config.name, &config.admin_socket());
     if let Err(error) = &found_by_name {
-        tell(format_args!(
+        print_stderr(format_args!(
             "warning: commands do not find this gateway by its name, only by --config or --socket: {error}"
         ));
     }
     print_endpoints(&mut console, config, &endpoints, served.as_ref());
     if control.is_killed() {
-        tell("warning: the kill switch is on: no order leaves until tickpath gateway release");
+        print_stderr("warning: the kill switch is on: no order leaves until tickpath gateway release");
     }
     let mut state = GatewayState::default();
     let mut watch = Watch::new(config, bans);
@@ -69,7 +69,7 @@ pub fn run(
     let mut last_use = use_of(&view);
     while !stop.is_stopped() && !threads_stop.is_stopped() {
         notes.try_iter().for_each(|note| lines.push(clock.now(), note));
-        lines.poll(clock.now()).into_iter().for_each(tell);
+        lines.poll(clock.now()).into_iter().for_each(print_stderr);
         let state_now = GatewayState(view.state.read() as u8);
         if state_now != state {
             state = state_now;
@@ -78,11 +78,11 @@ pub fn run(
             } else {
                 String::new()
             };
-            console.say(format_args!("{state}{by}: {}", progress_line(&view)));
+            console.print_stdout(format_args!("{state}{by}: {}", progress_line(&view)));
             if state == GatewayState::READY {
                 // First the waiting messages: they are older.
-                lines.finish().into_iter().for_each(tell);
-                lines.recovered().into_iter().for_each(tell);
+                lines.finish().into_iter().for_each(print_stderr);
+                lines.recovered().into_iter().for_each(print_stderr);
             }
         }
         watch.look(config, &view, clock.now());
@@ -90,7 +90,7 @@ pub fn run(
             next_progress = clock.now() + PROGRESS_INTERVAL;
             let use_now = use_of(&view);
             if use_now != last_use {
-                console.say(progress_line(&view));
+                console.print_stdout(progress_line(&view));
                 last_use = use_now;
             }
         }
@@ -102,8 +102,8 @@ pub fn run(
     let ended = runner.join();
     drop((admin, found_by_name));
     notes.try_iter().for_each(|note| lines.push(clock.now(), note));
-    lines.finish().into_iter().for_each(tell);
-    console.say(progress_line(&view));
+    lines.finish().into_iter().for_each(print_stderr);
+    console.print_stdout(progress_line(&view));
     console.finish()?;
     ended?;
     say_what_stands(config, &view)
@@ -125,7 +125,7 @@ fn wait_for_cancels(
         let left = view.cancels_left.read();
         if clock.now() >= next_line && left > 0 {
             next_line = clock.now() + CLOSE_INTERVAL;
-            console.say(format_args!(
+            console.print_stdout(format_args!(
                 "stopping: {} still to be cancelled; a second Ctrl-C leaves them at the venue",
                 counted(left, "order")
             ));
@@ -142,7 +142,7 @@ fn say_what_stands(config: &GatewayConfig, view: &GatewayView) -> anyhow::Result
         );
     }
     if wanted > 0 {
-        tell(format_args!(
+        print_stderr(format_args!(
             "orders that are not confirmed as cancelled, {wanted}: the venue cancels those of this run as its connections end"
         ));
     }
@@ -152,7 +152,7 @@ fn say_what_stands(config: &GatewayConfig, view: &GatewayView) -> anyhow::Result
         } else {
             "clients.cancel_on_disconnect leaves them there"
         };
-        tell(format_args!("open orders of clients at the end, {}: {what}", open - wanted));
+        print_stderr(format_args!("open orders of clients at the end, {}: {what}", open - wanted));
     }
     Ok(())
 }
@@ -176,18 +176,18 @@ impl Watch {
     fn look(&mut self, config: &GatewayConfig, view: &GatewayView, now: Nanos) {
         let unreadable = view.unreadable.read();
         if std::mem::replace(&mut self.unreadable, unreadable) != unreadable {
-            tell(unreadable_line(config, unreadable));
+            print_stderr(unreadable_line(config, unreadable));
         }
         let elsewhere = view.elsewhere.read();
         if std::mem::replace(&mut self.elsewhere, elsewhere) != elsewhere {
-            tell(format_args!(
+            print_stderr(format_args!(
                 "warning: another program enters or changes orders under the name '{}' ({elsewhere} so far): another gateway of this name? They are left to it; give each gateway of an account a different name",
                 config.name
             ));
         }
         let is_empty = view.listed.read() > 0 && view.instruments.read() == 0;
         if !std::mem::replace(&mut self.is_empty, is_empty) && is_empty {
-            tell(format_args!(
+            print_stderr(format_args!(
                 "warning: none of the venue's {} instruments matches symbols.include: no market data, no orders",
                 view.listed.read()
             ));
@@ -197,7 +197,7 @@ impl Watch {
                 continue;
             };
             self.told[place] = until;
-            tell(format_args!(
+            print_stderr(format_args!(
                 "user {name} is banned for {} s: more than {} requests in {}",
                 until.since(now).0.div_ceil(1_000_000_000),
                 user.request_limit,
@@ -225,15 +225,15 @@ fn print_endpoints(
 ) {
     let dry = if config.dry_run { ", a dry run: no order leaves" } else { "" };
     let money = if config.production { ", real money" } else { "" };
-    console.say(format_args!("gateway '{}' is open{money}{dry}; stop it with Ctrl-C", config.name));
-    console.say(format_args!("  clients          {}", absolute(&endpoints.socket).display()));
-    console.say(format_args!("  market data      {}", endpoints.segment.display()));
-    console.say(format_args!("  commands         {}", absolute(&config.admin_socket()).display()));
-    console.say(format_args!("  kill switch      {} while it is on", endpoints.kill_marker.display()));
+    console.print_stdout(format_args!("gateway '{}' is open{money}{dry}; stop it with Ctrl-C", config.name));
+    console.print_stdout(format_args!("  clients          {}", absolute(&endpoints.socket).display()));
+    console.print_stdout(format_args!("  market data      {}", endpoints.segment.display()));
+    console.print_stdout(format_args!("  commands         {}", absolute(&config.admin_socket()).display()));
+    console.print_stdout(format_args!("  kill switch      {} while it is on", endpoints.kill_marker.display()));
     if let Some(metrics) = metrics {
-        console.say(format_args!("  metrics          http://{}/metrics", metrics.address()));
+        console.print_stdout(format_args!("  metrics          http://{}/metrics", metrics.address()));
     }
-    console.say(format_args!("  venue            {}   orders over {}", endpoints.venue, endpoints.orders));
+    console.print_stdout(format_args!("  venue            {}   orders over {}", endpoints.venue, endpoints.orders));
 }
 
 /// Counts that show activity of the venue or a client; failed connection attempts are not among them.

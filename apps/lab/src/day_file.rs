@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use tempfile::NamedTempFile;
 use tickpath_agent::StopSignal;
-use tickpath_config::{folder_of, tell, tell_part};
+use tickpath_config::{folder_of, print_stderr, print_stderr_part};
 use tickpath_flowgen::ItchDay;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -94,11 +94,11 @@ fn make_and_keep(
         }
         if shows_percent && percent > shown {
             shown = percent;
-            tell_part(format_args!("\rlab bench: making {}: {percent}%", day.name));
+            print_stderr_part(format_args!("\rlab bench: making {}: {percent}%", day.name));
         }
     });
     if shown > 0 {
-        tell("");
+        print_stderr("");
     }
     let bytes = made?;
     let kept = file.and_then(|file| Ok(file.persist(path).map_err(|error| error.error)?));
@@ -160,7 +160,7 @@ fn check(day: &StandardDay, bytes: &[u8]) -> anyhow::Result<()> {
 
 fn tell_progress(is_telling: bool, words: &str) {
     if is_telling {
-        tell(format_args!("lab bench: {words}"));
+        print_stderr(format_args!("lab bench: {words}"));
     }
 }
 

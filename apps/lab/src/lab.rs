@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::Context as _;
-use tickpath_config::tell;
+use tickpath_config::print_stderr;
 
 use crate::context::{Context, Effort};
 use crate::day::StandardDay;
@@ -51,7 +51,7 @@ impl<'a> Lab<'a> {
             },
             _ => day_file::load(&standard, stop, self.options.show_progress)?,
         };
-        self.tell(format_args!("going through {}", standard.name));
+        self.print_stderr(format_args!("going through {}", standard.name));
         let facts = day_facts::survey(&standard, &file.bytes)?;
         let day = Rc::new(Day { standard, sizes, file, facts });
         self.days.borrow_mut().push(Rc::clone(&day));
@@ -91,9 +91,9 @@ impl<'a> Lab<'a> {
     }
 
     /// Prints the current activity on standard error, if progress is enabled.
-    pub(crate) fn tell(&self, what: fmt::Arguments<'_>) {
+    pub(crate) fn print_stderr(&self, what: fmt::Arguments<'_>) {
         if self.options.show_progress {
-            tell(format_args!("lab bench: {what}"));
+            print_stderr(format_args!("lab bench: {what}"));
         }
     }
 }

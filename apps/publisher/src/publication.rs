@@ -237,7 +237,7 @@ impl Publication {
                     addresses,
                 ) {
                     Ok(channel) => {
-                        tickpath_config::tell(format_args!(
+                        tickpath_config::print_stderr(format_args!(
                             "tickpath: one more channel:\n{}",
                             channel.config(self.options.interface)
                         ));
@@ -245,7 +245,7 @@ impl Publication {
                     }
                     Err(error) => {
                         self.beyond_channels += 1;
-                        tickpath_config::tell(format_args!("tickpath: {} is left out: {error:#}", head.key));
+                        tickpath_config::print_stderr(format_args!("tickpath: {} is left out: {error:#}", head.key));
                         return;
                     }
                 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::{bail, ensure};
 use serde::{Deserialize, Serialize};
 use tickpath_config::{
-    ByteSize, ConfigError, Duration, FileKind, Secret, TradingPlace, absolute, as_text, beside,
+    ByteSize, ConfigError, Duration, FileKind, Secret, TradingEndpoint, absolute, as_text, beside,
 };
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::session::{Grant, Key};
@@ -195,7 +195,7 @@ impl ShellConfig {
         }
         let copies = config.native.as_mut().and_then(|native| native.drop_copy_password.as_mut());
         let secrets = [config.client_id.as_mut(), config.client_secret.as_mut(), copies];
-        secrets.into_iter().flatten().for_each(|secret| secret.place(path));
+        secrets.into_iter().flatten().for_each(|secret| secret.make_absolute(path));
         config.file = Some(path.to_owned());
         Ok(config)
     }
@@ -293,7 +293,7 @@ impl ShellConfig {
 
     /// Checks that trading there is intended.
     fn check_place(&self, host: &str, is_loopback: bool, is_tls: bool) -> anyhow::Result<()> {
-        let place = TradingPlace { host, is_loopback, is_tls, production: self.production };
+        let place = TradingEndpoint { host, is_loopback, is_tls, production: self.production };
         place.check(&[
             ("limits.order_size_max", self.limits.order_size_max.is_some()),
             ("limits.notional_max", self.limits.notional_max.is_some()),

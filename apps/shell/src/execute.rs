@@ -144,7 +144,7 @@ impl Shell {
             link.set_venue(config, url, key)?;
             drop(link);
             if let Some(word) = parting {
-                tickpath_config::tell(format_args!("tickpath: {word}"));
+                tickpath_config::print_stderr(format_args!("tickpath: {word}"));
             }
             self.rests = None;
             self.instruments.clear();

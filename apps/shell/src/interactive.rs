@@ -18,7 +18,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{Context, Editor, ExternalPrinter, Helper};
-use tickpath_config::{say, tell};
+use tickpath_config::{print_stdout, print_stderr};
 use tickpath_deribit::codes::OrderFilter;
 use tickpath_deribit::messages::{Instrument, Order, OrderPrice};
 use tickpath_deribit::number::Decimal;
@@ -88,7 +88,7 @@ pub(crate) fn run(shell: &mut Shell, runner: &mut Runner<'_>, options: &RunOptio
     let printer = editor.create_external_printer().ok();
     let looks = Looks { shown: shown.clone(), keys: Arc::clone(&keys), interrupt: shell.interrupt.clone() };
     let screen = Screen::start(shell.shared_link(), printer, pane, looks)?;
-    say("tickpath shell: help lists the commands, Tab completes, Ctrl-D ends")?;
+    print_stdout("tickpath shell: help lists the commands, Tab completes, Ctrl-D ends")?;
     let result = read_lines(shell, runner, &mut editor, &mut history, (&shown, &keys));
     screen.stop();
     // In interactive use Ctrl-C ends a command, and does not determine how the shell ended.
@@ -150,7 +150,7 @@ fn read_lines(
             let is_interrupted = shell.interrupt.is_raised();
             if is_interrupted || (flow == Flow::Failed && !runner.keeps_going()) {
                 if place < count {
-                    tell(format_args!("tickpath: {} more of this line not carried out", count - place));
+                    print_stderr(format_args!("tickpath: {} more of this line not carried out", count - place));
                 }
                 break;
             }
@@ -172,7 +172,7 @@ fn remember(editor: &mut Editor<Words, FileHistory>, line: &str, history: &mut O
         _ => Ok(()),
     });
     if let (Err(error), Some(path)) = (kept, history.as_ref()) {
-        tell(format_args!("tickpath: the history of commands is not kept: {}: {error}", path.display()));
+        print_stderr(format_args!("tickpath: the history of commands is not kept: {}: {error}", path.display()));
         *history = None;
     }
 }
@@ -235,7 +235,7 @@ fn filled_in(
             Ok(Some(whole))
         }
         Ok(None) | Err(ReadlineError::Interrupted | ReadlineError::Eof) => {
-            tell("given up: nothing was sent");
+            print_stderr("given up: nothing was sent");
             Ok(None)
         }
         Err(error) => Err(error.into()),
@@ -288,7 +288,7 @@ fn change_form(shell: &mut Shell, editor: &mut Editor<Words, FileHistory>) -> Fi
         Ok(())
     })?;
     let Ok(order) = crate::trade::read::<Order<'_>>(&json) else { return Ok(form.fields) };
-    tell(format_args!("  {}", visible(&crate::print::order(&order))));
+    print_stderr(format_args!("  {}", visible(&crate::print::order(&order))));
     let instrument = shell.instrument(&order.instrument_name.to_cow()).unwrap_or_default();
     let known = crate::trade::read::<Instrument<'_>>(&instrument).ok();
     let step = known.as_ref().map(|known| known.min_trade_amount);
@@ -315,7 +315,7 @@ fn change_form(shell: &mut Shell, editor: &mut Editor<Words, FileHistory>) -> Fi
         if form.fields.len() > before {
             break;
         }
-        tell("  what is to change? Ctrl-C gives up");
+        print_stderr("  what is to change? Ctrl-C gives up");
     }
     // An edit clears flags that it does not repeat, so the order's flags are the default.
     let has = [
@@ -411,7 +411,7 @@ impl<'e> Form<'e> {
                     self.offer(Vec::new());
                     return Ok(());
                 }
-                Some(other) => tell(format_args!("  {other}: some of {}, or none", FLAGS.join(" "))),
+                Some(other) => print_stderr(format_args!("  {other}: some of {}, or none", FLAGS.join(" "))),
             }
         }
     }
@@ -420,7 +420,7 @@ impl<'e> Form<'e> {
         loop {
             match self.one_of(name, "needed", names)? {
                 Some(value) => return Ok(value),
-                None => tell(format_args!("  {name} is needed; Ctrl-C gives up")),
+                None => print_stderr(format_args!("  {name} is needed; Ctrl-C gives up")),
             }
         }
     }
@@ -438,7 +438,7 @@ impl<'e> Form<'e> {
                 return Ok(None);
             }
             if text.contains(['"', '\'']) {
-                tell("  without quotes");
+                print_stderr("  without quotes");
                 continue;
             }
             // Ctrl-C during the lookup of the previous field does not apply to this one.
@@ -450,7 +450,7 @@ impl<'e> Form<'e> {
                     self.fields.push_str(&format!(" {quote}{name}={text}{quote}"));
                     return Ok(Some(text.to_owned()));
                 }
-                Err(why) => tell(format_args!("  {text}: {why}")),
+                Err(why) => print_stderr(format_args!("  {text}: {why}")),
             }
         }
     }
@@ -473,7 +473,7 @@ impl<'e> Form<'e> {
         loop {
             match self.ask(name, hint, &mut check)? {
                 Some(text) => return Ok(text),
-                None => tell(format_args!("  {name} is needed; Ctrl-C gives up")),
+                None => print_stderr(format_args!("  {name} is needed; Ctrl-C gives up")),
             }
         }
     }
@@ -742,7 +742,7 @@ impl Screen {
                     match &mut printer {
                         // A closed terminal ends the shell soon.
                         Some(printer) => drop(printer.print(format!("{line}\n"))),
-                        None => tell(line),
+                        None => print_stderr(line),
                     }
                 }
                 drawing.iter().for_each(|drawing| crate::pane::write(drawing));

@@ -9,7 +9,7 @@ use anyhow::Context;
 use nix::errno::Errno;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tickpath_config::{say, tell};
+use tickpath_config::{print_stdout, print_stderr};
 
 use crate::config::ShellConfig;
 use crate::execute::{Done, LOOK};
@@ -145,7 +145,7 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
         None => runner.run_lines(&mut shell, std::io::stdin()),
     };
     if let Some(word) = shell.parting_word() {
-        tell(format_args!("tickpath: {word}"));
+        print_stderr(format_args!("tickpath: {word}"));
     }
     keeper.stop();
     let mut link = shell.link();
@@ -157,12 +157,12 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
     };
     let (url, stopwatch) = (link.url().to_string(), link.watches.figures().collect());
     while let Some(line) = link.next_log() {
-        tell(visible(&line));
+        print_stderr(visible(&line));
     }
     let ended = match result {
         // Completed commands are reported anyway.
         Err(error) if options.is_reported => {
-            tell(format_args!("tickpath: {error:#}"));
+            print_stderr(format_args!("tickpath: {error:#}"));
             Ended::Failed
         }
         result => result.map(|()| ended)?,
@@ -259,7 +259,7 @@ impl Runner<'_> {
             Ok(done) => (if done.is_end { Flow::End } else { Flow::Next }, self.print(done)),
             Err(failure) => {
                 self.has_failed = true;
-                tell(format_args!("tickpath: {}: {}", short(command), one_line(&failure.to_string())));
+                print_stderr(format_args!("tickpath: {}: {}", short(command), one_line(&failure.to_string())));
                 (Flow::Failed, Ok(()))
             }
         };
@@ -282,7 +282,7 @@ impl Runner<'_> {
         lines.extend(std::iter::from_fn(|| Some(visible(&link.next_log()?))));
         lines.extend(std::iter::from_fn(|| Some(format!("tickpath: {}", one_line(&link.next_note()?)))));
         drop(link);
-        lines.iter().for_each(tell);
+        lines.iter().for_each(print_stderr);
     }
 
     fn print(&self, done: &Done) -> anyhow::Result<()> {
@@ -290,10 +290,10 @@ impl Runner<'_> {
             return Ok(());
         }
         if !done.text.is_empty() {
-            say(visible(&done.text))?;
+            print_stdout(visible(&done.text))?;
         }
         if let (Some((send, total)), true) = (done.times, self.is_person) {
-            say(format_args!("({} to the socket, {} to the answer)", Readable(send), Readable(total)))?;
+            print_stdout(format_args!("({} to the socket, {} to the answer)", Readable(send), Readable(total)))?;
         }
         Ok(())
     }

@@ -288,7 +288,7 @@ impl Shell {
             if !is_patient && link.clock().now().since(start) > CONNECT_LONG {
                 is_patient = true;
                 let why = link.last_loss().map(|why| format!(": {why}")).unwrap_or_default();
-                tickpath_config::tell(crate::run::visible(&format!(
+                tickpath_config::print_stderr(crate::run::visible(&format!(
                     "tickpath: waiting for the connection, Ctrl-C ends it, Ctrl-D the shell{why}"
                 )));
             }
@@ -465,10 +465,10 @@ impl Shell {
             let is_enough = until(&mut link, &mut said);
             if !(told.is_empty() && said.is_empty()) {
                 drop(link);
-                told.drain(..).for_each(|line| tickpath_config::tell(crate::run::visible(&line)));
+                told.drain(..).for_each(|line| tickpath_config::print_stderr(crate::run::visible(&line)));
                 for line in said.drain(..) {
                     // The command's own result reports a full disk or a closed pipe.
-                    let _ = tickpath_config::say(crate::run::visible(&line));
+                    let _ = tickpath_config::print_stdout(crate::run::visible(&line));
                 }
                 link = self.link();
             }

@@ -165,7 +165,7 @@ impl Shell {
         let is_enough = result?;
         if heard.left_out > 0 && !heard.is_silent {
             let count = heard.left_out;
-            tickpath_config::tell(format_args!(
+            tickpath_config::print_stderr(format_args!(
                 "tickpath: wait: {} came faster than they were shown",
                 counted(count, "message")
             ));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tickpath_agent::{StopSignal, release_code_pages};
-use tickpath_config::{say, tell};
+use tickpath_config::{print_stdout, print_stderr};
 use tickpath_monitor::Mode;
 
 use crate::client::{Client, ClientConfig, CsvFile, LinkState};
@@ -147,9 +147,9 @@ fn pause(wait: Duration) -> std::io::Result<Option<Action>> {
 /// # Errors
 /// Standard output cannot be written to.
 pub fn print(report: &WatchReport) -> anyhow::Result<()> {
-    say(report)?;
+    print_stdout(report)?;
     if let Some(doubt) = report.doubt() {
-        tell(format_args!("tickpath: {doubt}"));
+        print_stderr(format_args!("tickpath: {doubt}"));
     }
     Ok(())
 }

@@ -355,7 +355,7 @@ impl TraderSettings {
     pub fn load(path: &Path) -> Result<TraderSettings, ConfigError> {
         let mut config: TraderConfig = FileKind::Trader.load(path)?;
         config.check()?;
-        config.order_entry.password.place(path);
+        config.order_entry.password.make_absolute(path);
         let instruments = Instruments::load(&beside(path, &config.instruments))?;
         for symbol in config.instrument_limits.keys() {
             if !instruments.iter().any(|instrument| instrument.symbol.as_str() == symbol) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tickpath_agent::{PinGuard, StopSignal, TscClock};
-use tickpath_config::{Console, counted, tell};
+use tickpath_config::{Console, counted, print_stderr};
 use tickpath_timing::{Joiner, JoinerConfig};
 use tickpath_trading::{
     EngineCounters, MarkTo, Money, Position, StopReason, Strategy, TraderSnapshot, WarmUp,
@@ -49,11 +49,11 @@ pub fn run_with<S: Strategy + Send + 'static>(
     let _pinned = trader.observer().and_then(|core| PinGuard::pin(core).ok());
     let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
     let mut console = Console::default();
-    console.say(first_line(&name, settings));
+    console.print_stdout(first_line(&name, settings));
     if settings.config.market_data.senders().is_any() {
-        tell("warning: market data is taken from every address: name the venue's in market_data.sources");
+        print_stderr("warning: market data is taken from every address: name the venue's in market_data.sources");
     }
-    trader.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
+    trader.warnings().for_each(|warning| print_stderr(format_args!("warning: {warning}")));
 
     let mut snapshot = TraderSnapshot::default();
     let mut warnings = Warnings::default();
@@ -67,13 +67,13 @@ pub fn run_with<S: Strategy + Send + 'static>(
         if has_logged_in && std::mem::take(&mut is_first_look) {
             let first = trader.view().gateway.first_user_ref.read();
             if first > 1 {
-                console.say(earlier_run(&settings.config.order_entry.user, first));
+                console.print_stdout(earlier_run(&settings.config.order_entry.user, first));
             }
         }
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            warnings.take_news(&trader).iter().for_each(|warning| tell(format_args!("warning: {warning}")));
-            console.say(progress_line(&trader, &snapshot));
+            warnings.take_news(&trader).iter().for_each(|warning| print_stderr(format_args!("warning: {warning}")));
+            console.print_stdout(progress_line(&trader, &snapshot));
         }
         if snapshot.stopped.is_some() {
             break;
@@ -101,7 +101,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
     let last = view.snapshot()?;
-    console.say(joiner.report());
+    console.print_stdout(joiner.report());
     report_end(console, settings, &last)
 }
 
@@ -123,7 +123,7 @@ fn first_line(name: &str, settings: &TraderSettings) -> String {
 /// A reason that is a fault, or orders that may still be open.
 fn report_end(mut console: Console, settings: &TraderSettings, last: &TraderSnapshot) -> anyhow::Result<()> {
     print_positions(&mut console, settings, last);
-    console.say(stop_line(settings, last));
+    console.print_stdout(stop_line(settings, last));
     console.finish()?;
     anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
     // A trader stops by itself only for a fault.
@@ -222,9 +222,9 @@ fn progress_line(trader: &Trader, snapshot: &TraderSnapshot) -> String {
 }
 
 fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &TraderSnapshot) {
-    console.say("Positions");
+    console.print_stdout("Positions");
     for (instrument, position) in settings.instruments.iter().zip(&snapshot.positions) {
-        console.say(format_args!(
+        console.print_stdout(format_args!(
             "  {:<8} {:>10}   traded {:>12}   P&L {:>16}",
             instrument.symbol,
             position.net_qty(),
@@ -232,7 +232,7 @@ fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &
             position.total_pnl(MarkTo::Mid),
         ));
     }
-    console.say(format_args!(
+    console.print_stdout(format_args!(
         "  {:<8} {:>10}   {:>19}   P&L {:>16}",
         "all",
         "",
@@ -241,7 +241,7 @@ fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &
     ));
     let EngineCounters { unsent, unanswered, .. } = snapshot.counters;
     if unsent + unanswered > 0 {
-        console.say(format_args!(
+        console.print_stdout(format_args!(
             "lost connections: {unsent} requests not sent, {unanswered} sent and given up"
         ));
     }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, ensure};
 use tickpath_agent::{StopSignal, pin_current_thread};
-use tickpath_config::{Secret, tell};
+use tickpath_config::{Secret, print_stderr};
 use tickpath_gateway_io::{Client, ClientConfig};
 use tickpath_gateway_protocol::frame::Password;
 use tickpath_gateway_protocol::{Connected, Event, EventKind, Text};
@@ -109,7 +109,7 @@ pub fn run(
             }
             if stop.is_stopped() {
                 client.stop();
-                tell("interrupted");
+                print_stderr("interrupted");
                 return Ok(ExitCode::from(INTERRUPTED));
             }
             std::hint::spin_loop();
@@ -127,7 +127,7 @@ pub fn run(
         }
         // Checks for Ctrl-C here too, as events may arrive without a pause.
         if event.header.kind == EventKind::TIMER && stop.is_stopped() {
-            tell("interrupted");
+            print_stderr("interrupted");
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_follow_the_file_and_collars_lie_on_ticks() {
+    fn ids_follow_the_file_and_collars_are_on_ticks() {
         let text = "[[instrument]]\nsymbol='A'\nreference_price='33.35'\ntick_size='0.05'\ncollar='10%'\n\
                     [[instrument]]\nsymbol='B'\nreference_price='1'\nlot_size=10\n";
         let list = definitions(text).unwrap();
@@ -160,8 +160,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_traded_is_refused_by_name() {
-        for (text, says) in [
+    fn invalid_instruments_are_rejected_by_name() {
+        for (text, expected) in [
             ("[[instrument]]\nsymbol='NINELONGX'\nreference_price='1'", "NINELONGX"),
             ("[[instrument]]\nsymbol='A'\nreference_price='0'", "reference_price"),
             ("[[instrument]]\nsymbol='A'\nreference_price='1.001'", "reference_price"),
@@ -175,7 +175,7 @@ mod tests {
             ("instrument = []", "name 1 to"),
         ] {
             let error = definitions(text).unwrap_err().to_string();
-            assert!(error.contains(says), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

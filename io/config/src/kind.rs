@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_right_kind_keeps_its_place() {
+    fn an_error_of_the_right_kind_keeps_its_position() {
         #[derive(Debug, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Trader {
@@ -142,7 +142,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.toml");
-        for (text, says) in [
+        for (text, expected) in [
             ("strategy = 'maker'\nrats = 1\n", "x.toml:2: unknown field `rats`"),
             ("strategy =\n", "x.toml:1: "),
             ("words = 1\n", "x.toml:1: unknown field `words`"),
@@ -150,7 +150,7 @@ mod tests {
         ] {
             std::fs::write(&path, text).unwrap();
             let error = FileKind::Trader.load::<Trader>(&path).unwrap_err().to_string();
-            assert!(error.contains(says) && error.lines().count() == 1, "{error}");
+            assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
         }
         let error = FileKind::Trader.load::<Trader>(&folder.path().join("y.toml")).unwrap_err().to_string();
         assert!(error.contains("y.toml") && error.contains("configs/trader.toml"), "{error}");

@@ -71,14 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_key_is_one_line_with_its_place() {
+    fn a_wrong_key_is_one_line_with_its_position() {
         let error = parse::<Sample>("demo.toml", "rate = 1\nrats = 2\n").unwrap_err().to_string();
         assert!(error.starts_with("demo.toml:2: unknown field `rats`"), "{error}");
         assert_eq!(error.lines().count(), 1);
     }
 
     #[test]
-    fn what_has_no_end_is_not_read_to_it() {
+    fn endless_files_are_read_up_to_the_limit() {
         let error = load::<Sample>(Path::new("/dev/zero")).unwrap_err().to_string();
         assert!(error.contains("cannot read /dev/zero: it has more than 16777216 bytes"), "{error}");
     }

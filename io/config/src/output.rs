@@ -12,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 ///
 /// # Errors
 /// Any other failure to write standard output, such as a full disk, with a message that says so.
-pub fn say(lines: impl Display) -> io::Result<()> {
+pub fn print_stdout(lines: impl Display) -> io::Result<()> {
     write_lines(&mut stdout(), lines)
 }
 
@@ -34,20 +34,20 @@ pub fn has_reader() -> bool {
 
 fn is_read(out: &impl AsFd) -> bool {
     let mut polled = [PollFd::new(out.as_fd(), PollFlags::empty())];
-    let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
+    let disconnected = PollFlags::POLLERR | PollFlags::POLLHUP;
     let is_polled = poll(&mut polled, PollTimeout::ZERO).is_ok();
-    !is_polled || !polled[0].revents().is_some_and(|found| found.intersects(gone))
+    !is_polled || !polled[0].revents().is_some_and(|found| found.intersects(disconnected))
 }
 
 /// Prints one or more lines to standard error.
 ///
 /// Ignores failures, such as a pipe without a reader, because there is no other place to report them.
-pub fn tell(lines: impl Display) {
-    tell_part(format_args!("{lines}\n"));
+pub fn print_stderr(lines: impl Display) {
+    print_stderr_part(format_args!("{lines}\n"));
 }
 
-/// As [`tell`], without a line end: for a line that grows or is overwritten.
-pub fn tell_part(text: impl Display) {
+/// As [`print_stderr`], without a line end: for a line that grows or is overwritten.
+pub fn print_stderr_part(text: impl Display) {
     let _ = write!(stderr(), "{text}");
 }
 
@@ -62,16 +62,16 @@ pub struct Console {
 }
 
 impl Console {
-    /// Prints as [`say`] does; after a failure it retries with the next line.
-    pub fn say(&mut self, lines: impl Display) {
-        self.keep(say(lines));
+    /// Prints as [`print_stdout`] does; after a failure it retries with the next line.
+    pub fn print_stdout(&mut self, lines: impl Display) {
+        self.record(print_stdout(lines));
     }
 
-    fn keep(&mut self, result: io::Result<()>) {
+    fn record(&mut self, result: io::Result<()>) {
         if let Err(error) = result
             && self.failure.is_none()
         {
-            tell(format_args!("warning: {error}"));
+            print_stderr(format_args!("warning: {error}"));
             self.failure = Some(error);
         }
     }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_an_error_and_a_reader_that_went_away_is_none() {
+    fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
         let mut out = Vec::new();
         write_lines(&mut out, "one\ntwo").unwrap();
         assert_eq!(out, b"one\ntwo\n");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_read_until_its_reader_goes_away() {
+    fn a_pipe_has_a_reader_until_it_disconnects() {
         let (reader, writer) = io::pipe().unwrap();
         assert!(is_read(&writer));
         drop(reader);
@@ -143,19 +143,19 @@ mod tests {
     }
 
     #[test]
-    fn a_console_goes_on_and_remembers_the_first_failure() {
+    fn a_console_continues_and_keeps_the_first_failure() {
         let mut console = Console::default();
-        console.keep(Ok(()));
+        console.record(Ok(()));
         for kind in [ErrorKind::StorageFull, ErrorKind::Other] {
-            console.keep(write_lines(&mut Refuses(kind), ""));
+            console.record(write_lines(&mut Refuses(kind), ""));
         }
-        console.keep(Ok(()));
+        console.record(Ok(()));
         assert_eq!(console.finish().unwrap_err().kind(), ErrorKind::StorageFull);
         Console::default().finish().unwrap();
     }
 
     #[test]
-    fn one_is_no_plural() {
+    fn one_is_singular() {
         let texts = [0, 1, 2, 1_000].map(|number| counted(number, "order"));
         assert_eq!(texts, ["0 orders", "1 order", "2 orders", "1,000 orders"]);
     }

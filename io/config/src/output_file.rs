@@ -20,7 +20,7 @@ pub struct OutputFile(Sink);
 
 enum Sink {
     Part(PartFile),
-    AsItIs(File),
+    Direct(File),
     Standard(Stdout),
 }
 
@@ -33,9 +33,9 @@ impl OutputFile {
         if path.as_os_str() == "-" {
             return Ok(OutputFile(Sink::Standard(stdout())));
         }
-        if is_written_as_it_is(path) {
+        if is_special_file(path) {
             // Append, because an open descriptor may be a file that already has contents.
-            return Ok(OutputFile(Sink::AsItIs(File::options().append(true).open(path)?)));
+            return Ok(OutputFile(Sink::Direct(File::options().append(true).open(path)?)));
         }
         // Resolve a link, so that its target is replaced and the link stays.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -50,7 +50,7 @@ impl OutputFile {
         self.flush()?;
         match self.0 {
             Sink::Part(part) => part.finish(),
-            Sink::AsItIs(_) | Sink::Standard(_) => Ok(()),
+            Sink::Direct(_) | Sink::Standard(_) => Ok(()),
         }
     }
 }
@@ -59,7 +59,7 @@ impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
             Sink::Part(part) => part.file().write(bytes),
-            Sink::AsItIs(file) => file.write(bytes),
+            Sink::Direct(file) => file.write(bytes),
             Sink::Standard(stdout) => stdout.write(bytes),
         }
     }
@@ -67,13 +67,13 @@ impl Write for OutputFile {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
             Sink::Part(part) => part.file().flush(),
-            Sink::AsItIs(file) => file.flush(),
+            Sink::Direct(file) => file.flush(),
             Sink::Standard(stdout) => stdout.flush(),
         }
     }
 }
 
-fn is_written_as_it_is(path: &Path) -> bool {
+fn is_special_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) || is_descriptor(path)
 }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_whole_or_as_it_was() {
+    fn a_file_is_complete_or_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.json");
         write(&path, "one").unwrap();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_a_link_to_what_was_written() {
+    fn a_link_still_points_to_the_written_file() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         fs::write(&file, "before").unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_written_as_it_is() {
+    fn special_files_are_written_directly() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_descriptor_is_written_behind_what_it_holds() {
+    fn an_open_descriptor_is_appended_to() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let mut open = File::options().create_new(true).read(true).write(true).open(&path).unwrap();

@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_begins_at_the_file_that_names_it() {
+    fn a_path_is_relative_to_the_file_that_names_it() {
         for (config, named, leads_to) in [
             ("configs/x.toml", "logs", "configs/logs"),
             ("configs/x.toml", "../logs", "configs/../logs"),

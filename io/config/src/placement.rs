@@ -7,7 +7,7 @@ use tickpath_types::Nanos;
 use crate::ConfigError;
 
 /// Interval at which idle agents keep their code warm.
-const REHEARSE_INTERVAL: Option<Nanos> = Some(Nanos(5000));
+const WARM_UP_INTERVAL: Option<Nanos> = Some(Nanos(5000));
 
 /// One thread and the agents that run on it in turn.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -135,7 +135,7 @@ impl ThreadConfig {
             cycle.push(index);
         }
         let name = self.name.clone();
-        ThreadPlan { name, core: self.core, idle, warm_up_interval: REHEARSE_INTERVAL, agents, cycle }
+        ThreadPlan { name, core: self.core, idle, warm_up_interval: WARM_UP_INTERVAL, agents, cycle }
     }
 }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_may_stand_twice_in_a_cycle() {
+    fn a_role_may_occur_twice_in_a_cycle() {
         let placement =
             Placement::new(IdleStrategy::Yield, &[1, 3], &[("venue", &["a", "b", "a"]), ("trader", &["c"])]);
         let plans = placement.plan(agents(&["c", "b", "a"])).unwrap();
@@ -177,9 +177,9 @@ mod tests {
     fn every_agent_has_one_thread() {
         let placement =
             Placement::new(IdleStrategy::Yield, &[0, 1], &[("venue", &["a"]), ("trader", &["b"])]);
-        for (roles, says) in [(&["a", "b", "c"][..], "'c'"), (&["a"][..], "'b'")] {
+        for (roles, expected) in [(&["a", "b", "c"][..], "'c'"), (&["a"][..], "'b'")] {
             let error = placement.plan(agents(roles)).err().unwrap().to_string();
-            assert!(error.contains(says), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
         let twice = Placement::new(IdleStrategy::Yield, &[0, 1], &[("venue", &["a"]), ("trader", &["a"])]);
         assert!(twice.plan(agents(&["a"])).is_err());

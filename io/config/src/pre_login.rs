@@ -55,10 +55,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_is_refused_in_one_line() {
+    fn invalid_limits_are_rejected_in_one_line() {
         let limits = |text: &str| crate::parse::<PreLoginConfig>("a.toml", text)?.limits();
         assert_eq!(limits("").unwrap(), PreLoginLimits::default());
-        for (text, says) in [
+        for (text, expected) in [
             ("connections = 0", "connections must be 1 to 1024"),
             ("connections = 1025", "connections must be 1 to 1024"),
             ("connections = 8", "per_address must be 1 to 8"),
@@ -67,7 +67,7 @@ mod tests {
             ("deadline = '61s'", "deadline must be 100ms to 60s"),
         ] {
             let error = limits(text).unwrap_err().to_string();
-            assert!(error.contains(says) && error.lines().count() == 1, "{text}: {error}");
+            assert!(error.contains(expected) && error.lines().count() == 1, "{text}: {error}");
         }
     }
 }

@@ -5,14 +5,14 @@ use crate::ConfigError;
 /// The venue of a trading program, and the configured permission to trade there.
 ///
 /// ```
-/// use tickpath_config::TradingPlace;
+/// use tickpath_config::TradingEndpoint;
 ///
-/// let place = TradingPlace { host: "www.deribit.com", is_loopback: false, is_tls: true, production: false };
-/// let error = place.check(&[("limits.order_size_max", true)]).unwrap_err();
+/// let endpoint = TradingEndpoint { host: "www.deribit.com", is_loopback: false, is_tls: true, production: false };
+/// let error = endpoint.check(&[("limits.order_size_max", true)]).unwrap_err();
 /// assert!(error.to_string().contains("production = true"));
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct TradingPlace<'a> {
+pub struct TradingEndpoint<'a> {
     /// Name or address of the venue.
     pub host: &'a str,
     /// Whether the venue is on this machine.
@@ -23,7 +23,7 @@ pub struct TradingPlace<'a> {
     pub production: bool,
 }
 
-impl TradingPlace<'_> {
+impl TradingEndpoint<'_> {
     /// Returns whether no real money is at stake: the venue is on this machine, or its host name begins with
     /// `test.` or `fix-test.`, like the names of the venue's test environments.
     #[must_use]
@@ -66,26 +66,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_no_test_needs_words() {
+    fn only_real_venues_need_confirmation() {
         let real =
-            TradingPlace { host: "www.deribit.com", is_loopback: false, is_tls: true, production: true };
-        let said = |place: TradingPlace<'_>, stated| {
-            place.check(&[("limits.a", true), ("limits.b", stated)]).err().map(|error| error.to_string())
+            TradingEndpoint { host: "www.deribit.com", is_loopback: false, is_tls: true, production: true };
+        let error_of = |endpoint: TradingEndpoint<'_>, stated| {
+            endpoint.check(&[("limits.a", true), ("limits.b", stated)]).err().map(|error| error.to_string())
         };
-        assert_eq!(said(real, true), None);
-        assert!(said(real, false).unwrap().contains("state limits.b"));
-        assert!(said(TradingPlace { is_tls: false, ..real }, true).unwrap().contains("wss://"));
+        assert_eq!(error_of(real, true), None);
+        assert!(error_of(real, false).unwrap().contains("state limits.b"));
+        assert!(error_of(TradingEndpoint { is_tls: false, ..real }, true).unwrap().contains("wss://"));
         assert!(
-            said(TradingPlace { production: false, ..real }, true).unwrap().contains("production = true")
+            error_of(TradingEndpoint { production: false, ..real }, true).unwrap().contains("production = true")
         );
         for host in ["test.deribit.com", "fix-test.deribit.com"] {
-            let test = TradingPlace { host, is_loopback: false, is_tls: false, production: false };
-            assert_eq!(said(test, false), None);
+            let test = TradingEndpoint { host, is_loopback: false, is_tls: false, production: false };
+            assert_eq!(error_of(test, false), None);
         }
         // Names that only resemble those of test environments.
         for host in ["www.test.deribit.example", "testing.example", "a.fix-test.example"] {
-            assert!(said(TradingPlace { host, production: false, ..real }, true).is_some(), "{host}");
+            assert!(error_of(TradingEndpoint { host, production: false, ..real }, true).is_some(), "{host}");
         }
-        assert_eq!(said(TradingPlace { is_loopback: true, production: false, ..real }, false), None);
+        assert_eq!(error_of(TradingEndpoint { is_loopback: true, production: false, ..real }, false), None);
     }
 }

@@ -62,7 +62,7 @@ impl Secret {
     }
 
     /// Makes a relative path, which begins at the folder of the file `config`, absolute.
-    pub fn place(&mut self, config: &Path) {
+    pub fn make_absolute(&mut self, config: &Path) {
         if let Some(path) = self.path(Some(config)) {
             self.0 = format!("{FILE}{}", absolute(&path).display());
         }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_begins_at_the_file_that_names_it() {
+    fn a_relative_path_is_relative_to_the_file_that_names_it() {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("some.toml");
         let kept = folder.path().join("kept");
@@ -173,11 +173,11 @@ mod tests {
         let here = std::env::current_dir().unwrap().join("kept");
         let error = secret.resolve(None).unwrap_err().to_string();
         assert!(error.contains(here.to_str().unwrap()), "{error}");
-        secret.place(&config);
+        secret.make_absolute(&config);
         assert_eq!(secret, Secret::new(format!("file:{}", kept.display())));
         assert_eq!(secret.resolve(None).unwrap(), "hunter2");
         let mut written = Secret::new("env:X");
-        written.place(&config);
+        written.make_absolute(&config);
         assert_eq!(written, Secret::new("env:X"));
     }
 

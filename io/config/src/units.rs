@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_keep_two_decimals_or_what_they_need() {
+    fn prices_have_at_least_two_decimals() {
         for (text, written) in
             [("100", "100.00"), ("0.005", "0.005"), ("1.25", "1.25"), ("-0.0001", "-0.0001")]
         {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::Value;
 use tickpath_admin::SendLineError;
-use tickpath_config::{FileKind, InstrumentConfig, Instruments, say, tell};
+use tickpath_config::{FileKind, InstrumentConfig, Instruments, print_stdout, print_stderr};
 use tickpath_exchange::hash_password;
 
 use super::{INTERRUPTED, json, password};
@@ -256,7 +256,7 @@ fn command_venue(args: &Args, line: &str) -> anyhow::Result<ExitCode> {
         bail!("the venue refused '{line}': {}", answer["error"].as_str().unwrap_or("no reason given"));
     }
     if args.json.as_deref() != Some(Path::new("-")) {
-        say(describe(&answer))?;
+        print_stdout(describe(&answer))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -302,13 +302,13 @@ fn in_the_log(answer: &Value) -> String {
 
 fn print_hash() -> anyhow::Result<ExitCode> {
     let Some(password) = password::ask().context("standard input")? else {
-        tell("tickpath: interrupted");
+        print_stderr("tickpath: interrupted");
         return Ok(ExitCode::from(INTERRUPTED));
     };
     let hash = str::from_utf8(&password)
         .ok()
         .and_then(hash_password)
         .context("a password has 1 to 10 ASCII characters: write it to standard input")?;
-    say(hash)?;
+    print_stdout(hash)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tickpath_agent::Host;
-use tickpath_config::{ConfigError, FileKind, HIDDEN_PASSWORD, Instruments, absolute, beside, say, to_toml};
+use tickpath_config::{ConfigError, FileKind, HIDDEN_PASSWORD, Instruments, absolute, beside, print_stdout, to_toml};
 use tickpath_demo::DemoConfig;
 use tickpath_exchange::{ExchangeConfig, VenueSettings};
 use tickpath_feedhandler::live::LiveConfig;
@@ -76,9 +76,9 @@ pub fn run(args: &Args, read_other: Option<ReadOther>) -> anyhow::Result<ExitCod
     match args {
         Args::Check { file } => {
             config.check_secrets()?;
-            say(format_args!("{}: a valid {}", file.display(), config.kind()))?;
+            print_stdout(format_args!("{}: a valid {}", file.display(), config.kind()))?;
         }
-        Args::Show { file } => say(text_of(config.as_ref(), file).trim_end())?,
+        Args::Show { file } => print_stdout(text_of(config.as_ref(), file).trim_end())?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::json;
 use tickpath_agent::StopSignal;
-use tickpath_config::{say, tell, thousands};
+use tickpath_config::{print_stdout, print_stderr, thousands};
 use tickpath_replay::{ConvertProgress, Converted, convert};
 
 use super::outputs;
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let converted = convert(&args.input, &args.output, &stop, &mut observer);
     line.clear();
     let Some(Converted { rows, columns }) = converted? else {
-        tell(format_args!("tickpath: interrupted: nothing was written"));
+        print_stderr(format_args!("tickpath: interrupted: nothing was written"));
         return Ok(ExitCode::from(INTERRUPTED));
     };
     let (from, to) = (args.input.display(), args.output.display());
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         json::write(path, &format!("{found:#}"))?;
     }
     if args.json.as_deref().is_none_or(|path| path.as_os_str() != "-") {
-        say(format_args!("{} row(s) of {columns} column(s) from {from} to {to}", thousands(rows)))?;
+        print_stdout(format_args!("{} row(s) of {columns} column(s) from {from} to {to}", thousands(rows)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_agent::StopSignal;
-use tickpath_config::{Fraction, Speed, say, tell};
+use tickpath_config::{Fraction, Speed, print_stdout, print_stderr};
 use tickpath_demo::{DemoConfig, DemoSettings, ViewMode};
 use tickpath_monitor::Mode;
 
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::on_signals()?;
     let outcome = tickpath_demo::run(&settings, &stop)?;
     // Write the results to their file even if the text cannot be printed.
-    let said = if settings.view == ViewMode::Silent { Ok(()) } else { say(&outcome) };
+    let said = if settings.view == ViewMode::Silent { Ok(()) } else { print_stdout(&outcome) };
     if let Some(path) = &args.json {
         json::write(path, &format!("{:#}", outcome.to_json()))?;
     }
@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // The run succeeds only if the recording was played completely, as far as requested.
     let damage = outcome.flow.as_ref().and_then(|flow| flow.damage.as_ref());
     if let Some(damage) = damage {
-        tell(format_args!("tickpath: {damage}"));
+        print_stderr(format_args!("tickpath: {damage}"));
     }
     Ok(if outcome.holds() && damage.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
-use tickpath_config::{Console, TEST_PASSWORD, tell, thousands};
+use tickpath_config::{Console, TEST_PASSWORD, print_stderr, thousands};
 use tickpath_demo::{BackgroundFlow, BackgroundSettings};
 use tickpath_exchange::{
     AdminSocket, BackgroundFlowConfig, DrainWatch, Endpoints, ExchangeConfig, FrontPort, JournalThreads,
@@ -102,7 +102,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
             && let Some(kept) = archive(&journal.folder, journal.session)
                 .with_context(|| format!("journal {}", journal.folder.display()))?
         {
-            console.say(format_args!("the session before is kept in {}", kept.display()));
+            console.print_stdout(format_args!("the session before is kept in {}", kept.display()));
         }
     }
     let stop = StopSignal::on_signals()?;
@@ -133,12 +133,12 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     let journal = venue.journal.map(|journal| start_journal(&mut console, journal)).transpose()?;
     let market_recovery = venue.market_recovery.map(|recovery| recovery.start(clock)).transpose()?;
     if journal.is_none() {
-        tell(
+        print_stderr(
             "warning: journal.policy is off: every order and every message is forgotten when this venue stops",
         );
     }
     let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
-    runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
+    runner.warnings().for_each(|warning| print_stderr(format_args!("warning: {warning}")));
     print_endpoints(&mut console, &config, &session, &venue.endpoints, venue.instruments.iter().count());
     let _lines = hold_lines(&venue.endpoints, config.market_data.interface);
     let front = front.map(|start| start(&mut console, clock)).transpose()?;
@@ -147,9 +147,9 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         .map(|flow| start_background_flow(&mut console, flow, &venue.endpoints, &settings, clock))
         .transpose()?;
     for step in &venue.missed {
-        console.say(format_args!("schedule: {step} is carried out now"));
+        console.print_stdout(format_args!("schedule: {step} is carried out now"));
     }
-    venue.notices.iter().for_each(|notice| console.say(notice));
+    venue.notices.iter().for_each(|notice| console.print_stdout(notice));
 
     let mut joiner = Joiner::new(joiner_config(), *clock.calibration());
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
@@ -158,10 +158,10 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
         if let Some((socket, drain)) = &mut admin {
             socket.poll(clock.now(), |uid, line| {
-                console.say(format_args!("admin: user id {uid}: {line}"));
+                console.print_stdout(format_args!("admin: user id {uid}: {line}"));
             });
             if drain.is_over(&venue.view, clock.now()) && !socket.is_waiting() {
-                console.say("drained: the venue stops");
+                console.print_stdout("drained: the venue stops");
                 break;
             }
         }
@@ -169,14 +169,14 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
             background.take().into_iter().for_each(BackgroundFlow::stop);
         }
         for note in background.iter().flat_map(BackgroundFlow::notes) {
-            tell(format_args!("warning: background flow: {note}"));
+            print_stderr(format_args!("warning: background flow: {note}"));
         }
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
             let progress = progress_of(&venue.view, &progress_of_front);
             // An idle venue has no new figures.
             if progress != last_progress {
-                progress.iter().for_each(|line| console.say(line));
+                progress.iter().for_each(|line| console.print_stdout(line));
                 last_progress = progress;
             }
         }
@@ -194,11 +194,11 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     joiner.finish();
     // Without any requests there are no latencies to report.
     if venue.view.order_server.requests.read() > 0 {
-        console.say(joiner.report());
+        console.print_stdout(joiner.report());
     }
     let progress = progress_of(&venue.view, &progress_of_front);
     if progress != last_progress {
-        progress.iter().for_each(|line| console.say(line));
+        progress.iter().for_each(|line| console.print_stdout(line));
     }
     console.finish()?;
     joined?;
@@ -234,7 +234,7 @@ fn start_background_flow(
     clock: TscClock,
 ) -> anyhow::Result<BackgroundFlow> {
     let BackgroundFlowConfig { rate, seed, user } = flow;
-    console.say(format_args!(
+    console.print_stdout(format_args!(
         "  background flow  {} new orders a second as user {user}, with cancels and replacements; seed {seed}",
         thousands(rate)
     ));
@@ -255,7 +255,7 @@ fn joiner_config() -> JoinerConfig {
 
 /// Prints the recovery report and starts the journal's threads.
 fn start_journal(console: &mut Console, journal: VenueJournal) -> anyhow::Result<JournalThreads> {
-    journal.recovery.to_string().lines().for_each(|line| console.say(format_args!("journal: {line}")));
+    journal.recovery.to_string().lines().for_each(|line| console.print_stdout(format_args!("journal: {line}")));
     Ok(journal.start()?)
 }
 
@@ -267,27 +267,27 @@ fn print_endpoints(
     instruments: usize,
 ) {
     console
-        .say(format_args!("venue '{session}' with {instruments} instruments is open; stop it with Ctrl-C"));
-    console.say(format_args!("  order entry      {}   OUCH 5.0 over SoupBinTCP", endpoints.order_entry));
-    console.say(format_args!(
+        .print_stdout(format_args!("venue '{session}' with {instruments} instruments is open; stop it with Ctrl-C"));
+    console.print_stdout(format_args!("  order entry      {}   OUCH 5.0 over SoupBinTCP", endpoints.order_entry));
+    console.print_stdout(format_args!(
         "  market data A    {}   ITCH 5.0 over MoldUDP64 on {}",
         endpoints.line_a, config.market_data.interface
     ));
-    console.say(format_args!("  market data B    {}", endpoints.line_b));
-    console.say(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
+    console.print_stdout(format_args!("  market data B    {}", endpoints.line_b));
+    console.print_stdout(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
     if let Some(drop_copy) = endpoints.drop_copy {
-        console.say(format_args!("  drop copies      {drop_copy}   OUCH 5.0 with its user, over SoupBinTCP"));
+        console.print_stdout(format_args!("  drop copies      {drop_copy}   OUCH 5.0 with its user, over SoupBinTCP"));
     }
     if let (Some(glimpse), Some(group)) = (endpoints.glimpse, endpoints.snapshots) {
-        console.say(format_args!("  snapshots        {glimpse}   GLIMPSE over SoupBinTCP"));
-        console.say(format_args!("  snapshots        {group}   one instrument after another over MoldUDP64"));
+        console.print_stdout(format_args!("  snapshots        {glimpse}   GLIMPSE over SoupBinTCP"));
+        console.print_stdout(format_args!("  snapshots        {group}   one instrument after another over MoldUDP64"));
     }
     if let Some(admin) = &config.admin {
-        console.say(format_args!("  admin            {}   tickpath admin", admin.socket.display()));
+        console.print_stdout(format_args!("  admin            {}   tickpath admin", admin.socket.display()));
     }
     let test_users = &config.order_entry.test_users;
     if !test_users.is_empty() {
-        console.say(format_args!(
+        console.print_stdout(format_args!(
             "  test users       {}   password '{TEST_PASSWORD}', on the loopback interface alone",
             test_users.join(", ")
         ));
@@ -300,7 +300,7 @@ fn hold_lines(endpoints: &Endpoints, interface: Ipv4Addr) -> HeldLines {
         [endpoints.line_a, endpoints.line_b].into_iter().chain(endpoints.snapshots).collect();
     let (lines, taken) = HeldLines::hold(&groups, interface);
     for group in taken {
-        tell(format_args!(
+        print_stderr(format_args!(
             "warning: another venue of this machine sends to {group} too, and readers receive both: give one of them groups of its \
              own under [market_data]"
         ));

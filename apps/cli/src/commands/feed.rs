@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use serde_json::Value;
 use tickpath_agent::StopSignal;
-use tickpath_config::{Duration, say, tell, tell_part};
+use tickpath_config::{Duration, print_stdout, print_stderr, print_stderr_part};
 use tickpath_feedhandler::live::{
     LiveConfig, LiveReport, Notice, ask, book_line, run as run_handler, summary, to_json,
 };
@@ -91,15 +91,15 @@ fn run_until_stopped(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::on_signals()?;
     let time = args.time.map(|time| time.0);
     let report = run_handler(&config, Some(path), &stop, time, |notice| match notice {
-        Notice::Endpoint(line) if is_quiet => tell(line),
+        Notice::Endpoint(line) if is_quiet => print_stderr(line),
         // A reader that disconnected needs no more lines.
-        Notice::Endpoint(line) => say(line).unwrap_or_default(),
-        Notice::Trouble(line) => tell(format_args!("warning: {line}")),
-        Notice::Status(line) if is_terminal => tell_part(format_args!("\r\x1b[2K{line}")),
+        Notice::Endpoint(line) => print_stdout(line).unwrap_or_default(),
+        Notice::Trouble(line) => print_stderr(format_args!("warning: {line}")),
+        Notice::Status(line) if is_terminal => print_stderr_part(format_args!("\r\x1b[2K{line}")),
         Notice::Status(_) => {}
     })?;
     if is_terminal {
-        tell("");
+        print_stderr("");
     }
     finish(args, &report, !config.feed.symbols.is_empty())
 }
@@ -111,16 +111,16 @@ fn finish(args: &RunArgs, report: &LiveReport, is_chosen: bool) -> anyhow::Resul
     }
     if args.json.as_deref() != Some(Path::new("-")) {
         for channel in &report.channels {
-            say(summary(channel))?;
+            print_stdout(summary(channel))?;
         }
         if is_chosen {
             for (channel, book) in &report.books {
-                say(book_line(channel, book))?;
+                print_stdout(book_line(channel, book))?;
             }
         }
     }
     let Some(fault) = report.fault() else { return Ok(ExitCode::SUCCESS) };
-    tell(format_args!("tickpath: {fault}"));
+    print_stderr(format_args!("tickpath: {fault}"));
     Ok(ExitCode::FAILURE)
 }
 
@@ -137,7 +137,7 @@ fn command(args: &AskArgs, line: &str) -> anyhow::Result<ExitCode> {
         bail!("{line}: {}", answer["error"].as_str().unwrap_or("refused"));
     }
     if args.json.as_deref() != Some(Path::new("-")) {
-        say(describe(&answer))?;
+        print_stdout(describe(&answer))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 use tickpath_admin::PasswordHash;
 use tickpath_agent::StopSignal;
-use tickpath_config::{say, tell, thousands};
+use tickpath_config::{print_stdout, print_stderr, thousands};
 use tickpath_gateway::admin::{admin_socket_of, call};
 use tickpath_gateway::replay::{Difference, Replayed, replay};
 use tickpath_gateway::users::PASSWORD_LEN_MAX;
@@ -171,11 +171,11 @@ fn tell_gateway(flags: &Flags, name: Option<&str>, place: &Socket, line: &str) -
     let path = socket_of(flags, name, place.socket.as_deref())?;
     let answer = call(&path, line)?;
     if let Some(warning) = answer["warning"].as_str() {
-        tell(format_args!("tickpath: {warning}"));
+        print_stderr(format_args!("tickpath: {warning}"));
     }
     let is_on_output = place.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if !is_on_output {
-        say(status::words(&answer, tickpath_agent::TscClock::shared().now().0))?;
+        print_stdout(status::words(&answer, tickpath_agent::TscClock::shared().now().0))?;
     }
     if let Some(path) = &place.json {
         json::write(path, &serde_json::to_string_pretty(&answer)?)?;
@@ -198,27 +198,27 @@ fn replay_log(files: &[PathBuf], json_file: Option<&Path>) -> anyhow::Result<Exi
     let counts = format!("{} inputs, {} outputs", thousands(inputs), thousands(outputs));
     if let Some(Difference { sequence, recorded, found }) = difference {
         let [recorded, found] = [recorded, found].map(|words| words.unwrap_or_else(|| "nothing".to_owned()));
-        tell(format_args!(
+        print_stderr(format_args!(
             "tickpath: after {counts} input {sequence} led to something else; recorded: {recorded}; now: {found}"
         ));
         return Ok(ExitCode::FAILURE);
     }
     if json_file.is_none_or(|path| path.as_os_str() != "-") {
         let end = if is_open { "; the log ends in the middle of the run" } else { "" };
-        say(format_args!("{counts}: the same, byte for byte{end}"))?;
+        print_stdout(format_args!("{counts}: the same, byte for byte{end}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn hash_password() -> anyhow::Result<ExitCode> {
     let Some(password) = password::ask().context("standard input")? else {
-        tell("tickpath: interrupted");
+        print_stderr("tickpath: interrupted");
         return Ok(ExitCode::from(INTERRUPTED));
     };
     ensure!(
         (1..=PASSWORD_LEN_MAX).contains(&password.len()),
         "a password has 1 to {PASSWORD_LEN_MAX} bytes: write it to standard input"
     );
-    say(PasswordHash::make(&password).context("the system gives no random numbers")?)?;
+    print_stdout(PasswordHash::make(&password).context("the system gives no random numbers")?)?;
     Ok(ExitCode::SUCCESS)
 }

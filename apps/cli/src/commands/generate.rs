@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 use tickpath_agent::StopSignal;
-use tickpath_config::{say, tell, tell_part, thousands};
+use tickpath_config::{print_stdout, print_stderr, print_stderr_part, thousands};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, ItchDayCounters};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -165,7 +165,7 @@ fn deliver(
     match write(append, messages, output, &stop) {
         Ok(Some(written)) => Ok(Some((Some(written), start.elapsed()))),
         Ok(None) => {
-            tell(format_args!("tickpath: interrupted, and {} was not written", outputs.day.display()));
+            print_stderr(format_args!("tickpath: interrupted, and {} was not written", outputs.day.display()));
             Ok(None)
         }
         // The reader of a pipe has ended: `tickpath generate itch -o - | head`.
@@ -180,9 +180,9 @@ fn deliver(
 fn tell_of(outputs: &Outputs<'_>, text: &str, figures: &Value) -> anyhow::Result<ExitCode> {
     let mut said = Ok(());
     if is_standard_output(outputs.day) {
-        tell_part(text);
+        print_stderr_part(text);
     } else if !outputs.json.is_some_and(is_standard_output) {
-        said = say(text.trim_end());
+        said = print_stdout(text.trim_end());
     }
     // Write the figures to their file even if the text cannot be printed.
     if let Some(path) = outputs.json {
@@ -260,14 +260,14 @@ impl Progress {
         self.next = now + PROGRESS_INTERVAL;
         let line = progress_line(done, self.all, now - self.start);
         self.width = self.width.max(line.len());
-        tell_part(format_args!("\r{line:<width$}", width = self.width));
+        print_stderr_part(format_args!("\r{line:<width$}", width = self.width));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.width > 0 {
-            tell_part(format_args!("\r{:<width$}\r", "", width = self.width));
+            print_stderr_part(format_args!("\r{:<width$}\r", "", width = self.width));
         }
     }
 }

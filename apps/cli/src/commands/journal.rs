@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, anyhow, ensure};
 use serde_json::json;
 use tickpath_agent::StopSignal;
-use tickpath_config::{say, tell, tell_part, thousands};
+use tickpath_config::{print_stdout, print_stderr, print_stderr_part, thousands};
 use tickpath_exchange::{LogCommand, audit};
 use tickpath_journal::{
     ACKNOWLEDGED_FILE, Folder, InspectOptions, Inspection, Reader, SnapshotDamage, Snapshots, generation_of,
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     match done {
         Err(_) if stop.is_stopped() => {
-            tell("tickpath: interrupted: the journal was not read to its end");
+            print_stderr("tickpath: interrupted: the journal was not read to its end");
             Ok(ExitCode::from(INTERRUPTED))
         }
         done => done,
@@ -168,7 +168,7 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
         json::write(json, &report.to_string())?;
     }
     if json != Some(Path::new("-")) {
-        say(format_args!(
+        print_stdout(format_args!(
             "session {session}: {} records, {first} to {last}, in {} segments; {} snapshots; {:.2?}",
             thousands(found.records_read),
             found.segments.len(),
@@ -176,16 +176,16 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
             started.elapsed()
         ))?;
         if generation > 0 {
-            say(format_args!("generation {generation}: so often may answered commands have been lost"))?;
+            print_stdout(format_args!("generation {generation}: so often may answered commands have been lost"))?;
         }
         if found.acknowledged.is_none() {
-            say(format_args!(
+            print_stdout(format_args!(
                 "no file {ACKNOWLEDGED_FILE}: an earlier version wrote the journal, or the file was removed; damage to its \
                  last records cannot be told from what a crash leaves"
             ))?;
         }
         if let Some(torn) = torn {
-            say(format_args!(
+            print_stdout(format_args!(
                 "{} has a torn tail at byte {} ({}), which the next start cuts off",
                 torn.file, torn.offset, torn.damage
             ))?;
@@ -254,11 +254,11 @@ fn replay(folder: &ReadOnly, from: u64, limit: u64, json: Option<&Path>) -> anyh
     let started = Instant::now();
     let done = audit(folder, session, Sequence(from), last, |sequence| {
         if is_terminal {
-            tell_part(format_args!("\r\x1b[Kcommand {} of {}", thousands(sequence.0), thousands(last.0)));
+            print_stderr_part(format_args!("\r\x1b[Kcommand {} of {}", thousands(sequence.0), thousands(last.0)));
         }
     });
     if is_terminal {
-        tell_part("\r\x1b[K");
+        print_stderr_part("\r\x1b[K");
     }
     let done = done.with_context(|| folder.name())?;
     let elapsed = started.elapsed();
@@ -282,7 +282,7 @@ fn replay(folder: &ReadOnly, from: u64, limit: u64, json: Option<&Path>) -> anyh
         json::write(json, &report.to_string())?;
     }
     if json != Some(Path::new("-")) {
-        say(format_args!(
+        print_stdout(format_args!(
             "session {session}: {} commands from {} to {last} in {elapsed:.2?}, {:.2} M/s; state hash {hash:016x}\n\
              {} snapshots led to; {} answers, {} messages of market data, {} open orders",
             thousands(commands),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use tickpath_config::{OutputFile, say};
+use tickpath_config::{OutputFile, print_stdout};
 
 use super::outputs;
 
@@ -20,7 +20,7 @@ pub fn check(path: Option<&Path>) -> anyhow::Result<()> {
 pub fn write(path: &Path, json: &str) -> anyhow::Result<()> {
     let mut text = json.trim_end().to_owned();
     if path.as_os_str() == "-" {
-        return Ok(say(text)?);
+        return Ok(print_stdout(text)?);
     }
     text.push('\n');
     OutputFile::create(path)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_agent::StopSignal;
-use tickpath_config::{say, tell};
+use tickpath_config::{print_stdout, print_stderr};
 use tickpath_demo::{DemoSettings, Outcome, ViewMode};
 use tickpath_lab::{
     BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, check_recordable, names_meant, row,
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     if args.list {
-        row_names().chain(DEMO_ROWS).try_for_each(say)?;
+        row_names().chain(DEMO_ROWS).try_for_each(print_stdout)?;
         return Ok(ExitCode::SUCCESS);
     }
     anyhow::ensure!(args.rounds > 0, "--rounds must be at least 1");
@@ -83,26 +83,26 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::on_signals()?;
     let report = match measure(args, effort, commit, &stop) {
         Err(error) if stop.is_stopped() => {
-            tell(format_args!("tickpath: {error:#}"));
+            print_stderr(format_args!("tickpath: {error:#}"));
             return Ok(ExitCode::from(INTERRUPTED));
         }
         measured => measured?,
     };
     // Write the figures to their files even if the text cannot be printed.
     let is_text_wanted = args.json.as_deref().is_none_or(|path| path.as_os_str() != "-");
-    let said = if is_text_wanted { say(&report) } else { Ok(()) };
+    let said = if is_text_wanted { print_stdout(&report) } else { Ok(()) };
     if let Some(path) = &args.json {
         json::write(path, &report.to_json())?;
     }
     if let Some(folder) = &args.record {
-        tell(format_args!("lab bench: recorded in {}", report.record(folder)?.display()));
+        print_stderr(format_args!("lab bench: recorded in {}", report.record(folder)?.display()));
     }
     said?;
     let failed: Vec<&str> = report.failed().collect();
     if failed.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    tell(format_args!("tickpath: these rows failed, and the report says why: {}", failed.join(", ")));
+    print_stderr(format_args!("tickpath: these rows failed, and the report says why: {}", failed.join(", ")));
     Ok(ExitCode::FAILURE)
 }
 
@@ -151,7 +151,7 @@ fn push_demo_rows(
     ]
     .map(Row::of);
     for round in 1..=args.rounds {
-        tell(format_args!("lab bench: round {round} of {}: a whole market", args.rounds));
+        print_stderr(format_args!("lab bench: round {round} of {}: a whole market", args.rounds));
         let outcome = trade(args, stop);
         anyhow::ensure!(!stop.is_stopped(), "interrupted");
         match outcome {

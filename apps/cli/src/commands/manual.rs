@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
-use tickpath_config::say;
+use tickpath_config::print_stdout;
 
 /// Print a shell script that completes commands and options
 ///
@@ -46,7 +46,7 @@ pub fn completions(args: &CompletionsArgs, mut root: Command) -> anyhow::Result<
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut root, "tickpath", &mut script);
-    say(String::from_utf8(script)?.trim_end())?;
+    print_stdout(String::from_utf8(script)?.trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -55,13 +55,13 @@ pub fn man(args: &ManArgs, root: Command) -> anyhow::Result<ExitCode> {
     let mut root = without_help(root.propagate_version(true));
     root.build();
     let Some(folder) = &args.folder else {
-        say(page(&root, "tickpath")?.trim_end())?;
+        print_stdout(page(&root, "tickpath")?.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     };
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let mut pages = 0;
     write_pages(&root, "tickpath", folder, &mut pages)?;
-    say(format_args!("{pages} manual pages are in {}", folder.display()))?;
+    print_stdout(format_args!("{pages} manual pages are in {}", folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read, stdin};
 
 use nix::sys::termios::{self, LocalFlags, SetArg, SpecialCharacterIndices, Termios};
 use tickpath_agent::StopSignal;
-use tickpath_config::tell;
+use tickpath_config::print_stderr;
 
 /// Maximum number of input bytes read.
 const INPUT_MAX: u64 = 256;
@@ -26,7 +26,7 @@ pub fn ask() -> anyhow::Result<Option<Vec<u8>>> {
         line.truncate(end);
         return Ok(Some(line));
     };
-    tell("password, which is not shown, then Enter:");
+    print_stderr("password, which is not shown, then Enter:");
     let stop = StopSignal::on_signals()?;
     let typed = read_typed(|| {
         let mut byte = [0];

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use tickpath_agent::StopSignal;
-use tickpath_config::{say, tell};
+use tickpath_config::{print_stdout, print_stderr};
 use tickpath_replay::{
     CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Date, Exports, Moment, Progress, Protocol, ReplayOptions,
     ReplayReport, Speed, Zone, replay, replay_all,
@@ -184,15 +184,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Some(path) => {
             // Write the figures to their file even if the text cannot be printed.
-            let said = say(&report);
+            let said = print_stdout(&report);
             json::write(path, &format!("{:#}", report.to_json()))?;
             said?;
         }
-        None => say(&report)?,
+        None => print_stdout(&report)?,
     }
     if report.is_stopped() {
         let exports = if options.exports == Exports::default() { "" } else { ", and nothing was exported" };
-        tell(format_args!("tickpath: interrupted: the report is of what was read{exports}"));
+        print_stderr(format_args!("tickpath: interrupted: the report is of what was read{exports}"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     let is_as_asked = report.is_trustworthy() && report.absent_symbols().is_empty();
@@ -203,17 +203,17 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn tell_doubts(report: &ReplayReport) {
     for file in &report.files {
         for words in &file.contradictions {
-            tell(format_args!("tickpath: {}: {words}", file.path.display()));
+            print_stderr(format_args!("tickpath: {}: {words}", file.path.display()));
         }
     }
     for (path, error) in &report.failures {
-        tell(format_args!("tickpath: not replayed: {}: {error}", path.display()));
+        print_stderr(format_args!("tickpath: not replayed: {}: {error}", path.display()));
     }
     for symbol in report.absent_symbols() {
-        tell(format_args!("tickpath: there is no symbol {symbol} in any recording"));
+        print_stderr(format_args!("tickpath: there is no symbol {symbol} in any recording"));
     }
     for path in &report.left_out {
-        tell(format_args!("tickpath: not begun: {}", path.display()));
+        print_stderr(format_args!("tickpath: not begun: {}", path.display()));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tickpath_config::tell;
+use tickpath_config::print_stderr;
 use tickpath_shell::{
     Ended, GrantName, Interrupt, Module, RunOptions, ShellConfig, Source, run as run_shell,
 };
@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ended::Done => ExitCode::SUCCESS,
         Ended::Failed => ExitCode::FAILURE,
         Ended::Interrupted => {
-            tell("tickpath: interrupted");
+            print_stderr("tickpath: interrupted");
             ExitCode::from(INTERRUPTED)
         }
     })

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{anyhow, ensure};
 use serde_json::{Value, json};
-use tickpath_config::{say, thousands};
+use tickpath_config::{print_stdout, thousands};
 use tickpath_shm::{
     EventsReader, Folder, Reclaimed, Segment, SegmentName, SegmentReader, ShmError, TimeBase, Verified,
     WriterState, reclaim, reclaim_unfinished, verify, verify_events,
@@ -180,8 +180,8 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     }
     if json != Some(Path::new("-")) {
         match names.len() {
-            0 => say(format_args!("no segments in {}", place.path().display()))?,
-            _ => say(table.text(stdout().is_terminal(), usize::MAX))?,
+            0 => print_stdout(format_args!("no segments in {}", place.path().display()))?,
+            _ => print_stdout(table.text(stdout().is_terminal(), usize::MAX))?,
         }
     }
     ensure!(damaged.is_empty(), "{}", damaged.join("; "));
@@ -328,7 +328,7 @@ fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::R
         if report.is_empty() {
             lines.push(format!("no segments in {}", place.path().display()));
         }
-        lines.iter().try_for_each(say)?;
+        lines.iter().try_for_each(print_stdout)?;
     }
     ensure!(bad.is_empty(), "{}", bad.join("; "));
     Ok(ExitCode::SUCCESS)
@@ -357,12 +357,12 @@ fn reclaim_all(names: &[String], place: &Place) -> anyhow::Result<ExitCode> {
     let unfinished =
         if names.is_empty() && !place.is_unused() { reclaim_unfinished(&place.open()?)? } else { 0 };
     if unfinished > 0 {
-        say(format_args!("unfinished files removed: {unfinished}"))?;
+        print_stdout(format_args!("unfinished files removed: {unfinished}"))?;
     }
     for (folder, name) in chosen {
         match reclaim(&folder, &name) {
-            Ok(Reclaimed::Removed) => say(format_args!("{name}: removed"))?,
-            Ok(Reclaimed::Kept) if names.is_empty() => say(format_args!("{name}: kept, its writer lives"))?,
+            Ok(Reclaimed::Removed) => print_stdout(format_args!("{name}: removed"))?,
+            Ok(Reclaimed::Kept) if names.is_empty() => print_stdout(format_args!("{name}: kept, its writer lives"))?,
             Ok(Reclaimed::Kept) => failed.push(format!("{name}: the writer lives: stop it first")),
             // The other segments can still be removed.
             Err(error) => failed.push(told(&error)),

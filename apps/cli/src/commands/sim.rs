@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use serde_json::json;
 use tickpath_agent::StopSignal;
-use tickpath_config::{say, tell, thousands};
+use tickpath_config::{print_stdout, print_stderr, thousands};
 use tickpath_simulator::{FaultLevel, Outcome, Simulation};
 
 use super::{INTERRUPTED, json};
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             break;
         }
         sum.add(seed, fault_level);
-        progress.tell(&sum, started.elapsed());
+        progress.print_stderr(&sum, started.elapsed());
     }
     progress.end();
     let is_json_alone = args.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         json::write(file, &sum.to_json(started.elapsed(), fault_level).to_string())?;
     }
     if stop.is_stopped() {
-        tell(format_args!("tickpath: interrupted: the report is of the seeds that were run"));
+        print_stderr(format_args!("tickpath: interrupted: the report is of the seeds that were run"));
     }
     Ok(match (sum.failed.is_empty(), stop.is_stopped()) {
         (false, _) => ExitCode::FAILURE,
@@ -144,21 +144,21 @@ impl Sum {
     }
 
     fn report(&self, elapsed: Duration, fault_level: FaultLevel) -> anyhow::Result<()> {
-        say(match self.failed.len() {
+        print_stdout(match self.failed.len() {
             0 => "PASS: no violation".to_owned(),
             failed => format!("FAIL: {failed} of {} seeds found a violation", thousands(self.seeds)),
         })?;
         for (seed, violations) in &self.failed {
-            say(format!("seed {seed}:"))?;
+            print_stdout(format!("seed {seed}:"))?;
             for violation in violations.iter().take(TOLD_MAX) {
-                say(format!("  {violation}"))?;
+                print_stdout(format!("  {violation}"))?;
             }
             if violations.len() > TOLD_MAX {
-                say(format!("  and {} more", violations.len() - TOLD_MAX))?;
+                print_stdout(format!("  and {} more", violations.len() - TOLD_MAX))?;
             }
-            say(format!("  again by: {}", again_by(*seed, fault_level)))?;
+            print_stdout(format!("  again by: {}", again_by(*seed, fault_level)))?;
         }
-        say(format!(
+        print_stdout(format!(
             "{} seeds in {:.1} s: {} commands, {} market data messages, {:.0} s of virtual time",
             thousands(self.seeds),
             elapsed.as_secs_f64(),
@@ -166,10 +166,10 @@ impl Sum {
             thousands(self.market_events),
             self.virtual_ns as f64 / 1e9,
         ))?;
-        say(format!("hash of all final states: {:016x}", self.state_hash))?;
-        say(format!("faults: {}", thousands(self.faults.values().sum::<u64>())))?;
+        print_stdout(format!("hash of all final states: {:016x}", self.state_hash))?;
+        print_stdout(format!("faults: {}", thousands(self.faults.values().sum::<u64>())))?;
         tell_counts(&self.faults)?;
-        say("consequences:".to_owned())?;
+        print_stdout("consequences:".to_owned())?;
         tell_counts(&self.consequences)?;
         Ok(())
     }
@@ -205,7 +205,7 @@ fn by_name(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
 
 fn tell_counts(counts: &BTreeMap<&'static str, u64>) -> anyhow::Result<()> {
     for (what, count) in counts {
-        say(format!("  {:>12}  {}", thousands(*count), what.replace('_', " ")))?;
+        print_stdout(format!("  {:>12}  {}", thousands(*count), what.replace('_', " ")))?;
     }
     Ok(())
 }
@@ -221,7 +221,7 @@ impl Progress {
         Progress { is_shown: stderr().is_terminal(), told_at: Instant::now() }
     }
 
-    fn tell(&mut self, sum: &Sum, elapsed: Duration) {
+    fn print_stderr(&mut self, sum: &Sum, elapsed: Duration) {
         if self.is_shown && self.told_at.elapsed() >= PROGRESS_INTERVAL {
             self.told_at = Instant::now();
             let (seeds, failed, seconds) = (sum.seeds, sum.failed.len(), elapsed.as_secs());

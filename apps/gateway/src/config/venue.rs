@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ByteSize, ConfigError, Duration, TradingPlace, as_text};
+use tickpath_config::{ByteSize, ConfigError, Duration, TradingEndpoint, as_text};
 use tickpath_types::Nanos;
 use tickpath_web::WebUrl;
 
@@ -238,9 +238,9 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn as_place(&self) -> TradingPlace<'_> {
+    pub(super) fn as_place(&self) -> TradingEndpoint<'_> {
         let Place { is_loopback, is_tls, production, .. } = *self;
-        TradingPlace { host: &self.host, is_loopback, is_tls, production }
+        TradingEndpoint { host: &self.host, is_loopback, is_tls, production }
     }
 }
 

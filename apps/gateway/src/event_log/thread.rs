@@ -52,7 +52,7 @@ impl LogSettings {
             buffer: 32 << 20,
             flush_bytes: 1 << 20,
             flush_interval: Nanos::from_secs(300),
-            tell: |line| tickpath_config::tell(format_args!("tickpath: {line}")),
+            tell: |line| tickpath_config::print_stderr(format_args!("tickpath: {line}")),
         }
     }
 

@@ -139,7 +139,7 @@ fn be_a_shell(url: &str) {
         has_no_pane: false,
     };
     let report = run(&options, Interrupt::on_signals().unwrap()).unwrap();
-    tickpath_config::say(format_args!("the shell is over: {:?}", report.ended)).unwrap();
+    tickpath_config::print_stdout(format_args!("the shell is over: {:?}", report.ended)).unwrap();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{bail, ensure};
 use clap::Parser;
 use gateway_clients::{Args, run};
-use tickpath_config::{Duration, say, tell};
+use tickpath_config::{Duration, print_stdout, print_stderr};
 use tickpath_gateway_io::{Client, monotonic};
 use tickpath_gateway_protocol::{
     AccountReference, AckStatus, AckType, CancelOrder, CreateOrder, DownloadEnd, Event, EventKind,
@@ -86,7 +86,7 @@ impl Test {
         if let Some(ack) =
             event.body::<OrderAck>().filter(|ack| ack.client_order_id == self.order && self.order > 0)
         {
-            say(event)?;
+            print_stdout(event)?;
             if ack.status == AckStatus::REJECTED {
                 bail!("the {} was refused by the {}: {}: {}", ack.request, ack.origin, ack.error, ack.text);
             }
@@ -106,7 +106,7 @@ impl Test {
             .body::<OrderUpdate>()
             .filter(|update| update.client_order_id == self.order && self.order > 0)
         {
-            say(event)?;
+            print_stdout(event)?;
             match update.status {
                 OrderStatus::WORKING if self.step == Step::Creating => self.modify(client)?,
                 OrderStatus::CANCELED if self.step == Step::Cancelling => {
@@ -168,7 +168,7 @@ impl Test {
             if ready.scope == ReadyScope::ACCOUNT && header.account == known.account {
                 known.is_account_ready = true;
                 if known.best_bid.is_zero() {
-                    tell(
+                    print_stderr(
                         "there is no bid yet: waiting for one (at a local venue enter one, e.g. in tickpath shell)",
                     );
                 }
@@ -193,7 +193,7 @@ impl Test {
             }
             Step::Waiting { until: Some(until) } if now >= until && can_enter => {
                 if !self.flags.args.enable_trading {
-                    say(format_args!(
+                    print_stdout(format_args!(
                         "would buy {} at {}: give --enable_trading",
                         self.known.quantity,
                         self.price()
@@ -257,7 +257,7 @@ fn main() -> ExitCode {
     let args = flags.args.clone();
     let mut test = Test { flags, step: Step::Waiting { until: None }, known: Known::default(), order: 0 };
     run(&args, |client, event| test.handle(client, event)).unwrap_or_else(|error| {
-        tell(format_args!("error: {error:#}"));
+        print_stderr(format_args!("error: {error:#}"));
         ExitCode::FAILURE
     })
 }

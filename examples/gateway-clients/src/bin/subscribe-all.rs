@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use gateway_clients::{Args, run};
-use tickpath_config::{say, tell};
+use tickpath_config::{print_stdout, print_stderr};
 use tickpath_gateway_protocol::{EventKind, ReferenceData};
 
 /// Show every event of a gateway
@@ -41,12 +41,12 @@ fn main() -> ExitCode {
             return Ok(ControlFlow::Continue(()));
         }
         let name = symbol.map_or("", |(name, _)| name);
-        say(format_args!("{name}{}{event}", if name.is_empty() { "" } else { " " }))?;
+        print_stdout(format_args!("{name}{}{event}", if name.is_empty() { "" } else { " " }))?;
         left = left.map(|left| left.saturating_sub(1));
         Ok(if left == Some(0) { ControlFlow::Break(ExitCode::SUCCESS) } else { ControlFlow::Continue(()) })
     });
     ended.unwrap_or_else(|error| {
-        tell(format_args!("error: {error:#}"));
+        print_stderr(format_args!("error: {error:#}"));
         ExitCode::FAILURE
     })
 }

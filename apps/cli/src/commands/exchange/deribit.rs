@@ -33,14 +33,14 @@ pub fn open(
     };
     let server = DeribitServer::open(settings, port, &labels, clock)?;
     Ok(Box::new(move |console, clock| {
-        server.notices().iter().for_each(|notice| console.say(notice));
+        server.notices().iter().for_each(|notice| console.print_stdout(notice));
         let address = server.local_address();
         let s = if has_tls { "s" } else { "" };
-        console.say(format_args!("  Deribit          ws{s}://{address}/ws/api/v2   JSON-RPC over WebSocket"));
-        console.say(format_args!("  Deribit          http{s}://{address}/api/v2/   the same over HTTP"));
+        console.print_stdout(format_args!("  Deribit          ws{s}://{address}/ws/api/v2   JSON-RPC over WebSocket"));
+        console.print_stdout(format_args!("  Deribit          http{s}://{address}/api/v2/   the same over HTTP"));
         if let Some(address) = server.fix_address() {
             let over = if has_tls { " over TLS" } else { "" };
-            console.say(format_args!(
+            console.print_stdout(format_args!(
                 "  Deribit FIX      {address}   FIX 4.4{over}, TargetCompID DERIBITSERVER"
             ));
         }

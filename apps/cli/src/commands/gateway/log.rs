@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use tickpath_config::{has_reader, say, tell, thousands};
+use tickpath_config::{has_reader, print_stdout, print_stderr, thousands};
 use tickpath_gateway::event_log::{LogCounts, LogFilter, LogReader, RecordKind, Tail};
 
 /// Print event logs, which hold all messages
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         is_whole &= show(file, &filter, args.json, &mut counts)?;
     }
     if !args.json {
-        say(format_args!("{} records, {} of them shown", thousands(counts.read), thousands(counts.shown)))?;
+        print_stdout(format_args!("{} records, {} of them shown", thousands(counts.read), thousands(counts.shown)))?;
     }
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -83,7 +83,7 @@ fn show(file: &Path, filter: &LogFilter, is_json: bool, counts: &mut LogCounts) 
             Ok(Some(record)) => record,
             Ok(None) => break,
             Err(error) => {
-                tell(format_args!("tickpath: {error}"));
+                print_stderr(format_args!("tickpath: {error}"));
                 return Ok(false);
             }
         };
@@ -93,17 +93,17 @@ fn show(file: &Path, filter: &LogFilter, is_json: bool, counts: &mut LogCounts) 
             return Ok(true);
         }
         counts.shown += 1;
-        say(line)?;
+        print_stdout(line)?;
     }
     if reader.missing() > 0 {
-        tell(format_args!(
+        print_stderr(format_args!(
             "tickpath: {}: {} records are missing: the memory or the disk for them was full",
             file.display(),
             thousands(reader.missing())
         ));
     }
     match reader.tail() {
-        Tail::Torn { offset, bytes } => tell(format_args!(
+        Tail::Torn { offset, bytes } => print_stderr(format_args!(
             "tickpath: {}: the last {bytes} bytes, from byte {offset} on, are no whole record: its writer was cut off",
             file.display()
         )),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use tickpath_agent::{StopSignal, TscClock};
-use tickpath_config::{ByteSize, Duration, Fraction, Speed, say, tell};
+use tickpath_config::{ByteSize, Duration, Fraction, Speed, print_stdout, print_stderr};
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_publisher::{MAX_ORDERS_DEFAULT, Publication, PublishOptions, PublishProgress};
 
@@ -116,24 +116,24 @@ impl PublishArgs {
         }
         let words = format!("# for tickpath feed --config: what is being published\n{}", config.trim_end());
         if is_json_alone {
-            tell(words)
+            print_stderr(words)
         } else {
-            say(words)?
+            print_stdout(words)?
         }
         let report = publication.run(TscClock::shared(), &stop, &mut show_progress);
         if stderr().is_terminal() {
             let _ = write!(stderr(), "\r\x1b[K");
         }
         if !is_json_alone {
-            say(&report)?;
+            print_stdout(&report)?;
         } else if let Some(error) = &report.read_error {
-            tell(format_args!("tickpath: {}: {error}", file.display()));
+            print_stderr(format_args!("tickpath: {}: {error}", file.display()));
         }
         if let Some(path) = json_file {
             json::write(path, &format!("{:#}", report.to_json()))?;
         }
         if report.is_stopped {
-            tell(format_args!("tickpath: interrupted: the report is of what was published"));
+            print_stderr(format_args!("tickpath: interrupted: the report is of what was published"));
             return Ok(ExitCode::from(INTERRUPTED));
         }
         Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

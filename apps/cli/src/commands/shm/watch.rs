@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tickpath_agent::StopSignal;
-use tickpath_config::{has_reader, say, tell, thousands};
+use tickpath_config::{has_reader, print_stdout, print_stderr, thousands};
 use tickpath_shm::{Folder, SegmentName, SegmentReader, ShmError, SymbolName, TimeBase, WriterState};
 use tickpath_types::{BookHealth, Nanos, TopOfBook, TradingState};
 
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let is_there = watched.rows.iter().any(|row| row.name.as_str() == Some(symbol));
         ensure!(is_there || !args.once, "{name} has no symbol {symbol}: see tickpath shm watch {name}");
         if !is_there {
-            tell(format_args!("{name} has no symbol {symbol} yet: it is shown once it comes"));
+            print_stderr(format_args!("{name} has no symbol {symbol} yet: it is shown once it comes"));
         }
     }
     let is_quiet = args.json.as_deref() == Some(Path::new("-"));
@@ -150,7 +150,7 @@ impl Watched {
         match Watched::open(folder, name, symbols) {
             Ok(new) => {
                 let generation = new.reader.header().generation;
-                tell(format_args!("the writer was restarted: generation {generation}"));
+                print_stderr(format_args!("the writer was restarted: generation {generation}"));
                 *self = new;
                 Ok(true)
             }
@@ -250,9 +250,9 @@ impl Screen {
         let is_new_end = is_ended && !self.is_end_told;
         self.is_end_told = is_ended;
         if !self.is_terminal && !is_first {
-            rows.filter(|row| row.fresh > 0).try_for_each(|row| say(plain_line(watched, row)))?;
+            rows.filter(|row| row.fresh > 0).try_for_each(|row| print_stdout(plain_line(watched, row)))?;
             if is_new_end {
-                say(head(watched, args, false))?;
+                print_stdout(head(watched, args, false))?;
             }
             return Ok(());
         }
@@ -267,11 +267,11 @@ impl Screen {
         }
         let before = std::mem::replace(&mut self.lines, text.lines().count());
         if !self.is_terminal {
-            return Ok(say(text)?);
+            return Ok(print_stdout(text)?);
         }
         let up = if is_first { String::new() } else { format!("\x1b[{before}A\x1b[J") };
         // Truncate a long header at the edge of the terminal: a wrapped one would be counted as one line.
-        Ok(say(format_args!("{up}\x1b[?7l{text}\x1b[?7h"))?)
+        Ok(print_stdout(format_args!("{up}\x1b[?7l{text}\x1b[?7h"))?)
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::ensure;
 use tickpath_agent::StopSignal;
-use tickpath_config::{ByteSize, Console, Duration, tell};
+use tickpath_config::{ByteSize, Console, Duration, print_stderr};
 use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
 use tickpath_ticks_app::server::{FaultSettings, ServeSettings, SlowClient, TickRate, serve};
 use tickpath_types::Nanos;
@@ -139,12 +139,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut console = Console::default();
     let report = serve(&settings, args.duration.map(|time| time.0), &stop, |line| {
         // Only one output may use standard output.
-        if args.is_standard_output_taken() { tell(line) } else { console.say(line) }
+        if args.is_standard_output_taken() { print_stderr(line) } else { console.print_stdout(line) }
     })?;
     if args.is_standard_output_taken() {
-        tell(report.to_text())
+        print_stderr(report.to_text())
     } else {
-        console.say(report.to_text())
+        console.print_stdout(report.to_text())
     }
     if let Some(path) = &args.json {
         json::write(path, &format!("{:#}", report.to_json()))?;
@@ -152,7 +152,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     console.finish()?;
     let doubt = report.doubt();
     if let Some(doubt) = &doubt {
-        tell(format_args!("tickpath: {doubt}"));
+        print_stderr(format_args!("tickpath: {doubt}"));
     }
     Ok(if doubt.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tickpath_agent::StopSignal;
-use tickpath_config::{Duration, tell};
+use tickpath_config::{Duration, print_stderr};
 use tickpath_monitor::Mode;
 use tickpath_shm::{Folder, SegmentName};
 use tickpath_ticks_app::client::{ClientConfig, SegmentPlace};
@@ -114,7 +114,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if options.output == Output::Silent
         && let Some(doubt) = report.doubt()
     {
-        tell(format_args!("tickpath: {doubt}"));
+        print_stderr(format_args!("tickpath: {doubt}"));
     }
     Ok(if report.doubt().is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
