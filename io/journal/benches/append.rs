@@ -72,7 +72,7 @@ impl Running {
                 self.poll();
             }
         }
-        while !self.journal.is_settled() {
+        while !self.journal.is_all_durable() {
             self.poll();
         }
         start.elapsed().as_secs_f64()
@@ -123,13 +123,13 @@ fn main() {
 
     let mut group = Running::new(&within, Policy::Group);
     let mut asynchronous = Running::new(&within, Policy::Async);
-    let (mut bare, mut again) = (Bare::new(&within), Bare::new(&within));
+    let (mut bare, mut control) = (Bare::new(&within), Bare::new(&within));
     let mut acknowledged = [const { Vec::new() }; 3];
     for _ in 0..rounds {
         for _ in 0..each {
             acknowledged[0].push(group.one());
             acknowledged[1].push(bare.one());
-            acknowledged[2].push(again.one());
+            acknowledged[2].push(control.one());
         }
     }
     for (name, times) in

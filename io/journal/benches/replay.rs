@@ -68,7 +68,7 @@ impl Log {
                     .expect("the disk works");
             }
         }
-        while !journal.is_settled() {
+        while !journal.is_all_durable() {
             journal.poll();
         }
         Log { folder, session, config, last: journal.last_appended() }

@@ -128,14 +128,14 @@ pub(crate) fn begin<S: Storage>(
 }
 
 /// Records a snapshot that is on the disk under its name. Does nothing for a log without the file.
-pub(crate) fn note_snapshot<S: Storage>(
+pub(crate) fn record_snapshot<S: Storage>(
     storage: &S,
     sequence: Sequence,
     state_hash: u64,
 ) -> Result<(), OpenError> {
     let Some(Recorded { acknowledged, .. }) = read(storage)? else { return Ok(()) };
     let slot = Slot { sequence, state_hash, ..acknowledged };
-    let noted = (|| {
+    let written = (|| {
         let [first, second] =
             pair(&read_bytes(storage)?, SNAPSHOT_PAIR).map(|slot| slot.map(|slot| slot.age()));
         let at = if first <= second { SNAPSHOT_PAIR } else { SNAPSHOT_PAIR + SLOT_DISTANCE };
@@ -143,7 +143,7 @@ pub(crate) fn note_snapshot<S: Storage>(
         file.write_all_at(&slot.encode(SNAPSHOT_MAGIC), at as u64)?;
         file.sync()
     })();
-    noted.map_err(OpenError::io(ACKNOWLEDGED_FILE))
+    written.map_err(OpenError::io(ACKNOWLEDGED_FILE))
 }
 
 impl Slot {
@@ -159,14 +159,14 @@ impl Slot {
         bytes[48..52].copy_from_slice(&self.generation.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.sequence.0.to_le_bytes());
         bytes[64..72].copy_from_slice(&self.state_hash.to_le_bytes());
-        header::seal(&mut bytes);
+        header::write_checksum(&mut bytes);
         bytes
     }
 
     fn decode(bytes: &[u8; SLOT_LEN], magic: [u8; 8]) -> Option<Slot> {
-        let is_whole =
-            bytes.starts_with(&magic) && u16_at(bytes, 8) == VERSION && header::sealed(bytes).is_some();
-        let policy = Policy::from_code(bytes[12]).filter(|_| is_whole)?;
+        let is_valid =
+            bytes.starts_with(&magic) && u16_at(bytes, 8) == VERSION && header::valid_checksum(bytes).is_some();
+        let policy = Policy::from_code(bytes[12]).filter(|_| is_valid)?;
         Some(Slot {
             policy,
             session: SessionName::from_bytes(chunk(bytes, 16)),
@@ -192,7 +192,7 @@ impl Acknowledged {
     #[inline]
     pub(crate) fn set(&mut self, last: Sequence) {
         self.slot[56..64].copy_from_slice(&last.0.to_le_bytes());
-        header::seal(&mut self.slot);
+        header::write_checksum(&mut self.slot);
         self.is_second = !self.is_second;
         self.shared.write(&self.slot, if self.is_second { SLOT_DISTANCE } else { 0 });
         self.is_synced = false;

@@ -58,13 +58,13 @@ pub fn archive(folder: &Path, next: Option<SessionName>) -> Result<Option<PathBu
     // The first segment is moved after the others, then its generation, which means nothing without it. The
     // file that names the session is last: until it is moved, a start reports that the log is missing.
     segments.sort_unstable_by(|a, b| b.cmp(a));
-    let is_there = |name: &&str| folder.join(name).exists();
+    let exists = |name: &&str| folder.join(name).exists();
     segments.extend(
-        [GENERATION_FILE, ACKNOWLEDGED_FILE].iter().filter(|name| is_there(name)).map(ToString::to_string),
+        [GENERATION_FILE, ACKNOWLEDGED_FILE].iter().filter(|name| exists(name)).map(ToString::to_string),
     );
     let files = || others.iter().chain(&segments);
-    if let Some(there) = files().map(|name| archive.join(name)).find(|file| file.exists()) {
-        return Err(ArchiveError::Exists { file: there.display().to_string() });
+    if let Some(existing) = files().map(|name| archive.join(name)).find(|file| file.exists()) {
+        return Err(ArchiveError::Exists { file: existing.display().to_string() });
     }
     for name in files() {
         std::fs::rename(folder.join(name), archive.join(name)).map_err(error(&archive))?;

@@ -44,13 +44,13 @@ impl Batch {
 
     /// Returns the next `len` bytes, if the batch has capacity for them.
     #[inline]
-    pub(crate) fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+    pub(crate) fn free_bytes(&mut self, len: usize) -> Option<&mut [u8]> {
         self.bytes.get_mut(self.len..self.len + len)
     }
 
     /// Adds the next `len` bytes to the batch as a record.
     #[inline]
-    pub(crate) fn take_up(&mut self, len: usize, sequence: Sequence) {
+    pub(crate) fn commit(&mut self, len: usize, sequence: Sequence) {
         self.len += len;
         self.last = sequence;
     }

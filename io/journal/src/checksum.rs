@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_gives_the_checksum_of_the_crate() {
+    fn every_length_matches_the_crates_checksum() {
         assert_eq!(checksum(0, b"123456789"), 0xe306_9283, "the check value of CRC-32C");
         let bytes: Vec<u8> = (0..LONG + 20).map(|at| (at * 37 + at / 256) as u8).collect();
         for len in (0..300).chain(LONG - 10..LONG + 20) {

@@ -17,10 +17,10 @@ pub(crate) const NAME: &str = "cannot name the journal's next segment";
 
 /// The reason why the journal accepts no more records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: {}", reason(*.kind, *.os_error))]
+#[error("{operation}: {}", reason(*.kind, *.os_error))]
 pub struct Failure {
     /// The operation that failed.
-    pub what: &'static str,
+    pub operation: &'static str,
     /// The system's error, as a kind.
     pub kind: io::ErrorKind,
     /// The system's error number, if any.
@@ -28,8 +28,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn of(what: &'static str) -> impl FnOnce(io::Error) -> Failure {
-        move |error| Failure { what, kind: error.kind(), os_error: error.raw_os_error() }
+    pub(crate) fn of(operation: &'static str) -> impl FnOnce(io::Error) -> Failure {
+        move |error| Failure { operation, kind: error.kind(), os_error: error.raw_os_error() }
     }
 }
 

@@ -194,9 +194,9 @@ impl Disk {
     }
 
     /// Returns whether a fault occurs now, by this probability or because it was requested.
-    fn strikes(&mut self, ppm: u32, asked: impl Fn(&mut Disk) -> &mut u32) -> bool {
-        if *asked(self) > 0 {
-            *asked(self) -= 1;
+    fn is_fault_due(&mut self, ppm: u32, forced: impl Fn(&mut Disk) -> &mut u32) -> bool {
+        if *forced(self) > 0 {
+            *forced(self) -= 1;
             return true;
         }
         ppm > 0 && self.below(MILLION) < u64::from(ppm)
@@ -391,7 +391,7 @@ impl Storage for FaultyDisk {
 
 impl FaultyFile {
     /// Returns the disk, if the process that opened the file is still alive.
-    fn live(&self) -> io::Result<MutexGuard<'_, Disk>> {
+    fn disk_if_alive(&self) -> io::Result<MutexGuard<'_, Disk>> {
         let disk = self.disk.disk();
         if disk.process == self.process { Ok(disk) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     }
@@ -399,11 +399,11 @@ impl FaultyFile {
 
 impl StorageFile for FaultyFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.live()?.files[self.file].len())
+        Ok(self.disk_if_alive()?.files[self.file].len())
     }
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
-        let disk = self.live()?;
+        let disk = self.disk_if_alive()?;
         let cached = &disk.files[self.file].cached;
         let from = (offset as usize).min(cached.len());
         let len = out.len().min(cached.len() - from);
@@ -412,12 +412,12 @@ impl StorageFile for FaultyFile {
     }
 
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let mut disk = self.live()?;
+        let mut disk = self.disk_if_alive()?;
         disk.before_change()?;
         let end = (offset + bytes.len() as u64).max(disk.files[self.file].len());
         disk.check_capacity(self.file, end)?;
         let ppm = disk.faults.write_failures_ppm;
-        if disk.strikes(ppm, |disk| &mut disk.fail_writes) {
+        if disk.is_fault_due(ppm, |disk| &mut disk.fail_writes) {
             disk.counters.failed_writes += 1;
             let arrived = disk.below(bytes.len() as u64) as usize;
             disk.files[self.file].write(&bytes[..arrived], offset);
@@ -428,12 +428,12 @@ impl StorageFile for FaultyFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        let mut disk = self.live()?;
+        let mut disk = self.disk_if_alive()?;
         disk.before_change()?;
         disk.counters.syncs += 1;
         let ppm = disk.faults.sync_failures_ppm;
         let mut contents = std::mem::take(&mut disk.files[self.file]);
-        let fails = disk.strikes(ppm, |disk| &mut disk.fail_syncs);
+        let fails = disk.is_fault_due(ppm, |disk| &mut disk.fail_syncs);
         if fails {
             disk.counters.failed_syncs += 1;
             contents.failed_syncs += 1;
@@ -452,7 +452,7 @@ impl StorageFile for FaultyFile {
     }
 
     fn allocate(&mut self, len: u64) -> io::Result<()> {
-        let mut disk = self.live()?;
+        let mut disk = self.disk_if_alive()?;
         disk.before_change()?;
         disk.check_capacity(self.file, len)?;
         let cached = &mut disk.files[self.file].cached;
@@ -463,7 +463,7 @@ impl StorageFile for FaultyFile {
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        let mut disk = self.live()?;
+        let mut disk = self.disk_if_alive()?;
         disk.before_change()?;
         let contents = &mut disk.files[self.file];
         contents.cached.truncate(len as usize);
@@ -478,7 +478,7 @@ impl StorageFile for FaultyFile {
 impl SharedBytes for FaultyFile {
     fn write(&mut self, bytes: &[u8], at: usize) {
         // A dead process writes nothing.
-        if let Ok(mut disk) = self.live() {
+        if let Ok(mut disk) = self.disk_if_alive() {
             disk.files[self.file].write(bytes, at as u64);
         }
     }
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_synced_survives_and_the_rest_partly() {
+    fn synced_data_survives_and_the_rest_partly() {
         let mut outcomes = BTreeSet::new();
         for seed in 0..200 {
             let (disk, mut file) = disk_with(&[1; 1024], seed);
@@ -519,14 +519,14 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_process_leaves_what_it_wrote() {
+    fn a_killed_process_leaves_its_writes() {
         let (disk, _file) = disk_with(&[1; 100], 1);
         disk.kill();
         assert_eq!(disk.contents("a").unwrap()[..100], [1; 100]);
     }
 
     #[test]
-    fn after_a_failed_sync_another_proves_nothing() {
+    fn a_sync_after_a_failed_sync_proves_nothing() {
         let lost = (0..50).any(|seed| {
             let (disk, mut file) = disk_with(&[1; 1024], seed);
             disk.fail_syncs(1);
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn every_handle_is_told_once_of_a_failed_sync() {
+    fn every_handle_reports_a_failed_sync_once() {
         let (disk, mut file) = disk_with(&[1; 1024], 1);
         let mut other = disk.open("a").unwrap();
         disk.fail_syncs(1);

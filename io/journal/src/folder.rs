@@ -43,17 +43,17 @@ impl Folder {
     /// The system's error.
     pub fn other_modes(&self) -> io::Result<Vec<(String, u32)>> {
         let mut others = Vec::new();
-        let mut look = |name: String, metadata: fs::Metadata| {
+        let mut check_mode = |name: String, metadata: fs::Metadata| {
             let mode = metadata.permissions().mode() & 0o7777;
             if mode != if metadata.is_dir() { FOLDER_MODE } else { FILE_MODE } {
                 others.push((name, mode));
             }
         };
-        look(".".to_owned(), fs::metadata(&self.path)?);
+        check_mode(".".to_owned(), fs::metadata(&self.path)?);
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             match entry.metadata() {
-                Ok(metadata) => look(entry.file_name().to_string_lossy().into_owned(), metadata),
+                Ok(metadata) => check_mode(entry.file_name().to_string_lossy().into_owned(), metadata),
                 // The file was removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),

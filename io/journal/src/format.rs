@@ -117,7 +117,7 @@ impl SegmentHeader {
         out[32..40].copy_from_slice(&self.first_sequence.0.to_le_bytes());
         out[40..48].copy_from_slice(&self.synced.0.to_le_bytes());
         out[48..56].copy_from_slice(&self.segment_len.to_le_bytes());
-        let seed = header::seal(out);
+        let seed = header::write_checksum(out);
         Layout { header_len: HEADER_LEN, record_header_len: RECORD_HEADER_LEN, seed }
     }
 
@@ -134,7 +134,7 @@ impl SegmentHeader {
             _ => return Err(HeaderDamage::Version { version }),
         };
         let bytes = bytes.get(..header_len).ok_or(HeaderDamage::Magic)?;
-        let seed = header::sealed(bytes).ok_or(HeaderDamage::Checksum)?;
+        let seed = header::valid_checksum(bytes).ok_or(HeaderDamage::Checksum)?;
         let first_sequence = Sequence(u64_at(bytes, 32));
         let is_1 = version == 1;
         let policy = if is_1 { Some(Policy::Group) } else { Policy::from_code(bytes[12]) };
@@ -175,7 +175,7 @@ impl Layout {
     /// Fills in the header and the padding of a record whose payload of `payload_len` bytes is already at its
     /// place in `out`. Returns the record's length. Supports version 2 only.
     #[inline]
-    pub(crate) fn seal(
+    pub(crate) fn finish_record(
         &self,
         out: &mut [u8],
         payload_len: usize,
@@ -206,9 +206,9 @@ impl Layout {
         let payload_to = self.record_header_len + payload_len;
         let len = aligned(payload_to);
         let record = bytes.get(..len)?;
-        let is_good = checksum(self.seed, &record[4..]) == u32_at(start, 0);
-        failpoint!(ChecksumIgnored: is_good = true);
-        if !is_good {
+        let is_valid = checksum(self.seed, &record[4..]) == u32_at(start, 0);
+        failpoint!(ChecksumIgnored: is_valid = true);
+        if !is_valid {
             return None;
         }
         let sequence = Sequence(u64_at(record, 8));

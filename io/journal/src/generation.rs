@@ -72,7 +72,7 @@ fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, Stri
     if is_begun && ![VERSION_OPEN, VERSION_CLOSED].contains(&version) {
         return Err(format!("version {version}, which this program cannot read"));
     }
-    if !is_begun || header::sealed(bytes).is_none() {
+    if !is_begun || header::valid_checksum(bytes).is_none() {
         return Err("it does not begin as it must, or its checksum is wrong".to_owned());
     }
     let boot = u128::from_le_bytes(chunk(bytes, 32));
@@ -90,6 +90,6 @@ pub(crate) fn write<S: Storage>(storage: &S, session: SessionName, now: Generati
     bytes[16..32].copy_from_slice(&session.bytes());
     bytes[32..48].copy_from_slice(&now.boot.to_le_bytes());
     bytes[48..56].copy_from_slice(&now.closed_at.unwrap_or_default().0.to_le_bytes());
-    header::seal(&mut bytes);
+    header::write_checksum(&mut bytes);
     storage.replace(UNFINISHED, GENERATION_FILE, &bytes)
 }

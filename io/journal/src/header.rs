@@ -13,7 +13,7 @@ pub(crate) fn begin<const N: usize>(magic: [u8; 8], version: u16) -> [u8; N] {
 
 /// Writes a header's checksum into its last bytes, and returns it.
 #[inline]
-pub(crate) fn seal(header: &mut [u8]) -> u32 {
+pub(crate) fn write_checksum(header: &mut [u8]) -> u32 {
     let end = header.len() - 4;
     let checksum = checksum(0, &header[..end]);
     header[end..].copy_from_slice(&checksum.to_le_bytes());
@@ -21,7 +21,7 @@ pub(crate) fn seal(header: &mut [u8]) -> u32 {
 }
 
 /// Returns the checksum at the end of a header, if it is valid.
-pub(crate) fn sealed(header: &[u8]) -> Option<u32> {
+pub(crate) fn valid_checksum(header: &[u8]) -> Option<u32> {
     let end = header.len() - 4;
     Some(checksum(0, &header[..end])).filter(|checksum| *checksum == u32_at(header, end))
 }

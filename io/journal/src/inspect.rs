@@ -6,7 +6,7 @@ use tickpath_types::Sequence;
 
 use crate::acknowledged;
 use crate::format::SegmentHeader;
-use crate::promise::Promise;
+use crate::log_requirement::LogRequirement;
 use crate::segment::{PREPARED, Remains, SegmentReader, Step, list_segments, segment_name};
 use crate::{HeaderDamage, OpenError, RecordDamage, SessionName, Storage};
 
@@ -112,9 +112,9 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
         (None, Ok(Some(recorded))) => Some(recorded.acknowledged.session),
         _ => session,
     };
-    let mut promise = Promise::default();
+    let mut requirement = LogRequirement::default();
     if let Some(session) = session {
-        promise = Promise::of(storage, session, recorded, options.accept_loss)?;
+        requirement = LogRequirement::of(storage, session, recorded, options.accept_loss)?;
     }
     let mut inspection = Inspection {
         session: files.first().map(|file| file.reader.header.session),
@@ -122,11 +122,11 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
         segments: Vec::new(),
         records_read: 0,
         torn: None,
-        acknowledged: promise.recorded.map(|_| promise.required),
+        acknowledged: requirement.recorded.map(|_| requirement.required),
     };
     // The log starts at a snapshot that is no newer than the newest one.
     if let Some(first) = files.first()
-        && let Some(snapshot) = promise.recorded.and_then(|recorded| recorded.snapshot)
+        && let Some(snapshot) = requirement.recorded.and_then(|recorded| recorded.snapshot)
         && first.reader.header.first_sequence > snapshot.sequence.next()
         && !options.accept_loss
     {
@@ -146,14 +146,14 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
         let synced = file.synced;
         inspection.segments.push(Segment { file: file.name.clone(), header, last_sequence, end, synced });
         if let Some(damage) = fault {
-            let torn = judge(file, last_sequence.next(), damage, files.collect(), &promise, options)?;
+            let torn = classify_tail(file, last_sequence.next(), damage, files.collect(), &requirement, options)?;
             inspection.torn = Some(torn);
             break;
         }
     }
-    let lacks_end = inspection.torn.is_none() && inspection.last_sequence() < promise.required;
+    let lacks_end = inspection.torn.is_none() && inspection.last_sequence() < requirement.required;
     if lacks_end && !options.accept_loss {
-        return Err(lost_end(&inspection, &promise));
+        return Err(lost_end(&inspection, &requirement));
     }
     if let Some(unreadable) = unreadable {
         add_unreadable(&mut inspection, unreadable)?;
@@ -162,10 +162,10 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
 }
 
 /// Returns the error for a valid log that ends before an acknowledged record.
-fn lost_end(inspection: &Inspection, promise: &Promise) -> OpenError {
+fn lost_end(inspection: &Inspection, requirement: &LogRequirement) -> OpenError {
     let (file, offset, sequence) = match inspection.segments.last() {
         Some(last) => (last.file.clone(), last.end, last.last_sequence.next()),
-        None => (segment_name(promise.required), 0, promise.required),
+        None => (segment_name(requirement.required), 0, requirement.required),
     };
     OpenError::Record { file, offset, sequence, damage: RecordDamage::Missing }
 }
@@ -267,7 +267,7 @@ impl<S: Storage> OpenSegment<S> {
             _ if !self.survey_rest()?.is_zero => Some(RecordDamage::Missing),
             _ => None,
         };
-        self.reader.rest();
+        self.reader.free_buffer();
         Ok((last, fault))
     }
 
@@ -275,7 +275,7 @@ impl<S: Storage> OpenSegment<S> {
     fn survey_rest(&mut self) -> Result<Remains, OpenError> {
         self.reader.seek(self.end);
         let remains = self.reader.survey().map_err(OpenError::io(&self.name))?;
-        self.reader.rest();
+        self.reader.free_buffer();
         Ok(remains)
     }
 }
@@ -364,12 +364,12 @@ fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Open
 }
 
 /// Classifies missing records: a torn tail, or an error.
-fn judge<S: Storage>(
+fn classify_tail<S: Storage>(
     mut file: OpenSegment<S>,
     sequence: Sequence,
     damage: RecordDamage,
     later: Vec<OpenSegment<S>>,
-    promise: &Promise,
+    requirement: &LogRequirement,
     options: &InspectOptions,
 ) -> Result<TornTail, OpenError> {
     let mut seen = file.survey_rest()?;
@@ -381,11 +381,11 @@ fn judge<S: Storage>(
         later_files.push(other.name);
     }
     let (offset, later_records) = (file.end, seen.records);
-    let was_acknowledged = seen.synced.max(promise.required) >= sequence;
+    let was_acknowledged = seen.synced.max(requirement.required) >= sequence;
     if was_acknowledged && !options.accept_loss {
         return Err(OpenError::Record { file: file.name, offset, sequence, damage });
     }
-    let may_be_acknowledged = !promise.is_exact && file.reader.header.policy.acknowledges_unsynced();
+    let may_be_acknowledged = !requirement.is_exact && file.reader.header.policy.acknowledges_unsynced();
     if later_records > 0 && may_be_acknowledged && !options.accept_loss {
         return Err(OpenError::Loss { file: file.name, offset, sequence, damage, later_records });
     }

@@ -19,7 +19,7 @@ pub enum State {
     /// The journal accepts records.
     Running,
     /// The next segment cannot be created, for this reason; the journal keeps retrying. The present segment
-    /// accepts records while [`Journal::room`] lasts: refuse new orders and reserve the capacity for cancels.
+    /// accepts records while [`Journal::remaining_len`] lasts: refuse new orders and reserve the capacity for cancels.
     NoNextSegment(Failure),
     /// The journal accepts and acknowledges nothing more, for this reason, until it is reopened.
     Failed(Failure),
@@ -154,15 +154,15 @@ impl<S: Storage> Journal<S> {
         if self.position + record_len(max) as u64 > self.config.segment_len {
             self.begin_segment(sequence)?;
         }
-        let Some(room) = self.current.room(record_len(max)) else {
+        let Some(buffer) = self.current.free_bytes(record_len(max)) else {
             return Err(AppendError::Full);
         };
-        let len = encode(&mut room[RECORD_HEADER_LEN..RECORD_HEADER_LEN + max]);
+        let len = encode(&mut buffer[RECORD_HEADER_LEN..RECORD_HEADER_LEN + max]);
         if len == 0 || len > max {
             return Err(AppendError::PayloadLen { len, max });
         }
-        let len = self.layout.seal(room, len, sequence, self.synced);
-        self.current.take_up(len, sequence);
+        let len = self.layout.finish_record(buffer, len, sequence, self.synced);
+        self.current.commit(len, sequence);
         self.position += len as u64;
         self.last_appended = sequence;
         Ok(())
@@ -172,7 +172,7 @@ impl<S: Storage> Journal<S> {
     #[cold]
     fn begin_segment(&mut self, first_sequence: Sequence) -> Result<(), AppendError> {
         // A batch holds the end of one segment and the start of at most one other.
-        if self.current.begins_segment() || self.current.room(HEADER_LEN).is_none() {
+        if self.current.begins_segment() || self.current.free_bytes(HEADER_LEN).is_none() {
             return Err(AppendError::Full);
         }
         let file = match &mut self.next {
@@ -211,14 +211,14 @@ impl<S: Storage> Journal<S> {
                 Ok(report) => self.take(report),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
-                    self.lose_worker();
+                    self.on_worker_lost();
                     break;
                 }
             }
             work += 1;
         }
         if self.failure.is_none() && !self.current.is_empty() {
-            work += if self.config.policy == Policy::Async { self.write() } else { self.hand_over() };
+            work += if self.config.policy == Policy::Async { self.write() } else { self.submit_batch() };
         }
         if self.config.policy != Policy::Async {
             self.durable = Sequence(self.worker.shared.durable.load(Ordering::Acquire));
@@ -238,7 +238,7 @@ impl<S: Storage> Journal<S> {
     }
 
     /// Passes the batch to the syncing thread, if that has finished the other one.
-    fn hand_over(&mut self) -> usize {
+    fn submit_batch(&mut self) -> usize {
         let Some(mut spare) = self.spare.take() else {
             return 0;
         };
@@ -284,12 +284,12 @@ impl<S: Storage> Journal<S> {
 
     fn send(&mut self, job: Job<S::File>) {
         if !self.worker.send(job) {
-            self.lose_worker();
+            self.on_worker_lost();
         }
     }
 
     #[cold]
-    fn lose_worker(&mut self) {
+    fn on_worker_lost(&mut self) {
         self.fail(Failure::of("the journal's thread is gone")(std::io::ErrorKind::BrokenPipe.into()));
     }
 
@@ -325,13 +325,13 @@ impl<S: Storage> Journal<S> {
 
     /// Returns whether everything appended is durable.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
+    pub fn is_all_durable(&self) -> bool {
         self.durable == self.last_appended
     }
 
     /// Returns the bytes left in the present segment, which is all capacity without a next segment.
     #[must_use]
-    pub fn room(&self) -> u64 {
+    pub fn remaining_len(&self) -> u64 {
         self.config.segment_len - self.position
     }
 

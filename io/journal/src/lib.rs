@@ -79,7 +79,7 @@ mod journal;
 mod mapping;
 mod open;
 mod policy;
-mod promise;
+mod log_requirement;
 mod reader;
 mod segment;
 mod session;

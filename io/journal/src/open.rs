@@ -14,8 +14,8 @@ use crate::format::HEADER_LEN;
 use crate::generation::{self, GENERATION_FILE, Generation};
 use crate::jobs::{Output, Shared};
 use crate::journal::{Journal, WorkerLink};
-use crate::promise::Promise;
-use crate::segment::{PREPARED, SegmentReader, Step, name_empty, segment_name};
+use crate::log_requirement::LogRequirement;
+use crate::segment::{PREPARED, SegmentReader, Step, create_empty, segment_name};
 use crate::worker::{DiskWorker, Preparation};
 use crate::{
     ACKNOWLEDGED_FILE, InspectOptions, Inspection, JournalConfig, OpenError, Policy, Segment, SessionName,
@@ -59,9 +59,9 @@ pub fn open<S: Storage>(
     let lock = storage.lock().map_err(OpenError::io("the lock"))?.ok_or(OpenError::InUse)?;
     let lock = Arc::new(lock);
     let mut found = inspect(storage, &InspectOptions { session: Some(session), ..*options })?;
-    let promise = Promise::of(storage, session, acknowledged::read(storage), options.accept_loss)?;
+    let requirement = LogRequirement::of(storage, session, acknowledged::read(storage), options.accept_loss)?;
     // Before the log is cut below the acknowledged end: afterwards nothing would reveal the loss.
-    let generation = advance_generation(storage, session, &found, options.accept_loss, &promise)?;
+    let generation = advance_generation(storage, session, &found, options.accept_loss, &requirement)?;
     repair(storage, &mut found)?;
     let mut last = match found.segments.is_empty() {
         true => Sequence(config.first_sequence.0 - 1),
@@ -76,7 +76,7 @@ pub fn open<S: Storage>(
     }
     // Replaces an empty one.
     let (file, layout) =
-        name_empty(storage, session, &config, last, config.segment_len).map_err(OpenError::io(PREPARED))?;
+        create_empty(storage, session, &config, last, config.segment_len).map_err(OpenError::io(PREPARED))?;
     let slot = Slot {
         policy: config.policy,
         session,
@@ -85,7 +85,7 @@ pub fn open<S: Storage>(
         sequence: last,
         state_hash: 0,
     };
-    let snapshot = promise.recorded.and_then(|recorded| recorded.snapshot);
+    let snapshot = requirement.recorded.and_then(|recorded| recorded.snapshot);
     let begins = found.segments.first().map_or(last.next(), |segment| segment.header.first_sequence);
     // A snapshot can exist without its note. Never compare a log that restarts after it with an older one.
     let snapshot = snapshot.filter(|snapshot| (begins..=last.next()).contains(&snapshot.sequence.next()));
@@ -96,10 +96,10 @@ pub fn open<S: Storage>(
     let (job_sender, jobs) = sync_channel(CHANNEL_LEN);
     let (report_sender, reports) = sync_channel(CHANNEL_LEN);
     let output = Output { file, acknowledged };
-    let (journals, workers) =
+    let (journal_output, worker_output) =
         if config.policy == Policy::Async { (Some(output), None) } else { (None, Some(output)) };
     let link = WorkerLink { shared: Arc::clone(&shared), jobs: job_sender, reports };
-    let journal = Journal::new(session, config, link, layout, last, journals, Arc::clone(&lock));
+    let journal = Journal::new(session, config, link, layout, last, journal_output, Arc::clone(&lock));
     let worker = DiskWorker {
         storage: storage.clone(),
         config,
@@ -108,11 +108,11 @@ pub fn open<S: Storage>(
         shared,
         jobs,
         reports: report_sender,
-        output: workers,
+        output: worker_output,
         written: HEADER_LEN as u64,
         layout,
         next: Preparation::None,
-        has_told_refusal: false,
+        has_reported_refusal: false,
         has_failed: false,
         _lock: lock,
     };
@@ -136,14 +136,14 @@ fn advance_generation<S: Storage>(
     session: SessionName,
     found: &Inspection,
     accepts_loss: bool,
-    promise: &Promise,
+    requirement: &LogRequirement,
 ) -> Result<Generation, OpenError> {
-    let before = promise.generation;
+    let before = requirement.generation;
     let boot = storage.boot().unwrap_or(0);
     let is_same_boot = boot != 0 && before.is_some_and(|before| before.boot == boot);
     let was_unsynced =
         found.segments.last().is_some_and(|segment| segment.header.policy.acknowledges_unsynced());
-    let recorded = promise.recorded.map(|recorded| recorded.acknowledged.generation);
+    let recorded = requirement.recorded.map(|recorded| recorded.acknowledged.generation);
     let has_begun =
         before.is_some() || recorded.is_some() || !found.segments.is_empty() || found.torn.is_some();
     let closed_at = before.and_then(|before| before.closed_at);
@@ -179,10 +179,10 @@ fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenErr
     }
     let synced = found.synced();
     for segment in &found.segments {
-        settle(storage, segment, synced)?;
+        ensure_durable(storage, segment, synced)?;
     }
     if let Some(last) = found.segments.last_mut() {
-        give_room_back(storage, last)?;
+        release_unused_space(storage, last)?;
         if last.file == PREPARED {
             last.file = segment_name(last.header.first_sequence);
             storage.rename(PREPARED, &last.file).map_err(OpenError::io(PREPARED))?;
@@ -195,14 +195,14 @@ fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenErr
 ///
 /// Data that the earlier process failed to sync may still be read from the cache, which counts it as written.
 /// A sync alone would do nothing for it, so data that no record reports as synced is rewritten.
-fn settle<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -> Result<(), OpenError> {
+fn ensure_durable<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -> Result<(), OpenError> {
     let error = || OpenError::io(&segment.file);
     let from = unsynced_from(storage, segment, synced)?;
     let mut file = storage.open(&segment.file).map_err(error())?;
-    write_again(&mut file, from..segment.end).and_then(|()| file.sync()).map_err(error())
+    rewrite(&mut file, from..segment.end).and_then(|()| file.sync()).map_err(error())
 }
 
-fn write_again(file: &mut impl StorageFile, range: Range<u64>) -> io::Result<()> {
+fn rewrite(file: &mut impl StorageFile, range: Range<u64>) -> io::Result<()> {
     let mut bytes = vec![0; COPY_LEN.min((range.end - range.start) as usize)];
     let mut at = range.start;
     while at < range.end {
@@ -243,7 +243,7 @@ fn unsynced_from<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -
 }
 
 /// Releases the unused space of the last segment.
-fn give_room_back<S: Storage>(storage: &S, last: &Segment) -> Result<(), OpenError> {
+fn release_unused_space<S: Storage>(storage: &S, last: &Segment) -> Result<(), OpenError> {
     failpoint!(TornTailKept => return Ok(()));
     let truncated = storage.open(&last.file).and_then(|mut file| {
         file.truncate(last.end)?;

@@ -2,7 +2,7 @@
 
 use tickpath_types::Sequence;
 
-use crate::segment::{SegmentReader, Step, TakenRecord, list_segments, segment_name};
+use crate::segment::{SegmentReader, Step, ReadRecord, list_segments, segment_name};
 use crate::{OpenError, RecordDamage, SessionName, Storage};
 
 /// A record read from the log.
@@ -66,7 +66,7 @@ impl<S: Storage> Reader<S> {
             Some(taken) => Some(taken),
             None => self.find()?,
         };
-        let Some(TakenRecord { payload, .. }) = taken else { return Ok(None) };
+        let Some(ReadRecord { payload, .. }) = taken else { return Ok(None) };
         let sequence = self.next;
         self.next = sequence.next();
         Ok(Some(Record { sequence, payload: self.segment.payload(payload) }))
@@ -74,7 +74,7 @@ impl<S: Storage> Reader<S> {
 
     /// Finds the next record when it is not in the buffer: reads more, or opens the next segment.
     #[cold]
-    fn find(&mut self) -> Result<Option<TakenRecord>, OpenError> {
+    fn find(&mut self) -> Result<Option<ReadRecord>, OpenError> {
         let mut is_fresh = false;
         loop {
             match self.segment.step(self.next) {

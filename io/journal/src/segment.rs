@@ -42,7 +42,7 @@ pub(crate) fn list_numbered(
 
 /// Creates and names an empty segment of `len` bytes, whose header reports everything up to `last` as on the
 /// disk.
-pub(crate) fn name_empty<S: Storage>(
+pub(crate) fn create_empty<S: Storage>(
     storage: &S,
     session: SessionName,
     config: &JournalConfig,
@@ -70,7 +70,7 @@ pub(crate) fn name_empty<S: Storage>(
 
 /// A record read from a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TakenRecord {
+pub(crate) struct ReadRecord {
     pub(crate) synced: Sequence,
     /// Position of the payload, for [`SegmentReader::payload`].
     pub(crate) payload: Range<usize>,
@@ -79,7 +79,7 @@ pub(crate) struct TakenRecord {
 /// The next item in a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    Record(TakenRecord),
+    Record(ReadRecord),
     /// Zeroes, or the end of the file between two records.
     End,
     Damaged(RecordDamage),
@@ -116,7 +116,7 @@ impl<F: StorageFile> SegmentReader<F> {
 
     /// Returns the next record, which must have this sequence, if it is buffered and valid.
     #[inline]
-    pub(crate) fn take(&mut self, expected: Sequence) -> Option<TakenRecord> {
+    pub(crate) fn take(&mut self, expected: Sequence) -> Option<ReadRecord> {
         let start = self.filled.start;
         let record = self.layout.record(self.buffer.get(self.filled.clone())?)?;
         if record.sequence != expected {
@@ -125,7 +125,7 @@ impl<F: StorageFile> SegmentReader<F> {
         self.filled.start += record.len;
         self.offset += record.len as u64;
         let payload = start + record.payload_from..start + record.payload_to;
-        Some(TakenRecord { synced: record.synced, payload })
+        Some(ReadRecord { synced: record.synced, payload })
     }
 
     /// Returns the next record, which must have this sequence, or the item in its place.
@@ -163,7 +163,7 @@ impl<F: StorageFile> SegmentReader<F> {
     }
 
     /// Frees the buffer until it is needed again.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn free_buffer(&mut self) {
         self.filled = 0..0;
         self.buffer = Vec::new();
     }

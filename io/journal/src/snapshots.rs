@@ -146,7 +146,7 @@ impl<S: Storage> Snapshots<S> {
             self.storage.sync_names()
         })();
         written.map_err(OpenError::io(&snapshot_name(sequence)))?;
-        acknowledged::note_snapshot(&self.storage, sequence, state_hash)
+        acknowledged::record_snapshot(&self.storage, sequence, state_hash)
     }
 
     /// Syncs the log up to `last` to the disk.
@@ -273,8 +273,8 @@ impl<S: Storage> Snapshots<S> {
         let file = snapshot_name(sequence);
         let mut header = [0; HEADER_LEN];
         let filled = self.storage.open(&file).and_then(|file| file.read_start(&mut header));
-        let is_whole = filled.is_ok_and(|filled| filled == HEADER_LEN);
-        let state_hash = self.check_header(&header, sequence).ok().filter(|_| is_whole);
+        let is_complete = filled.is_ok_and(|filled| filled == HEADER_LEN);
+        let state_hash = self.check_header(&header, sequence).ok().filter(|_| is_complete);
         SkippedSnapshot { file, sequence, damage, state_hash }
     }
 
@@ -285,7 +285,7 @@ impl<S: Storage> Snapshots<S> {
         header[40..48].copy_from_slice(&state_hash.to_le_bytes());
         header[48..56].copy_from_slice(&(payload.len() as u64).to_le_bytes());
         header[56..60].copy_from_slice(&crc32c::crc32c(payload).to_le_bytes());
-        header::seal(&mut header);
+        header::write_checksum(&mut header);
         header
     }
 
@@ -311,7 +311,7 @@ impl<S: Storage> Snapshots<S> {
         if version != VERSION {
             return Err(SnapshotDamage::Version { version });
         }
-        header::sealed(header).ok_or(SnapshotDamage::Checksum)?;
+        header::valid_checksum(header).ok_or(SnapshotDamage::Checksum)?;
         let found = SessionName::from_bytes(chunk(header, 16));
         if found != self.session {
             return Err(SnapshotDamage::Session { found });

@@ -16,7 +16,7 @@ use crate::error::{NAME, PREPARE, SYNC, WRITE};
 use crate::format::{HEADER_LEN, Layout, Parsed, SegmentHeader};
 use crate::generation::{self, Generation};
 use crate::jobs::{Closing, Job, Output, Report, Shared};
-use crate::segment::{PREPARED, name_empty, segment_name};
+use crate::segment::{PREPARED, create_empty, segment_name};
 use crate::{Failure, JournalConfig, Policy, SessionName, Storage, StorageFile};
 
 /// Number of zeroes written and synced at once in a prepared segment. Small, because batches wait meanwhile.
@@ -43,7 +43,7 @@ pub struct DiskWorker<S: Storage> {
     /// Layout of the records in the batches, for [`Policy::Sync`].
     pub(crate) layout: Layout,
     pub(crate) next: Preparation<S::File>,
-    pub(crate) has_told_refusal: bool,
+    pub(crate) has_reported_refusal: bool,
     pub(crate) has_failed: bool,
     pub(crate) _lock: Arc<S::Lock>,
 }
@@ -78,7 +78,7 @@ impl<S: Storage> DiskWorker<S> {
             && let Err(failure) = self.run(job)
         {
             self.has_failed = true;
-            self.tell(Report::Failed(failure));
+            self.send_report(Report::Failed(failure));
         }
         true
     }
@@ -88,13 +88,13 @@ impl<S: Storage> DiskWorker<S> {
             Job::Write(batch) => {
                 self.write(&batch)?;
                 self.written = batch.end();
-                self.tell(Report::Written(batch));
+                self.send_report(Report::Written(batch));
                 // Batches may arrive without a pause, but the next segment must not wait forever.
                 while self.prepare() > 0 && self.is_behind() {}
             }
             Job::Finish { mut file, last } => {
                 file.sync().map_err(Failure::of(SYNC))?;
-                self.tell(Report::Synced(last));
+                self.send_report(Report::Synced(last));
                 self.name_next(last.next())?;
             }
             Job::Close(closing) => self.close(closing)?,
@@ -113,7 +113,7 @@ impl<S: Storage> DiskWorker<S> {
         synced.map_err(Failure::of(SYNC))?;
         let last = Sequence(self.shared.durable.load(Ordering::Acquire));
         let (storage, session) = (&self.storage, self.session);
-        name_empty(storage, session, &self.config, last, HEADER_LEN as u64)
+        create_empty(storage, session, &self.config, last, HEADER_LEN as u64)
             .and_then(|_| {
                 // Until the next open, a power loss cannot lose any of it.
                 let closed = Generation { closed_at: Some(last), ..self.generation };
@@ -129,7 +129,7 @@ impl<S: Storage> DiskWorker<S> {
             && let Err(error) = output.acknowledged.sync()
             && !std::mem::replace(&mut self.has_failed, true)
         {
-            self.tell(Report::Failed(Failure::of(SYNC)(error)));
+            self.send_report(Report::Failed(Failure::of(SYNC)(error)));
         }
     }
 
@@ -149,7 +149,7 @@ impl<S: Storage> DiskWorker<S> {
         }
         // Nothing in the new segment may be acknowledged before the segment has its name.
         let last = batch.before_segment().last;
-        self.write_whole(Part { bytes: &after.bytes[..HEADER_LEN], offset: 0, last })?;
+        self.write_and_sync(Part { bytes: &after.bytes[..HEADER_LEN], offset: 0, last })?;
         self.name_next(last.next())?;
         let rest = Part { bytes: &after.bytes[HEADER_LEN..], offset: HEADER_LEN as u64, last: after.last };
         self.write_part(rest)
@@ -158,19 +158,19 @@ impl<S: Storage> DiskWorker<S> {
     /// Writes and syncs, all at once or record by record, and publishes the durable sequence.
     fn write_part(&mut self, part: Part<'_>) -> Result<(), Failure> {
         if self.config.policy != Policy::Sync {
-            return self.write_whole(part);
+            return self.write_and_sync(part);
         }
         let mut at = 0;
         while let Parsed::Record(record) = self.layout.parse(&part.bytes[at..]) {
             let offset = part.offset + at as u64;
             let bytes = &part.bytes[at..at + record.len];
-            self.write_whole(Part { bytes, offset, last: record.sequence })?;
+            self.write_and_sync(Part { bytes, offset, last: record.sequence })?;
             at += record.len;
         }
         Ok(())
     }
 
-    fn write_whole(&mut self, part: Part<'_>) -> Result<(), Failure> {
+    fn write_and_sync(&mut self, part: Part<'_>) -> Result<(), Failure> {
         if let Some(Output { file, acknowledged }) = &mut self.output
             && !part.bytes.is_empty()
         {
@@ -228,8 +228,8 @@ impl<S: Storage> DiskWorker<S> {
             Err(error) => {
                 // Restart the preparation from the beginning.
                 self.next = Preparation::None;
-                if !std::mem::replace(&mut self.has_told_refusal, true) {
-                    self.tell(Report::NotPrepared(Failure::of(PREPARE)(error)));
+                if !std::mem::replace(&mut self.has_reported_refusal, true) {
+                    self.send_report(Report::NotPrepared(Failure::of(PREPARE)(error)));
                 }
                 0
             }
@@ -257,17 +257,17 @@ impl<S: Storage> DiskWorker<S> {
     fn finish_preparation(&mut self) {
         self.next = match std::mem::replace(&mut self.next, Preparation::None) {
             Preparation::Filling(file, filled) if filled == self.config.segment_len => {
-                self.has_told_refusal = false;
-                let is_mine = self.config.policy != Policy::Async;
-                let (mine, journals) = if is_mine { (Some(file), None) } else { (None, Some(file)) };
-                self.tell(Report::Prepared(journals));
-                Preparation::Ready(mine)
+                self.has_reported_refusal = false;
+                let is_worker_file = self.config.policy != Policy::Async;
+                let (worker_file, journal_file) = if is_worker_file { (Some(file), None) } else { (None, Some(file)) };
+                self.send_report(Report::Prepared(journal_file));
+                Preparation::Ready(worker_file)
             }
             other => other,
         };
     }
 
-    fn tell(&self, report: Report<S::File>) {
+    fn send_report(&self, report: Report<S::File>) {
         // The channel has capacity for all reports in flight. An error means that the journal was dropped.
         self.reports.try_send(report).ok();
         self.shared.wakers.wake_if_asleep();

@@ -10,7 +10,7 @@ use tickpath_types::{Rng, Sequence};
 
 /// Counts of the situations in a run, so that a test can check that the run was meaningful.
 #[derive(Clone, Copy, Debug, Default)]
-struct Met {
+struct Coverage {
     records: u64,
     torn: u64,
     later_records: u64,
@@ -19,26 +19,26 @@ struct Met {
 }
 
 /// A sequencer, its journal, and a disk with faults.
-struct Life {
+struct CrashRun {
     rng: Rng,
     disk: FaultyDisk,
     policy: Policy,
     acknowledged: u64,
     appended: u64,
     generation: u32,
-    met: Met,
+    coverage: Coverage,
 }
 
-impl Life {
-    fn new(seed: u64, policy: Policy, faults: DiskFaults) -> Life {
-        Life {
+impl CrashRun {
+    fn new(seed: u64, policy: Policy, faults: DiskFaults) -> CrashRun {
+        CrashRun {
             rng: Rng::new(seed),
             disk: FaultyDisk::new(seed ^ 0x5eed, faults),
             policy,
             acknowledged: 0,
             appended: 0,
             generation: 0,
-            met: Met::default(),
+            coverage: Coverage::default(),
         }
     }
 
@@ -50,7 +50,7 @@ impl Life {
     fn open(&mut self, lost_power: bool) -> Option<Opened<FaultyDisk>> {
         let opened = match open_with(&self.disk, self.policy) {
             Err(OpenError::Loss { .. }) if self.policy == Policy::Async && lost_power => {
-                self.met.losses += 1;
+                self.coverage.losses += 1;
                 let options = InspectOptions { accept_loss: true, ..InspectOptions::default() };
                 match open(&self.disk, session(), config(self.policy), &options) {
                     Err(OpenError::Io { .. }) => return None,
@@ -75,8 +75,8 @@ impl Life {
         self.generation = opened.generation;
         check_records(&self.disk, 1, last);
         if let Some(torn) = &opened.found.torn {
-            self.met.torn += 1;
-            self.met.later_records += torn.later_records;
+            self.coverage.torn += 1;
+            self.coverage.later_records += torn.later_records;
         }
         (self.acknowledged, self.appended) = (last, last);
         Some(opened)
@@ -103,16 +103,16 @@ impl Life {
             }
             let durable = opened.journal.durable().0;
             assert!((self.acknowledged..=self.appended).contains(&durable));
-            self.met.records += durable - self.acknowledged;
+            self.coverage.records += durable - self.acknowledged;
             self.acknowledged = durable;
         }
-        self.met.failed += u64::from(matches!(opened.journal.state(), State::Failed(_)));
+        self.coverage.failed += u64::from(matches!(opened.journal.state(), State::Failed(_)));
     }
 
     /// Runs instances that end by process death or power loss.
-    fn live(mut self, lives: u64) -> Met {
+    fn run_instances(mut self, instances: u64) -> Coverage {
         let mut lost_power = false;
-        for _ in 0..lives {
+        for _ in 0..instances {
             let crashes = self.disk.counters().crashes;
             if self.below(2) == 0 {
                 let changes = self.below(50);
@@ -132,37 +132,37 @@ impl Life {
         }
         self.disk.set_faults(DiskFaults::default());
         self.open(lost_power).expect("a good disk opens");
-        self.met
+        self.coverage
     }
 }
 
-fn many(policy: Policy, faults: DiskFaults) -> Met {
-    let mut sum = Met::default();
+fn many(policy: Policy, faults: DiskFaults) -> Coverage {
+    let mut sum = Coverage::default();
     for seed in 0..100 {
-        let met = Life::new(seed, policy, faults).live(12);
-        sum.records += met.records;
-        sum.torn += met.torn;
-        sum.later_records += met.later_records;
-        sum.failed += met.failed;
-        sum.losses += met.losses;
+        let coverage = CrashRun::new(seed, policy, faults).run_instances(12);
+        sum.records += coverage.records;
+        sum.torn += coverage.torn;
+        sum.later_records += coverage.later_records;
+        sum.failed += coverage.failed;
+        sum.losses += coverage.losses;
     }
     sum
 }
 
 #[test]
-fn what_was_acknowledged_survives_any_crash() {
+fn acknowledged_records_survive_any_crash() {
     for policy in [Policy::Group, Policy::Sync] {
-        let met = many(policy, DiskFaults::default());
-        assert!(met.records > 15_000 && met.torn > 0 && met.failed > 20, "{policy} {met:?}");
+        let coverage = many(policy, DiskFaults::default());
+        assert!(coverage.records > 15_000 && coverage.torn > 0 && coverage.failed > 20, "{policy} {coverage:?}");
         // A record that is synced alone has no later record that could survive it.
-        assert!((met.later_records > 5) == (policy == Policy::Group), "{policy} {met:?}");
+        assert!((coverage.later_records > 5) == (policy == Policy::Group), "{policy} {coverage:?}");
     }
 }
 
 #[test]
-fn async_survives_the_death_of_the_process_and_admits_what_power_took() {
-    let met = many(Policy::Async, DiskFaults::default());
-    assert!(met.records > 15_000 && met.losses > 20, "{met:?}");
+fn async_survives_process_crashes_and_reports_power_losses() {
+    let coverage = many(Policy::Async, DiskFaults::default());
+    assert!(coverage.records > 15_000 && coverage.losses > 20, "{coverage:?}");
 }
 
 #[test]
@@ -170,8 +170,8 @@ fn a_disk_that_fails_to_write_or_sync_loses_nothing_acknowledged() {
     let faults =
         DiskFaults { write_failures_ppm: 10_000, sync_failures_ppm: 10_000, ..DiskFaults::default() };
     for policy in [Policy::Group, Policy::Sync] {
-        let met = many(policy, faults);
-        assert!(met.records > 5_000 && met.failed > 20, "{policy} {met:?}");
+        let coverage = many(policy, faults);
+        assert!(coverage.records > 5_000 && coverage.failed > 20, "{policy} {coverage:?}");
     }
 }
 
@@ -179,9 +179,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_seed_keeps_the_promise(seed: u64, policy in 0..3_usize, faults in 0..30_000_u32) {
+    fn any_seed_keeps_the_guarantees(seed: u64, policy in 0..3_usize, faults in 0..30_000_u32) {
         let policy = Policy::ALL[policy];
         let faults = DiskFaults { write_failures_ppm: faults, sync_failures_ppm: faults, ..DiskFaults::default() };
-        Life::new(seed, policy, faults).live(8);
+        CrashRun::new(seed, policy, faults).run_instances(8);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::common::{
-    append_to, check_records, close, config, disk, open_with, segments, session, settle, with_change,
+    append_to, check_records, close, config, disk, open_with, segments, session, run_until_idle, with_change,
     written, written_at_once,
 };
 use tickpath_journal::{
@@ -62,7 +62,7 @@ fn version_2_is_written_byte_for_byte() {
     let mut opened = open(&disk, session_1(), config, &InspectOptions::default()).unwrap();
     for (sequence, payload) in [(7, "one"), (8, "three")] {
         opened.journal.append(Sequence(sequence), payload.as_bytes()).unwrap();
-        settle(&mut opened);
+        run_until_idle(&mut opened);
     }
     let file = disk.contents("00000000000000000007.journal").unwrap();
     let expected = version_2();
@@ -73,7 +73,7 @@ fn version_2_is_written_byte_for_byte() {
 }
 
 #[test]
-fn both_versions_are_read_and_the_log_goes_on_in_version_2() {
+fn both_versions_are_read_and_continue_in_version_2() {
     for (version, bytes) in [(1, version_1()), (2, version_2())] {
         // Left as it was when full, with trailing zeroes, or torn in a later record.
         for tail in [0, 100, 3] {
@@ -87,9 +87,9 @@ fn both_versions_are_read_and_the_log_goes_on_in_version_2() {
             assert_eq!((found.first_sequence(), found.last_sequence()), (Sequence(7), Sequence(8)));
             assert_eq!(found.segments[0].header.version, version);
             assert_eq!(found.torn.is_some(), tail == 3);
-            settle(&mut opened);
+            run_until_idle(&mut opened);
             opened.journal.append(Sequence(9), b"five").unwrap();
-            settle(&mut opened);
+            run_until_idle(&mut opened);
             let header = inspect(&disk, &InspectOptions::default()).unwrap().segments[1].header;
             assert_eq!((header.version, header.first_sequence), (2, Sequence(9)));
             let mut reader = Reader::open(&disk, session_1(), Sequence(7)).unwrap();
@@ -102,7 +102,7 @@ fn both_versions_are_read_and_the_log_goes_on_in_version_2() {
 
 /// No record of version 1 holds the synced sequence, so a valid one after a bad one is proof of damage.
 #[test]
-fn damage_inside_version_1_is_told() {
+fn damage_in_version_1_is_detected() {
     for at in 48..48 + 24 {
         let disk = disk();
         let mut bytes = version_1();
@@ -114,7 +114,7 @@ fn damage_inside_version_1_is_told() {
 }
 
 #[test]
-fn a_later_version_is_told() {
+fn later_versions_are_refused() {
     let disk = disk();
     let mut bytes = version_2();
     bytes[8] = 3;
@@ -145,7 +145,7 @@ fn with_damage(disk: &FaultyDisk, file: &str, at: usize) -> FaultyDisk {
 /// Damages every byte of a log of several segments. The log is refused at the damage, or cut there if no
 /// later record reports the data as synced. All records that it still returns are correct.
 #[test]
-fn damage_to_any_byte_is_refused_with_its_place_or_cut() {
+fn damage_to_any_byte_is_refused_or_cut() {
     let last = 130;
     let disk = written(Policy::Group, last);
     let files = segments(&disk);
@@ -157,8 +157,8 @@ fn damage_to_any_byte_is_refused_with_its_place_or_cut() {
         for at in 0..disk.contents(file).unwrap().len() {
             let is_last = *file == files[files.len() - 1];
             match inspect(&with_damage(&disk, file, at), &InspectOptions::default()) {
-                Err(OpenError::Record { file: told, offset, .. }) => {
-                    assert!(told == *file && offset as usize <= at && at < offset as usize + 128 + 24);
+                Err(OpenError::Record { file: damaged, offset, .. }) => {
+                    assert!(damaged == *file && offset as usize <= at && at < offset as usize + 128 + 24);
                     refused += 1;
                 }
                 Err(error) => panic!("{error}"),
@@ -179,7 +179,7 @@ fn damage_to_any_byte_is_refused_with_its_place_or_cut() {
 /// Damage to acknowledged records is refused, even if no record reports the last ones as synced. With
 /// accepted loss the log ends before the damage, in another generation.
 #[test]
-fn damage_to_what_was_acknowledged_is_refused_until_its_loss_is_accepted() {
+fn damage_to_acknowledged_records_is_refused() {
     let last = 80;
     for policy in Policy::ALL {
         for is_closed in [false, true] {
@@ -234,10 +234,10 @@ fn damage_to_what_was_acknowledged_is_refused_until_its_loss_is_accepted() {
 
 /// Written but never acknowledged records may be cut; the valid ones before the damage stay.
 #[test]
-fn what_was_never_acknowledged_is_cut_where_it_is_damaged() {
+fn damaged_unacknowledged_records_are_cut() {
     let disk = written_at_once(Policy::Group, 20);
     let mut opened = open_with(&disk, Policy::Group).unwrap();
-    settle(&mut opened);
+    run_until_idle(&mut opened);
     for sequence in 21..=28 {
         opened.journal.append(Sequence(sequence), &common::payload(sequence)).unwrap();
     }
@@ -258,7 +258,7 @@ fn what_was_never_acknowledged_is_cut_where_it_is_damaged() {
 
 /// A closed log records its end even without the file beside it.
 #[test]
-fn a_closed_log_says_by_itself_where_it_ends() {
+fn a_closed_log_records_its_end() {
     for policy in Policy::ALL {
         let disk = written_at_once(policy, 20);
         close(open_with(&disk, policy).unwrap());
@@ -276,7 +276,7 @@ fn a_closed_log_says_by_itself_where_it_ends() {
 }
 
 #[test]
-fn a_missing_segment_is_told() {
+fn a_missing_segment_is_detected() {
     let disk = written(Policy::Group, 130);
     let files = segments(&disk);
     for missing in 1..files.len() - 1 {
@@ -291,7 +291,7 @@ fn a_missing_segment_is_told() {
 }
 
 #[test]
-fn another_sessions_segment_and_a_wrong_name_are_told() {
+fn segments_of_other_sessions_and_wrong_names_are_detected() {
     let disk = written(Policy::Group, 5);
     let other = SessionName::new("OTHER").unwrap();
     let options = InspectOptions { session: Some(other), ..InspectOptions::default() };
@@ -309,7 +309,7 @@ fn another_sessions_segment_and_a_wrong_name_are_told() {
 
 /// A damaged header loses only the records that depend on it: those that a snapshot covers, or the rest.
 #[test]
-fn an_accepted_loss_of_a_header_keeps_what_a_snapshot_does_not_cover() {
+fn an_accepted_header_loss_keeps_independent_records() {
     let last = 130;
     let disk = written(Policy::Group, last);
     let segments = inspect(&disk, &InspectOptions::default()).unwrap().segments;
@@ -337,7 +337,7 @@ fn an_accepted_loss_of_a_header_keeps_what_a_snapshot_does_not_cover() {
 }
 
 #[test]
-fn a_cut_tail_is_gone_for_good() {
+fn a_cut_tail_stays_cut() {
     let disk = written(Policy::Group, 20);
     let end = inspect(&disk, &InspectOptions::default()).unwrap().segments[0].end as usize;
     for cut in [8, 20, 60] {

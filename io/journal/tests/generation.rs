@@ -33,7 +33,7 @@ fn generation_of_start(disk: &FaultyDisk, policy: Policy) -> u32 {
 }
 
 #[test]
-fn only_what_may_have_lost_acknowledged_records_begins_another() {
+fn only_possible_losses_begin_a_generation() {
     let disk = disk();
     for policy in [Policy::Group, Policy::Async, Policy::Async, Policy::Sync, Policy::Async] {
         assert_eq!(generation_of_start(&disk, policy), 0, "the process died, {policy}");
@@ -54,7 +54,7 @@ fn only_what_may_have_lost_acknowledged_records_begins_another() {
 
 /// A loss without any trace except a system reboot.
 #[test]
-fn a_loss_that_leaves_a_whole_log_begins_another_too() {
+fn a_loss_without_damage_begins_a_generation() {
     let mut silent = 0;
     for seed in 0..60 {
         let disk = FaultyDisk::new(seed, DiskFaults::default());
@@ -68,7 +68,7 @@ fn a_loss_that_leaves_a_whole_log_begins_another_too() {
 }
 
 #[test]
-fn a_log_whose_last_run_is_not_known_counts_as_after_a_loss() {
+fn an_unknown_last_run_counts_as_a_loss() {
     for (policy, expected) in [(Policy::Async, 1), (Policy::Group, 0)] {
         let disk = disk();
         append_to(&mut open_with(&disk, policy).unwrap(), 3);
@@ -87,7 +87,7 @@ fn a_log_whose_last_run_is_not_known_counts_as_after_a_loss() {
 }
 
 #[test]
-fn without_its_generation_a_log_goes_on_under_a_name_that_it_never_had() {
+fn a_missing_generation_file_begins_an_unused_generation() {
     let disk = written(Policy::Group, 5);
     for _ in 0..3 {
         drop(open_accepting(&disk, Policy::Group).unwrap());
@@ -104,7 +104,7 @@ fn without_its_generation_a_log_goes_on_under_a_name_that_it_never_had() {
 }
 
 #[test]
-fn either_slot_of_what_was_acknowledged_is_enough() {
+fn one_valid_acknowledged_slot_suffices() {
     for policy in Policy::ALL {
         let disk = written(policy, 20);
         let whole = disk.contents(ACKNOWLEDGED_FILE).unwrap();
@@ -136,7 +136,7 @@ fn either_slot_of_what_was_acknowledged_is_enough() {
 
 /// With a syncing policy a power loss leaves the file at or before the log's end; `async` proves nothing.
 #[test]
-fn after_a_loss_of_power_the_file_demands_nothing_that_was_never_promised() {
+fn after_a_power_loss_the_file_requires_only_guaranteed_records() {
     for policy in Policy::ALL {
         let mut stale = 0;
         for seed in 0..40 {
@@ -155,7 +155,7 @@ fn after_a_loss_of_power_the_file_demands_nothing_that_was_never_promised() {
 }
 
 #[test]
-fn the_file_is_as_documented_and_anything_else_is_refused_with_its_name() {
+fn the_generation_file_is_as_documented() {
     let disk = disk();
     append_to(&mut open_with(&disk, Policy::Async).unwrap(), 3);
     disk.crash();
@@ -204,7 +204,7 @@ fn close_after(disk: &FaultyDisk, policy: Policy, last: u64) {
 }
 
 #[test]
-fn a_log_that_was_closed_in_good_order_has_lost_nothing_until_it_is_opened_again() {
+fn a_closed_log_lost_nothing_until_it_is_opened() {
     for last in [0, 5, 200] {
         let disk = disk();
         close_after(&disk, Policy::Async, last);
@@ -230,7 +230,7 @@ fn open_accepting_if_needed(disk: &FaultyDisk) -> u32 {
 }
 
 #[test]
-fn a_log_that_ends_elsewhere_than_it_was_closed_has_lost_something() {
+fn a_log_that_ends_elsewhere_than_closed_lost_records() {
     let disk = disk();
     close_after(&disk, Policy::Async, 5);
     let closed = disk.contents(GENERATION_FILE).unwrap();
@@ -250,7 +250,7 @@ fn a_log_that_ends_elsewhere_than_it_was_closed_has_lost_something() {
 }
 
 #[test]
-fn a_close_that_failed_says_nothing() {
+fn a_failed_close_leaves_no_mark() {
     let disk = disk();
     let mut opened = open_with(&disk, Policy::Async).unwrap();
     append_to(&mut opened, 5);
@@ -265,7 +265,7 @@ fn a_close_that_failed_says_nothing() {
 }
 
 #[test]
-fn power_that_is_lost_while_it_is_closed_leaves_a_log_that_is_whole_or_of_another_generation() {
+fn a_power_loss_while_closing_loses_nothing_or_changes_the_generation() {
     let mut kept = 0;
     for seed in 0..20 {
         for changes in 0..16 {

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::common;
 use crate::common::{
-    PAYLOAD_LEN_MAX, append_to, check_records, config, disk, open_with, payload, segments, session, settle,
+    PAYLOAD_LEN_MAX, append_to, check_records, config, disk, open_with, payload, segments, session, run_until_idle,
     written,
 };
 use tickpath_journal::{
@@ -33,7 +33,7 @@ fn payloads_and_sequences_have_bounds() {
 
 /// Two buffers of 1024 bytes, records of 128: eight fill one buffer while the disk has the other.
 #[test]
-fn buffers_have_a_bound_and_give_the_record_back() {
+fn full_buffers_refuse_the_record() {
     let disk = common::disk();
     let Opened { mut journal, mut worker, .. } = open_with(&disk, Policy::Group).unwrap();
     let mut sequence = 0;
@@ -55,23 +55,23 @@ fn buffers_have_a_bound_and_give_the_record_back() {
 
 #[test]
 fn configurations_that_cannot_work_are_refused() {
-    let good = config(Policy::Group);
+    let valid = config(Policy::Group);
     for bad in [
-        JournalConfig { payload_len_max: 0, ..good },
+        JournalConfig { payload_len_max: 0, ..valid },
         JournalConfig { payload_len_max: tickpath_journal::PAYLOAD_LEN_MAX + 1, ..JournalConfig::default() },
-        JournalConfig { buffer_len: 383, ..good },
-        JournalConfig { segment_len: 2047, ..good },
-        JournalConfig { first_sequence: Sequence(0), ..good },
+        JournalConfig { buffer_len: 383, ..valid },
+        JournalConfig { segment_len: 2047, ..valid },
+        JournalConfig { first_sequence: Sequence(0), ..valid },
     ] {
         let opened = open(&common::disk(), session(), bad, &InspectOptions::default());
         assert!(matches!(opened, Err(OpenError::Config)), "{bad:?}");
     }
-    let least = JournalConfig { buffer_len: 384, segment_len: 768, ..good };
+    let least = JournalConfig { buffer_len: 384, segment_len: 768, ..valid };
     assert!(open(&common::disk(), session(), least, &InspectOptions::default()).is_ok());
 }
 
 #[test]
-fn only_one_has_the_log() {
+fn the_log_is_locked_exclusively() {
     let disk = common::disk();
     let opened = open_with(&disk, Policy::Group).unwrap();
     assert!(matches!(open_with(&disk, Policy::Group), Err(OpenError::InUse)));
@@ -91,12 +91,12 @@ fn only_one_has_the_log() {
 }
 
 #[test]
-fn a_full_disk_leaves_the_room_of_the_segment_and_is_tried_again() {
+fn a_full_disk_leaves_the_segments_capacity_and_is_retried() {
     for policy in Policy::ALL {
         let faults = DiskFaults { capacity: 3 * 4096 - 1, ..DiskFaults::default() };
         let disk = FaultyDisk::new(1, faults);
         let mut opened = open_with(&disk, policy).unwrap();
-        settle(&mut opened);
+        run_until_idle(&mut opened);
         assert_eq!(opened.journal.state(), State::Running);
         let mut sequence = 0;
         let refused = loop {
@@ -104,7 +104,7 @@ fn a_full_disk_leaves_the_room_of_the_segment_and_is_tried_again() {
                 Ok(()) => sequence += 1,
                 Err(refused) => break refused,
             }
-            settle(&mut opened);
+            run_until_idle(&mut opened);
         };
         let AppendError::NoNextSegment(failure) = refused else { panic!("{refused}") };
         assert!(
@@ -112,9 +112,9 @@ fn a_full_disk_leaves_the_room_of_the_segment_and_is_tried_again() {
                 && opened.journal.state() == State::NoNextSegment(failure)
         );
         assert_eq!(opened.journal.durable(), Sequence(sequence), "what was taken is safe");
-        assert!(sequence > 60 && opened.journal.room() < 200, "{sequence}");
+        assert!(sequence > 60 && opened.journal.remaining_len() < 200, "{sequence}");
         disk.set_faults(DiskFaults::default());
-        settle(&mut opened);
+        run_until_idle(&mut opened);
         assert_eq!(opened.journal.state(), State::Running);
         append_to(&mut opened, sequence + 100);
         check_records(&disk, 1, sequence + 100);
@@ -127,7 +127,7 @@ fn the_next_segment_keeps_pace_with_this_one_while_batches_wait() {
     let disk = disk();
     let config = JournalConfig { segment_len: 2 << 20, ..config(Policy::Group) };
     let mut opened = open(&disk, session(), config, &InspectOptions::default()).unwrap();
-    settle(&mut opened);
+    run_until_idle(&mut opened);
     let mut sequence = 0;
     for segment in 2..=4 {
         let (before, mut batches) = (disk.counters().syncs, 0);
@@ -144,12 +144,12 @@ fn the_next_segment_keeps_pace_with_this_one_while_batches_wait() {
             assert!(syncs <= batches + zeroes + 4, "{syncs} syncs after {batches} batches");
         }
     }
-    settle(&mut opened);
+    run_until_idle(&mut opened);
     check_records(&disk, 1, sequence);
 }
 
 #[test]
-fn a_small_batch_waits_for_one_step_towards_the_next_segment_at_most() {
+fn a_small_batch_waits_for_one_preparation_step_at_most() {
     let disk = disk();
     let config = JournalConfig { segment_len: 16 << 20, buffer_len: 2 << 20, ..config(Policy::Group) };
     let mut opened = open(&disk, session(), config, &InspectOptions::default()).unwrap();
@@ -166,22 +166,22 @@ fn a_small_batch_waits_for_one_step_towards_the_next_segment_at_most() {
 }
 
 #[test]
-fn a_failed_sync_is_the_end() {
+fn a_failed_sync_is_final() {
     let disk = common::disk();
     let mut opened = open_with(&disk, Policy::Group).unwrap();
     append_to(&mut opened, 3);
     disk.fail_syncs(1);
     opened.journal.append(Sequence(4), &payload(4)).unwrap();
-    settle(&mut opened);
+    run_until_idle(&mut opened);
     let State::Failed(failure) = opened.journal.state() else { panic!("{:?}", opened.journal.state()) };
     assert!(failure.to_string().starts_with("cannot sync the journal to the disk: "), "{failure}");
     assert_eq!(opened.journal.append(Sequence(5), &payload(5)), Err(AppendError::Failed(failure)));
-    settle(&mut opened);
+    run_until_idle(&mut opened);
     assert_eq!((opened.journal.durable(), disk.counters().failed_syncs), (Sequence(3), 1));
 }
 
 #[test]
-fn a_reader_starts_anywhere_and_follows_what_is_durable() {
+fn a_reader_starts_anywhere_and_follows_the_durable_end() {
     for policy in Policy::ALL {
         let disk = common::disk();
         let mut opened = open_with(&disk, policy).unwrap();
@@ -249,7 +249,7 @@ fn a_real_folder_and_a_thread() {
 }
 
 #[test]
-fn files_that_others_may_read_are_told() {
+fn files_readable_by_others_are_reported() {
     use std::os::unix::fs::PermissionsExt;
     let path = tempfile::tempdir().unwrap();
     let log = path.path().join("log");
@@ -270,7 +270,7 @@ fn files_that_others_may_read_are_told() {
 }
 
 #[test]
-fn the_death_of_the_thread_is_told() {
+fn a_dropped_worker_fails_the_journal() {
     let disk = common::disk();
     let Opened { mut journal, worker, .. } = open_with(&disk, Policy::Group).unwrap();
     drop(worker);
@@ -281,7 +281,7 @@ fn the_death_of_the_thread_is_told() {
 }
 
 #[test]
-fn a_folder_tells_whose_log_it_holds() {
+fn a_folder_names_its_session() {
     let disk = common::disk();
     assert_eq!(session_of(&disk).unwrap(), None);
     drop(open_with(&disk, Policy::Async).unwrap());
@@ -290,7 +290,7 @@ fn a_folder_tells_whose_log_it_holds() {
 
 /// After a failed sync the system treats the cached data as written: only rewritten data reaches the disk.
 #[test]
-fn what_a_failed_sync_left_in_the_cache_is_on_the_disk_after_the_next_start() {
+fn the_next_start_rewrites_data_of_a_failed_sync() {
     for policy in Policy::ALL {
         // A sync of records, of a whole segment, of the header of the next one.
         for already in [1, 20, 40, 60, 75, 90, 150, 151, 152] {
@@ -303,7 +303,7 @@ fn what_a_failed_sync_left_in_the_cache_is_on_the_disk_after_the_next_start() {
                 && opened.journal.append(Sequence(last + 1), &payload(last + 1)).is_ok()
             {
                 last += 1;
-                settle(&mut opened);
+                run_until_idle(&mut opened);
             }
             assert_eq!(disk.counters().failed_syncs, 1);
             drop(opened);
@@ -368,7 +368,7 @@ impl Storage for NamedMeanwhile {
 }
 
 #[test]
-fn a_segment_that_gets_its_name_while_the_log_is_inspected_is_read() {
+fn a_segment_named_during_inspection_is_read() {
     let disk = written(Policy::Group, 100);
     let whole = inspect(&disk, &InspectOptions::default()).unwrap().last_sequence();
     let name = segments(&disk).pop().unwrap();

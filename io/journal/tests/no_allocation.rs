@@ -23,7 +23,7 @@ fn the_duty_cycle_allocates_nothing() {
         let _thread = WorkerThread::start(worker).unwrap();
         let before = thread_allocations();
         let mut sequence = 0;
-        while sequence < 3_000 || !journal.is_settled() {
+        while sequence < 3_000 || !journal.is_all_durable() {
             if sequence < 3_000 {
                 match journal.append(Sequence(sequence + 1), &[1; 76]) {
                     Ok(()) => sequence += 1,

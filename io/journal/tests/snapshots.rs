@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::common::{
-    append_to, check_records, close, config, open_with, payload, segments, session, settle, written,
+    append_to, check_records, close, config, open_with, payload, segments, session, run_until_idle, written,
 };
 use tickpath_journal::{
     ACKNOWLEDGED_FILE, DiskFaults, FaultyDisk, InspectOptions, OpenError, Policy, SessionName,
@@ -20,7 +20,7 @@ fn file(sequence: u64) -> String {
 }
 
 #[test]
-fn the_newest_good_one_is_chosen() {
+fn the_newest_usable_snapshot_is_chosen() {
     let disk = common::disk();
     let snapshots = Snapshots::new(disk.clone(), session());
     assert_eq!(snapshots.newest(Sequence(u64::MAX)).unwrap(), Default::default());
@@ -35,18 +35,18 @@ fn the_newest_good_one_is_chosen() {
     assert_eq!(snapshots.newest(Sequence(29)).unwrap().snapshot.unwrap().sequence, Sequence(20));
 
     // With damage to any byte of the newest, the one before is used.
-    let good = disk.contents(&file(30)).unwrap();
-    for at in (0..100).chain([1_000, good.len() - 1]) {
-        let mut bad = good.clone();
+    let valid = disk.contents(&file(30)).unwrap();
+    for at in (0..100).chain([1_000, valid.len() - 1]) {
+        let mut bad = valid.clone();
         bad[at] ^= 0x10;
         disk.put(&file(30), bad);
         let newest = snapshots.newest(Sequence(100)).unwrap();
         assert_eq!(newest.snapshot.unwrap().sequence, Sequence(20), "byte {at}");
         assert_eq!((newest.skipped.len(), &newest.skipped[0].file), (1, &file(30)));
     }
-    let mut longer = good.clone();
+    let mut longer = valid.clone();
     longer.push(0);
-    for bad in [longer, good[..good.len() - 1].to_vec(), good[..40].to_vec(), Vec::new()] {
+    for bad in [longer, valid[..valid.len() - 1].to_vec(), valid[..40].to_vec(), Vec::new()] {
         disk.put(&file(30), bad);
         assert_eq!(snapshots.newest(Sequence(100)).unwrap().skipped[0].damage, SnapshotDamage::Cut);
     }
@@ -61,7 +61,7 @@ fn the_newest_good_one_is_chosen() {
 }
 
 #[test]
-fn a_snapshot_is_whole_or_absent_whatever_happens() {
+fn a_crash_leaves_a_snapshot_complete_or_absent() {
     let mut survived = 0;
     for changes in 0..12 {
         for seed in 0..20 {
@@ -83,7 +83,7 @@ fn a_snapshot_is_whole_or_absent_whatever_happens() {
 }
 
 #[test]
-fn a_full_disk_leaves_what_was_there() {
+fn a_full_disk_keeps_existing_snapshots() {
     let disk = FaultyDisk::new(1, DiskFaults { capacity: 5_000, ..DiskFaults::default() });
     let snapshots = Snapshots::new(disk.clone(), session());
     snapshots.write(Sequence(10), 1, &state(10)).unwrap();
@@ -93,7 +93,7 @@ fn a_full_disk_leaves_what_was_there() {
 }
 
 #[test]
-fn what_no_kept_snapshot_needs_goes_away() {
+fn files_that_no_kept_snapshot_needs_are_removed() {
     let disk = written(Policy::Group, 300);
     let snapshots = Snapshots::new(disk.clone(), session());
     let all = disk.list().unwrap();
@@ -118,13 +118,13 @@ fn what_no_kept_snapshot_needs_goes_away() {
     assert!((2..=121).contains(&first), "{first}");
     assert!(before[removed + 1] > format!("{:020}.journal", 121), "as few as can be");
     check_records(&disk, 121, 300);
-    let gone = tickpath_journal::Reader::open(&disk, session(), Sequence(1));
-    assert!(matches!(gone, Err(OpenError::OutOfRange { .. })));
+    let missing = tickpath_journal::Reader::open(&disk, session(), Sequence(1));
+    assert!(matches!(missing, Err(OpenError::OutOfRange { .. })));
     assert!(disk.list().unwrap().len() > 4);
 }
 
 #[test]
-fn snapshots_of_a_log_that_lost_its_end_go() {
+fn snapshots_beyond_the_log_end_are_removed() {
     let disk = common::disk();
     let snapshots = Snapshots::new(disk.clone(), session());
     for sequence in [10, 20, 30] {
@@ -137,7 +137,7 @@ fn snapshots_of_a_log_that_lost_its_end_go() {
 }
 
 #[test]
-fn a_snapshot_never_covers_more_than_the_log_has_after_a_loss_of_power() {
+fn after_a_power_loss_no_snapshot_exceeds_the_log() {
     for seed in 0..100 {
         let disk = FaultyDisk::new(seed, DiskFaults::default());
         let mut opened = open_with(&disk, Policy::Async).unwrap();
@@ -164,7 +164,7 @@ fn a_log_that_cannot_be_synced_ends_snapshots_and_the_journal() {
             if opened.journal.append(Sequence(sequence), &payload(sequence)).is_err() {
                 break;
             }
-            settle(&mut opened);
+            run_until_idle(&mut opened);
         }
         assert!(matches!(opened.journal.state(), State::Failed(_)), "{policy} {:?}", opened.journal.state());
     }
@@ -205,13 +205,13 @@ fn the_newest_snapshot_is_known_without_its_file() {
 
 /// The process ended between the rename of a snapshot and its note; then the log lost its end, as accepted.
 #[test]
-fn a_log_that_begins_anew_after_a_snapshot_that_is_not_noted_opens_again() {
+fn a_log_restarted_after_an_unrecorded_snapshot_opens() {
     let disk = written(Policy::Group, 100);
     let snapshots = Snapshots::new(disk.clone(), session());
     snapshots.write(Sequence(60), 1, &state(60)).unwrap();
-    let noted = disk.contents(ACKNOWLEDGED_FILE).unwrap();
+    let recorded = disk.contents(ACKNOWLEDGED_FILE).unwrap();
     snapshots.write(Sequence(90), 2, &state(90)).unwrap();
-    disk.put(ACKNOWLEDGED_FILE, noted);
+    disk.put(ACKNOWLEDGED_FILE, recorded);
     let last = segments(&disk).pop().unwrap();
     disk.remove(&last).unwrap();
     let cut = segments(&disk).pop().unwrap();
@@ -222,7 +222,7 @@ fn a_log_that_begins_anew_after_a_snapshot_that_is_not_noted_opens_again() {
     let mut opened = open(&disk, session(), config(Policy::Group), &options).unwrap();
     assert_eq!(opened.journal.last_appended(), Sequence(90));
     append_to(&mut opened, 95);
-    settle(&mut opened);
+    run_until_idle(&mut opened);
     close(opened);
     let options = InspectOptions { accept_loss: false, ..options };
     let again = open(&disk, session(), config(Policy::Group), &options).unwrap();

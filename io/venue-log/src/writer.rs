@@ -48,6 +48,6 @@ impl<S: Storage> CommandLog for JournalLog<S> {
     }
 
     fn has_space_for_refusals(&self) -> bool {
-        self.0.room() > self.0.segment_len() / KEPT_FOR_CANCELS
+        self.0.remaining_len() > self.0.segment_len() / KEPT_FOR_CANCELS
     }
 }

@@ -93,7 +93,7 @@ impl Log {
     }
 
     pub(super) fn settle(&mut self) -> anyhow::Result<()> {
-        while !self.journal.is_settled() {
+        while !self.journal.is_all_durable() {
             self.poll()?;
         }
         Ok(())

@@ -39,16 +39,16 @@ pub fn open_with(disk: &FaultyDisk, policy: Policy) -> Result<Opened<FaultyDisk>
 }
 
 /// Runs both ends until nothing is left to do.
-pub fn settle(opened: &mut Opened<FaultyDisk>) {
+pub fn run_until_idle(opened: &mut Opened<FaultyDisk>) {
     while opened.journal.poll() + opened.worker.run_once() > 0 {}
 }
 
 /// Appends records up to `last`, and waits after each until it is durable.
 pub fn append_to(opened: &mut Opened<FaultyDisk>, last: u64) {
-    settle(opened);
+    run_until_idle(opened);
     for sequence in opened.journal.last_appended().0 + 1..=last {
         opened.journal.append(Sequence(sequence), &payload(sequence)).unwrap();
-        settle(opened);
+        run_until_idle(opened);
     }
     assert_eq!(opened.journal.durable(), Sequence(last));
 }
@@ -66,7 +66,7 @@ pub fn written(policy: Policy, last: u64) -> FaultyDisk {
 pub fn written_at_once(policy: Policy, last: u64) -> FaultyDisk {
     let disk = disk();
     let mut opened = open_with(&disk, policy).unwrap();
-    settle(&mut opened);
+    run_until_idle(&mut opened);
     while opened.journal.durable() < Sequence(last) {
         let next = opened.journal.last_appended().next();
         let is_appended = next <= Sequence(last) && opened.journal.append(next, &payload(next.0)).is_ok();

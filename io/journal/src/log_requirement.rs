@@ -8,7 +8,7 @@ use crate::{OpenError, SessionName, Storage};
 
 /// The records that a log must hold, according to the files beside it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Promise {
+pub(crate) struct LogRequirement {
     /// The log must hold every record up to this one.
     pub(crate) required: Sequence,
     /// True when no record after `required` was acknowledged.
@@ -17,15 +17,15 @@ pub(crate) struct Promise {
     pub(crate) generation: Option<Generation>,
 }
 
-impl Promise {
-    /// Returns the promise of the log of `session`, from `recorded` and its generation. Damage to either file
+impl LogRequirement {
+    /// Returns the requirement of the log of `session`, from `recorded` and its generation. Damage to either file
     /// is an error unless a loss is accepted.
     pub(crate) fn of<S: Storage>(
         storage: &S,
         session: SessionName,
         recorded: Result<Option<Recorded>, OpenError>,
         accepts_loss: bool,
-    ) -> Result<Promise, OpenError> {
+    ) -> Result<LogRequirement, OpenError> {
         let recorded = match recorded {
             Err(OpenError::Acknowledged) if accepts_loss => None,
             recorded => recorded?,
@@ -44,13 +44,13 @@ impl Promise {
             generation => generation?,
         };
         let closed_at = generation.and_then(|generation| generation.closed_at).unwrap_or_default();
-        let mut promise = Promise { required: closed_at, is_exact: false, recorded, generation };
+        let mut requirement = LogRequirement { required: closed_at, is_exact: false, recorded, generation };
         if let Some(Recorded { acknowledged, .. }) = recorded {
-            promise.is_exact = acknowledged.boot != 0 && storage.boot() == Some(acknowledged.boot);
-            if promise.is_exact || !acknowledged.policy.acknowledges_unsynced() {
-                promise.required = closed_at.max(acknowledged.sequence);
+            requirement.is_exact = acknowledged.boot != 0 && storage.boot() == Some(acknowledged.boot);
+            if requirement.is_exact || !acknowledged.policy.acknowledges_unsynced() {
+                requirement.required = closed_at.max(acknowledged.sequence);
             }
         }
-        Ok(promise)
+        Ok(requirement)
     }
 }
