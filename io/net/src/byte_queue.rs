@@ -89,14 +89,14 @@ impl ByteQueue {
     /// Free space after the queued bytes, at least half the capacity where that much is free; empty only when
     /// the queue is full. [`commit`](ByteQueue::commit) queues the written bytes.
     #[inline]
-    pub fn room(&mut self) -> &mut [u8] {
+    pub fn free_space(&mut self) -> &mut [u8] {
         if self.start > 0 && self.storage.len() - self.end < self.storage.len() / 2 {
             self.move_to_front();
         }
         &mut self.storage[self.end..]
     }
 
-    /// Queues the first `count` bytes of the free space from [`room`](ByteQueue::room).
+    /// Queues the first `count` bytes of the free space from [`free_space`](ByteQueue::free_space).
     ///
     /// # Panics
     /// When the free space is smaller.
@@ -120,11 +120,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_fills_to_its_bound_and_takes_no_byte_more() {
+    fn a_full_queue_takes_no_more_bytes() {
         let mut queue = ByteQueue::new(8);
         assert!(queue.push(b"12345678"));
         assert!(!queue.push(b"9"));
-        assert_eq!(queue.room(), b"");
+        assert_eq!(queue.free_space(), b"");
         queue.consume(3);
         assert!(!queue.push(b"9abc"));
         assert!(queue.push(b"9ab"));
@@ -132,23 +132,23 @@ mod tests {
     }
 
     #[test]
-    fn room_is_half_the_capacity_where_that_is_free() {
+    fn at_least_half_the_capacity_is_contiguous() {
         let mut queue = ByteQueue::new(8);
         assert!(queue.push(b"123456"));
         queue.consume(2);
-        assert_eq!(queue.room().len(), 4);
+        assert_eq!(queue.free_space().len(), 4);
         assert_eq!(queue.bytes(), b"3456");
-        queue.room()[..2].copy_from_slice(b"78");
+        queue.free_space()[..2].copy_from_slice(b"78");
         queue.commit(2);
         assert_eq!(queue.bytes(), b"345678");
         queue.consume(6);
-        assert_eq!(queue.room().len(), 8);
+        assert_eq!(queue.free_space().len(), 8);
     }
 
     #[test]
-    fn it_does_what_a_deque_does() {
+    fn it_behaves_like_a_deque() {
         let mut queue = ByteQueue::new(64);
-        let mut twin = VecDeque::new();
+        let mut model = VecDeque::new();
         let mut state = 1_u32;
         for step in 0..10_000_u32 {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -156,26 +156,26 @@ mod tests {
             match state >> 30 {
                 0 => {
                     let bytes = vec![step as u8; count];
-                    assert_eq!(queue.push(&bytes), twin.len() + count <= 64);
-                    if twin.len() + count <= 64 {
-                        twin.extend(bytes);
+                    assert_eq!(queue.push(&bytes), model.len() + count <= 64);
+                    if model.len() + count <= 64 {
+                        model.extend(bytes);
                     }
                 }
                 1 => {
-                    let room = queue.room();
-                    let count = count.min(room.len());
-                    room[..count].fill(step as u8);
+                    let free_space = queue.free_space();
+                    let count = count.min(free_space.len());
+                    free_space[..count].fill(step as u8);
                     queue.commit(count);
-                    twin.extend(std::iter::repeat_n(step as u8, count));
+                    model.extend(std::iter::repeat_n(step as u8, count));
                 }
                 _ => {
-                    let count = count.min(twin.len());
+                    let count = count.min(model.len());
                     queue.consume(count);
-                    twin.drain(..count);
+                    model.drain(..count);
                 }
             }
-            assert!(queue.bytes().iter().eq(&twin));
-            assert_eq!(queue.free(), 64 - twin.len());
+            assert!(queue.bytes().iter().eq(&model));
+            assert_eq!(queue.free(), 64 - model.len());
         }
     }
 }

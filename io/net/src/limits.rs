@@ -4,18 +4,18 @@ use std::io;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Raises the limit of open files, including sockets, to `wanted` or as far as permitted, and returns the new
+/// Raises the limit of open files, including sockets, to `requested` or as far as permitted, and returns the new
 /// limit. It is never lowered.
-pub fn raise_open_files(wanted: u64) -> io::Result<u64> {
+pub fn raise_open_files(requested: u64) -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    if soft >= wanted {
+    if soft >= requested {
         return Ok(soft);
     }
     // A privileged process may exceed the hard limit.
-    if wanted > hard && setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted).is_ok() {
-        return Ok(wanted);
+    if requested > hard && setrlimit(Resource::RLIMIT_NOFILE, requested, requested).is_ok() {
+        return Ok(requested);
     }
-    let granted = wanted.min(hard);
+    let granted = requested.min(hard);
     setrlimit(Resource::RLIMIT_NOFILE, granted, hard)?;
     Ok(granted)
 }

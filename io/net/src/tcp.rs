@@ -91,7 +91,7 @@ impl<N: Network> TcpAcceptor<N> {
     }
 
     /// Closes a connection and keeps its buffers for reuse.
-    pub fn take_back(&mut self, connection: TcpConnection<N>) {
+    pub fn recycle(&mut self, connection: TcpConnection<N>) {
         let TcpConnection { socket, buffers, .. } = connection;
         drop(socket);
         self.spare.push(buffers);
@@ -305,11 +305,11 @@ impl<N: Network> TcpConnection<N> {
         if self.is_closed {
             return Ok(Fill::Closed);
         }
-        let room = self.buffers.received.room();
-        if room.is_empty() {
+        let free_space = self.buffers.received.free_space();
+        if free_space.is_empty() {
             return Ok(Fill::Full);
         }
-        match self.socket.receive(room) {
+        match self.socket.receive(free_space) {
             Ok(None) => Ok(Fill::Empty),
             Ok(Some((0, _))) => {
                 self.is_closed = true;
@@ -373,7 +373,7 @@ impl<N: Network> TcpConnection<N> {
             return Ok(SendOutcome::Closed);
         }
         match write(&self.socket, bytes)? {
-            None => Ok(self.lose()),
+            None => Ok(self.mark_closed()),
             Some(count) if count == bytes.len() => Ok(SendOutcome::Sent),
             Some(count) => Ok(self.queue(&bytes[count..])),
         }
@@ -406,7 +406,7 @@ impl<N: Network> TcpConnection<N> {
             return Ok(SendOutcome::Sent);
         }
         match write(&self.socket, self.buffers.pending.bytes())? {
-            None => Ok(self.lose()),
+            None => Ok(self.mark_closed()),
             Some(count) => {
                 self.buffers.pending.consume(count);
                 Ok(if self.buffers.pending.is_empty() { SendOutcome::Sent } else { SendOutcome::Pending })
@@ -415,7 +415,7 @@ impl<N: Network> TcpConnection<N> {
     }
 
     #[cold]
-    fn lose(&mut self) -> SendOutcome {
+    fn mark_closed(&mut self) -> SendOutcome {
         self.is_closed = true;
         SendOutcome::Closed
     }

@@ -82,7 +82,7 @@ fn connections_after_the_first_cost_no_allocation_on_either_side() {
             client.start_connecting(acceptor.local_address()).unwrap();
             until(|| client.poll_connected().unwrap().then_some(()));
             let next = until(|| acceptor.accept().unwrap());
-            acceptor.take_back(std::mem::replace(&mut server, next));
+            acceptor.recycle(std::mem::replace(&mut server, next));
             assert_eq!(server.send(&[1; 64]).unwrap(), SendOutcome::Sent);
             until(|| (client.fill().unwrap() != Fill::Empty).then_some(()));
             assert_eq!(server.queue(&[2; 10]), SendOutcome::Pending, "left over");
@@ -91,8 +91,8 @@ fn connections_after_the_first_cost_no_allocation_on_either_side() {
     assert_eq!(count, 0);
     // Beyond the reserved ones, buffers are allocated: both are in use.
     let mut more = TcpConnection::connect(acceptor.local_address(), Duration::from_secs(5), buffers).unwrap();
-    let mut held = vec![until(|| acceptor.accept().unwrap())];
+    let mut accepted = vec![until(|| acceptor.accept().unwrap())];
     more.start_connecting(acceptor.local_address()).unwrap();
     until(|| more.poll_connected().unwrap().then_some(()));
-    assert!(allocations_of(|| held.extend([until(|| acceptor.accept().unwrap())])) > 0);
+    assert!(allocations_of(|| accepted.extend([until(|| acceptor.accept().unwrap())])) > 0);
 }

@@ -35,7 +35,7 @@ fn recv(ring: &mut PacketRing) -> (usize, Vec<u8>, u64) {
 }
 
 #[test]
-fn datagrams_of_all_groups_come_in_order_with_the_kernels_time_lap_after_lap() {
+fn datagrams_of_all_groups_are_in_order_over_ring_wraps() {
     let Some((mut senders, mut ring)) = lines() else { return };
     assert_eq!(ring.recv(), None);
     for number in 0..200_u8 {
@@ -74,7 +74,7 @@ fn other_groups_ports_and_sockets_stay_apart() {
 }
 
 #[test]
-fn what_does_not_fit_is_dropped_and_counted() {
+fn datagrams_that_do_not_fit_are_dropped_and_counted() {
     let Some((mut senders, mut ring)) = lines() else { return };
     send(&mut senders[0], &[1; 4_096]);
     assert_eq!(ring.recv(), None);
@@ -96,7 +96,7 @@ fn what_does_not_fit_is_dropped_and_counted() {
 }
 
 #[test]
-fn an_interface_that_is_none_and_a_group_that_is_none_are_refused() {
+fn invalid_interfaces_and_groups_are_rejected() {
     let Some((senders, _)) = lines() else { return };
     let refused = PacketRing::join(&[senders[0].group()], Ipv4Addr::new(192, 0, 2, 1), SMALL).unwrap_err();
     assert!(refused.to_string().starts_with("no packet ring (interface): no interface has this address"));

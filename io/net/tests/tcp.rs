@@ -49,7 +49,7 @@ fn fill_to(connection: &mut TcpConnection, len: usize) {
 }
 
 #[test]
-fn both_ends_of_a_connection_are_kept_alive() {
+fn both_ends_of_a_connection_have_keep_alive() {
     use nix::sys::socket::{getsockopt, sockopt};
     let (client, server) = pair(SMALL);
     for end in [&client, &server] {
@@ -106,7 +106,7 @@ fn a_full_receive_buffer_waits_for_its_consumer() {
 }
 
 #[test]
-fn a_send_takes_all_or_nothing_and_order_is_kept() {
+fn a_send_is_all_or_nothing_and_keeps_the_order() {
     let (mut client, mut server) = pair(BufferSizes { receive: 1 << 20, pending: 1 << 16 });
     client.limit_send_buffer(4_096).unwrap();
     socket2::SockRef::from(&server).set_recv_buffer_size(4_096).unwrap();
@@ -163,7 +163,7 @@ fn queued_messages_leave_together_and_before_later_ones() {
 }
 
 #[test]
-fn the_end_of_a_connection_is_a_result_and_what_came_before_stays() {
+fn the_end_of_a_connection_is_a_result_after_all_bytes() {
     let (mut client, mut server) = pair(SMALL);
     assert_eq!(client.send(b"logout").unwrap(), SendOutcome::Sent);
     drop(client);
@@ -177,7 +177,7 @@ fn the_end_of_a_connection_is_a_result_and_what_came_before_stays() {
 }
 
 #[test]
-fn a_send_to_an_end_that_is_gone_is_a_result() {
+fn a_send_to_a_closed_peer_is_a_result() {
     let (mut client, server) = pair(SMALL);
     drop(server);
     until(|| (client.send(b"x").unwrap() == SendOutcome::Closed).then_some(()));
@@ -186,7 +186,7 @@ fn a_send_to_an_end_that_is_gone_is_a_result() {
 }
 
 #[test]
-fn an_address_in_use_is_named_with_the_remedy() {
+fn an_address_in_use_is_an_error_with_the_remedy() {
     let first = acceptor(SMALL);
     let error = TcpAcceptor::bind(first.local_address(), SMALL).unwrap_err();
     let address = first.local_address();
@@ -194,22 +194,22 @@ fn an_address_in_use_is_named_with_the_remedy() {
         error.to_string(),
         format!("address {address} is in use: is it running already? choose another")
     );
-    let nowhere = SocketAddrV4::new(Ipv4Addr::new(203, 0, 113, 1), 0);
-    assert!(matches!(TcpAcceptor::bind(nowhere, SMALL), Err(NetError::Bind { .. })));
+    let not_local = SocketAddrV4::new(Ipv4Addr::new(203, 0, 113, 1), 0);
+    assert!(matches!(TcpAcceptor::bind(not_local, SMALL), Err(NetError::Bind { .. })));
     drop(first);
     let error = TcpConnection::connect(address, TIMEOUT, SMALL).unwrap_err();
     assert!(matches!(error, NetError::Connect { .. }), "{error}");
 }
 
 /// Loops until the connection that was begun is established.
-fn connect_again(client: &mut TcpConnection, acceptor: &mut TcpAcceptor) -> TcpConnection {
+fn reconnect(client: &mut TcpConnection, acceptor: &mut TcpAcceptor) -> TcpConnection {
     client.start_connecting(acceptor.local_address()).unwrap();
     until(|| client.poll_connected().unwrap().then_some(()));
     accept(acceptor)
 }
 
 #[test]
-fn a_connection_is_made_again_in_its_own_buffers() {
+fn a_reconnection_reuses_its_buffers() {
     let mut acceptor = acceptor(SMALL);
     let mut client = TcpConnection::connect(acceptor.local_address(), TIMEOUT, SMALL).unwrap();
     let mut server = accept(&mut acceptor);
@@ -221,15 +221,15 @@ fn a_connection_is_made_again_in_its_own_buffers() {
     assert_eq!((client.received(), client.pending_len()), (&b"left over"[..], 0));
     assert_eq!(fill(&mut server), Fill::Closed);
 
-    let mut again = connect_again(&mut client, &mut acceptor);
+    let mut reconnected = reconnect(&mut client, &mut acceptor);
     assert!(!client.is_closed() && client.received().is_empty());
     assert_eq!(client.send(b"enter").unwrap(), SendOutcome::Sent);
-    fill_to(&mut again, 5);
-    assert_eq!(again.received(), b"enter", "and nothing of the time before");
+    fill_to(&mut reconnected, 5);
+    assert_eq!(reconnected.received(), b"enter", "and nothing of the time before");
 }
 
 #[test]
-fn who_ended_sending_still_reads() {
+fn a_connection_that_ended_sending_still_reads() {
     let (mut client, mut server) = pair(SMALL);
     assert_eq!(server.send(b"last").unwrap(), SendOutcome::Sent);
     server.end_sending();
@@ -241,8 +241,8 @@ fn who_ended_sending_still_reads() {
 }
 
 #[test]
-fn a_connection_that_nobody_answers_is_no_error_until_the_caller_gives_up_and_one_refused_is() {
-    let mut busy = Jammed::new();
+fn an_unanswered_connection_is_pending_and_a_refused_one_an_error() {
+    let mut busy = FullBacklog::new();
     let mut acceptor = acceptor(SMALL);
     let mut client = TcpConnection::connect(acceptor.local_address(), TIMEOUT, SMALL).unwrap();
     client.start_connecting(busy.address).unwrap();
@@ -251,7 +251,7 @@ fn a_connection_that_nobody_answers_is_no_error_until_the_caller_gives_up_and_on
     }
     assert_eq!(client.fill().unwrap(), Fill::Empty, "nothing is there to be read either");
     // Abandoned, and another one begun.
-    connect_again(&mut client, &mut acceptor);
+    reconnect(&mut client, &mut acceptor);
     busy.fillers.clear();
 
     let address = acceptor.local_address();
@@ -268,14 +268,14 @@ fn a_connection_that_nobody_answers_is_no_error_until_the_caller_gives_up_and_on
 }
 
 /// A listener with a full backlog: the kernel does not answer further connections.
-struct Jammed {
+struct FullBacklog {
     _listener: Socket,
     fillers: Vec<Socket>,
     address: SocketAddrV4,
 }
 
-impl Jammed {
-    fn new() -> Jammed {
+impl FullBacklog {
+    fn new() -> FullBacklog {
         let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         listener.bind(&ANY_PORT.into()).unwrap();
         listener.listen(0).unwrap();
@@ -286,17 +286,17 @@ impl Jammed {
             let filler = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
             filler.set_nonblocking(true).unwrap();
             let _ = filler.connect(&address.into());
-            let is_stuck = filler.peer_addr().is_err();
+            let is_full = filler.peer_addr().is_err();
             fillers.push(filler);
-            if is_stuck {
-                return Jammed { _listener: listener, fillers, address };
+            if is_full {
+                return FullBacklog { _listener: listener, fillers, address };
             }
         }
     }
 }
 
 #[test]
-fn a_poller_names_the_sockets_that_have_something() {
+fn a_poller_names_the_ready_sockets() {
     let mut poller = Poller::new(8).unwrap();
     let mut acceptor = acceptor(SMALL);
     acceptor.watch(&poller, 0).unwrap();

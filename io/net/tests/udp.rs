@@ -122,7 +122,7 @@ fn a_datagram_too_long_for_udp_is_an_error() {
 }
 
 #[test]
-fn what_the_kernel_drops_is_counted() {
+fn datagrams_dropped_by_the_kernel_are_counted() {
     let group = free_multicast_group().unwrap();
     let mut receiver = MulticastReceiver::join(group, LOOPBACK).unwrap();
     socket2::SockRef::from(&receiver).set_recv_buffer_size(4_096).unwrap();
@@ -144,15 +144,15 @@ fn what_the_kernel_drops_is_counted() {
 }
 
 #[test]
-fn addresses_that_are_no_groups_or_interfaces_are_refused_in_words() {
+fn invalid_groups_and_interfaces_are_rejected_with_a_message() {
     let unicast = SocketAddrV4::new(LOOPBACK, 9_000);
     assert!(matches!(MulticastSender::new(unicast, LOOPBACK), Err(NetError::NotMulticast { .. })));
     assert!(matches!(MulticastReceiver::join(unicast, LOOPBACK), Err(NetError::NotMulticast { .. })));
-    let nowhere = Ipv4Addr::new(203, 0, 113, 1);
+    let not_local = Ipv4Addr::new(203, 0, 113, 1);
     let group = free_multicast_group().unwrap();
-    let error = MulticastReceiver::join(group, nowhere).unwrap_err();
+    let error = MulticastReceiver::join(group, not_local).unwrap_err();
     assert!(error.to_string().contains("name a local interface"), "{error}");
-    assert!(matches!(MulticastSender::new(group, nowhere), Err(NetError::JoinGroup { .. })));
+    assert!(matches!(MulticastSender::new(group, not_local), Err(NetError::JoinGroup { .. })));
 }
 
 #[test]

@@ -226,7 +226,7 @@ impl<N: Network> DropCopyEndpoint<N> {
             self.readers.log_out(reader);
         }
         self.readers.streams.end(place);
-        self.acceptor.take_back(connection.link.tcp);
+        self.acceptor.recycle(connection.link.tcp);
         self.counters.disconnects.add(1);
     }
 }

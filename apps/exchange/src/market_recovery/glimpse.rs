@@ -163,7 +163,7 @@ impl<N: Network> GlimpseServer<N> {
     fn release(&mut self) {
         for client in self.clients.extract_if(.., |client| client.stage == Stage::Disconnected) {
             self.turns.handle_close(client.id);
-            self.acceptor.take_back(client.link.tcp);
+            self.acceptor.recycle(client.link.tcp);
         }
         self.turns.release(self.clients.iter().map(|client| &client.stage));
         self.counters.glimpse_connections.set(self.clients.len() as u64);
@@ -199,7 +199,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
         self.counters.glimpse_evicted.add(1);
         self.turns.end_login(key);
         if let Some(index) = self.clients.iter().position(|client| client.id == key) {
-            self.acceptor.take_back(self.clients.remove(index).link.tcp);
+            self.acceptor.recycle(self.clients.remove(index).link.tcp);
         }
     }
 

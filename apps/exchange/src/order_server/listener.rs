@@ -87,7 +87,7 @@ impl<N: Network> Listener<N> {
         if tcp.watch(&self.poller, place as u64).is_ok() {
             return Some(tcp);
         }
-        self.acceptor.take_back(tcp);
+        self.acceptor.recycle(tcp);
         self.pause(now);
         None
     }
@@ -95,7 +95,7 @@ impl<N: Network> Listener<N> {
     /// Takes back a finished connection.
     pub(super) fn take_back(&mut self, tcp: TcpConnection<N>) {
         let _ = tcp.unwatch(&self.poller);
-        self.acceptor.take_back(tcp);
+        self.acceptor.recycle(tcp);
     }
 
     /// Pauses accepting when the system has no capacity for a connection: no retry in every duty cycle.

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_wrong_is_rejected() {
+    fn truncated_and_invalid_packets_are_rejected() {
         let whole = packet();
         for len in 0..whole.len() {
             assert_eq!(Datagram::parse(&whole[..len], true), Err(Reject::Damaged), "{len}");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn no_damage_leads_outside_the_packet() {
+    fn damaged_lengths_never_read_outside_the_packet() {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         let mut draw = move |below: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
