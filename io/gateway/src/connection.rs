@@ -110,7 +110,7 @@ impl Connection {
             Some("the gateway closed the connection")
         } else if self.channel.sender.is_broken() {
             Some("the ring to the gateway is damaged")
-        } else if self.channel.is_peer_gone() {
+        } else if self.channel.is_peer_disconnected() {
             Some("the gateway is gone")
         } else {
             None

@@ -112,7 +112,7 @@ fn what_a_killed_gateway_leaves_is_taken_over_and_its_client_comes_back() {
     // The socket's file and the segment still exist, without an owner.
     assert!(site.socket().exists());
     let segment = EventsReader::open(&site.config.folder, &site.config.segment).unwrap();
-    assert_eq!(segment.writer_state(), WriterState::Gone);
+    assert_eq!(segment.writer_state(), WriterState::Dead);
     assert!(verify_events(&segment).problem_count <= 1, "one event may be torn");
     let mut door = site.open();
     assert!(segment.is_replaced());

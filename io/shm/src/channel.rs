@@ -25,9 +25,9 @@
 //! assert_eq!(server.receiver.try_pop(), Some(7));
 //! server.sender.try_push([7, 8])?;
 //! assert_eq!(client.receiver.try_pop(), Some([7, 8]));
-//! assert!(!client.is_peer_gone());
+//! assert!(!client.is_peer_disconnected());
 //! drop(server);
-//! assert!(client.is_peer_gone());
+//! assert!(client.is_peer_disconnected());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -220,19 +220,19 @@ impl Caller {
     /// [`ChannelError::Bounds`], and the system's errors.
     pub fn grant<S: Payload, R: Payload>(self, capacity: u64) -> Result<Channel<S, R>, ChannelError> {
         let capacity = capacity.min(CHANNEL_CAPACITY_MAX + 1).next_power_of_two();
-        self.grant_made(Rings::made(Greeting::new::<R, S>(0, capacity).ok_or(ChannelError::Bounds)?)?)
+        self.grant_rings(Rings::allocate(Greeting::new::<R, S>(0, capacity).ok_or(ChannelError::Bounds)?)?)
     }
 
     /// Grants a channel with rings that were created before: passing them takes microseconds.
     ///
     /// # Errors
     /// The system's error.
-    pub fn grant_made<S: Payload, R: Payload>(
+    pub fn grant_rings<S: Payload, R: Payload>(
         self,
         rings: Rings<S, R>,
     ) -> Result<Channel<S, R>, ChannelError> {
         let Rings { greeting, memory, lines, .. } = rings;
-        let (to_server, to_client) = halves::<R, S>(&lines, &greeting)?;
+        let (to_server, to_client) = split_rings::<R, S>(&lines, &greeting)?;
         let sent = sendmsg::<()>(
             self.stream.as_raw_fd(),
             &[IoSlice::new(greeting.as_bytes())],
@@ -260,16 +260,16 @@ impl Caller {
         }
         check_memory(&memory, greeting.len)?;
         let lines = mapping::map(&memory, greeting.len, true).map_err(system("map the channel's memory"))?;
-        let (to_server, to_client) = halves::<S, R>(&lines, &greeting)?;
+        let (to_server, to_client) = split_rings::<S, R>(&lines, &greeting)?;
         Channel::over(to_server, to_client, self)
     }
 
     fn receive_memory(&self) -> Result<(Greeting, File), ChannelError> {
         let mut greeting = Greeting::new_zeroed();
-        let mut room = nix::cmsg_space!([std::os::fd::RawFd; DESCRIPTORS_MAX]);
+        let mut buffer = nix::cmsg_space!([std::os::fd::RawFd; DESCRIPTORS_MAX]);
         let mut bytes = [IoSliceMut::new(greeting.as_mut_bytes())];
         let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_WAITALL;
-        let message = recvmsg::<()>(self.stream.as_raw_fd(), &mut bytes, Some(&mut room), flags)
+        let message = recvmsg::<()>(self.stream.as_raw_fd(), &mut bytes, Some(&mut buffer), flags)
             .map_err(system("receive the channel"))?;
         let len = message.bytes;
         let mut memory = Vec::new();
@@ -305,10 +305,10 @@ impl<S: Payload, R: Payload> Rings<S, R> {
     pub fn new(to_server: u64, to_client: u64) -> Result<Rings<S, R>, ChannelError> {
         let [to_server, to_client] =
             [to_server, to_client].map(|it| it.min(CHANNEL_CAPACITY_MAX + 1).next_power_of_two());
-        Rings::made(Greeting::new::<R, S>(to_server, to_client).ok_or(ChannelError::Bounds)?)
+        Rings::allocate(Greeting::new::<R, S>(to_server, to_client).ok_or(ChannelError::Bounds)?)
     }
 
-    fn made(greeting: Greeting) -> Result<Rings<S, R>, ChannelError> {
+    fn allocate(greeting: Greeting) -> Result<Rings<S, R>, ChannelError> {
         let memory = sealed_memory(greeting.len)?;
         let lines = mapping::map(&memory, greeting.len, true).map_err(system("map the channel's memory"))?;
         Ok(Rings { greeting, memory, lines, items: PhantomData })
@@ -322,7 +322,7 @@ impl<S, R> fmt::Debug for Rings<S, R> {
 }
 
 /// Returns the lines of the ring to the server, and those of the ring to the client.
-fn halves<ToServer: Payload, ToClient: Payload>(
+fn split_rings<ToServer: Payload, ToClient: Payload>(
     lines: &SharedLines,
     greeting: &Greeting,
 ) -> Result<(SharedLines, SharedLines), ChannelError> {
@@ -388,7 +388,7 @@ impl<S: Payload, R: Payload> Channel<S, R> {
     /// Returns whether the other process has ended, normally or not. Items that it sent before can still be
     /// received. This is a system call, so do not call it often.
     #[must_use]
-    pub fn is_peer_gone(&self) -> bool {
+    pub fn is_peer_disconnected(&self) -> bool {
         // Not by a read: unread data from the other process would hide its end.
         let mut polled = [PollFd::new(self.stream.as_fd(), PollFlags::empty())];
         let ends = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;

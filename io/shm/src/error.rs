@@ -22,7 +22,7 @@ pub enum ShmError {
     },
     /// Another user could have created it, or could change it.
     #[error("{} belongs to another user, or others may write to it: use a place of your own", .0.display())]
-    NotOurs(PathBuf),
+    NotPrivate(PathBuf),
     /// The path is a link, a pipe or a folder instead of a plain file.
     #[error("{} is no plain file: remove it", .0.display())]
     NotAFile(PathBuf),
@@ -35,7 +35,7 @@ pub enum ShmError {
         damage: Damage,
     },
     /// The segment is of another kind than requested.
-    #[error("{} holds {}: name another segment", path.display(), held(*kind))]
+    #[error("{} holds {}: name another segment", path.display(), contents_of(*kind))]
     OtherKind {
         /// Path of the file.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum ShmError {
     },
     /// The file system in memory is full: free some space, or request fewer rows or a shorter stream.
     #[error("no room for {len} bytes at {}: free some, or ask for fewer rows or a shorter stream", path.display())]
-    NoRoom {
+    NoSpace {
         /// Path of the new file.
         path: PathBuf,
         /// Its length, in bytes.
@@ -60,7 +60,7 @@ pub enum ShmError {
     },
     /// Other processes created and removed the file all the time. Retry.
     #[error("{} changes all the time: try again", .0.display())]
-    Unsettled(PathBuf),
+    ConcurrentChange(PathBuf),
     /// The system refused an operation.
     #[error("cannot {what} {}: {error}", path.display())]
     System {
@@ -75,7 +75,7 @@ pub enum ShmError {
 }
 
 /// Describes the contents of a segment of this kind.
-const fn held(kind: u32) -> &'static str {
+const fn contents_of(kind: u32) -> &'static str {
     match kind {
         KIND_MARKET_DATA => "market data, and no events",
         KIND_EVENTS => "a gateway's events, and no quotes",

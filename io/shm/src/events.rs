@@ -14,7 +14,7 @@ use crate::folder::{is_at, system};
 use crate::header::{EVENT_LEN_MAX, HEADER_LEN, Header, KIND_EVENTS, event_lines, event_slot_lines};
 use crate::live::{LiveWord, STATE_CLOSED};
 use crate::opened::OpenedSegment;
-use crate::writer::Created;
+use crate::writer::CreatedSegment;
 use crate::{Folder, SegmentName, SegmentReader, ShmError};
 
 /// Lines before the slots of a stream: one for the position after its last event, one for the word that is 1
@@ -58,7 +58,7 @@ impl<T: Payload> EventsWriter<T> {
             assert!(size_of::<T>() as u64 <= EVENT_LEN_MAX);
         }
         let header = Header::events(size_of::<T>() as u64, capacity);
-        let Created { header, path, lines, file } = Created::new(folder, name, header, now)?;
+        let CreatedSegment { header, path, lines, file } = CreatedSegment::new(folder, name, header, now)?;
         let wrong = || system("map", &path)(io::ErrorKind::InvalidData.into());
         let stream = stream_lines(&lines, &header).ok_or_else(wrong)?;
         let stream = Sender::over(stream).map_err(|_| wrong())?;
@@ -131,7 +131,7 @@ impl EventsReader {
     /// Opens the segment that has the name now.
     ///
     /// # Errors
-    /// [`ShmError::Missing`], [`ShmError::NotOurs`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and the
+    /// [`ShmError::Missing`], [`ShmError::NotPrivate`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and the
     /// system's errors.
     pub fn open(folder: &Folder, name: &SegmentName) -> Result<EventsReader, ShmError> {
         EventsReader::over(OpenedSegment::open(folder, name)?.expect(KIND_EVENTS)?)

@@ -31,9 +31,9 @@ impl SegmentName {
     /// # Errors
     /// [`ShmError::Name`].
     pub fn new(name: &str) -> Result<SegmentName, ShmError> {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let is_name =
-            (1..=NAME_LEN_MAX).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with('.');
+            (1..=NAME_LEN_MAX).contains(&name.len()) && name.bytes().all(is_allowed) && !name.starts_with('.');
         if is_name { Ok(SegmentName(name.to_owned())) } else { Err(ShmError::Name(name.to_owned())) }
     }
 
@@ -66,7 +66,7 @@ impl Folder {
     /// Opens the folder at `path`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`ShmError::NotOurs`], or the system's error.
+    /// [`ShmError::NotPrivate`], or the system's error.
     pub fn create(path: &Path) -> Result<Folder, ShmError> {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(system("make", path))?;
         Folder::open(path)
@@ -75,11 +75,11 @@ impl Folder {
     /// Opens the folder at `path`.
     ///
     /// # Errors
-    /// [`ShmError::NotOurs`], or the system's error.
+    /// [`ShmError::NotPrivate`], or the system's error.
     pub fn open(path: &Path) -> Result<Folder, ShmError> {
         let found = fs::metadata(path).map_err(system("look into", path))?;
-        if !found.is_dir() || !is_ours(&found) {
-            return Err(ShmError::NotOurs(path.to_owned()));
+        if !found.is_dir() || !is_private(&found) {
+            return Err(ShmError::NotPrivate(path.to_owned()));
         }
         Ok(Folder { path: path.to_owned() })
     }
@@ -146,15 +146,15 @@ impl Folder {
         if !found.is_file() {
             return Err(ShmError::NotAFile(path));
         }
-        if !is_ours(&found) {
-            return Err(ShmError::NotOurs(path));
+        if !is_private(&found) {
+            return Err(ShmError::NotPrivate(path));
         }
         Ok((path, file, found))
     }
 }
 
 /// Returns whether the file belongs to this user and no other user may write to it.
-fn is_ours(found: &Metadata) -> bool {
+fn is_private(found: &Metadata) -> bool {
     found.uid() == geteuid().as_raw() && found.mode() & OTHERS_WRITE == 0
 }
 

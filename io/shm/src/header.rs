@@ -52,10 +52,10 @@ pub enum Damage {
     #[error("its kind is {0}, which this program does not know")]
     Kind(u32),
     /// The file was truncated or extended.
-    #[error("it has {found} bytes and says {said}")]
+    #[error("it has {found} bytes and says {stated}")]
     Length {
         /// Length in the header.
-        said: u64,
+        stated: u64,
         /// Length in the file system.
         found: u64,
     },
@@ -224,7 +224,7 @@ impl Header {
             return Err(Damage::Kind(header.kind));
         }
         if header.file_len != file_len {
-            return Err(Damage::Length { said: header.file_len, found: file_len });
+            return Err(Damage::Length { stated: header.file_len, found: file_len });
         }
         header.check_places()?;
         Ok(header)
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_believed_and_every_damage_is_found() {
+    fn a_valid_header_is_accepted_and_every_damage_is_found() {
         let header = header();
         let bytes = header.as_bytes();
         assert_eq!(Header::check(bytes, header.file_len), Ok(header));
@@ -362,11 +362,11 @@ mod tests {
             assert!(Header::check(&damaged, header.file_len).is_err(), "byte {at}");
         }
         let found = header.file_len - 1;
-        assert_eq!(Header::check(bytes, found), Err(Damage::Length { said: header.file_len, found }));
+        assert_eq!(Header::check(bytes, found), Err(Damage::Length { stated: header.file_len, found }));
     }
 
     #[test]
-    fn a_header_that_adds_up_and_makes_no_sense_is_refused() {
+    fn a_consistent_header_with_invalid_values_is_rejected() {
         let good = header();
         assert_eq!(changed(good, |_| ()), Ok(good));
         assert_eq!(changed(good, |header| header.kind = 9), Err(Damage::Kind(9)));
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_of_events_is_believed_as_it_was_written() {
+    fn the_header_of_events_is_accepted_as_written() {
         let good = Header::events(184, 1_000).completed(1, Nanos(0), WRITER);
         assert_eq!(
             (good.kind(), good.layout.stream_capacity, good.file_len),
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_beyond_the_bounds_is_cut_down() {
+    fn requests_beyond_the_bounds_are_clamped() {
         let config = SegmentConfig { rows: u64::MAX, stream_capacity: u64::MAX, ..SegmentConfig::default() };
         let header = Header::new(&config).completed(1, Nanos(0), WRITER);
         assert_eq!((header.layout.rows, header.layout.stream_capacity), (ROWS_MAX, STREAM_CAPACITY_MAX));

@@ -8,13 +8,13 @@ use nix::fcntl::OFlag;
 use tickpath_lockfree::table::ReadError;
 
 use crate::folder::system;
-use crate::writer::Old;
+use crate::writer::ExistingSegment;
 use crate::{EventsReader, Folder, SegmentName, SegmentReader, ShmError, WriterState};
 
 /// Maximum number of problems described; further ones are only counted.
 const PROBLEMS_MAX: usize = 16;
 /// Maximum number of reads of a row that is being written, before it counts as never finished.
-const LOOKS: usize = 1_000;
+const READ_TRIES: usize = 1_000;
 
 /// Result of [`verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub fn verify(segment: &SegmentReader) -> Verified {
 }
 
 fn verify_row(segment: &SegmentReader, index: usize, verified: &mut Verified) {
-    let name = match patiently(|| segment.raw_symbol(index)) {
+    let name = match retry_read(|| segment.raw_symbol(index)) {
         Some(name) => name,
         None => return verified.problem(|| format!("row {index}: its name was never written to its end")),
     };
@@ -68,7 +68,7 @@ fn verify_row(segment: &SegmentReader, index: usize, verified: &mut Verified) {
     }
     // Read the count first: a quote written later follows the name.
     let writes = segment.entry(index).map_or(0, |entry| entry.writes());
-    let Some(quote) = patiently(|| segment.try_read(index)) else {
+    let Some(quote) = retry_read(|| segment.try_read(index)) else {
         return verified.problem(|| format!("row {index}: its quote was never written to its end"));
     };
     verified.quotes += u64::from(writes > 0);
@@ -110,8 +110,8 @@ pub fn verify_events(segment: &EventsReader) -> Verified {
 }
 
 /// Retries a read until it does not collide with a write, a bounded number of times.
-fn patiently<T>(mut read: impl FnMut() -> Result<T, ReadError>) -> Option<T> {
-    (0..LOOKS).find_map(|_| read().ok())
+fn retry_read<T>(mut read: impl FnMut() -> Result<T, ReadError>) -> Option<T> {
+    (0..READ_TRIES).find_map(|_| read().ok())
 }
 
 fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
@@ -157,12 +157,12 @@ pub enum Reclaimed {
 /// Removes a segment, damaged or not, whose writer has ended. Never removes a segment with a live writer.
 ///
 /// # Errors
-/// [`ShmError::Missing`], [`ShmError::NotOurs`], and the system's errors.
+/// [`ShmError::Missing`], [`ShmError::NotPrivate`], and the system's errors.
 pub fn reclaim(folder: &Folder, name: &SegmentName) -> Result<Reclaimed, ShmError> {
     let path = folder.file(name);
     // The segment must exist, so that a mistyped name is reported.
     folder.open_segment(name)?;
-    match Old::lock(folder, name) {
+    match ExistingSegment::lock(folder, name) {
         Err(ShmError::InUse { .. }) => Ok(Reclaimed::Kept),
         Err(error) => Err(error),
         // Another writer has the name by now.

@@ -73,7 +73,7 @@ impl OpenedSegment {
         } else if self.header.writer.is_alive() {
             WriterState::Alive
         } else {
-            WriterState::Gone
+            WriterState::Dead
         }
     }
 

@@ -55,7 +55,7 @@ pub enum WriterState {
     /// The writer ended normally; no more data follows.
     Closed,
     /// The process died without closing. The last values may be old, and an entry may be half written.
-    Gone,
+    Dead,
 }
 
 fn boot_id() -> io::Result<[u8; 16]> {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_lives_and_others_with_its_number_do_not() {
+    fn this_process_is_alive_and_others_with_its_pid_are_not() {
         let this = WriterId::this_process().unwrap();
         assert!(this.is_alive());
         assert!(!WriterId { start_ticks: this.start_ticks + 1, ..this }.is_alive());
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_brackets_are_skipped_and_what_has_ended_is_gone() {
+    fn names_with_brackets_are_skipped_and_zombies_are_not_alive() {
         let rest = "1 1 1 0 -1 4194560 1 0 0 0 2 1 0 0 20 0 1 0 4711 5 6";
         assert_eq!(parse_start(&format!("9 (a) S 1) S {rest}")), Some(4711));
         assert_eq!(parse_start(&format!("9 (a) Z {rest}")), None);

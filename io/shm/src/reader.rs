@@ -29,7 +29,7 @@ impl SegmentReader {
     /// Opens the segment that has the name now.
     ///
     /// # Errors
-    /// [`ShmError::Missing`], [`ShmError::NotOurs`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and the
+    /// [`ShmError::Missing`], [`ShmError::NotPrivate`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and the
     /// system's errors.
     pub fn open(folder: &Folder, name: &SegmentName) -> Result<SegmentReader, ShmError> {
         SegmentReader::over(OpenedSegment::open(folder, name)?.expect(KIND_MARKET_DATA)?)

@@ -58,7 +58,7 @@ impl SegmentWriter {
         config: &SegmentConfig,
         now: Nanos,
     ) -> Result<SegmentWriter, ShmError> {
-        let Created { header, path, lines, file } = Created::new(folder, name, Header::new(config), now)?;
+        let CreatedSegment { header, path, lines, file } = CreatedSegment::new(folder, name, Header::new(config), now)?;
         let wrong = |_| system("map", &path)(io::ErrorKind::InvalidData.into());
         let sections = Sections::of(&lines, &header).ok_or(tickpath_lockfree::WrongMemory);
         let Sections { names, quotes, stream } = sections.map_err(wrong)?;
@@ -154,7 +154,7 @@ impl Drop for SegmentWriter {
 }
 
 /// A segment that was just created and named.
-pub(crate) struct Created {
+pub(crate) struct CreatedSegment {
     pub(crate) header: Header,
     pub(crate) path: PathBuf,
     pub(crate) lines: SharedLines,
@@ -162,26 +162,26 @@ pub(crate) struct Created {
     pub(crate) file: File,
 }
 
-impl Created {
+impl CreatedSegment {
     /// Creates a segment with this header, which it completes, and replaces one whose writer has ended.
     pub(crate) fn new(
         folder: &Folder,
         name: &SegmentName,
         header: Header,
         now: Nanos,
-    ) -> Result<Created, ShmError> {
+    ) -> Result<CreatedSegment, ShmError> {
         let path = folder.file(name);
         for _ in 0..TRIES_MAX {
-            let Some(old) = Old::lock(folder, name)? else { continue };
+            let Some(old) = ExistingSegment::lock(folder, name)? else { continue };
             let writer = WriterId::this_process().map_err(system("describe this process for", &path))?;
             let header = header.completed(old.generation.wrapping_add(1), now, writer);
             let number = NEW_FILES.fetch_add(1, Ordering::Relaxed);
             let Some(new) = NewFile::create(folder.new_file(name, number), &header)? else { continue };
             if new.publish(&path, &old)? {
-                return Ok(Created { header, path, lines: new.lines, file: new.file });
+                return Ok(CreatedSegment { header, path, lines: new.lines, file: new.file });
             }
         }
-        Err(ShmError::Unsettled(path))
+        Err(ShmError::ConcurrentChange(path))
     }
 }
 
@@ -215,17 +215,17 @@ impl Sections {
 }
 
 /// The present segment of a name.
-pub(crate) struct Old {
+pub(crate) struct ExistingSegment {
     pub(crate) generation: u64,
     /// The locked file, so that no other writer replaces it; `None` when the name is free.
     file: Option<File>,
 }
 
-impl Old {
+impl ExistingSegment {
     /// Locks the segment with this name; `None` when it lost its name meanwhile.
-    pub(crate) fn lock(folder: &Folder, name: &SegmentName) -> Result<Option<Old>, ShmError> {
+    pub(crate) fn lock(folder: &Folder, name: &SegmentName) -> Result<Option<ExistingSegment>, ShmError> {
         let (path, file, found) = match folder.open_segment(name) {
-            Err(ShmError::Missing { .. }) => return Ok(Some(Old { generation: 0, file: None })),
+            Err(ShmError::Missing { .. }) => return Ok(Some(ExistingSegment { generation: 0, file: None })),
             opened => opened?,
         };
         let mut bytes = [0; size_of::<Header>()];
@@ -248,7 +248,7 @@ impl Old {
         if !is_at(&found, &path) {
             return Ok(None);
         }
-        Ok(Some(Old { generation: header.map_or(0, |header| header.generation), file: Some(file) }))
+        Ok(Some(ExistingSegment { generation: header.map_or(0, |header| header.generation), file: Some(file) }))
     }
 }
 
@@ -285,7 +285,7 @@ impl NewFile {
             Err(error) => {
                 let _ = fs::remove_file(&path);
                 Err(match error.kind() {
-                    io::ErrorKind::StorageFull => ShmError::NoRoom { path, len: header.file_len },
+                    io::ErrorKind::StorageFull => ShmError::NoSpace { path, len: header.file_len },
                     _ => system("fill", &path)(error),
                 })
             }
@@ -306,7 +306,7 @@ impl NewFile {
 
     /// Gives the file its name and replaces `old`. False when another writer was faster, or the file was
     /// removed as the leftover of a killed writer.
-    fn publish(&self, path: &Path, old: &Old) -> Result<bool, ShmError> {
+    fn publish(&self, path: &Path, old: &ExistingSegment) -> Result<bool, ShmError> {
         let done = match old.file {
             Some(_) => fs::rename(&self.path, path),
             // A rename would replace a segment that another writer has just created.
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_was_left_or_taken_away_means_another_try() {
+    fn a_leftover_or_removed_file_causes_a_retry() {
         let place = tempfile::tempdir().expect("a folder can be made");
         let folder = Folder::create(place.path()).expect("it is ours");
         let name = SegmentName::new("feed").expect("it is a name");
@@ -340,7 +340,7 @@ mod tests {
 
         let path = folder.file(&name);
         for old in
-            [Old { generation: 0, file: None }, Old { generation: 0, file: File::open(place.path()).ok() }]
+            [ExistingSegment { generation: 0, file: None }, ExistingSegment { generation: 0, file: File::open(place.path()).ok() }]
         {
             assert_eq!(
                 crate::reclaim_unfinished(&folder).unwrap_or_default(),

@@ -41,7 +41,7 @@ fn site() -> Site {
 /// Waits for the end, which a starting child process of another test delays: it holds this one's files.
 #[track_caller]
 fn wait_for_end<S: Payload, R: Payload>(channel: &Channel<S, R>) {
-    until(|| channel.is_peer_gone().then_some(()));
+    until(|| channel.is_peer_disconnected().then_some(()));
 }
 
 fn accept(listener: &ChannelListener) -> Caller {
@@ -68,7 +68,7 @@ fn items_pass_both_ways_and_the_bound_gives_them_back() {
     for item in 0..4 {
         assert_eq!((server.receiver.try_pop(), client.receiver.try_pop()), (Some(item), Some([item; 9])));
     }
-    assert!(!server.is_peer_gone() && !client.is_peer_gone());
+    assert!(!server.is_peer_disconnected() && !client.is_peer_disconnected());
     client.sender.try_push(5).unwrap();
     drop(client);
     wait_for_end(&server);
@@ -77,7 +77,7 @@ fn items_pass_both_ways_and_the_bound_gives_them_back() {
 }
 
 #[test]
-fn what_is_said_before_the_channel_is_the_servers_to_judge() {
+fn the_server_judges_messages_before_the_channel() {
     let site = site();
     let listener = ChannelListener::bind(&site.path).unwrap();
     assert!(listener.try_accept().unwrap().is_none());
@@ -86,9 +86,9 @@ fn what_is_said_before_the_channel_is_the_servers_to_judge() {
         { client.stream() }.write_all(given).unwrap();
         let server = accept(&listener);
         assert_eq!(server.peer().uid, nix::unistd::geteuid().as_raw());
-        let mut heard = [0; 4];
-        { server.stream() }.read_exact(&mut heard).unwrap();
-        let granted: Option<Server> = (heard == *b"open").then(|| server.grant(8).unwrap());
+        let mut received_password = [0; 4];
+        { server.stream() }.read_exact(&mut received_password).unwrap();
+        let granted: Option<Server> = (received_password == *b"open").then(|| server.grant(8).unwrap());
         (granted, client.receive::<u64, [u64; 9]>(PATIENCE))
     };
     let (granted, received) = password(b"open");
@@ -98,7 +98,7 @@ fn what_is_said_before_the_channel_is_the_servers_to_judge() {
 }
 
 #[test]
-fn one_process_listens_and_what_a_killed_one_left_is_taken_over() {
+fn one_process_listens_and_a_leftover_socket_is_taken_over() {
     let site = site();
     let first = ChannelListener::bind(&site.path).unwrap();
     assert!(matches!(ChannelListener::bind(&site.path), Err(ChannelError::Listen(ListenError::InUse(_)))));
@@ -116,7 +116,7 @@ fn one_process_listens_and_what_a_killed_one_left_is_taken_over() {
 }
 
 #[test]
-fn what_is_asked_beyond_the_bounds_is_refused() {
+fn requests_beyond_the_bounds_are_rejected() {
     let site = site();
     let listener = ChannelListener::bind(&site.path).unwrap();
     for capacity in [CHANNEL_CAPACITY_MAX + 1, u64::MAX] {
@@ -187,7 +187,7 @@ fn a_bad_server_gets_no_client() {
 
 /// A read end sees the end of a pipe once the last of its write ends is closed.
 #[test]
-fn whatever_a_bad_server_hands_over_is_closed() {
+fn descriptors_of_a_bad_server_are_closed() {
     let greeting = [0; 40];
     for count in [2, 3, 10, 253] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -204,7 +204,7 @@ fn whatever_a_bad_server_hands_over_is_closed() {
 fn child_client() {
     let Some(path) = std::env::var_os(CHILD_SOCKET) else { return };
     let mut client: Client = call(Path::new(&path)).unwrap().receive(PATIENCE).unwrap();
-    while !client.is_peer_gone() {
+    while !client.is_peer_disconnected() {
         while let Some(item) = client.receiver.try_pop() {
             assert_eq!(item, [item[0]; 9]);
             until(|| client.sender.try_push(item[0]).ok());
@@ -214,7 +214,7 @@ fn child_client() {
 }
 
 #[test]
-fn another_process_answers_everything_and_its_death_is_seen() {
+fn another_process_answers_and_its_death_is_detected() {
     let site = site();
     let listener = ChannelListener::bind(&site.path).unwrap();
     let mut child = this_test(module_path!(), "child_client")
@@ -239,7 +239,7 @@ fn another_process_answers_everything_and_its_death_is_seen() {
         }
         (answered == COUNT).then_some(())
     });
-    assert!(!server.is_peer_gone() && !server.sender.is_broken());
+    assert!(!server.is_peer_disconnected() && !server.sender.is_broken());
     child.kill().unwrap();
     child.wait().unwrap();
     wait_for_end(&server);
@@ -247,13 +247,13 @@ fn another_process_answers_everything_and_its_death_is_seen() {
 }
 
 #[test]
-fn each_ring_holds_as_many_as_it_is_to() {
+fn each_ring_has_its_requested_capacity() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("gateway.sock");
     let listener = ChannelListener::bind(&path).unwrap();
     let caller = call(&path).unwrap();
     let accepted = listener.try_accept().unwrap().unwrap();
-    let mut server: Channel<[u64; 23], [u64; 15]> = accepted.grant_made(Rings::new(3, 16).unwrap()).unwrap();
+    let mut server: Channel<[u64; 23], [u64; 15]> = accepted.grant_rings(Rings::new(3, 16).unwrap()).unwrap();
     let mut client: Channel<[u64; 15], [u64; 23]> = caller.receive(Duration::from_secs(30)).unwrap();
     assert_eq!((client.sender.capacity(), client.receiver.capacity()), (4, 16));
     for number in 0..4 {
@@ -269,7 +269,7 @@ fn each_ring_holds_as_many_as_it_is_to() {
 }
 
 #[test]
-fn what_was_said_does_not_hide_that_the_other_went() {
+fn unread_messages_do_not_hide_a_disconnection() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("gateway.sock");
     let listener = ChannelListener::bind(&path).unwrap();
@@ -278,7 +278,7 @@ fn what_was_said_does_not_hide_that_the_other_went() {
     let mut talk = caller.stream().try_clone().unwrap();
     let server: Channel<u64, u64> = accepted.grant(4).unwrap();
     talk.write_all(b"garbage").unwrap();
-    assert!(!server.is_peer_gone());
+    assert!(!server.is_peer_disconnected());
     drop((talk, caller));
     wait_for_end(&server);
 }

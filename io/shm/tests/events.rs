@@ -25,7 +25,7 @@ fn item(number: u64) -> Item {
 }
 
 #[test]
-fn events_pass_in_order_and_a_reader_that_is_overtaken_is_told() {
+fn events_pass_in_order_and_an_overtaken_reader_is_notified() {
     let (_place, folder, name) = place();
     let mut writer = EventsWriter::<Item>::create(&folder, &name, 3, Nanos(5)).unwrap();
     let reader = EventsReader::open(&folder, &name).unwrap();
@@ -61,7 +61,7 @@ fn events_pass_in_order_and_a_reader_that_is_overtaken_is_told() {
 }
 
 #[test]
-fn each_kind_is_told_from_the_other() {
+fn the_two_kinds_are_distinguished() {
     let (_place, folder, name) = place();
     let other = SegmentName::new("feed").unwrap();
     let _events = EventsWriter::<Item>::create(&folder, &name, 4, Nanos(5)).unwrap();
@@ -88,7 +88,7 @@ fn a_segment_of_one_kind_takes_the_place_of_another() {
 }
 
 #[test]
-fn what_was_damaged_is_found_and_nothing_leads_astray() {
+fn damage_is_found_and_never_followed() {
     let (_place, folder, name) = place();
     let mut writer = EventsWriter::<Item>::create(&folder, &name, 4, Nanos(5)).unwrap();
     (0..6).for_each(|number| writer.send(&item(number)));
@@ -119,7 +119,7 @@ fn what_was_damaged_is_found_and_nothing_leads_astray() {
 }
 
 #[test]
-fn a_writer_that_removes_its_segment_leaves_nothing_and_readers_see_its_end() {
+fn a_writer_removes_its_segment_and_readers_see_its_end() {
     let (_place, folder, name) = place();
     let mut writer = EventsWriter::<Item>::create(&folder, &name, 4, Nanos(5)).unwrap();
     writer.send(&item(1));

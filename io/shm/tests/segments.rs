@@ -129,7 +129,7 @@ fn names_quotes_and_updates_arrive() {
 }
 
 #[test]
-fn what_is_asked_beyond_the_bounds_is_refused() {
+fn requests_beyond_the_bounds_are_rejected() {
     let site = site();
     let mut writer = site.writer();
     writer.write(7, &quote(1)).unwrap();
@@ -202,7 +202,7 @@ fn the_lock_of_a_closed_segment_is_waited_for() {
 }
 
 #[test]
-fn of_many_writers_that_start_together_one_wins() {
+fn one_of_many_concurrent_writers_wins() {
     let site = site();
     for round in 1..=20 {
         let start = || -> Vec<_> {
@@ -217,7 +217,7 @@ fn of_many_writers_that_start_together_one_wins() {
         assert_eq!(winners.len(), 1, "{writers:?}");
         assert_eq!(site.reader().header().generation, round);
         for loser in writers.iter().filter_map(|writer| writer.as_ref().err()) {
-            assert!(matches!(loser, ShmError::InUse { .. } | ShmError::Unsettled(_)), "{loser}");
+            assert!(matches!(loser, ShmError::InUse { .. } | ShmError::ConcurrentChange(_)), "{loser}");
         }
     }
     assert_eq!(fs::read_dir(site.folder.path()).unwrap().count(), 1, "nothing is left lying about");
@@ -231,7 +231,7 @@ fn a_damaged_segment_is_refused_and_can_be_replaced_or_reclaimed() {
     let reader = site.reader();
     file.set_len(len - 4096).unwrap();
     assert!(!reader.is_whole());
-    assert_eq!(site.damage(), Damage::Length { said: len, found: len - 4096 });
+    assert_eq!(site.damage(), Damage::Length { stated: len, found: len - 4096 });
     file.set_len(100).unwrap();
     assert_eq!(site.damage(), Damage::Short(100));
     file.set_len(len).unwrap();
@@ -249,12 +249,12 @@ fn a_damaged_segment_is_refused_and_can_be_replaced_or_reclaimed() {
 }
 
 #[test]
-fn what_others_could_have_put_there_is_refused() {
+fn files_that_others_could_have_written_are_rejected() {
     let site = site();
     drop(site.writer());
     fs::set_permissions(site.file(), Permissions::from_mode(0o620)).unwrap();
-    assert!(matches!(site.try_reader(), Err(ShmError::NotOurs(_))));
-    assert!(matches!(site.try_writer(), Err(ShmError::NotOurs(_))));
+    assert!(matches!(site.try_reader(), Err(ShmError::NotPrivate(_))));
+    assert!(matches!(site.try_writer(), Err(ShmError::NotPrivate(_))));
     fs::set_permissions(site.file(), Permissions::from_mode(0o600)).unwrap();
     fs::rename(site.file(), site.folder.path().join("elsewhere")).unwrap();
     symlink(site.folder.path().join("elsewhere"), site.file()).unwrap();
@@ -264,8 +264,8 @@ fn what_others_could_have_put_there_is_refused() {
     nix::unistd::mkfifo(&site.file(), nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert!(matches!(site.try_reader(), Err(ShmError::NotAFile(_))));
     fs::set_permissions(site.folder.path(), Permissions::from_mode(0o777)).unwrap();
-    assert!(matches!(Folder::open(site.folder.path()), Err(ShmError::NotOurs(_))));
-    assert!(matches!(Folder::open(Path::new("/dev/null")), Err(ShmError::NotOurs(_))));
+    assert!(matches!(Folder::open(site.folder.path()), Err(ShmError::NotPrivate(_))));
+    assert!(matches!(Folder::open(Path::new("/dev/null")), Err(ShmError::NotPrivate(_))));
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn the_file_is_for_its_user_alone() {
 }
 
 #[test]
-fn values_that_nobody_writes_are_found() {
+fn invalid_values_are_found() {
     let site = site();
     let mut writer = site.writer();
     writer.name(1, "ALPHA").unwrap();
@@ -335,7 +335,7 @@ fn start_child(site: &Site) -> Child {
 }
 
 #[test]
-fn a_writer_that_is_killed_is_seen_to_be_gone_and_what_it_wrote_was_whole() {
+fn a_killed_writer_is_dead_and_its_data_is_whole() {
     let site = site();
     let mut child = start_child(&site);
     wait_until("the writer", || site.try_reader().is_ok_and(|reader| reader.find("ALPHA").is_some()));
@@ -359,7 +359,7 @@ fn a_writer_that_is_killed_is_seen_to_be_gone_and_what_it_wrote_was_whole() {
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(reader.writer_state(), WriterState::Gone);
+    assert_eq!(reader.writer_state(), WriterState::Dead);
     // It died at any point: a row that it was writing stays busy, and the other rows are readable.
     let readable = (0..8).filter(|row| reader.try_read(*row).is_ok()).count();
     assert!(readable >= 7, "{readable}");
@@ -369,7 +369,7 @@ fn a_writer_that_is_killed_is_seen_to_be_gone_and_what_it_wrote_was_whole() {
 }
 
 #[test]
-fn what_a_killed_writer_left_unfinished_is_removed_and_no_more() {
+fn only_unfinished_files_of_killed_writers_are_removed() {
     let site = site();
     let writer = site.writer();
     let left = site.folder.path().join(".feed.1.0.new");

@@ -126,7 +126,7 @@ fn state_of(writer: WriterState, heartbeat: Nanos) -> (&'static str, Colour) {
         WriterState::Alive if age(heartbeat.0) > SILENT_AFTER => ("silent", Colour::Yellow),
         WriterState::Alive => ("alive", Colour::Green),
         WriterState::Closed => ("closed", Colour::Plain),
-        WriterState::Gone => ("gone", Colour::Red),
+        WriterState::Dead => ("gone", Colour::Red),
     }
 }
 

@@ -140,7 +140,7 @@ impl Clients {
             };
             if client.channel.receiver.is_disconnected() {
                 client.leave(LeaveReason::Closed);
-            } else if slot == self.next_check && client.channel.is_peer_gone() {
+            } else if slot == self.next_check && client.channel.is_peer_disconnected() {
                 client.leave(LeaveReason::Died);
             } else if now >= client.next_ping {
                 client.next_ping = now + period;

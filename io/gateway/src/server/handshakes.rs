@@ -231,7 +231,7 @@ pub(super) fn welcome(
     rings: ClientRings,
 ) -> Option<Channel<Event, Request>> {
     say(&caller, &Frame::Welcome(welcome)).ok()?;
-    caller.grant_made(rings).ok()
+    caller.grant_rings(rings).ok()
 }
 
 /// Sends a frame. The socket's buffer is empty, so the frame fits at once unless the caller has disconnected.
