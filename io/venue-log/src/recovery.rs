@@ -16,7 +16,7 @@ use tickpath_venue::{Definition, LogCommand, LogReadError, Replica, ReplicaError
 use crate::stored_log::JournalCommands;
 
 /// Remedy when there is no backup.
-const OTHERWISE: &str = ", or copy the folder and accept by --accept-loss that commands may now be decided otherwise than they \
+const REMEDY_WITHOUT_BACKUP: &str = ", or copy the folder and accept by --accept-loss that commands may now be decided otherwise than they \
                          were answered";
 
 /// Error when recovering a venue from its journal.
@@ -65,7 +65,7 @@ pub enum RecoveryError {
     /// No usable snapshot: restore one, or the log's first segments, from a backup.
     #[error(
         "the journal begins with command {first} and no snapshot before it can be used: restore one from a copy{} ({skipped})",
-        if *first == Sequence(1) { OTHERWISE } else { "" }
+        if *first == Sequence(1) { REMEDY_WITHOUT_BACKUP } else { "" }
     )]
     NoSnapshot {
         /// First record of the log.
@@ -77,7 +77,7 @@ pub enum RecoveryError {
     #[error(
         "{file} cannot be used ({damage}), and the configuration is not that of the snapshot before it: nothing says whether \
          the commands after it were decided by the one or the other; put the file back from a copy, or, if the configuration \
-         was changed since the last start, start once as it was then{OTHERWISE}"
+         was changed since the last start, start once as it was then{REMEDY_WITHOUT_BACKUP}"
     )]
     DefinitionUnknown {
         /// File name of the newest snapshot.
@@ -89,7 +89,7 @@ pub enum RecoveryError {
     #[error(
         "{file} cannot be used ({damage}), and the log does not lead from the snapshot before it to the state that it \
          recorded: other users or bounds, or another version of the program, decided the commands between; put the file \
-         back from a copy{OTHERWISE}"
+         back from a copy{REMEDY_WITHOUT_BACKUP}"
     )]
     StateUnreached {
         /// File name of the snapshot.
@@ -240,7 +240,7 @@ pub struct RecoveryOptions {
 pub fn recover<S: Storage>(
     storage: &S,
     options: &RecoveryOptions,
-    wanted: Definition,
+    definition: Definition,
 ) -> Result<Recovered<S>, RecoveryError> {
     let started = Instant::now();
     let found = session_of(storage)?;
@@ -275,16 +275,16 @@ pub fn recover<S: Storage>(
     let first = found.first_sequence();
     let mut replica = match newest.snapshot {
         Some(snapshot) => restore(&snapshot)?,
-        None if first <= Sequence(1) && !is_unknown => Replica::new(wanted.clone())?,
+        None if first <= Sequence(1) && !is_unknown => Replica::new(definition.clone())?,
         None => return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") }),
     };
     let from = replica.last_command();
     // A snapshot beyond the end of the log is irrelevant for the replay.
-    let mut passed_over = newest.skipped;
-    passed_over.retain(|skipped| skipped.sequence <= last && !options.accept_loss);
-    advance(storage, session, last, &mut replica, &passed_over)?;
-    let is_changed = replica.redefine(wanted)?;
-    if is_changed && let Some(SkippedSnapshot { file, damage, .. }) = passed_over.first() {
+    let mut unusable = newest.skipped;
+    unusable.retain(|skipped| skipped.sequence <= last && !options.accept_loss);
+    advance(storage, session, last, &mut replica, &unusable)?;
+    let is_changed = replica.redefine(definition)?;
+    if is_changed && let Some(SkippedSnapshot { file, damage, .. }) = unusable.first() {
         return Err(RecoveryError::DefinitionUnknown { file: file.clone(), damage: *damage });
     }
     let state_hash = replica.state_hash();
@@ -320,21 +320,21 @@ fn remove_without_log<S: Storage>(
     }
 }
 
-/// Replays the log up to `last`. Where it passes unusable snapshots (`passed_over`, newest first), it must
+/// Replays the log up to `last`. Where it passes unusable snapshots (`unusable`, newest first), it must
 /// reach their recorded states.
 fn advance<S: Storage>(
     storage: &S,
     session: SessionName,
     last: Sequence,
     replica: &mut Replica,
-    passed_over: &[SkippedSnapshot],
+    unusable: &[SkippedSnapshot],
 ) -> Result<(), RecoveryError> {
     let from = replica.last_command();
     if from >= last {
         return Ok(());
     }
     let mut reader = JournalCommands(Reader::open(storage, session, from.next())?);
-    for SkippedSnapshot { file, sequence, damage, state_hash } in passed_over.iter().rev() {
+    for SkippedSnapshot { file, sequence, damage, state_hash } in unusable.iter().rev() {
         replay(&mut reader, *sequence, replica, |_| ())?;
         if state_hash.is_some_and(|recorded| recorded != replica.state_hash()) {
             return Err(RecoveryError::StateUnreached { file: file.clone(), damage: *damage });

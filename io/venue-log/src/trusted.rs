@@ -12,14 +12,14 @@ const FILE: &str = "trusted-logins";
 /// Name of the file while it is written.
 const UNFINISHED: &str = "trusted-logins.unfinished";
 
-/// Reads the file. Returns a notice if the file is damaged, or missing although it `should_be` there.
+/// Reads the file. Returns a notice if the file is damaged, or missing although it `is_expected` there.
 pub fn open_trusted_logins<S: Storage>(
     storage: S,
     users: UserRegistry,
-    should_be: bool,
+    is_expected: bool,
 ) -> (TrustedLogins, Option<String>) {
     let mut known = TrustedPeers::new(users.capacity());
-    let state = TrustedLogins::load(&mut known, read(&storage), should_be, |name| users.find(name));
+    let state = TrustedLogins::load(&mut known, read(&storage), is_expected, |name| users.find(name));
     let notice = state.map(|state| {
         format!(
             "{FILE} in the journal's folder {state}: until users log in again, floods of wrong passwords \

@@ -9,7 +9,7 @@ use tickpath_venue::{CommandLog, LogCommand, LogState};
 pub struct JournalLog<S: Storage>(pub Journal<S>);
 
 /// Divisor of the segment length: this part is reserved for cancels while the next segment cannot be created.
-const KEPT_FOR_CANCELS: u64 = 4;
+const RESERVED_FOR_CANCELS: u64 = 4;
 
 impl<S: Storage> CommandLog for JournalLog<S> {
     #[inline]
@@ -48,6 +48,6 @@ impl<S: Storage> CommandLog for JournalLog<S> {
     }
 
     fn has_space_for_refusals(&self) -> bool {
-        self.0.remaining_len() > self.0.segment_len() / KEPT_FOR_CANCELS
+        self.0.remaining_len() > self.0.segment_len() / RESERVED_FOR_CANCELS
     }
 }
