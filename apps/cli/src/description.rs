@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_description_is_none() {
+    fn an_invalid_description_is_none() {
         assert!(parse("shell", b"").is_none());
         assert!(parse("shell", b"{\"name\":1}").is_none());
     }

@@ -167,7 +167,7 @@ pub fn arguments_of_command() -> impl Iterator<Item = OsString> {
 /// Returns a separate program's command line, from the program's description; `None` when it is not built.
 #[must_use]
 pub fn command_of_separate(name: &'static str) -> Option<Command> {
-    let path = beside(&std::env::current_exe().ok()?, name);
+    let path = sibling_path(&std::env::current_exe().ok()?, name);
     let output = std::process::Command::new(path).arg(description::OPTION).output().ok()?;
     description::parse(name, &output.stdout)
 }
@@ -180,7 +180,7 @@ pub fn run_separate(
     args: impl IntoIterator<Item = OsString>,
 ) -> anyhow::Error {
     let path = match std::env::current_exe() {
-        Ok(this) => beside(&this, name),
+        Ok(this) => sibling_path(&this, name),
         Err(error) => return anyhow::anyhow!("cannot find the folder of this program: {error}"),
     };
     let error = std::process::Command::new(&path).args(args).env(CALLER, version()).exec();
@@ -194,7 +194,7 @@ pub fn run_separate(
     }
 }
 
-fn beside(this: &Path, name: &str) -> PathBuf {
+fn sibling_path(this: &Path, name: &str) -> PathBuf {
     this.with_file_name(format!("tickpath-{name}"))
 }
 

@@ -193,8 +193,8 @@ impl InstrumentCommand {
                 instruments.instruments.iter().map(line_of).collect()
             }
             InstrumentCommand::Add { symbol, reference_price, fields, .. } => {
-                let words = symbol.iter().chain(reference_price).chain(fields);
-                vec![words.fold("instrument add".to_owned(), |line, word| format!("{line} {word}"))]
+                let arguments = symbol.iter().chain(reference_price).chain(fields);
+                vec![arguments.fold("instrument add".to_owned(), |line, word| format!("{line} {word}"))]
             }
         })
     }
@@ -248,7 +248,7 @@ fn command_venue(args: &Args, line: &str) -> anyhow::Result<ExitCode> {
         .socket
         .as_deref()
         .ok_or(MissingArgument("name the venue's socket: --socket PATH, such as configs/exchange.sock"))?;
-    let answer = ask(socket, line).with_context(|| format!("the venue at {}", socket.display()))?;
+    let answer = send_request(socket, line).with_context(|| format!("the venue at {}", socket.display()))?;
     if let Some(path) = &args.json {
         json::write(path, &answer.to_string())?;
     }
@@ -262,7 +262,7 @@ fn command_venue(args: &Args, line: &str) -> anyhow::Result<ExitCode> {
 }
 
 /// Sends one command line and returns the answer.
-fn ask(socket: &Path, line: &str) -> anyhow::Result<Value> {
+fn send_request(socket: &Path, line: &str) -> anyhow::Result<Value> {
     if line.contains(['\n', '\r']) {
         bail!("a name is one word");
     }
@@ -301,7 +301,7 @@ fn in_the_log(answer: &Value) -> String {
 }
 
 fn print_hash() -> anyhow::Result<ExitCode> {
-    let Some(password) = password::ask().context("standard input")? else {
+    let Some(password) = password::prompt().context("standard input")? else {
         print_stderr("tickpath: interrupted");
         return Ok(ExitCode::from(INTERRUPTED));
     };

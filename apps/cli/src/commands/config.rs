@@ -173,7 +173,7 @@ fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Box<dyn ConfigFile>>
             let settings = TraderSettings::load(file)?;
             strategy_by_name(&settings)?;
             let mut config = settings.config.filled(&cores);
-            config.instruments = from_anywhere(file, &config.instruments)?;
+            config.instruments = with_absolute_path(file, &config.instruments)?;
             Box::new(config)
         }
         Some(FileKind::Feed) => {
@@ -196,7 +196,7 @@ fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Box<dyn ConfigFile>>
 fn venue(file: &Path) -> anyhow::Result<(ExchangeConfig, VenueSettings)> {
     let (config, settings) = ExchangeConfig::load(file)?;
     let mut config = config.filled(&Host::describe().cores_allowed);
-    config.instruments = from_anywhere(file, &config.instruments)?;
+    config.instruments = with_absolute_path(file, &config.instruments)?;
     config.journal.folder = absolute(&config.journal.folder);
     if let Some(admin) = &mut config.admin {
         admin.socket = absolute(&admin.socket);
@@ -205,7 +205,7 @@ fn venue(file: &Path) -> anyhow::Result<(ExchangeConfig, VenueSettings)> {
 }
 
 /// Makes a path that a file names relative to itself valid in any folder.
-fn from_anywhere(file: &Path, named: &Path) -> Result<PathBuf, ConfigError> {
+fn with_absolute_path(file: &Path, named: &Path) -> Result<PathBuf, ConfigError> {
     let path = beside(file, named);
     std::fs::canonicalize(&path).map_err(|source| ConfigError::Read { path, source })
 }

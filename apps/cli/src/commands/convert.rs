@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut observer = |progress: &ConvertProgress| {
         if begin.elapsed() >= next {
             next = begin.elapsed() + PROGRESS_INTERVAL;
-            line.show(|| progress_words(progress));
+            line.show(|| progress_text(progress));
         }
     };
     let converted = convert(&args.input, &args.output, &stop, &mut observer);
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn progress_words(progress: &ConvertProgress) -> String {
+fn progress_text(progress: &ConvertProgress) -> String {
     let &ConvertProgress { rows, done, total } = progress;
     match total {
         0 => format!("{} rows", thousands(rows)),

@@ -94,11 +94,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::on_signals()?;
     let outcome = tickpath_demo::run(&settings, &stop)?;
     // Write the results to their file even if the text cannot be printed.
-    let said = if settings.view == ViewMode::Silent { Ok(()) } else { print_stdout(&outcome) };
+    let printed = if settings.view == ViewMode::Silent { Ok(()) } else { print_stdout(&outcome) };
     if let Some(path) = &args.json {
         json::write(path, &format!("{:#}", outcome.to_json()))?;
     }
-    said?;
+    printed?;
     // The run succeeds only if the recording was played completely, as far as requested.
     let damage = outcome.flow.as_ref().and_then(|flow| flow.damage.as_ref());
     if let Some(damage) = damage {

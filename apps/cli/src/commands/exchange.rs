@@ -21,7 +21,7 @@ pub mod deribit;
 mod lines;
 
 use crate::program;
-use lines::HeldLines;
+use lines::LineLocks;
 
 /// Interval at which the stamps are drained.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
@@ -140,7 +140,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| print_stderr(format_args!("warning: {warning}")));
     print_endpoints(&mut console, &config, &session, &venue.endpoints, venue.instruments.iter().count());
-    let _lines = hold_lines(&venue.endpoints, config.market_data.interface);
+    let _lines = lock_lines(&venue.endpoints, config.market_data.interface);
     let front = front.map(|start| start(&mut console, clock)).transpose()?;
     let (progress_of_front, join_front) = front.map(|front| (front.progress, front.join)).unzip();
     let mut background = background
@@ -295,10 +295,10 @@ fn print_endpoints(
 }
 
 /// Holds the multicast groups. Otherwise readers of two venues on one line would receive the data of both.
-fn hold_lines(endpoints: &Endpoints, interface: Ipv4Addr) -> HeldLines {
+fn lock_lines(endpoints: &Endpoints, interface: Ipv4Addr) -> LineLocks {
     let groups: Vec<_> =
         [endpoints.line_a, endpoints.line_b].into_iter().chain(endpoints.snapshots).collect();
-    let (lines, taken) = HeldLines::hold(&groups, interface);
+    let (lines, taken) = LineLocks::acquire(&groups, interface);
     for group in taken {
         print_stderr(format_args!(
             "warning: another venue of this machine sends to {group} too, and readers receive both: give one of them groups of its \

@@ -112,16 +112,16 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         anyhow::bail!("{flag} says which gateway is meant, and this command asks none: leave it out");
     }
     match command {
-        Command::Status(place) => tell_gateway(&args.flags, place.name.as_deref(), &place.socket, "status"),
-        Command::Kill(place) => tell_gateway(&args.flags, place.name.as_deref(), &place.socket, "kill"),
+        Command::Status(place) => send_command(&args.flags, place.name.as_deref(), &place.socket, "status"),
+        Command::Kill(place) => send_command(&args.flags, place.name.as_deref(), &place.socket, "kill"),
         Command::Release { place, confirm } => {
             let line = format!("release {confirm}");
-            tell_gateway(&args.flags, place.name.as_deref(), &place.socket, &line)
+            send_command(&args.flags, place.name.as_deref(), &place.socket, &line)
         }
         Command::Limits { words, socket } => {
             let (name, account, limits) = limits_of(words)?;
             let line = format!("limits {account} {}", limits.join(" "));
-            tell_gateway(&args.flags, name, socket, &line)
+            send_command(&args.flags, name, socket, &line)
         }
         Command::Log(args) => log::run(args),
         Command::Replay { files, json } => replay_log(files, json.as_deref()),
@@ -166,7 +166,7 @@ fn socket_of(flags: &Flags, name: Option<&str>, socket: Option<&Path>) -> anyhow
     }
 }
 
-fn tell_gateway(flags: &Flags, name: Option<&str>, place: &Socket, line: &str) -> anyhow::Result<ExitCode> {
+fn send_command(flags: &Flags, name: Option<&str>, place: &Socket, line: &str) -> anyhow::Result<ExitCode> {
     json::check(place.json.as_deref())?;
     let path = socket_of(flags, name, place.socket.as_deref())?;
     let answer = call(&path, line)?;
@@ -175,7 +175,7 @@ fn tell_gateway(flags: &Flags, name: Option<&str>, place: &Socket, line: &str) -
     }
     let is_on_output = place.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if !is_on_output {
-        print_stdout(status::words(&answer, tickpath_agent::TscClock::shared().now().0))?;
+        print_stdout(status::to_text(&answer, tickpath_agent::TscClock::shared().now().0))?;
     }
     if let Some(path) = &place.json {
         json::write(path, &serde_json::to_string_pretty(&answer)?)?;
@@ -211,7 +211,7 @@ fn replay_log(files: &[PathBuf], json_file: Option<&Path>) -> anyhow::Result<Exi
 }
 
 fn hash_password() -> anyhow::Result<ExitCode> {
-    let Some(password) = password::ask().context("standard input")? else {
+    let Some(password) = password::prompt().context("standard input")? else {
         print_stderr("tickpath: interrupted");
         return Ok(ExitCode::from(INTERRUPTED));
     };

@@ -38,7 +38,7 @@ pub enum Args {
     /// A whole day of NYSE's Integrated Feed (XDP), as a pcap capture of its multicast packets
     ///
     /// The order flow equals that of the ITCH day with the same settings, so the books of both have the same
-    /// levels at every time up to the close. Symbols are distributed over channels; packets fill during a
+    /// levels at every time up to the close. Symbols are distributed apply_to channels; packets fill during a
     /// burst of messages.
     Xdp(xdp::XdpArgs),
 }
@@ -76,7 +76,7 @@ struct FlowArgs {
 }
 
 impl FlowArgs {
-    fn over(&self, preset: ItchDayConfig) -> ItchDayConfig {
+    fn apply_to(&self, preset: ItchDayConfig) -> ItchDayConfig {
         let day = preset.with_messages(self.messages.unwrap_or(preset.messages));
         let day = day.with_symbols(self.symbols.unwrap_or(day.symbols));
         ItchDayConfig { live: self.live.unwrap_or(day.live), seed: self.seed.unwrap_or(day.seed), ..day }
@@ -93,7 +93,7 @@ enum Preset {
 
 impl ItchArgs {
     fn config(&self) -> ItchDayConfig {
-        self.flow.over(match self.preset {
+        self.flow.apply_to(match self.preset {
             Preset::Itch500 => ItchDayConfig::itch_500(),
             Preset::Itch8000 => ItchDayConfig::itch_8000(),
         })
@@ -147,7 +147,7 @@ fn run_itch(args: &ItchArgs) -> anyhow::Result<ExitCode> {
     };
     let Some(written) = written else { return Ok(ExitCode::SUCCESS) };
     let summary = Summary { config, written, counters: day.counters(), time };
-    tell_of(&outputs, &summary.text(&args.output), &summary.json(&args.output))
+    print_summary(&outputs, &summary.text(&args.output), &summary.json(&args.output))
 }
 
 /// Writes a day of about `messages` messages. `append` adds the next ones and returns their number, `None` at
@@ -177,18 +177,18 @@ fn deliver(
 }
 
 /// Reports the written data.
-fn tell_of(outputs: &Outputs<'_>, text: &str, figures: &Value) -> anyhow::Result<ExitCode> {
-    let mut said = Ok(());
+fn print_summary(outputs: &Outputs<'_>, text: &str, figures: &Value) -> anyhow::Result<ExitCode> {
+    let mut printed = Ok(());
     if is_standard_output(outputs.day) {
         print_stderr_part(text);
     } else if !outputs.json.is_some_and(is_standard_output) {
-        said = print_stdout(text.trim_end());
+        printed = print_stdout(text.trim_end());
     }
     // Write the figures to their file even if the text cannot be printed.
     if let Some(path) = outputs.json {
         json::write(path, &format!("{figures:#}"))?;
     }
-    said?;
+    printed?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -366,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_tells_rate_and_time_left() {
+    fn progress_has_rate_and_remaining_time() {
         let line = progress_line(5_000_000, 50_000_000, Duration::from_secs(2));
         assert_eq!(line, "5,000,000 of 50,000,000 messages, 10 %, 2.5 M/s, 18 s left");
     }

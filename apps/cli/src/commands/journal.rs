@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Inspects the folder's log. A log that is being written is read up to its present end.
-fn look(folder: &ReadOnly, from: u64) -> anyhow::Result<Inspection> {
+fn inspect_journal(folder: &ReadOnly, from: u64) -> anyhow::Result<Inspection> {
     let options = InspectOptions { from: Sequence(from), ..InspectOptions::default() };
     let found = inspect(folder, &options).with_context(|| folder.name())?;
     ensure!(found.session.is_some(), "{} holds no journal", folder.name());
@@ -110,14 +110,14 @@ fn snapshots_in(folder: &ReadOnly) -> anyhow::Result<Vec<Sequence>> {
 fn covered_by(folder: &ReadOnly) -> Option<Sequence> {
     let session = session_of(folder).ok()??;
     let newest = Snapshots::new(folder.clone(), session).newest(Sequence(u64::MAX)).ok()?.snapshot?;
-    look(folder, newest.sequence.next().0).ok().map(|_| newest.sequence)
+    inspect_journal(folder, newest.sequence.next().0).ok().map(|_| newest.sequence)
 }
 
 fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     json::check(json)?;
     let started = Instant::now();
     let listed = snapshots_in(folder)?;
-    let found = look(folder, 0).map_err(|error| match covered_by(folder) {
+    let found = inspect_journal(folder, 0).map_err(|error| match covered_by(folder) {
         Some(snapshot) => anyhow!(
             "{error:#}; snapshot {snapshot} covers it: the venue starts without --accept-loss, only history is lost"
         ),
@@ -196,7 +196,7 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
 }
 
 fn dump(folder: &ReadOnly, from: u64, limit: u64, as_json: bool) -> anyhow::Result<ExitCode> {
-    let found = look(folder, from)?;
+    let found = inspect_journal(folder, from)?;
     let session = found.session.context("a log has a session")?;
     let first = Sequence(from.max(found.first_sequence().0));
     let last = found.last_sequence().min(Sequence(first.0.saturating_add(limit).saturating_sub(1)));
@@ -227,16 +227,16 @@ fn dump(folder: &ReadOnly, from: u64, limit: u64, as_json: bool) -> anyhow::Resu
                 command.kind()
             )
         };
-        if !goes_on(written)? {
+        if !is_output_open(written)? {
             return Ok(ExitCode::SUCCESS);
         }
     }
-    goes_on(out.flush())?;
+    is_output_open(out.flush())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns false when the reader has disconnected, which is not a failure.
-fn goes_on(written: io::Result<()>) -> anyhow::Result<bool> {
+fn is_output_open(written: io::Result<()>) -> anyhow::Result<bool> {
     match written {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
@@ -246,7 +246,7 @@ fn goes_on(written: io::Result<()>) -> anyhow::Result<bool> {
 
 fn replay(folder: &ReadOnly, from: u64, limit: u64, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     json::check(json)?;
-    let found = look(folder, from)?;
+    let found = inspect_journal(folder, from)?;
     let session = found.session.context("a log has a session")?;
     let first = from.max(found.first_sequence().0);
     let last = found.last_sequence().min(Sequence(first.saturating_add(limit).saturating_sub(1)));

@@ -89,15 +89,15 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         measured => measured?,
     };
     // Write the figures to their files even if the text cannot be printed.
-    let is_text_wanted = args.json.as_deref().is_none_or(|path| path.as_os_str() != "-");
-    let said = if is_text_wanted { print_stdout(&report) } else { Ok(()) };
+    let prints_text = args.json.as_deref().is_none_or(|path| path.as_os_str() != "-");
+    let printed = if prints_text { print_stdout(&report) } else { Ok(()) };
     if let Some(path) = &args.json {
         json::write(path, &report.to_json())?;
     }
     if let Some(folder) = &args.record {
         print_stderr(format_args!("lab bench: recorded in {}", report.record(folder)?.display()));
     }
-    said?;
+    printed?;
     let failed: Vec<&str> = report.failed().collect();
     if failed.is_empty() {
         return Ok(ExitCode::SUCCESS);

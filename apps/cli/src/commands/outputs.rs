@@ -10,7 +10,7 @@ use tickpath_config::folder_of;
 pub fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> anyhow::Result<()> {
     for (index, (option, path)) in outputs.iter().enumerate() {
         check_place(option, path)?;
-        let written = [path.to_path_buf(), beside(path)];
+        let written = [path.to_path_buf(), sibling_path(path)];
         for input in inputs {
             let is_read = written.iter().any(|output| is_same(output, input));
             ensure!(
@@ -43,7 +43,7 @@ fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
 }
 
 /// Returns the temporary path of an output until it is complete.
-fn beside(path: &Path) -> PathBuf {
+fn sibling_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     PathBuf::from(name)
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_is_no_input_by_any_name() {
+    fn an_output_may_not_be_an_input() {
         let folder = tempfile::tempdir().unwrap();
         let input = folder.path().join("day.csv");
         fs::write(&input, "1").unwrap();

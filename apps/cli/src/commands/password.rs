@@ -18,7 +18,7 @@ const CTRL_U: u8 = 21;
 
 /// Returns the first line of standard input without its end. On the command line a password would be visible
 /// to others. `None` after Ctrl-C at a terminal; the terminal is restored then.
-pub fn ask() -> anyhow::Result<Option<Vec<u8>>> {
+pub fn prompt() -> anyhow::Result<Option<Vec<u8>>> {
     let Some(hidden) = HiddenInput::begin()? else {
         let mut line = Vec::new();
         stdin().lock().take(INPUT_MAX).read_until(b'\n', &mut line)?;
@@ -60,7 +60,7 @@ fn read_typed(mut next: impl FnMut() -> io::Result<Key>) -> io::Result<Option<Ve
             CTRL_U => typed.clear(),
             byte if BACKSPACE.contains(&byte) => {
                 // Remove all bytes of a multi-byte character.
-                while typed.pop().is_some_and(|gone| gone & 0b1100_0000 == 0b1000_0000) {}
+                while typed.pop().is_some_and(|removed| removed & 0b1100_0000 == 0b1000_0000) {}
             }
             byte if (typed.len() as u64) < INPUT_MAX => typed.push(byte),
             _ => {}

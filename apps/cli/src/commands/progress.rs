@@ -15,11 +15,11 @@ impl Line {
     }
 
     /// Shows a new text.
-    pub fn show(&mut self, words: impl FnOnce() -> String) {
+    pub fn show(&mut self, text: impl FnOnce() -> String) {
         if self.is_terminal {
             self.is_shown = true;
             // A failure to write to the terminal must not stop the command.
-            let _ = write!(stderr(), "\r\x1b[K{}", words());
+            let _ = write!(stderr(), "\r\x1b[K{}", text());
         }
     }
 
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_full_at_the_end_and_never_fuller() {
+    fn a_bar_never_exceeds_its_width() {
         assert_eq!(bar(0, 3), "[------------------------------]   0%");
         assert_eq!(bar(1, 3), "[##########--------------------]  33%");
         assert_eq!(bar(9, 3), "[##############################] 100%");

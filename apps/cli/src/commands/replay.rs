@@ -170,7 +170,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.check_outputs()?;
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
     let mut line = Line::new();
-    let mut observer = |progress: &Progress| line.show(|| progress_words(args.files.len(), progress));
+    let mut observer = |progress: &Progress| line.show(|| progress_text(args.files.len(), progress));
     let result = match args.files.as_slice() {
         [file] => replay(file, &options, &stop, &mut observer),
         files => replay_all(files, &options, &stop, &mut observer),
@@ -179,14 +179,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let report = result?;
     match &args.json {
         Some(path) if path.as_os_str() == "-" => {
-            tell_doubts(&report);
+            print_warnings(&report);
             json::write(path, &format!("{:#}", report.to_json()))?;
         }
         Some(path) => {
             // Write the figures to their file even if the text cannot be printed.
-            let said = print_stdout(&report);
+            let printed = print_stdout(&report);
             json::write(path, &format!("{:#}", report.to_json()))?;
-            said?;
+            printed?;
         }
         None => print_stdout(&report)?,
     }
@@ -195,15 +195,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         print_stderr(format_args!("tickpath: interrupted: the report is of what was read{exports}"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    let is_as_asked = report.is_trustworthy() && report.absent_symbols().is_empty();
-    Ok(if is_as_asked { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_complete = report.is_trustworthy() && report.absent_symbols().is_empty();
+    Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Prints the problems of the text report on standard error, a line each, when the report goes to JSON.
-fn tell_doubts(report: &ReplayReport) {
+fn print_warnings(report: &ReplayReport) {
     for file in &report.files {
-        for words in &file.contradictions {
-            print_stderr(format_args!("tickpath: {}: {words}", file.path.display()));
+        for contradiction in &file.contradictions {
+            print_stderr(format_args!("tickpath: {}: {contradiction}", file.path.display()));
         }
     }
     for (path, error) in &report.failures {
@@ -218,9 +218,9 @@ fn tell_doubts(report: &ReplayReport) {
 }
 
 /// Formats the progress, the speed and the remaining time.
-fn progress_words(file_count: usize, progress: &Progress) -> String {
+fn progress_text(file_count: usize, progress: &Progress) -> String {
     const MIB: f64 = (1 << 20) as f64;
-    let which = match file_count {
+    let prefix = match file_count {
         1 => String::new(),
         count => format!("file {} of {count} ", progress.file + 1),
     };
@@ -229,7 +229,7 @@ fn progress_words(file_count: usize, progress: &Progress) -> String {
     let messages = progress.messages as f64 / 1e6;
     let done = progress.bytes as f64 / MIB;
     if progress.bytes_total == 0 {
-        return format!("{which}{done:.1} MiB, {messages:.1} M messages, {rate:.2} M/s");
+        return format!("{prefix}{done:.1} MiB, {messages:.1} M messages, {rate:.2} M/s");
     }
     let bytes = progress.bytes.min(progress.bytes_total);
     // Too early for an estimate.
@@ -238,7 +238,7 @@ fn progress_words(file_count: usize, progress: &Progress) -> String {
         false => String::new(),
     };
     format!(
-        "{which}{} {done:.1} of {:.1} MiB, {messages:.1} M messages, {rate:.2} M/s{left}",
+        "{prefix}{} {done:.1} of {:.1} MiB, {messages:.1} M messages, {rate:.2} M/s{left}",
         bar(bytes, progress.bytes_total),
         progress.bytes_total as f64 / MIB
     )
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_says_how_long_yet() {
+    fn progress_has_the_remaining_time() {
         let progress = Progress {
             bytes: 1 << 20,
             bytes_total: 4 << 20,
@@ -259,11 +259,11 @@ mod tests {
             elapsed: Duration::from_secs(2),
             file: 0,
         };
-        let words = progress_words(1, &progress);
-        assert!(words.contains(" 25% 1.0 of 4.0 MiB, 3.0 M messages, 1.50 M/s, 6 s left"), "{words}");
-        let words = progress_words(1, &Progress { bytes: 100, ..progress });
-        assert!(words.ends_with("M/s"), "nothing follows from so little: {words}");
+        let text = progress_text(1, &progress);
+        assert!(text.contains(" 25% 1.0 of 4.0 MiB, 3.0 M messages, 1.50 M/s, 6 s left"), "{text}");
+        let text = progress_text(1, &Progress { bytes: 100, ..progress });
+        assert!(text.ends_with("M/s"), "nothing follows from so little: {text}");
         let unknown = Progress { bytes_total: 0, ..progress };
-        assert_eq!(progress_words(2, &unknown), "file 1 of 2 1.0 MiB, 3.0 M messages, 1.50 M/s");
+        assert_eq!(progress_text(2, &unknown), "file 1 of 2 1.0 MiB, 3.0 M messages, 1.50 M/s");
     }
 }

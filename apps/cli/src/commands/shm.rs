@@ -24,7 +24,7 @@ use table::{Colour, Table};
 const SILENT_AFTER: Duration = Duration::from_secs(2);
 
 /// Maximum number of problems printed per segment; the JSON report has more.
-const PROBLEMS_TOLD: usize = 4;
+const PROBLEMS_SHOWN: usize = 4;
 
 /// Inspect segments of shared memory, market data and gateways' events: list, verify, watch and reclaim them.
 ///
@@ -140,8 +140,8 @@ const fn time_base(base: TimeBase) -> &'static str {
 
 /// Returns the mean of `count` per second from the creation of a segment to its writer's latest heartbeat.
 fn mean_rate(segment: &Segment, count: u64) -> f64 {
-    let lived = segment.heartbeat().0.saturating_sub(segment.header().created_ns) as f64 / 1e9;
-    if lived > 0.0 { count as f64 / lived } else { 0.0 }
+    let lifetime_s = segment.heartbeat().0.saturating_sub(segment.header().created_ns) as f64 / 1e9;
+    if lifetime_s > 0.0 { count as f64 / lifetime_s } else { 0.0 }
 }
 
 fn short_age(age: Duration) -> String {
@@ -164,7 +164,7 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
             // It was removed after the listing.
             Err(ShmError::Missing { .. }) => continue,
             Err(error) => {
-                let error = told(&error);
+                let error = error_text(&error);
                 damaged.push(error.clone());
                 report.push(json!({ "name": name.as_str(), "error": error }));
                 continue;
@@ -226,7 +226,7 @@ fn describe(name: &SegmentName, segment: &Segment) -> Value {
 }
 
 /// Describes the problem and the remedy: here, unlike for readers, starting its writer is not the remedy.
-fn told(error: &ShmError) -> String {
+fn error_text(error: &ShmError) -> String {
     match error {
         ShmError::Missing { name, folder } => {
             format!(
@@ -270,7 +270,7 @@ fn chosen(names: &[String], place: &Place) -> anyhow::Result<Vec<(Folder, Segmen
     }
     let named = |name: &String| {
         let name = SegmentName::new(name)?;
-        let folder = place.open_for(&name).map_err(|error| anyhow!(told(&error)))?;
+        let folder = place.open_for(&name).map_err(|error| anyhow!(error_text(&error)))?;
         Ok((folder, name))
     };
     names.iter().map(named).collect()
@@ -284,7 +284,7 @@ fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::R
         let segment = match Segment::open(&folder, &name) {
             Ok(segment) => segment,
             Err(error) => {
-                let error = told(&error);
+                let error = error_text(&error);
                 bad.push(error.clone());
                 report.push(json!({ "name": name.as_str(), "error": error }));
                 continue;
@@ -315,10 +315,10 @@ fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::R
             "problem_texts": found.problems,
         }));
         if found.problem_count > 0 {
-            let told = &found.problems[..found.problems.len().min(PROBLEMS_TOLD)];
-            let more = found.problem_count - told.len() as u64;
+            let shown = &found.problems[..found.problems.len().min(PROBLEMS_SHOWN)];
+            let more = found.problem_count - shown.len() as u64;
             let more = if more == 0 { String::new() } else { format!(", and {} more", thousands(more)) };
-            bad.push(format!("{name}: {}{more}", told.join(", ")));
+            bad.push(format!("{name}: {}{more}", shown.join(", ")));
         }
     }
     if let Some(json) = json {
@@ -365,7 +365,7 @@ fn reclaim_all(names: &[String], place: &Place) -> anyhow::Result<ExitCode> {
             Ok(Reclaimed::Kept) if names.is_empty() => print_stdout(format_args!("{name}: kept, its writer lives"))?,
             Ok(Reclaimed::Kept) => failed.push(format!("{name}: the writer lives: stop it first")),
             // The other segments can still be removed.
-            Err(error) => failed.push(told(&error)),
+            Err(error) => failed.push(error_text(&error)),
         }
     }
     ensure!(failed.is_empty(), "{}", failed.join("; "));

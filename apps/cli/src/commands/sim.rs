@@ -19,7 +19,7 @@ use super::{INTERRUPTED, json};
 /// Interval of the progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of violations reported per seed.
-const TOLD_MAX: usize = 10;
+const VIOLATIONS_SHOWN_MAX: usize = 10;
 
 /// A venue, its clients, feed handlers and traders in one thread under virtual time, with faults, judged from outside
 ///
@@ -59,7 +59,7 @@ pub struct Args {
 
 /// Totals of all runs.
 #[derive(Default)]
-struct Sum {
+struct Summary {
     seeds: u64,
     failed: Vec<(u64, Vec<String>)>,
     faults: BTreeMap<&'static str, u64>,
@@ -84,27 +84,27 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
     let fault_level = if args.calm { FaultLevel::None } else { FaultLevel::Full };
     let started = Instant::now();
-    let mut sum = Sum::default();
+    let mut summary = Summary::default();
     let mut progress = Progress::new();
     for seed in seeds {
         if stop.is_stopped() || limit.is_some_and(|limit| started.elapsed() >= limit) {
             break;
         }
-        sum.add(seed, fault_level);
-        progress.print_stderr(&sum, started.elapsed());
+        summary.add(seed, fault_level);
+        progress.print_stderr(&summary, started.elapsed());
     }
     progress.end();
     let is_json_alone = args.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
     if !is_json_alone {
-        sum.report(started.elapsed(), fault_level)?;
+        summary.report(started.elapsed(), fault_level)?;
     }
     if let Some(file) = &args.json {
-        json::write(file, &sum.to_json(started.elapsed(), fault_level).to_string())?;
+        json::write(file, &summary.to_json(started.elapsed(), fault_level).to_string())?;
     }
     if stop.is_stopped() {
         print_stderr(format_args!("tickpath: interrupted: the report is of the seeds that were run"));
     }
-    Ok(match (sum.failed.is_empty(), stop.is_stopped()) {
+    Ok(match (summary.failed.is_empty(), stop.is_stopped()) {
         (false, _) => ExitCode::FAILURE,
         (true, true) => ExitCode::from(INTERRUPTED),
         (true, false) => ExitCode::SUCCESS,
@@ -121,7 +121,7 @@ fn parse_seeds(text: &str) -> anyhow::Result<RangeInclusive<u64>> {
     Ok(first..=last)
 }
 
-impl Sum {
+impl Summary {
     fn add(&mut self, seed: u64, fault_level: FaultLevel) {
         self.seeds += 1;
         let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, fault_level).run()));
@@ -150,13 +150,13 @@ impl Sum {
         })?;
         for (seed, violations) in &self.failed {
             print_stdout(format!("seed {seed}:"))?;
-            for violation in violations.iter().take(TOLD_MAX) {
+            for violation in violations.iter().take(VIOLATIONS_SHOWN_MAX) {
                 print_stdout(format!("  {violation}"))?;
             }
-            if violations.len() > TOLD_MAX {
-                print_stdout(format!("  and {} more", violations.len() - TOLD_MAX))?;
+            if violations.len() > VIOLATIONS_SHOWN_MAX {
+                print_stdout(format!("  and {} more", violations.len() - VIOLATIONS_SHOWN_MAX))?;
             }
-            print_stdout(format!("  again by: {}", again_by(*seed, fault_level)))?;
+            print_stdout(format!("  again by: {}", repeat_command(*seed, fault_level)))?;
         }
         print_stdout(format!(
             "{} seeds in {:.1} s: {} commands, {} market data messages, {:.0} s of virtual time",
@@ -168,15 +168,15 @@ impl Sum {
         ))?;
         print_stdout(format!("hash of all final states: {:016x}", self.state_hash))?;
         print_stdout(format!("faults: {}", thousands(self.faults.values().sum::<u64>())))?;
-        tell_counts(&self.faults)?;
+        print_counts(&self.faults)?;
         print_stdout("consequences:".to_owned())?;
-        tell_counts(&self.consequences)?;
+        print_counts(&self.consequences)?;
         Ok(())
     }
 
     fn to_json(&self, elapsed: Duration, fault_level: FaultLevel) -> serde_json::Value {
         let failed = self.failed.iter().map(|(seed, violations)| {
-            json!({ "seed": seed, "again_by": again_by(*seed, fault_level), "found": violations })
+            json!({ "seed": seed, "again_by": repeat_command(*seed, fault_level), "found": violations })
         });
         json!({
             "seeds": self.seeds,
@@ -193,7 +193,7 @@ impl Sum {
 }
 
 /// Returns the command that repeats a run.
-fn again_by(seed: u64, fault_level: FaultLevel) -> String {
+fn repeat_command(seed: u64, fault_level: FaultLevel) -> String {
     let calm = if fault_level == FaultLevel::None { " --calm" } else { "" };
     format!("tickpath sim --seed {seed}{calm}")
 }
@@ -203,7 +203,7 @@ fn by_name(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counts.iter().map(|(what, count)| (what.replace('\'', "").replace(' ', "_"), *count)).collect()
 }
 
-fn tell_counts(counts: &BTreeMap<&'static str, u64>) -> anyhow::Result<()> {
+fn print_counts(counts: &BTreeMap<&'static str, u64>) -> anyhow::Result<()> {
     for (what, count) in counts {
         print_stdout(format!("  {:>12}  {}", thousands(*count), what.replace('_', " ")))?;
     }
@@ -213,18 +213,18 @@ fn tell_counts(counts: &BTreeMap<&'static str, u64>) -> anyhow::Result<()> {
 /// The progress line on a terminal.
 struct Progress {
     is_shown: bool,
-    told_at: Instant,
+    printed_at: Instant,
 }
 
 impl Progress {
     fn new() -> Progress {
-        Progress { is_shown: stderr().is_terminal(), told_at: Instant::now() }
+        Progress { is_shown: stderr().is_terminal(), printed_at: Instant::now() }
     }
 
-    fn print_stderr(&mut self, sum: &Sum, elapsed: Duration) {
-        if self.is_shown && self.told_at.elapsed() >= PROGRESS_INTERVAL {
-            self.told_at = Instant::now();
-            let (seeds, failed, seconds) = (sum.seeds, sum.failed.len(), elapsed.as_secs());
+    fn print_stderr(&mut self, summary: &Summary, elapsed: Duration) {
+        if self.is_shown && self.printed_at.elapsed() >= PROGRESS_INTERVAL {
+            self.printed_at = Instant::now();
+            let (seeds, failed, seconds) = (summary.seeds, summary.failed.len(), elapsed.as_secs());
             // A progress line that cannot be shown is not important.
             let _ = write!(stderr(), "\r{seeds} seeds, {failed} with a violation, {seconds} s ");
         }
@@ -242,12 +242,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_that_failed_comes_with_the_command_that_repeats_it() {
-        let sum = Sum { seeds: 1, failed: vec![(7, vec!["log: a gap".to_owned()])], ..Sum::default() };
+    fn a_failed_seed_has_its_repeat_command() {
+        let summary = Summary { seeds: 1, failed: vec![(7, vec!["log: a gap".to_owned()])], ..Summary::default() };
         for (fault_level, command) in
             [(FaultLevel::Full, "tickpath sim --seed 7"), (FaultLevel::None, "tickpath sim --seed 7 --calm")]
         {
-            let json = sum.to_json(Duration::ZERO, fault_level);
+            let json = summary.to_json(Duration::ZERO, fault_level);
             assert_eq!(json["violations"][0]["again_by"], command);
         }
     }

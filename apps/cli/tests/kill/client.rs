@@ -14,20 +14,20 @@ use tickpath_types::{
 };
 
 /// Time-out of one read from the socket.
-const LOOK: Duration = Duration::from_millis(1);
+const READ_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// A user through all runs of the venue.
 pub struct Client {
     pub user: String,
     /// Every sequenced message, from the first on, byte for byte.
-    pub told: Vec<Vec<u8>>,
+    pub messages: Vec<Vec<u8>>,
     /// The last order number used, whether the venue received it or not.
     last_ref: u32,
     random: Xoshiro256PlusPlus,
 }
 
 /// Error: the connection is closed.
-pub struct Gone;
+pub struct Disconnected;
 
 struct Connection {
     stream: TcpStream,
@@ -36,12 +36,12 @@ struct Connection {
 
 impl Client {
     pub fn new(user: String, random: Xoshiro256PlusPlus) -> Client {
-        Client { user, told: Vec::new(), last_ref: 0, random }
+        Client { user, messages: Vec::new(), last_ref: 0, random }
     }
 
     /// Trades until the venue has ended, and reconnects from time to time.
     pub fn trade(&mut self, address: &str) {
-        while let Ok(mut connection) = self.log_in(address, self.told.len() as u64 + 1) {
+        while let Ok(mut connection) = self.log_in(address, self.messages.len() as u64 + 1) {
             let requests = 50 + self.random.next_u64() % 2_000;
             for _ in 0..requests {
                 if self.step(&mut connection).is_err() {
@@ -52,59 +52,59 @@ impl Client {
     }
 
     /// Sends some requests, and reads the available answers.
-    fn step(&mut self, connection: &mut Connection) -> Result<(), Gone> {
+    fn step(&mut self, connection: &mut Connection) -> Result<(), Disconnected> {
         let mut bytes = Vec::new();
         for _ in 0..1 + self.random.next_u64() % 4 {
             bytes.extend(packet(&self.request()));
         }
-        connection.stream.write_all(&bytes).map_err(|_| Gone)?;
-        connection.read(&mut self.told)
+        connection.stream.write_all(&bytes).map_err(|_| Disconnected)?;
+        connection.read(&mut self.messages)
     }
 
-    /// Reads the stream up to the answer to a last request, and checks that it begins with `told`.
-    pub fn read_again(&mut self, address: &str) -> Result<(), String> {
+    /// Reads the stream up to the answer to a last request, and checks that it begins with `messages`.
+    pub fn verify_replay(&mut self, address: &str) -> Result<(), String> {
         let failed = |what: &str| format!("{}: {what}", self.user);
         let mut connection =
-            self.log_in(address, 1).map_err(|Gone| failed("cannot log in from message 1"))?;
+            self.log_in(address, 1).map_err(|Disconnected| failed("cannot log in from message 1"))?;
         // An order without quantity is refused, and its answer follows all earlier messages.
         self.last_ref += 1;
         let last =
             OrderRequest::Enter(EnterOrder { qty: Qty::ZERO, ..order(self.last_ref, Side::Buy, 1, 0) });
         connection.stream.write_all(&packet(&last)).map_err(|_| failed("gone"))?;
-        let mut again: Vec<Vec<u8>> = Vec::new();
+        let mut replayed: Vec<Vec<u8>> = Vec::new();
         let deadline = Deadline::start();
         loop {
-            let before = again.len();
-            connection.read(&mut again).map_err(|Gone| failed("gone while it was read again"))?;
-            if again[before..].iter().any(|message| is_rejection_of(message, self.last_ref)) {
+            let before = replayed.len();
+            connection.read(&mut replayed).map_err(|Disconnected| failed("gone while it was read again"))?;
+            if replayed[before..].iter().any(|message| is_rejection_of(message, self.last_ref)) {
                 break;
             }
             if deadline.is_over() {
                 return Err(failed("no answer to the last request"));
             }
         }
-        compare(&self.told, &again).map_err(|problem| failed(&problem))?;
-        self.told = again;
+        compare(&self.messages, &replayed).map_err(|problem| failed(&problem))?;
+        self.messages = replayed;
         Ok(())
     }
 
-    fn log_in(&self, address: &str, next: u64) -> Result<Connection, Gone> {
-        let stream = TcpStream::connect(address).map_err(|_| Gone)?;
-        stream.set_nodelay(true).map_err(|_| Gone)?;
-        stream.set_read_timeout(Some(LOOK)).map_err(|_| Gone)?;
+    fn log_in(&self, address: &str, next: u64) -> Result<Connection, Disconnected> {
+        let stream = TcpStream::connect(address).map_err(|_| Disconnected)?;
+        stream.set_nodelay(true).map_err(|_| Disconnected)?;
+        stream.set_read_timeout(Some(READ_TIMEOUT)).map_err(|_| Disconnected)?;
         let mut connection = Connection { stream, received: Vec::new() };
-        connection.stream.write_all(&soup::login(&self.user, "test", "", next)).map_err(|_| Gone)?;
+        connection.stream.write_all(&soup::login(&self.user, "test", "", next)).map_err(|_| Disconnected)?;
         let deadline = Deadline::start();
         while !deadline.is_over() {
-            match connection.take().map_err(|_| Gone)? {
-                Some(Heard::Accepted(first)) if first == next => return Ok(connection),
+            match connection.take().map_err(|_| Disconnected)? {
+                Some(SoupPacket::Accepted(first)) if first == next => return Ok(connection),
                 // The venue has not yet noticed the end of the previous connection.
-                Some(Heard::Rejected) => return self.log_in(address, next),
-                Some(_) => return Err(Gone),
+                Some(SoupPacket::Rejected) => return self.log_in(address, next),
+                Some(_) => return Err(Disconnected),
                 None => connection.fill()?,
             }
         }
-        Err(Gone)
+        Err(Disconnected)
     }
 
     fn request(&mut self) -> OrderRequest {
@@ -127,21 +127,21 @@ impl Client {
 }
 
 /// Checks that the stream now begins with the messages received before.
-pub fn compare(told: &[Vec<u8>], again: &[Vec<u8>]) -> Result<(), String> {
-    let same = told.iter().zip(again).take_while(|(told, again)| told == again).count();
-    match told.get(same) {
+pub fn compare(messages: &[Vec<u8>], replayed: &[Vec<u8>]) -> Result<(), String> {
+    let same = messages.iter().zip(replayed).take_while(|(messages, replayed)| messages == replayed).count();
+    match messages.get(same) {
         None => Ok(()),
         Some(was) => Err(format!(
             "message {} was {was:02x?}, and is {:02x?} now; {} were received, {} are there",
             same + 1,
-            again.get(same),
-            told.len(),
-            again.len()
+            replayed.get(same),
+            messages.len(),
+            replayed.len()
         )),
     }
 }
 
-enum Heard {
+enum SoupPacket {
     Accepted(u64),
     Rejected,
     Message(Vec<u8>),
@@ -150,48 +150,48 @@ enum Heard {
 
 impl Connection {
     /// Adds the available messages, after a short wait for the first.
-    fn read(&mut self, told: &mut Vec<Vec<u8>>) -> Result<(), Gone> {
-        let gone = self.fill();
+    fn read(&mut self, messages: &mut Vec<Vec<u8>>) -> Result<(), Disconnected> {
+        let outcome = self.fill();
         // Messages before the end of the connection count, because the user received them.
-        while let Some(heard) = self.take()? {
-            if let Heard::Message(message) = heard {
-                told.push(message);
+        while let Some(soup_packet) = self.take()? {
+            if let SoupPacket::Message(message) = soup_packet {
+                messages.push(message);
             }
         }
-        gone
+        outcome
     }
 
-    fn fill(&mut self) -> Result<(), Gone> {
+    fn fill(&mut self) -> Result<(), Disconnected> {
         let mut bytes = [0; 1 << 16];
         match self.stream.read(&mut bytes) {
-            Ok(0) => Err(Gone),
+            Ok(0) => Err(Disconnected),
             Ok(count) => {
                 self.received.extend_from_slice(&bytes[..count]);
                 Ok(())
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(()),
-            Err(_) => Err(Gone),
+            Err(_) => Err(Disconnected),
         }
     }
 
     /// Returns the next SoupBinTCP packet: two bytes of length, a type, the rest.
-    fn take(&mut self) -> Result<Option<Heard>, Gone> {
+    fn take(&mut self) -> Result<Option<SoupPacket>, Disconnected> {
         let Some(prefix) = self.received.first_chunk::<2>() else { return Ok(None) };
         let end = 2 + usize::from(u16::from_be_bytes(*prefix));
         let Some(packet) = self.received.get(2..end) else { return Ok(None) };
-        let (kind, payload) = packet.split_first().ok_or(Gone)?;
-        let heard = match kind {
+        let (kind, payload) = packet.split_first().ok_or(Disconnected)?;
+        let soup_packet = match kind {
             // Ten characters of session name, and the next message's number as text.
             b'A' => {
                 let text = payload.get(10..30).and_then(|text| std::str::from_utf8(text).ok());
-                Heard::Accepted(text.and_then(|text| text.trim().parse().ok()).ok_or(Gone)?)
+                SoupPacket::Accepted(text.and_then(|text| text.trim().parse().ok()).ok_or(Disconnected)?)
             }
-            b'J' => Heard::Rejected,
-            b'S' => Heard::Message(payload.to_vec()),
-            _ => Heard::Other,
+            b'J' => SoupPacket::Rejected,
+            b'S' => SoupPacket::Message(payload.to_vec()),
+            _ => SoupPacket::Other,
         };
         self.received.drain(..end);
-        Ok(Some(heard))
+        Ok(Some(soup_packet))
     }
 }
 
@@ -201,7 +201,7 @@ pub fn symbol() -> Symbol {
 
 /// A message about an order, according to the OUCH 5.0 layout.
 #[derive(Debug, PartialEq)]
-pub enum Told {
+pub enum OuchMessage {
     /// Accepted, either new or as a replacement.
     Accepted {
         user_ref: u32,
@@ -219,28 +219,28 @@ pub enum Told {
     Other,
 }
 
-pub fn decode(message: &[u8]) -> Told {
+pub fn decode(message: &[u8]) -> OuchMessage {
     let number = |at: usize, width: usize| {
         let field = message.get(at..at + width).unwrap_or_else(|| panic!("{message:02x?} is too short"));
         field.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
     };
     let short = |at: usize| number(at, 4) as u32;
     match message.first() {
-        Some(b'A') => Told::Accepted { user_ref: short(9), qty: short(14) },
-        Some(b'U') => Told::Accepted { user_ref: short(13), qty: short(18) },
-        Some(b'E') => Told::Executed {
+        Some(b'A') => OuchMessage::Accepted { user_ref: short(9), qty: short(14) },
+        Some(b'U') => OuchMessage::Accepted { user_ref: short(13), qty: short(18) },
+        Some(b'E') => OuchMessage::Executed {
             user_ref: short(9),
             qty: short(13),
             price: number(17, 8),
             match_id: number(26, 8),
         },
-        Some(b'J') => Told::Rejected { user_ref: short(9) },
-        _ => Told::Other,
+        Some(b'J') => OuchMessage::Rejected { user_ref: short(9) },
+        _ => OuchMessage::Other,
     }
 }
 
 fn is_rejection_of(message: &[u8], user_ref: u32) -> bool {
-    decode(message) == Told::Rejected { user_ref }
+    decode(message) == OuchMessage::Rejected { user_ref }
 }
 
 pub fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {

@@ -33,7 +33,7 @@ fn executed(user_ref: u32, qty: u64, price: i64, match_id: u64) -> Vec<u8> {
 }
 
 /// Returns the messages of two users: 10 of 10 traded in two executions.
-fn told() -> [Vec<Vec<u8>>; 2] {
+fn messages() -> [Vec<Vec<u8>>; 2] {
     let one = vec![accepted(1, 10), executed(1, 4, 100, 1), executed(1, 6, 100, 2)];
     let other = vec![accepted(1, 4), executed(1, 4, 100, 1), accepted(2, 9), executed(2, 6, 100, 2)];
     [one, other]
@@ -41,45 +41,45 @@ fn told() -> [Vec<Vec<u8>>; 2] {
 
 /// Returns the violation found after this change.
 fn found(change: impl Fn(&mut [Vec<Vec<u8>>; 2])) -> String {
-    let mut told = told();
-    change(&mut told);
-    let told: Vec<&[Vec<u8>]> = told.iter().map(Vec::as_slice).collect();
-    check_trades(&told).unwrap_err()
+    let mut messages = messages();
+    change(&mut messages);
+    let messages: Vec<&[Vec<u8>]> = messages.iter().map(Vec::as_slice).collect();
+    check_trades(&messages).unwrap_err()
 }
 
 #[test]
-fn what_was_told_and_is_not_there_any_more_is_found() {
-    let [told, _] = told();
-    assert_eq!(compare(&told, &told), Ok(()));
-    let more: Vec<_> = told.iter().cloned().chain([accepted(9, 1)]).collect();
-    assert_eq!(compare(&told, &more), Ok(()), "more may be there than was received");
-    assert!(compare(&told, &told[..2]).unwrap_err().contains("message 3 was"), "the end is lost");
-    assert!(compare(&told, &[]).unwrap_err().contains("message 1 was"));
-    let mut other = told.clone();
+fn lost_and_changed_messages_are_found() {
+    let [messages, _] = messages();
+    assert_eq!(compare(&messages, &messages), Ok(()));
+    let more: Vec<_> = messages.iter().cloned().chain([accepted(9, 1)]).collect();
+    assert_eq!(compare(&messages, &more), Ok(()), "more may be there than was received");
+    assert!(compare(&messages, &messages[..2]).unwrap_err().contains("message 3 was"), "the end is lost");
+    assert!(compare(&messages, &[]).unwrap_err().contains("message 1 was"));
+    let mut other = messages.clone();
     other.remove(1);
-    assert!(compare(&told, &other).unwrap_err().contains("message 2 was"), "one is lost in between");
-    other = told.clone();
-    other.insert(1, told[1].clone());
-    assert!(compare(&told, &other).unwrap_err().contains("message 3 was"), "one is doubled");
-    for byte in 0..told[1].len() {
-        let mut other = told.clone();
+    assert!(compare(&messages, &other).unwrap_err().contains("message 2 was"), "one is lost in between");
+    other = messages.clone();
+    other.insert(1, messages[1].clone());
+    assert!(compare(&messages, &other).unwrap_err().contains("message 3 was"), "one is doubled");
+    for byte in 0..messages[1].len() {
+        let mut other = messages.clone();
         other[1][byte] ^= 1;
-        assert!(compare(&told, &other).unwrap_err().contains("message 2 was"), "byte {byte} is another");
+        assert!(compare(&messages, &other).unwrap_err().contains("message 2 was"), "byte {byte} is another");
     }
 }
 
 #[test]
-fn executions_that_are_lost_doubled_or_unlike_are_found() {
-    let whole = told();
+fn lost_duplicate_and_unequal_executions_are_found() {
+    let whole = messages();
     assert_eq!(check_trades(&[&whole[0], &whole[1]]), Ok(2));
-    assert!(found(|told| _ = told[0].pop()).contains("execution 2 has the sides [(6"), "one side alone");
-    assert!(found(|told| told[1].push(executed(2, 3, 100, 2))).contains("execution 2"), "three sides");
-    assert!(found(|told| told[0].push(executed(1, 1, 100, 3))).contains("traded more"));
+    assert!(found(|messages| _ = messages[0].pop()).contains("execution 2 has the sides [(6"), "one side alone");
+    assert!(found(|messages| messages[1].push(executed(2, 3, 100, 2))).contains("execution 2"), "three sides");
+    assert!(found(|messages| messages[0].push(executed(1, 1, 100, 3))).contains("traded more"));
     assert!(
-        found(|told| told[1].push(executed(7, 1, 100, 3))).contains("order 7 traded more"),
+        found(|messages| messages[1].push(executed(7, 1, 100, 3))).contains("order 7 traded more"),
         "of no order"
     );
-    assert!(found(|told| told[0][1] = executed(1, 4, 101, 1)).contains("execution 1"), "at two prices");
-    assert!(found(|told| told[0][1] = executed(1, 3, 100, 1)).contains("execution 1"), "of two quantities");
-    assert!(found(|told| told[1].push(accepted(1, 4))).contains("accepted twice"));
+    assert!(found(|messages| messages[0][1] = executed(1, 4, 101, 1)).contains("execution 1"), "at two prices");
+    assert!(found(|messages| messages[0][1] = executed(1, 3, 100, 1)).contains("execution 1"), "of two quantities");
+    assert!(found(|messages| messages[1].push(accepted(1, 4))).contains("accepted twice"));
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::client::{Client, Told, decode};
+use crate::client::{Client, OuchMessage, decode};
 use crate::support::{Site, run};
 
 /// Number of kills in CI.
@@ -28,7 +28,7 @@ const KILLS: u64 = 5;
 const KILLS_PER_SESSION: u64 = 20;
 const CLIENTS: u64 = 4;
 /// Minimum time from the start of the clients to the kill; the maximum is three times as long.
-const LIFE_MIN: Duration = Duration::from_millis(20);
+const RUN_TIME_MIN: Duration = Duration::from_millis(20);
 
 /// Observations over all runs.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ struct Totals {
 }
 
 #[test]
-fn what_was_told_before_a_kill_is_so_after_it() {
+fn a_kill_loses_and_changes_no_message() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (kills, seed) = (number("KILL_TEST_KILLS", KILLS), number("KILL_TEST_SEED", 1));
     let stop = stop();
@@ -74,7 +74,7 @@ fn stop() -> Arc<AtomicBool> {
 
 /// The first kill reveals a venue that answers commands before it has written them.
 #[test]
-fn a_venue_that_writes_nothing_is_found() {
+fn a_venue_without_a_journal_is_found() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let problem =
         session("off", 1, &mut random, &mut Totals::default(), &AtomicBool::new(false)).unwrap_err();
@@ -99,38 +99,38 @@ fn session(
     let mut clients: Vec<Client> = (1..=CLIENTS)
         .map(|user| Client::new(format!("USER{user}"), Xoshiro256PlusPlus::seed_from_u64(random.next_u64())))
         .collect();
-    for life in 0..=kills {
+    for instance in 0..=kills {
         let started = Instant::now();
         let (venue, address, _) = site.start_venue();
-        if life > 0 {
+        if instance > 0 {
             totals.restart_max = totals.restart_max.max(started.elapsed());
         }
         for client in &mut clients {
-            if let Err(problem) = client.read_again(&address) {
+            if let Err(problem) = client.verify_replay(&address) {
                 // A venue without a journal has no folder to inspect.
-                let kept = if policy == "off" { String::new() } else { site.keep().display().to_string() };
-                return Err(format!("{policy}, after {life} kills, folder {kept}: {problem}"));
+                let journal_folder = if policy == "off" { String::new() } else { site.persist().display().to_string() };
+                return Err(format!("{policy}, after {instance} kills, folder {journal_folder}: {problem}"));
             }
         }
-        let told: Vec<&[Vec<u8>]> = clients.iter().map(|client| client.told.as_slice()).collect();
-        let executions = check_trades(&told)?;
-        if life == kills || stop.load(Ordering::Relaxed) {
+        let streams: Vec<&[Vec<u8>]> = clients.iter().map(|client| client.messages.as_slice()).collect();
+        let executions = check_trades(&streams)?;
+        if instance == kills || stop.load(Ordering::Relaxed) {
             totals.executions += executions;
             break;
         }
-        let extra = Duration::from_micros(random.next_u64() % (2 * LIFE_MIN.as_micros() as u64));
+        let extra = Duration::from_micros(random.next_u64() % (2 * RUN_TIME_MIN.as_micros() as u64));
         std::thread::scope(|scope| {
             for client in &mut clients {
                 let address = &address;
                 scope.spawn(move || client.trade(address));
             }
-            std::thread::sleep(LIFE_MIN + extra);
+            std::thread::sleep(RUN_TIME_MIN + extra);
             // Sends SIGKILL.
             drop(venue);
         });
         totals.kills += 1;
     }
-    totals.messages += clients.iter().map(|client| client.told.len() as u64).sum::<u64>();
+    totals.messages += clients.iter().map(|client| client.messages.len() as u64).sum::<u64>();
     let log = site.path("log");
     for command in ["verify", "replay"] {
         let printed = run(&["journal", command, &log]);
@@ -141,17 +141,17 @@ fn session(
 
 /// Checks that every order was accepted once and not overfilled, and that every execution has its two sides,
 /// once each. Returns the number of executions.
-fn check_trades(told: &[&[Vec<u8>]]) -> Result<u64, String> {
+fn check_trades(streams: &[&[Vec<u8>]]) -> Result<u64, String> {
     let mut sides: HashMap<u64, Vec<(u32, u64)>> = HashMap::new();
-    for messages in told {
+    for messages in streams {
         let mut left: HashMap<u32, u32> = HashMap::new();
         for message in messages.iter() {
             match decode(message) {
-                Told::Accepted { user_ref, qty } if left.insert(user_ref, qty).is_some() => {
+                OuchMessage::Accepted { user_ref, qty } if left.insert(user_ref, qty).is_some() => {
                     return Err(format!("order {user_ref} was accepted twice"));
                 }
-                Told::Accepted { .. } => {}
-                Told::Executed { user_ref, qty, price, match_id } => {
+                OuchMessage::Accepted { .. } => {}
+                OuchMessage::Executed { user_ref, qty, price, match_id } => {
                     let open = left.get_mut(&user_ref);
                     let rest = open.as_ref().and_then(|open| open.checked_sub(qty));
                     let (Some(open), Some(rest)) = (open, rest) else {

@@ -21,7 +21,7 @@ fn json(socket: &str, command: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn a_venue_is_asked_commanded_and_drained() {
+fn a_venue_answers_commands_and_drains() {
     let site = Site::new();
     let (mut venue, socket) = start(&site);
     assert_eq!(json(&socket, &["status"])["users"], 2);
@@ -117,7 +117,7 @@ fn stop(venue: Running) -> String {
 }
 
 #[test]
-fn a_venue_that_is_started_again_keeps_what_was_commanded_and_takes_what_is_new_in_its_files() {
+fn a_restarted_venue_keeps_commands_and_reads_its_changed_files() {
     let site = Site::new();
     let (venue, socket) = start(&site);
     assert_eq!(json(&socket, &["limits", "TEST01", "qty=10", "messages=100/10"])["commands"], 2);
@@ -130,14 +130,14 @@ fn a_venue_that_is_started_again_keeps_what_was_commanded_and_takes_what_is_new_
     let (venue, ..) = site.start_venue();
     let phases = &json(&socket, &["status"])["phases"];
     assert_eq!(*phases, serde_json::json!({ "ONLY": "trading", "MORE": "trading" }));
-    let said = stop(venue);
+    let output = stop(venue);
     for line in [
         "instrument MORE is new in the file and is added",
         "user TEST01: messages=100/10 as commanded, and not none as the file says",
         "user TEST01: qty=10 as commanded, and not none as the file says",
         "user TEST02 may not trade ONLY as commanded",
     ] {
-        assert!(said.lines().any(|said| said == line), "no '{line}' in {said}");
+        assert!(output.lines().any(|output| output == line), "no '{line}' in {output}");
     }
 
     let config = site.path("exchange.toml");
@@ -159,7 +159,7 @@ fn hash(password: &str) -> String {
 }
 
 #[test]
-fn a_user_is_added_while_the_venue_runs_and_its_limits_are_shown_after_a_restart_too() {
+fn a_user_added_at_run_time_has_its_limits_after_a_restart() {
     let site = Site::new();
     let (mut venue, socket) = start(&site);
     let none = run(&["admin", "--socket", &socket, "reload-users"]);
@@ -208,7 +208,7 @@ fn a_user_is_added_while_the_venue_runs_and_its_limits_are_shown_after_a_restart
 }
 
 #[test]
-fn a_password_is_hashed_from_standard_input_and_lets_in() {
+fn a_password_hashed_from_standard_input_is_accepted() {
     let hash = hash("secret\n");
     let site = Site::new();
     let venue = "instruments = 'instruments.toml'\n[[order_entry.user]]\nname = 'ANNA'\npassword_hash = ";
@@ -222,7 +222,7 @@ fn a_password_is_hashed_from_standard_input_and_lets_in() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_parts_are_named() {
     assert_refused(&["admin", "status"], &["--socket PATH"]);
     assert_refused(&["admin", "hash-password"], &["1 to 10 ASCII characters", "standard input"]);
     let long = tickpath().args(["admin", "hash-password"]).write_stdin("elevenchars\n").output().unwrap();

@@ -15,8 +15,8 @@ struct Page {
     text: String,
     /// Headers of these tables in the file, and their names on the page, the outermost table first.
     tables: &'static [(&'static str, &'static str)],
-    /// Keys documented elsewhere on the page or on another page: whole tables.
-    elsewhere: &'static [&'static str],
+    /// Keys documented other_keys on the page or on another page: whole tables.
+    other_keys: &'static [&'static str],
 }
 
 impl Page {
@@ -29,9 +29,9 @@ impl Page {
             None => format!("{}{line}{UNKNOWN} = 1\n", self.text),
         };
         let refused = run(&["config", "check", &site.write("wrong.toml", &wrong)]).err;
-        let (said, expected) =
+        let (refusal, expected) =
             refused.split_once("expected").unwrap_or_else(|| panic!("{header}: {refused}"));
-        assert!(said.contains(&format!("unknown field `{UNKNOWN}`")), "{header}: {refused}");
+        assert!(refusal.contains(&format!("unknown field `{UNKNOWN}`")), "{header}: {refused}");
         expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
@@ -44,7 +44,7 @@ impl Page {
             let prefix = if table.is_empty() { String::new() } else { format!("{table}.") };
             let keys = self.known(site, header).into_iter().map(|key| prefix.clone() + &key);
             all.extend(
-                keys.filter(|key| !tables.contains(key.as_str()) && !self.elsewhere.contains(&key.as_str())),
+                keys.filter(|key| !tables.contains(key.as_str()) && !self.other_keys.contains(&key.as_str())),
             );
         }
         all
@@ -70,8 +70,8 @@ impl Page {
                     prefix = name.rsplit_once('.').map_or("", |(prefix, _)| prefix);
                 }
                 let default = if defaults.len() == names.len() { defaults[place] } else { defaults[0] };
-                let told = found.insert(whole, default.replace('`', ""));
-                assert_eq!(told, None, "{}: {name} is there twice", self.file);
+                let previous = found.insert(whole, default.replace('`', ""));
+                assert_eq!(previous, None, "{}: {name} is there twice", self.file);
             }
         }
         found
@@ -137,7 +137,7 @@ fn the_gateways_keys_are_documented_with_their_defaults() {
             ("[users.u]", "users.NAME"),
         ],
         // Aliases of two keys, documented next to them.
-        elsewhere: &["users.NAME.monitor_period_secs", "users.NAME.ban_period_secs"],
+        other_keys: &["users.NAME.monitor_period_secs", "users.NAME.ban_period_secs"],
     }
     .check();
 }
@@ -150,7 +150,7 @@ fn the_shells_keys_are_documented_with_their_defaults() {
         heading: "## The configuration",
         text: text.to_owned(),
         tables: &[("", ""), ("[limits]", "limits"), ("[native]", "native")],
-        elsewhere: &[],
+        other_keys: &[],
     }
     .check();
 }
@@ -177,7 +177,7 @@ fn the_deribit_fronts_keys_are_documented_with_their_defaults() {
             ("[[deribit.key]]", "key"),
             ("[[deribit.account]]", "account"),
         ],
-        elsewhere: &["faults"],
+        other_keys: &["faults"],
     }
     .check();
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::support::{Site, assert_refused, repository, run, tickpath};
 
 #[test]
-fn every_sample_is_valid_as_what_it_is() {
+fn every_sample_is_valid_for_its_program() {
     let folder = repository().join("configs");
     let mut count = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
@@ -77,7 +77,7 @@ fn every_sample_is_valid_as_what_it_is() {
 }
 
 #[test]
-fn a_file_is_known_by_its_keys_however_they_are_written() {
+fn the_kind_of_a_file_follows_from_its_keys() {
     let site = Site::new();
     for (text, kind) in [
         ("instruments='instruments.toml'\norder_entry.test_users=['A']", "venue"),
@@ -134,7 +134,7 @@ fn a_wrong_key_is_named_with_its_line() {
 }
 
 #[test]
-fn values_that_cannot_be_used_are_refused() {
+fn unusable_values_are_refused() {
     let site = Site::new();
     let with = |name: &str, text: &str| site.write(name, text);
     let trader = "[order_entry]\naddress = '127.0.0.1:1'\nuser = 'A'\npassword = 'test'\n";
@@ -149,21 +149,21 @@ fn values_that_cannot_be_used_are_refused() {
             "instruments = 'instruments.toml'\n{trader}[[placement.thread]]\nname = 'x'\nagents = ['feed-handler', 'engine']\n"
         ),
     );
-    let clip = with("l.toml", &format!("instruments = 'lots.toml'\n{trader}"));
+    let lot_mismatch = with("l.toml", &format!("instruments = 'lots.toml'\n{trader}"));
     with("lots.toml", "[[instrument]]\nsymbol = 'ONLY'\nreference_price = '100'\nlot_size = 500\n");
     let venue = "instruments = 'instruments.toml'\norder_entry.test_users = ['A']\n";
     let memory = with("m.toml", &format!("{venue}market_data.retained_messages = 100000000000000\n"));
-    let beat = with("b.toml", &format!("{venue}market_data.heartbeat = '0s'\n"));
+    let zero_heartbeat = with("b.toml", &format!("{venue}market_data.heartbeat = '0s'\n"));
     let demo = with("d.toml", "seconds = 0\n");
     let user =
         with("c.toml", &format!("instruments = 'instruments.toml'\n{trader}").replace("'A'", "'SEVENCH'"));
     for (program, file, words) in [
         ("trader", &strategy, &["oracle", "choose maker, taker or random"][..]),
         ("trader", &gateway, &["no thread runs the agent 'order-gateway'"]),
-        ("trader", &clip, &["ONLY", "clip = 100", "lot of 500"]),
+        ("trader", &lot_mismatch, &["ONLY", "clip = 100", "lot of 500"]),
         ("trader", &user, &["SEVENCH", "1 to 6"]),
         ("exchange", &memory, &["market_data.retained_messages", "67108864"]),
-        ("exchange", &beat, &["heartbeat", "1ms"]),
+        ("exchange", &zero_heartbeat, &["heartbeat", "1ms"]),
         ("demo", &demo, &["seconds must be at least 1"]),
     ] {
         assert_refused(&["config", "check", file], words);
@@ -174,7 +174,7 @@ fn values_that_cannot_be_used_are_refused() {
 }
 
 #[test]
-fn a_password_is_never_shown_and_must_not_lie_open() {
+fn a_password_is_not_shown_and_its_file_must_be_private() {
     let site = Site::new();
     let file = site.write(
         "trader.toml",
@@ -197,7 +197,7 @@ const GATEWAY: &str = "name = 'never'\n[venue]\nws_uri = 'ws://127.0.0.1:9/'\n[a
 
 /// A check reports the same errors as a start, with the same exit code.
 #[test]
-fn secrets_are_looked_for_by_a_check_as_by_a_start() {
+fn check_and_start_validate_secrets() {
     let site = Site::new();
     let file = site.write("g.toml", "");
     let write = |text: &str, mode| {
@@ -247,7 +247,7 @@ fn shown(file: &str) -> String {
 }
 
 #[test]
-fn what_is_shown_can_be_used_from_anywhere_and_comes_to_the_same() {
+fn a_shown_configuration_can_be_used_from_any_folder() {
     let site = Site::new();
     let trader = "instruments = 'instruments.toml'\nstrategy = 'taker'\n\
                   [order_entry]\naddress = '127.0.0.1:1'\nuser = 'A'\npassword = 'test'\nsettle_after = '1500us'\n\
@@ -256,10 +256,10 @@ fn what_is_shown_can_be_used_from_anywhere_and_comes_to_the_same() {
     for name in ["demo.toml", "exchange.toml", "trader.toml", "instruments.toml"] {
         files.push(repository().join("configs").join(name).to_str().unwrap().to_owned());
     }
-    let elsewhere = tempfile::tempdir().unwrap();
+    let other_folder = tempfile::tempdir().unwrap();
     for file in files {
         let text = shown(&file);
-        let copy = elsewhere.path().join("copy.toml");
+        let copy = other_folder.path().join("copy.toml");
         std::fs::write(&copy, &text).unwrap();
         assert_eq!(shown(copy.to_str().unwrap()), text, "{file}");
     }
@@ -315,7 +315,7 @@ fn a_file_of_another_kind_is_named_with_its_command() {
 }
 
 #[test]
-fn a_configuration_that_is_missing_is_asked_for_with_the_sample() {
+fn a_missing_configuration_is_an_error_with_the_sample() {
     for (command, sample) in [
         (&["exchange"][..], "configs/exchange.toml"),
         (&["trader"], "configs/trader.toml"),

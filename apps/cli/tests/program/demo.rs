@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::support::{Site, assert_refused, end_of, repository, run, spawn, spawn_unread};
 
 #[test]
-fn json_on_standard_output_is_alone_there() {
+fn json_on_standard_output_is_the_only_output() {
     let printed = run(&["demo", "--seconds", "2", "--rate", "2000", "--loss", "1%", "--json", "-"]);
     let json: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
     let failed: Vec<_> =
@@ -32,7 +32,7 @@ fn json_in_a_file_comes_beside_the_report() {
 }
 
 #[test]
-fn json_goes_to_what_is_no_regular_file_as_it_is() {
+fn json_can_be_written_to_a_pipe() {
     let site = Site::new();
     let pipe = site.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -50,7 +50,7 @@ fn json_goes_to_what_is_no_regular_file_as_it_is() {
 }
 
 #[test]
-fn a_recording_is_played_for_the_time_that_was_asked_for() {
+fn a_recording_is_played_for_the_requested_time() {
     let flow = repository().join("io/capture/tests/data/ritch_excerpt.itch50.gz");
     let flow = flow.to_str().unwrap();
     let printed = run(&["demo", "--plain", "--flow", flow, "--speed", "10x", "--seconds", "1"]);
@@ -84,7 +84,7 @@ fn a_result_that_cannot_be_written_is_an_error_at_once() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_reason_to_panic() {
+fn a_closed_pipe_is_no_panic() {
     let site = Site::new();
     let file = site.path("result.json");
     let (child, mut out) =
@@ -112,14 +112,14 @@ fn ctrl_c_ends_a_market_with_its_report() {
 }
 
 #[test]
-fn what_is_no_recording_is_refused() {
+fn another_file_is_no_recording() {
     let site = Site::new();
     let file = site.write("noise.csv", "this is, no recording\n");
     assert_refused(&["demo", "--flow", &file], &["noise.csv", "LOBSTER"]);
 }
 
 #[test]
-fn the_journal_of_a_market_is_kept_where_it_was_asked_for_and_leads_to_the_same_state() {
+fn a_markets_journal_replays_to_the_same_state() {
     let site = Site::new();
     let folder = site.path("kept");
     let demo = ["demo", "--json", "-", "--seconds", "1", "--rate", "2000", "--journal", &folder];
@@ -160,9 +160,9 @@ fn guests_join_a_market_that_is_commanded() {
     ["orders", "GUEST with password 'test'; ANNA", "line A", "line B", "requests", "admin"]
         .into_iter()
         .for_each(&mut note);
-    let said = run(&["admin", "--socket", &socket, "users"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
-    assert!(said.out.contains("GUEST") && said.out.contains("ANNA"), "{}", said.out);
+    let output = run(&["admin", "--socket", &socket, "users"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{}", output.out);
+    assert!(output.out.contains("GUEST") && output.out.contains("ANNA"), "{}", output.out);
     demo.hear("progress", |line| line.starts_with("00:01").then_some(()));
     assert_eq!(run(&["admin", "--socket", &socket, "drain"]).code, Some(0));
     let printed = demo.join();

@@ -7,7 +7,7 @@ use tickpath_test_support::{Deadline, PATIENCE, connect, soup, wait_until};
 use crate::support::{Site, run};
 
 /// Sends account queries, which are the shortest requests and need a record like the others.
-fn ask_until_the_end(address: &str) {
+fn query_until_the_end(address: &str) {
     let deadline = Deadline::start();
     let mut stream = connect(address);
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
@@ -25,7 +25,7 @@ fn ask_until_the_end(address: &str) {
 }
 
 #[test]
-fn a_venue_whose_journal_cannot_go_on_ends_with_one_line_and_no_success() {
+fn a_failed_journal_ends_the_venue_with_one_error_line() {
     for policy in ["async", "group"] {
         let site = Site::new();
         let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
@@ -34,7 +34,7 @@ fn a_venue_whose_journal_cannot_go_on_ends_with_one_line_and_no_success() {
         // The next segment is ready but cannot be renamed.
         let prepared = site.path("journal/prepared.segment");
         wait_until("a prepared segment", || std::fs::rename(&prepared, site.path("elsewhere")).is_ok());
-        ask_until_the_end(&order_entry);
+        query_until_the_end(&order_entry);
         let printed = venue.join();
         assert_eq!((printed.code, printed.err.lines().count()), (Some(1), 1), "{policy}: {}", printed.err);
         for words in ["journal", "No such file", "nothing more is answered", "start the venue again"] {

@@ -18,7 +18,7 @@ fn tickpath() -> Command {
     command
 }
 
-fn assert_told(args: &[&str]) {
+fn assert_error_line(args: &[&str]) {
     let output = tickpath().args(args).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), err.lines().count()), (Some(1), 1), "{args:?}: {err}");
@@ -26,31 +26,31 @@ fn assert_told(args: &[&str]) {
 }
 
 #[test]
-fn every_command_says_in_one_line_that_it_cannot_print() {
+fn every_command_has_one_error_line_for_a_full_output() {
     let instruments = repository().join("configs/instruments.toml");
     let instruments = instruments.to_str().unwrap();
-    assert_told(&["--help"]);
-    assert_told(&["--version"]);
-    assert_told(&["config", "check", instruments]);
-    assert_told(&["config", "show", instruments]);
-    assert_told(&["lab", "bench", "--list"]);
-    assert_told(&["demo", "--plain", "--seconds", "1", "--rate", "1000"]);
-    assert_told(&["demo", "--json", "-", "--seconds", "1", "--rate", "1000"]);
+    assert_error_line(&["--help"]);
+    assert_error_line(&["--version"]);
+    assert_error_line(&["config", "check", instruments]);
+    assert_error_line(&["config", "show", instruments]);
+    assert_error_line(&["lab", "bench", "--list"]);
+    assert_error_line(&["demo", "--plain", "--seconds", "1", "--rate", "1000"]);
+    assert_error_line(&["demo", "--json", "-", "--seconds", "1", "--rate", "1000"]);
 }
 
 #[test]
-fn what_goes_to_a_file_is_written_all_the_same() {
+fn files_are_written_although_the_output_is_full() {
     let site = Site::new();
     let (day, json) = (site.path("day.itch"), site.path("day.json"));
     let size = ["--messages", "20000", "--symbols", "10", "--live", "200"];
-    assert_told(&[&["generate", "itch", "-o", &day, "--json", &json], &size[..]].concat());
+    assert_error_line(&[&["generate", "itch", "-o", &day, "--json", &json], &size[..]].concat());
     assert_eq!(json_of(&json)["bytes"], std::fs::metadata(&day).unwrap().len());
-    assert_told(&["replay", &day, "--json", &json]);
+    assert_error_line(&["replay", &day, "--json", &json]);
     assert_eq!(json_of(&json)["messages"], 20_000);
 }
 
 /// Returns the program with a standard error that accepts no data.
-fn untold() -> Command {
+fn command_with_full_output() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
     let full = File::options().write(true).open("/dev/full").unwrap();
     command.env_remove("RUST_BACKTRACE").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(full);
@@ -58,38 +58,38 @@ fn untold() -> Command {
 }
 
 #[test]
-fn an_error_that_cannot_be_told_is_in_the_exit_code() {
-    assert_eq!(untold().arg("nonsense").status().unwrap().code(), Some(2));
-    assert_eq!(untold().args(["config", "check", "nowhere"]).status().unwrap().code(), Some(1));
+fn an_error_that_cannot_be_printed_is_in_the_exit_code() {
+    assert_eq!(command_with_full_output().arg("nonsense").status().unwrap().code(), Some(2));
+    assert_eq!(command_with_full_output().args(["config", "check", "nowhere"]).status().unwrap().code(), Some(1));
 }
 
 #[test]
-fn progress_that_cannot_be_told_costs_no_figures() {
+fn unprintable_progress_loses_no_result() {
     let output =
-        untold().args(["lab", "bench", "--quick", "--rounds", "1", "--filter", "stamp"]).output().unwrap();
+        command_with_full_output().args(["lab", "bench", "--quick", "--rounds", "1", "--filter", "stamp"]).output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && out.contains("\nstamp "), "{:?}: {out}", output.status);
 }
 
 #[test]
-fn a_summary_or_a_doubt_that_cannot_be_told_costs_no_data() {
+fn an_unprintable_summary_or_warning_loses_no_data() {
     let site = Site::new();
     let day = site.path("day.itch");
     let size = ["--messages", "20000", "--symbols", "10", "--live", "200"];
-    assert!(untold().args(["generate", "itch", "-o", &day]).args(size).status().unwrap().success());
-    let output = untold().args(["generate", "itch", "-o", "-"]).args(size).output().unwrap();
+    assert!(command_with_full_output().args(["generate", "itch", "-o", &day]).args(size).status().unwrap().success());
+    let output = command_with_full_output().args(["generate", "itch", "-o", "-"]).args(size).output().unwrap();
     assert!(output.status.success() && output.stdout == std::fs::read(&day).unwrap());
-    let output = untold().args(["replay", &day, "--json", "-", "--symbols", "NOWHERE"]).output().unwrap();
+    let output = command_with_full_output().args(["replay", &day, "--json", "-", "--symbols", "NOWHERE"]).output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &report["messages"]), (Some(1), &20_000.into()));
 }
 
 #[test]
-fn a_venue_that_cannot_warn_opens_all_the_same() {
+fn a_venue_that_cannot_print_warnings_opens() {
     let site = Site::new();
     let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
     site.write("exchange.toml", &format!("{config}\n[journal]\npolicy = 'off'\n"));
-    let mut venue = untold().args(["exchange", "--config", &site.path("exchange.toml")]).spawn().unwrap();
+    let mut venue = command_with_full_output().args(["exchange", "--config", &site.path("exchange.toml")]).spawn().unwrap();
     let mut out = BufReader::new(venue.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(out.any(|line| line.contains("is open")));
     Signal::Interrupt.send_to(&venue);
@@ -98,13 +98,13 @@ fn a_venue_that_cannot_warn_opens_all_the_same() {
 }
 
 #[test]
-fn a_trader_that_cannot_warn_watches_its_orders_all_the_same() {
+fn a_trader_that_cannot_print_warnings_watches_its_orders() {
     let site = Site::new();
     let (venue, order_entry, retransmission) = site.start_venue();
     let config = site.trader("TEST01", 1, &order_entry, &retransmission);
     let settings = std::fs::read_to_string(&config).unwrap();
     site.write("TEST01.toml", &format!("disconnect_stop = '2s'\n{settings}"));
-    let mut trader = untold().args(["trader", "--config", &config]).spawn().unwrap();
+    let mut trader = command_with_full_output().args(["trader", "--config", &config]).spawn().unwrap();
     let mut out = BufReader::new(trader.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(out.any(|line| line.starts_with("logged in")));
     // Killed: the trader's further warnings cannot be printed.
@@ -127,10 +127,10 @@ fn a_venue_stays_open_until_it_is_stopped() {
     let site = Site::new();
     let mut venue = tickpath().args(["exchange", "--config", &site.path("exchange.toml")]).spawn().unwrap();
     let mut err = BufReader::new(venue.stderr.take().unwrap()).lines();
-    let mut told = || err.by_ref().map(Result::unwrap).find(|line| line.contains("standard output")).unwrap();
-    assert!(told().starts_with("warning: cannot write to standard output: No space left"));
+    let mut next_error_line = || err.by_ref().map(Result::unwrap).find(|line| line.contains("standard output")).unwrap();
+    assert!(next_error_line().starts_with("warning: cannot write to standard output: No space left"));
     assert_eq!(venue.try_wait().unwrap(), None, "it is open");
     Signal::Interrupt.send_to(&venue);
-    assert!(told().starts_with("tickpath: cannot write to standard output"));
+    assert!(next_error_line().starts_with("tickpath: cannot write to standard output"));
     assert_eq!(venue.wait().unwrap().code(), Some(1));
 }

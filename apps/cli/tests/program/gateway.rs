@@ -42,7 +42,7 @@ fn only_file(folder: &str) -> String {
 }
 
 #[test]
-fn a_gateway_is_commanded_and_leaves_a_log() {
+fn a_gateway_executes_commands_and_leaves_a_log() {
     let site = Site::new();
     let name = format!("program-{}", std::process::id());
     // Dropped after the gateway, because later variables are dropped first.
@@ -53,8 +53,8 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
         line.split_once("http://").map(|(_, rest)| rest.trim_end_matches("/metrics").to_owned())
     });
     let socket = site.path("g.admin");
-    let said = run(&["gateway", "status", "--config", &file]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    let output = run(&["gateway", "status", "--config", &file]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{}", output.out);
     for words in [
         &format!("{name}: disconnected; no order is taken: no account is connected"),
         "deribit at ws://127.0.0.1:9/; orders over the WebSocket",
@@ -63,27 +63,27 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
         "WebSocket orders",
         "clients      0",
     ] {
-        assert!(said.out.contains(words), "{words} in\n{}", said.out);
+        assert!(output.out.contains(words), "{words} in\n{}", output.out);
     }
     // The name finds the gateway from any folder.
-    let said = run(&["gateway", "status", &name, "--json", "-"]);
-    let answer: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let output = run(&["gateway", "status", &name, "--json", "-"]);
+    let answer: serde_json::Value = serde_json::from_str(&output.out).unwrap();
     let state = (&answer["state"], &answer["is_trading"], &answer["accounts_ready"], &answer["clients"]);
     let none = serde_json::Value::from(0);
     assert_eq!(state, (&"disconnected".into(), &false.into(), &none, &none), "{answer:#}");
     assert_eq!(answer["connections"][1]["name"], "A1", "{answer:#}");
-    let said = run(&["gateway", "kill", "--socket", &socket, "--json", "-"]);
-    assert!(said.out.contains("\"is_killed\": true"), "{}", said.out);
+    let output = run(&["gateway", "kill", "--socket", &socket, "--json", "-"]);
+    assert!(output.out.contains("\"is_killed\": true"), "{}", output.out);
     assert_refused(&["gateway", "release", "--socket", &socket, "--confirm", "yes"], &["say release", &name]);
     assert_refused(
         &["gateway", "limits", &name, "A9", "none", "--socket", &socket],
         &["no account A9", "A1"],
     );
     // The configuration names the socket, with and without the gateway's name.
-    let said = run(&["gateway", "limits", "--config", &file, &name, "A1", "order_size_max=11"]);
-    assert!(said.out.contains("limits: an order up to 11, as published"), "{}{}", said.out, said.err);
-    let said = run(&["gateway", "limits", "--config", &file, "A1", "order_size_max=10"]);
-    assert!(said.out.contains("an order up to 10"), "{}{}", said.out, said.err);
+    let output = run(&["gateway", "limits", "--config", &file, &name, "A1", "order_size_max=11"]);
+    assert!(output.out.contains("limits: an order up to 11, as published"), "{}{}", output.out, output.err);
+    let output = run(&["gateway", "limits", "--config", &file, "A1", "order_size_max=10"]);
+    assert!(output.out.contains("an order up to 10"), "{}{}", output.out, output.err);
     assert_refused(&["gateway", "limits", "--config", &file, "other", "A1", "none"], &["leave the name out"]);
     assert_refused(&["gateway", "limits", "A1", "none"], &["say which gateway"]);
     assert_refused(&["gateway", "limits", &name, "A1"], &["limits [NAME] ACCOUNT KEY=VALUE"]);
@@ -110,23 +110,23 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
     assert!(shown.out.contains("kill") && shown.out.contains("limits 0 1000000000 -1 -1"), "{}", shown.out);
     let shown = run(&["gateway", "log", &log, "--json"]);
     assert!(shown.out.lines().all(|line| line.starts_with('{') && line.ends_with('}')), "{}", shown.out);
-    let again = run(&["gateway", "replay", &log]);
-    assert_eq!((again.code, again.err.as_str()), (Some(0), ""), "{}", again.out);
-    assert!(again.out.contains("the same, byte for byte"), "{}", again.out);
+    let replayed = run(&["gateway", "replay", &log]);
+    assert_eq!((replayed.code, replayed.err.as_str()), (Some(0), ""), "{}", replayed.out);
+    assert!(replayed.out.contains("the same, byte for byte"), "{}", replayed.out);
 
     // The next run is killed like this one, until it is released.
     let mut gateway = spawn(&["gateway", "--config", &file]);
     gateway.hear("its endpoints", |line| line.contains("metrics").then_some(()));
-    let said = run(&["gateway", "status", "--config", &file]);
-    assert!(said.out.contains("the kill switch is on"), "{}", said.out);
-    let said = run(&["gateway", "release", "--config", &file, "--confirm", &name]);
-    assert!(said.out.contains("no account is connected"), "{}{}", said.out, said.err);
+    let output = run(&["gateway", "status", "--config", &file]);
+    assert!(output.out.contains("the kill switch is on"), "{}", output.out);
+    let output = run(&["gateway", "release", "--config", &file, "--confirm", &name]);
+    assert!(output.out.contains("no account is connected"), "{}{}", output.out, output.err);
     gateway.interrupt();
     assert_eq!(gateway.join().code, Some(0));
 }
 
 #[test]
-fn what_cannot_be_used_is_said_in_one_line() {
+fn unusable_arguments_are_one_error_line() {
     let site = Site::new();
     let file = config(&site, "g");
     let no_log = site.write("no.log", "no log");

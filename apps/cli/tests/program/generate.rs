@@ -93,7 +93,7 @@ fn a_day_is_written_and_summed_up() {
 }
 
 #[test]
-fn compression_and_standard_output_carry_the_same_day() {
+fn compressed_and_piped_days_are_equal() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let output = tickpath().args(generate(&["-o", "-"])).output().unwrap();
@@ -118,7 +118,7 @@ fn compression_and_standard_output_carry_the_same_day() {
 }
 
 #[test]
-fn a_reader_that_has_what_it_wanted_is_no_failure() {
+fn a_reader_that_stops_early_is_no_failure() {
     use std::io::Read;
     // Less data than one write, so that only the end detects the failure; and more.
     for messages in ["20000", "200000"] {
@@ -132,7 +132,7 @@ fn a_reader_that_has_what_it_wanted_is_no_failure() {
 }
 
 #[test]
-fn what_cannot_be_made_or_written_is_told_in_one_line() {
+fn a_day_that_cannot_be_written_is_one_error_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("day.itch");
     let file = file.to_str().unwrap();

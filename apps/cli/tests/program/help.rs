@@ -113,7 +113,7 @@ fn commands_in(page: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_documents_name_commands_and_options_that_there_are() {
+fn the_documents_name_existing_commands_and_options() {
     let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
         .map(|name| repository().join(name));
     let docs = std::fs::read_dir(repository().join("docs")).unwrap().map(|entry| entry.unwrap().path());
@@ -127,17 +127,17 @@ fn the_documents_name_commands_and_options_that_there_are() {
     let mut count = 0;
     for page in &pages {
         for words in commands_in(&std::fs::read_to_string(page).unwrap()) {
-            let (mut path, mut told) = (Vec::new(), help(&[]));
+            let (mut path, mut help_text) = (Vec::new(), help(&[]));
             for word in words.iter().filter(|word| !word.contains("--")) {
-                if listed(&told).contains(word) {
+                if listed(&help_text).contains(word) {
                     path.push(word.clone());
-                    told = help(&path);
+                    help_text = help(&path);
                 }
             }
             assert!(!path.is_empty(), "{}: there is no command '{}'", page.display(), words.join(" "));
             for option in words.iter().filter(|word| word.contains("--")) {
                 let option = option.trim_matches(|c: char| c != '-' && !c.is_ascii_alphanumeric());
-                assert!(told.contains(option), "{}: {path:?} has no option {option}", page.display());
+                assert!(help_text.contains(option), "{}: {path:?} has no option {option}", page.display());
                 count += 1;
             }
         }
@@ -146,7 +146,7 @@ fn the_documents_name_commands_and_options_that_there_are() {
 }
 
 #[test]
-fn the_version_is_told() {
+fn the_version_is_printed() {
     let printed = run(&["--version"]);
     assert_eq!(printed.code, Some(0));
     let commit = printed.out.trim().strip_prefix(concat!("tickpath ", env!("CARGO_PKG_VERSION"))).unwrap();
@@ -164,7 +164,7 @@ fn the_version_is_told() {
 }
 
 #[test]
-fn the_list_of_commands_says_what_the_help_of_each_says() {
+fn the_list_of_commands_matches_their_help() {
     let list = run(&["--help"]).out;
     for name in ["replay", "convert", "generate", "ticks", "shell", "gateway", "sim", "lab"] {
         let help = run(&[name, "--help"]).out;
@@ -192,7 +192,7 @@ fn completions_and_manual_pages_have_the_options_of_every_program() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_named_with_the_command_that_builds_it() {
+fn a_missing_program_is_named_with_its_build_command() {
     let site = Site::new();
     let alone = site.path("tickpath");
     std::fs::copy(env!("CARGO_BIN_EXE_tickpath"), &alone).unwrap();
@@ -218,7 +218,7 @@ fn without_a_command_the_commands_are_listed() {
 }
 
 #[test]
-fn a_wrong_command_line_is_told_in_one_line_with_the_way_out() {
+fn a_wrong_command_line_is_one_error_line_with_a_remedy() {
     for (args, words) in [
         (&["demo", "--wat"][..], &["--wat", "tickpath demo --help"][..]),
         (&["demo", "--secnods", "3"], &["--secnods", "--seconds", "tickpath demo --help"]),

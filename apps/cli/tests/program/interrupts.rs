@@ -69,7 +69,7 @@ fn check(command: &str, printed: &Printed) {
 }
 
 #[test]
-fn what_runs_until_it_is_stopped_ends_with_its_result() {
+fn an_interrupted_service_ends_with_its_result() {
     let site = Site::new();
     let mut demo = spawn(&["demo", "--forever", "--plain", "--rate", "1000"]);
     demo.hear("progress", |line| line.starts_with("00:01").then_some(()));
@@ -113,7 +113,7 @@ fn what_runs_until_it_is_stopped_ends_with_its_result() {
 
 /// `replay`, `convert` and `journal` have separate tests; commands to a running program end too quickly.
 #[test]
-fn what_ends_with_its_work_is_interrupted() {
+fn an_interrupted_task_has_the_interrupted_exit_code() {
     let site = Site::new();
     let (day, capture) = (site.path("day.itch"), site.path("day.pcap"));
     let (day, capture) = (day.as_str(), capture.as_str());

@@ -12,7 +12,7 @@ use tickpath_types::{Nanos, Sequence, SessionId, SystemEventCode};
 use crate::support::{Site, assert_refused, end_of, run, spawn, spawn_unread};
 
 /// Starts and stops a venue; returns the name of its session.
-fn session_of_a_life(site: &Site, options: &[&str]) -> String {
+fn run_and_get_session(site: &Site, options: &[&str]) -> String {
     let config = site.path("exchange.toml");
     let mut venue = spawn(&[&["exchange", "--config", &config], options].concat());
     let name = venue
@@ -25,13 +25,13 @@ fn session_of_a_life(site: &Site, options: &[&str]) -> String {
 }
 
 #[test]
-fn a_venue_goes_on_with_its_session_until_another_is_asked_for() {
+fn a_venue_continues_its_session_until_a_new_one_is_requested() {
     let site = Site::new();
-    let first = session_of_a_life(&site, &[]);
-    assert_eq!(session_of_a_life(&site, &[]), first);
-    let second = session_of_a_life(&site, &["--new-session"]);
+    let first = run_and_get_session(&site, &[]);
+    assert_eq!(run_and_get_session(&site, &[]), first);
+    let second = run_and_get_session(&site, &["--new-session"]);
     assert_ne!(second, first);
-    assert_eq!(session_of_a_life(&site, &[]), second);
+    assert_eq!(run_and_get_session(&site, &[]), second);
     // The first session is kept, and complete.
     let kept = format!("{}/{first}", site.path("journal"));
     let printed = run(&["journal", "verify", &kept]);
@@ -60,13 +60,13 @@ fn a_venue_goes_on_with_its_session_until_another_is_asked_for() {
 }
 
 #[test]
-fn a_stop_in_good_order_says_that_all_of_the_log_is_on_the_disk() {
+fn a_clean_stop_reports_a_durable_log() {
     for policy in ["async", "group", "sync"] {
         let site = Site::new();
         let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
         site.write("exchange.toml", &format!("{config}[journal]\npolicy = '{policy}'\n"));
         for _ in 0..2 {
-            session_of_a_life(&site, &[]);
+            run_and_get_session(&site, &[]);
             let generation = std::fs::read(site.path("journal/generation")).unwrap();
             assert_eq!((generation[8], generation[48] > 0), (2, true), "{policy}");
         }
@@ -80,7 +80,7 @@ fn a_stop_in_good_order_says_that_all_of_the_log_is_on_the_disk() {
 }
 
 #[test]
-fn a_second_venue_on_one_journal_is_refused() {
+fn two_venues_cannot_share_a_journal() {
     let site = Site::new();
     let (venue, _, _) = site.start_venue();
     let (folder, config) = (site.path("journal"), site.path("exchange.toml"));
@@ -95,7 +95,7 @@ fn a_second_venue_on_one_journal_is_refused() {
 }
 
 #[test]
-fn a_venue_without_a_journal_says_so() {
+fn a_venue_without_a_journal_warns() {
     let site = Site::new();
     let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
     site.write("exchange.toml", &format!("{config}\n[journal]\npolicy = 'off'\n"));
@@ -114,7 +114,7 @@ fn a_venue_without_a_journal_says_so() {
 #[test]
 fn the_opening_is_in_the_journal_and_can_be_replayed() {
     let site = Site::new();
-    let session = session_of_a_life(&site, &[]);
+    let session = run_and_get_session(&site, &[]);
     let folder = site.path("journal");
     let dumped = run(&["journal", "dump", &folder]);
     assert_eq!((dumped.code, dumped.out.lines().count()), (Some(0), 4), "{}{}", dumped.out, dumped.err);
@@ -158,8 +158,8 @@ fn damage_is_named_with_file_and_offset() {
     std::fs::create_dir(site.path("empty")).unwrap();
     assert_refused(&["journal", "verify", &site.path("empty")], &["holds no journal"]);
 
-    session_of_a_life(&site, &[]);
-    session_of_a_life(&site, &[]);
+    run_and_get_session(&site, &[]);
+    run_and_get_session(&site, &[]);
     let folder = site.path("journal");
     let first = format!("{folder}/{:020}.journal", 1);
     let good = std::fs::read(&first).unwrap();
@@ -198,7 +198,7 @@ fn write_log(path: &str, count: u64) {
 }
 
 #[test]
-fn an_interrupted_dump_ends_with_a_whole_line_and_says_so() {
+fn an_interrupted_dump_ends_with_a_whole_line_and_a_notice() {
     const COMMANDS: u64 = 20_000;
     let site = Site::new();
     let folder = site.path("log");

@@ -57,7 +57,7 @@ fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn without_recordings_or_valgrind_rows_say_what_is_missing() {
+fn rows_without_recordings_or_valgrind_have_the_reason() {
     let filter = "dbn_books,lobster_books,book_instructions";
     let output = tickpath()
         .args(["lab", "bench", "--quick", "--rounds", "1", "--json", "-", "--filter", filter])
@@ -78,7 +78,7 @@ fn without_recordings_or_valgrind_rows_say_what_is_missing() {
 }
 
 #[test]
-fn an_interrupted_run_ends_with_a_line_of_its_own() {
+fn an_interrupted_run_ends_with_a_notice() {
     let lab = spawn(&["lab", "bench", "--quick", "--rounds", "100000", "--filter", "stamp"]);
     lab.wait_for_interrupt_handler();
     // Interrupt in the middle of a round, if possible.

@@ -14,7 +14,7 @@ fn lines() -> String {
 }
 
 #[test]
-fn a_capture_is_published_whole_and_the_handler_is_told_where() {
+fn a_whole_capture_is_published_with_its_addresses() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("feed.toml");
     let (file, lines) = (recording(), lines());
@@ -34,7 +34,7 @@ fn a_capture_is_published_whole_and_the_handler_is_told_where() {
 }
 
 #[test]
-fn an_interrupt_ends_it_with_a_report_of_what_was_published() {
+fn an_interrupted_publication_reports_what_was_published() {
     let (file, lines) = (recording(), lines());
     let mut running = spawn(&["replay", &file, "--publish", &lines, "--linger", "1h"]);
     running.hear("configuration", |line| line.contains("[[channel]]").then_some(()));
@@ -45,7 +45,7 @@ fn an_interrupt_ends_it_with_a_report_of_what_was_published() {
 }
 
 #[test]
-fn what_cannot_be_published_is_said_in_one_line() {
+fn an_unusable_capture_is_one_error_line() {
     let (file, group) = (recording(), free_multicast_group().unwrap().to_string());
     let three = format!("{group},{group},{group}");
     let twice = format!("{group},{group}");

@@ -32,7 +32,7 @@ fn a_file_that_contradicts_itself_fails_and_its_decoding_does_not() {
 }
 
 #[test]
-fn captures_that_are_whole_cut_damaged_or_of_something_else() {
+fn whole_cut_damaged_and_unknown_captures() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let day = path("day.pcap");
@@ -64,7 +64,7 @@ fn captures_that_are_whole_cut_damaged_or_of_something_else() {
 }
 
 #[test]
-fn several_files_are_summed_and_one_that_fails_is_told() {
+fn several_files_are_summed_and_a_failed_one_is_named() {
     let ritch = stored("ritch_ex20101224.TEST_ITCH_50.gz");
     let text = repository().join("README.md");
     let printed = run(&["replay", &ritch, text.to_str().unwrap(), "--decode-only"]);
@@ -78,7 +78,7 @@ fn several_files_are_summed_and_one_that_fails_is_told() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_in_one_line() {
+fn impossible_options_are_one_error_line() {
     let file = stored("ritch_ex20101224.TEST_ITCH_50.gz");
     assert_refused(&["replay", "/no/such/file"], &["cannot open /no/such/file"]);
     assert_refused(&["replay", &stored("")], &["is a directory"]);
@@ -118,7 +118,7 @@ fn several_files_are_exported_into_one_table() {
 }
 
 #[test]
-fn nothing_that_is_read_is_overwritten_and_what_can_only_fail_later_is_refused_first() {
+fn inputs_are_not_overwritten_and_unwritable_outputs_are_refused_first() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let text = "34200.5,1,11,100,2238100,1\n34201.0,4,11,40,2238100,1\n";
@@ -141,7 +141,7 @@ fn nothing_that_is_read_is_overwritten_and_what_can_only_fail_later_is_refused_f
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_said_in_one_line() {
+fn a_full_disk_is_one_error_line() {
     let folder = tempfile::tempdir().unwrap();
     let full = folder.path().join("full.csv");
     std::os::unix::fs::symlink("/dev/full", &full).unwrap();
@@ -159,7 +159,7 @@ fn a_full_disk_is_said_in_one_line() {
 }
 
 #[test]
-fn symbols_that_are_nowhere_are_no_success() {
+fn unknown_symbols_are_a_failure() {
     let file = stored("ritch_ex20101224.TEST_ITCH_50.gz");
     let printed = run(&["replay", &file, &file, "--decode-only", "--symbols", "ALC,NOPE"]);
     assert_eq!(printed.code, Some(1));

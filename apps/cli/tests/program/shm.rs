@@ -107,7 +107,7 @@ fn segments_are_listed_and_verified() {
 }
 
 #[test]
-fn only_what_has_no_writer_is_reclaimed() {
+fn only_segments_without_a_writer_are_reclaimed() {
     let site = Site::new();
     let folder = site.folder();
     drop(Site::writer(&site.place, "old"));
@@ -156,7 +156,7 @@ fn quotes_are_shown_once() {
 }
 
 #[test]
-fn changes_are_shown_until_ctrl_c_and_a_new_writer_is_followed() {
+fn changes_are_shown_until_ctrl_c_also_of_a_new_writer() {
     let mut site = Site::new();
     let folder = site.folder();
     let mut watching = spawn(&["shm", "watch", "feed", "--folder", &folder]);
@@ -178,7 +178,7 @@ fn changes_are_shown_until_ctrl_c_and_a_new_writer_is_followed() {
 }
 
 #[test]
-fn a_watch_of_what_changes_no_more_ends_when_its_reader_goes_away() {
+fn an_idle_watch_ends_when_its_pipe_is_closed() {
     let Site { place, writer } = Site::new();
     drop(writer);
     let folder = place.path().join("shm");

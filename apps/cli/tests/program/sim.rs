@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::{assert_refused, run, spawn};
 
 #[test]
-fn what_cannot_be_run_or_written_is_refused_at_once() {
+fn invalid_seeds_and_outputs_are_refused_at_once() {
     for (args, words) in [
         (["--seeds", "5..1"], &["--seeds", "the first seed is after the last"] as &[_]),
         (["--seed", "x"], &["--seed", "'x'"]),
@@ -18,14 +18,14 @@ fn what_cannot_be_run_or_written_is_refused_at_once() {
 
 #[test]
 fn a_seed_is_repeated_bit_for_bit() {
-    let again = || {
+    let run_seed = || {
         let mut figures: Value =
             serde_json::from_str(&run(&["sim", "--seed", "7", "--json", "-"]).out).unwrap();
         assert!(figures["elapsed_s"].take().as_f64().unwrap() > 0.0);
         figures
     };
-    let figures = again();
-    assert_eq!(figures, again());
+    let figures = run_seed();
+    assert_eq!(figures, run_seed());
     assert_eq!(
         (figures["seeds"].as_u64(), figures["violations"].as_array().map(Vec::len)),
         (Some(1), Some(0))

@@ -93,7 +93,7 @@ impl Site {
 
     /// Keeps the folder for inspection.
     #[allow(dead_code)] // used only by the kill test
-    pub fn keep(mut self) -> PathBuf {
+    pub fn persist(mut self) -> PathBuf {
         self.folder.disable_cleanup(true);
         self.folder.path().to_owned()
     }

@@ -51,7 +51,7 @@ fn ctrl_c_ends_a_watch_with_its_report() {
 }
 
 #[test]
-fn a_watch_without_its_server_at_the_end_fails_and_says_so() {
+fn a_watch_that_ends_disconnected_fails_with_the_reason() {
     let (server, address) = serve();
     let mut once = spawn(&["ticks", "watch", &address, "--no-tui", "--no-reconnect"]);
     let mut patient = spawn(&["ticks", "watch", &address, "--no-tui"]);
@@ -76,7 +76,7 @@ fn a_watch_without_its_server_at_the_end_fails_and_says_so() {
 }
 
 #[test]
-fn what_is_no_address_or_file_is_refused() {
+fn invalid_addresses_and_files_are_refused() {
     assert_refused(&["ticks", "watch", "9200"], &["give host and port", "ticks watch --help"]);
     assert_refused(&["ticks", "watch", "127.0.0.1:70000"], &["give host and port"]);
     assert_refused(
@@ -87,7 +87,7 @@ fn what_is_no_address_or_file_is_refused() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_reason_to_panic() {
+fn a_closed_pipe_is_no_panic() {
     let (_server, address) = serve();
     for (output, first) in [("--no-tui", "00:00"), ("--csv=-", "")] {
         let (child, mut out) = spawn_unread(&["ticks", "watch", &address, "--for", "3s", output]);

@@ -51,7 +51,7 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
 
 /// A maker only rests orders, so the counterparty of its fills is the background flow.
 #[test]
-fn background_flow_is_a_counterparty_and_leaves_nothing_behind() {
+fn background_flow_trades_and_leaves_no_orders() {
     let site = Site::new();
     let file = site.path("exchange.toml");
     let text = std::fs::read_to_string(&file).unwrap();
@@ -73,10 +73,10 @@ fn background_flow_is_a_counterparty_and_leaves_nothing_behind() {
         };
         let (order_entry, retransmission) = (address("order entry"), address("retransmission"));
         if let Some(rate) = flow.get(1).or(flow.first().map(|_| &"1,000")) {
-            let said = venue.hear("the flow", |line| {
+            let flow_line = venue.hear("the flow", |line| {
                 line.trim_start().starts_with("background flow").then(|| line.to_owned())
             });
-            assert!(said.contains(&format!("{rate} new orders a second as user FLOW")), "{said}");
+            assert!(flow_line.contains(&format!("{rate} new orders a second as user FLOW")), "{flow_line}");
             let config = site.trader("TEST01", 1, &order_entry, &retransmission);
             let maker = std::fs::read_to_string(&config).unwrap().replace("'random'", "'maker'");
             std::fs::write(&config, maker).unwrap();
@@ -97,11 +97,11 @@ fn background_flow_is_a_counterparty_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_trader_that_is_started_again_trades_and_says_what_it_does_not_know() {
+fn a_restarted_trader_trades_and_reports_unknown_state() {
     let site = Site::new();
     let (venue, order_entry, retransmission) = site.start_venue();
     let config = site.trader("TEST01", 1, &order_entry, &retransmission);
-    for is_again in [false, true] {
+    for is_restart in [false, true] {
         let mut trader = spawn(&["trader", "--config", &config]);
         trader.hear("trade", |line| {
             (line.starts_with("logged in") && number_before(line, " fills")? > 0).then_some(())
@@ -110,14 +110,14 @@ fn a_trader_that_is_started_again_trades_and_says_what_it_does_not_know() {
         let printed = trader.join();
         assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
         let note = "TEST01 has used this session before: orders are numbered from";
-        assert_eq!(printed.out.contains(note), is_again, "{}", printed.out);
+        assert_eq!(printed.out.contains(note), is_restart, "{}", printed.out);
     }
     venue.interrupt();
     assert_eq!(venue.join().code, Some(0));
 }
 
 #[test]
-fn a_second_venue_at_the_same_port_is_told_so() {
+fn a_second_venue_at_the_same_port_is_refused() {
     let site = Site::new();
     let (venue, order_entry, _) = site.start_venue();
     let port = order_entry.rsplit(':').next().unwrap();
@@ -130,7 +130,7 @@ fn a_second_venue_at_the_same_port_is_told_so() {
 
 /// The system lets both venues send; readers would receive the messages of both.
 #[test]
-fn a_second_venue_on_the_same_lines_is_warned_of_and_a_quiet_one_ends_with_few_words() {
+fn a_second_venue_on_the_same_lines_causes_a_warning() {
     let sites = [Site::new(), Site::new()];
     let config = std::fs::read_to_string(sites[0].path("exchange.toml")).unwrap();
     sites[1].write("exchange.toml", &config);
@@ -151,16 +151,16 @@ fn a_second_venue_on_the_same_lines_is_warned_of_and_a_quiet_one_ends_with_few_w
 }
 
 #[test]
-fn a_trader_without_a_venue_says_what_is_missing() {
+fn a_trader_without_a_venue_names_what_is_missing() {
     let site = Site::new();
-    let nobody = REFUSING.to_string();
-    let config = site.trader("TEST01", 1, &nobody, &nobody);
-    assert_refused(&["trader", "--config", &config], &[&nobody, "is the other end running there?"]);
+    let unused_address = REFUSING.to_string();
+    let config = site.trader("TEST01", 1, &unused_address, &unused_address);
+    assert_refused(&["trader", "--config", &config], &[&unused_address, "is the other end running there?"]);
 }
 
 /// Without a list of senders, every host that reaches the group can send market data.
 #[test]
-fn a_trader_that_takes_market_data_from_everybody_warns_of_it() {
+fn a_trader_without_a_source_filter_warns() {
     let site = Site::new();
     let (venue, order_entry, retransmission) = site.start_venue();
     let config = site.trader("TEST01", 1, &order_entry, &retransmission);
@@ -179,7 +179,7 @@ fn a_trader_that_takes_market_data_from_everybody_warns_of_it() {
 }
 
 #[test]
-fn a_trader_that_is_not_let_in_says_why() {
+fn a_refused_trader_gives_the_reason() {
     let site = Site::new();
     let (venue, order_entry, retransmission) = site.start_venue();
     let config = site.trader("ABSENT", 1, &order_entry, &retransmission);
@@ -197,7 +197,7 @@ fn a_trader_that_is_not_let_in_says_why() {
 }
 
 #[test]
-fn a_venue_whose_reader_goes_away_ends_as_well() {
+fn a_venue_ends_when_its_pipe_is_closed() {
     let site = Site::new();
     let (child, mut out) = spawn_unread(&["exchange", "--config", &site.path("exchange.toml")]);
     let mut line = String::new();

@@ -17,8 +17,8 @@ pub(super) fn describe(answer: &Value) -> String {
     let (mut lines, mut cells) = (Vec::new(), Vec::new());
     for (name, value) in answer.as_object().into_iter().flatten().filter(|(name, _)| *name != "ok") {
         match value {
-            Value::Object(values) => lines.extend(by_value(values)),
-            Value::Bool(is_so) => cells.push(cell(name, if *is_so { "yes" } else { "no" })),
+            Value::Object(values) => lines.extend(group_by_value(values)),
+            Value::Bool(flag) => cells.push(cell(name, if *flag { "yes" } else { "no" })),
             Value::Number(number) => {
                 let shown = number.as_u64().map_or_else(|| number.to_string(), thousands);
                 cells.push(cell(name, &shown));
@@ -41,7 +41,7 @@ fn cell(name: &str, value: &str) -> String {
 }
 
 /// Lists the symbols by value, as many on a line as fit.
-fn by_value(values: &serde_json::Map<String, Value>) -> Vec<String> {
+fn group_by_value(values: &serde_json::Map<String, Value>) -> Vec<String> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (symbol, value) in values {
         groups.entry(value.as_str().unwrap_or_default()).or_default().push(symbol);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_instruments_stand_behind_what_they_are_in() {
+    fn few_instruments_follow_their_phase() {
         let status = json!({
             "ok": true, "phases": { "ALPHA": "trading", "BRAVO": "halted", "CHARLIE": "trading" },
             "is_killed": false, "commands": 1_234_567, "users": 3, "executions": 0,

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_stand_in_columns_with_their_limits() {
+    fn users_are_in_columns_with_their_limits() {
         let none = json!({
             "messages_per_second": null, "burst": null, "open_orders": null, "order_qty": null, "order_notional": null
         });
@@ -76,10 +76,10 @@ mod tests {
         };
         let text = describe(&[user("ANNA", true, &some), user("TEST01", false, &none)]);
         let lines: Vec<&str> = text.lines().collect();
-        let words = |line: &str| -> Vec<String> {
+        let columns = |line: &str| -> Vec<String> {
             line.split("  ").filter(|word| !word.is_empty()).map(|word| word.trim().to_owned()).collect()
         };
-        assert_eq!(words(lines[0]), HEADS);
+        assert_eq!(columns(lines[0]), HEADS);
         let anna = [
             "ANNA",
             "connected, killed",
@@ -91,8 +91,8 @@ mod tests {
             "1000000",
             "250000000.00",
         ];
-        assert_eq!(words(lines[1]), anna);
-        assert_eq!(words(lines[2]), ["TEST01", "away", "1234", "5", "678", "-", "-", "-", "-"]);
+        assert_eq!(columns(lines[1]), anna);
+        assert_eq!(columns(lines[2]), ["TEST01", "away", "1234", "5", "678", "-", "-", "-", "-"]);
         assert!(lines.iter().all(|line| line.len() == lines[0].len() && line.len() <= 120), "{text}");
     }
 }

@@ -8,7 +8,7 @@ use tickpath_gateway::config::GatewayConfig;
 use tickpath_gateway::process::check_secrets;
 use tickpath_shell::ShellConfig;
 
-use super::{ConfigFile, from_anywhere, venue};
+use super::{ConfigFile, with_absolute_path, venue};
 
 /// Loads a gateway's file, a shell's, or a venue's with a Deribit front; `None` for another file.
 ///
@@ -29,7 +29,7 @@ pub fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Option<Box<dyn C
             let mut config = ShellConfig::load(file)?;
             config.check()?;
             if let Some(native) = &mut config.native {
-                native.instruments = from_anywhere(file, &native.instruments)?;
+                native.instruments = with_absolute_path(file, &native.instruments)?;
             }
             Some(Box::new(ShellFile { config, file: file.to_owned() }))
         }

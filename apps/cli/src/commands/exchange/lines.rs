@@ -9,25 +9,25 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 ///
 /// The system lets every process send to a group. An abstract Unix socket named after the group is the lock.
 /// It needs no file and disappears with the process. Like multicast, it is local to the network namespace.
-pub struct HeldLines(#[expect(dead_code, reason = "held, not used")] Vec<UnixDatagram>);
+pub struct LineLocks(#[expect(dead_code, reason = "held, not used")] Vec<UnixDatagram>);
 
-impl HeldLines {
+impl LineLocks {
     /// Locks the groups. Returns those that another venue holds, for a warning.
-    pub fn hold(groups: &[SocketAddrV4], interface: Ipv4Addr) -> (HeldLines, Vec<SocketAddrV4>) {
-        let (mut held, mut taken) = (Vec::new(), Vec::new());
+    pub fn acquire(groups: &[SocketAddrV4], interface: Ipv4Addr) -> (LineLocks, Vec<SocketAddrV4>) {
+        let (mut locks, mut taken) = (Vec::new(), Vec::new());
         for group in groups {
-            match hold(*group, interface) {
-                Ok(socket) => held.push(socket),
+            match lock(*group, interface) {
+                Ok(socket) => locks.push(socket),
                 Err(error) if error.kind() == ErrorKind::AddrInUse => taken.push(*group),
                 // Whether another venue holds the group is unknown. Trading does not depend on it.
                 Err(_) => {}
             }
         }
-        (HeldLines(held), taken)
+        (LineLocks(locks), taken)
     }
 }
 
-fn hold(group: SocketAddrV4, interface: Ipv4Addr) -> std::io::Result<UnixDatagram> {
+fn lock(group: SocketAddrV4, interface: Ipv4Addr) -> std::io::Result<UnixDatagram> {
     let name = format!("tickpath.venue.{group}.{interface}");
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
@@ -37,13 +37,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_is_held_by_one_until_that_is_gone() {
+    fn a_line_lock_is_exclusive_until_it_is_dropped() {
         let groups = [tickpath_net::free_multicast_group().unwrap()];
-        let (first, taken) = HeldLines::hold(&groups, Ipv4Addr::LOCALHOST);
+        let (first, taken) = LineLocks::acquire(&groups, Ipv4Addr::LOCALHOST);
         assert_eq!(taken, []);
-        assert_eq!(HeldLines::hold(&groups, Ipv4Addr::LOCALHOST).1, groups);
-        assert_eq!(HeldLines::hold(&groups, Ipv4Addr::UNSPECIFIED).1, [], "elsewhere it is another line");
+        assert_eq!(LineLocks::acquire(&groups, Ipv4Addr::LOCALHOST).1, groups);
+        assert_eq!(LineLocks::acquire(&groups, Ipv4Addr::UNSPECIFIED).1, [], "elsewhere it is another line");
         drop(first);
-        assert_eq!(HeldLines::hold(&groups, Ipv4Addr::LOCALHOST).1, []);
+        assert_eq!(LineLocks::acquire(&groups, Ipv4Addr::LOCALHOST).1, []);
     }
 }

@@ -71,7 +71,7 @@ impl Flags {
             (self.loop_cpu_affinity.is_some(), "--loop-cpu-affinity"),
             (self.dry_run, "--dry-run"),
         ];
-        all.into_iter().find(|(is_said, _)| *is_said).map(|(_, flag)| flag)
+        all.into_iter().find(|(is_set, _)| *is_set).map(|(_, flag)| flag)
     }
 
     /// Returns a given flag that selects the target gateway.
@@ -81,7 +81,7 @@ impl Flags {
             (self.flagfile.is_some(), "--flagfile"),
             (self.name.is_some(), "--name"),
         ];
-        all.into_iter().find(|(is_said, _)| *is_said).map(|(_, flag)| flag)
+        all.into_iter().find(|(is_set, _)| *is_set).map(|(_, flag)| flag)
     }
 
     /// Returns the configuration with the overrides of the flags, and its file.

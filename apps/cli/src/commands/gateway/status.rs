@@ -9,7 +9,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const DAY_S: u64 = 86_400;
 
 /// Formats the gateway's answer as a short overview. `now_ns` is the time since 1970.
-pub fn words(answer: &Value, now_ns: u64) -> String {
+pub fn to_text(answer: &Value, now_ns: u64) -> String {
     let mut out = String::new();
     let mut answer = answer.clone();
     make_visible(&mut answer);
@@ -76,17 +76,17 @@ fn write_all(out: &mut String, answer: &Value, now_ns: u64) -> fmt::Result {
         counted(count(answer, "instruments"), "instrument")
     )?;
     list(answer, "accounts").try_for_each(|account| write_account(out, account))?;
-    let foreign = count(answer, "foreign_orders");
-    if foreign > 0 {
+    let external = count(answer, "foreign_orders");
+    if external > 0 {
         let unreadable = count(answer, "unreadable_orders");
-        writeln!(out, "  of others    {}, {unreadable} that cannot be read", counted(foreign, "open order"))?;
+        writeln!(out, "  of others    {}, {unreadable} that cannot be read", counted(external, "open order"))?;
     }
-    let elsewhere = count(answer, "orders_elsewhere");
-    if elsewhere > 0 {
+    let external_changes = count(answer, "orders_elsewhere");
+    if external_changes > 0 {
         writeln!(
             out,
             "  elsewhere    {} orders of its name were entered or changed by somebody else",
-            thousands(elsewhere)
+            thousands(external_changes)
         )?;
     }
     let is_ready = |connection: &&Value| connection["status"] == "ready";
@@ -114,9 +114,9 @@ fn write_account(out: &mut String, account: &Value) -> fmt::Result {
     }
     let limits = &account["limits"];
     let mut known = Vec::new();
-    for (key, words) in [("order_size_max", "an order"), ("notional_max", "its value")] {
+    for (key, label) in [("order_size_max", "an order"), ("notional_max", "its value")] {
         if let Some(most) = limits[key].as_str() {
-            known.push(format!("{words} up to {most}"));
+            known.push(format!("{label} up to {most}"));
         }
     }
     if let Some(most) = limits["open_orders_max"].as_u64() {
@@ -211,19 +211,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_wrote_does_not_steer_the_terminal() {
+    fn control_characters_of_others_are_removed() {
         let answer = json!({
             "gateway": "deribit", "state": "ready", "is_trading": true, "clients": 1,
             "connections": [{ "name": "A1", "status": "waiting", "losses": 1, "last_loss": "gone\u{1b}[2J\nby" }],
             "client_list": [{ "number": 1, "name": "a\u{1b}]0;b\u{7}", "user": "mia", "may_trade": true }],
         });
-        let words = words(&answer, 0);
-        assert!(words.chars().all(|character| character == '\n' || !character.is_control()), "{words}");
-        assert!(words.contains("gone?[2J?by") && words.contains("a?]0;b?"), "{words}");
+        let to_text = to_text(&answer, 0);
+        assert!(shown.chars().all(|character| character == '\n' || !character.is_control()), "{shown}");
+        assert!(shown.contains("gone?[2J?by") && shown.contains("a?]0;b?"), "{shown}");
     }
 
     #[test]
-    fn a_gateway_is_told_at_a_glance() {
+    fn a_gateway_status_is_summarised() {
         let limits = json!({ "order_size_max": "10", "notional_max": null, "open_orders_max": 5 });
         let answer = json!({
             "gateway": "deribit", "exchange": "deribit", "venue": "wss://test.deribit.com/ws/api/v2",
@@ -257,11 +257,11 @@ deribit: ready; orders are taken; B1 asks for positions
   clients      1
     maker      number 4, user mia, may trade, pings 0.6 us there, 1.0 us back
   banned       leo for another 3 min 20 s";
-        assert_eq!(words(&answer, 1_795_369_654_000_000_000), expected);
+        assert_eq!(to_text(&answer, 1_795_369_654_000_000_000), expected);
     }
 
     #[test]
-    fn an_answer_that_says_little_is_no_panic() {
-        assert!(words(&json!({}), 0).contains("no order is taken"));
+    fn an_incomplete_answer_is_no_panic() {
+        assert!(to_text(&json!({}), 0).contains("no order is taken"));
     }
 }

@@ -12,7 +12,7 @@ use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig, XdpDayCounters, appe
 use tickpath_types::Nanos;
 
 use super::super::INTERRUPTED;
-use super::{FlowArgs, Outputs, Written, deliver, is_standard_output, percent, tell_of};
+use super::{FlowArgs, Outputs, Written, deliver, is_standard_output, percent, print_summary};
 
 /// Number of packets generated, hashed and written together.
 const BATCH: usize = 1_024;
@@ -64,7 +64,7 @@ impl XdpArgs {
             Preset::Xdp500 => XdpDayConfig::xdp_500(),
             Preset::Xdp8000 => XdpDayConfig::xdp_8000(),
         };
-        let flow = self.flow.over(preset.flow);
+        let flow = self.flow.apply_to(preset.flow);
         XdpDayConfig {
             flow,
             channels: self.channels.unwrap_or(preset.channels),
@@ -98,7 +98,7 @@ pub fn run(args: &XdpArgs) -> anyhow::Result<ExitCode> {
     };
     let Some(written) = written else { return Ok(ExitCode::SUCCESS) };
     let summary = Summary { config, written, counters: day.counters(), time };
-    tell_of(&outputs, &summary.text(&args.output), &summary.json(&args.output))
+    print_summary(&outputs, &summary.text(&args.output), &summary.json(&args.output))
 }
 
 struct Summary<'a> {

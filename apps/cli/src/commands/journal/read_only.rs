@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_changed_and_nothing_is_read_once_it_is_stopped() {
+    fn nothing_is_changed_and_a_stop_ends_reading() {
         let folder = tempfile::tempdir().unwrap();
         let writable = Folder::new(folder.path()).unwrap();
         let (session, config) = (SessionName::new("TODAY").unwrap(), JournalConfig::default());

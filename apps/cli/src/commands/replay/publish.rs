@@ -59,10 +59,10 @@ pub struct PublishArgs {
 }
 
 fn parse_recovery(text: &str) -> anyhow::Result<SocketAddrV4> {
-    let words = || format!("'{text}' is no address: write 127.0.0.1 or 127.0.0.1:20000");
+    let message = || format!("'{text}' is no address: write 127.0.0.1 or 127.0.0.1:20000");
     match text.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => Ok(SocketAddrV4::new(address, 0)),
-        _ => text.parse().with_context(words),
+        _ => text.parse().with_context(message),
     }
 }
 
@@ -114,11 +114,11 @@ impl PublishArgs {
         if let Some(path) = &self.feed_config {
             std::fs::write(path, &config).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        let words = format!("# for tickpath feed --config: what is being published\n{}", config.trim_end());
+        let message = format!("# for tickpath feed --config: what is being published\n{}", config.trim_end());
         if is_json_alone {
-            print_stderr(words)
+            print_stderr(message)
         } else {
-            print_stdout(words)?
+            print_stdout(message)?
         }
         let report = publication.run(TscClock::shared(), &stop, &mut show_progress);
         if stderr().is_terminal() {

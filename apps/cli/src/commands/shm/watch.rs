@@ -59,11 +59,11 @@ struct Row {
 }
 
 /// The watched segment, and its displayed rows.
-struct Watched {
+struct WatchedSegment {
     reader: SegmentReader,
     named: u64,
     rows: Vec<Row>,
-    looked: Instant,
+    updated_at: Instant,
     /// Quotes per second of all displayed rows since the previous refresh.
     rate: f64,
 }
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
     let name = SegmentName::new(&args.name)?;
     let folder = args.place.open_for(&name)?;
-    let mut watched = Watched::open(&folder, &name, &args.symbols)?;
+    let mut watched = WatchedSegment::open(&folder, &name, &args.symbols)?;
     for symbol in &args.symbols {
         let is_there = watched.rows.iter().any(|row| row.name.as_str() == Some(symbol));
         ensure!(is_there || !args.once, "{name} has no symbol {symbol}: see tickpath shm watch {name}");
@@ -83,9 +83,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let is_quiet = args.json.as_deref() == Some(Path::new("-"));
     let mut screen =
-        Screen { is_terminal: stdout().is_terminal() && !args.once, lines: 0, is_end_told: false };
+        Screen { is_terminal: stdout().is_terminal() && !args.once, lines: 0, is_end_shown: false };
     loop {
-        watched.look(args);
+        watched.update(args);
         if !is_quiet {
             screen.show(&watched, args)?;
         }
@@ -113,10 +113,10 @@ fn wait(stop: &StopSignal) -> bool {
     stop.is_stopped()
 }
 
-impl Watched {
-    fn open(folder: &Folder, name: &SegmentName, symbols: &[String]) -> Result<Watched, ShmError> {
+impl WatchedSegment {
+    fn open(folder: &Folder, name: &SegmentName, symbols: &[String]) -> Result<WatchedSegment, ShmError> {
         let reader = SegmentReader::open(folder, name)?;
-        let mut watched = Watched { reader, named: 0, rows: Vec::new(), looked: Instant::now(), rate: 0.0 };
+        let mut watched = WatchedSegment { reader, named: 0, rows: Vec::new(), updated_at: Instant::now(), rate: 0.0 };
         watched.read_names(symbols);
         Ok(watched)
     }
@@ -124,11 +124,11 @@ impl Watched {
     fn read_names(&mut self, symbols: &[String]) {
         // Read the count first: names added meanwhile are found next time.
         self.named = self.reader.named();
-        let is_wanted =
+        let is_selected =
             |name: &SymbolName| symbols.is_empty() || symbols.iter().any(|it| name.as_str() == Some(it));
         let old = std::mem::take(&mut self.rows);
         let mut old = old.into_iter().peekable();
-        for (index, name) in self.reader.symbols().filter(|(_, name)| is_wanted(name)) {
+        for (index, name) in self.reader.symbols().filter(|(_, name)| is_selected(name)) {
             while old.next_if(|row| row.index < index).is_some() {}
             let known = old.next_if(|row| row.index == index);
             let new = Row { index, name, quote: TopOfBook::default(), writes: None, fresh: 0 };
@@ -147,7 +147,7 @@ impl Watched {
         if !self.reader.is_replaced() {
             return Ok(false);
         }
-        match Watched::open(folder, name, symbols) {
+        match WatchedSegment::open(folder, name, symbols) {
             Ok(new) => {
                 let generation = new.reader.header().generation;
                 print_stderr(format_args!("the writer was restarted: generation {generation}"));
@@ -160,7 +160,7 @@ impl Watched {
         }
     }
 
-    fn look(&mut self, args: &Args) {
+    fn update(&mut self, args: &Args) {
         if self.reader.named() != self.named {
             self.read_names(&args.symbols);
         }
@@ -176,9 +176,9 @@ impl Watched {
             fresh += row.writes.map_or(0, |_| row.fresh);
             row.writes = Some(writes);
         }
-        let seconds = self.looked.elapsed().as_secs_f64();
+        let seconds = self.updated_at.elapsed().as_secs_f64();
         self.rate = if seconds > 0.01 { fresh as f64 / seconds } else { 0.0 };
-        self.looked = Instant::now();
+        self.updated_at = Instant::now();
     }
 
     /// Returns whether the writer has ended, normally or not.
@@ -238,17 +238,17 @@ struct Screen {
     /// Number of lines displayed now.
     lines: usize,
     /// Whether the end of the writer was displayed.
-    is_end_told: bool,
+    is_end_shown: bool,
 }
 
 impl Screen {
     /// On a terminal, overwrites the previous display; elsewhere, prints each changed row as a line.
-    fn show(&mut self, watched: &Watched, args: &Args) -> anyhow::Result<()> {
+    fn show(&mut self, watched: &WatchedSegment, args: &Args) -> anyhow::Result<()> {
         let is_first = self.lines == 0;
         let rows = watched.rows.iter();
         let is_ended = watched.is_ended();
-        let is_new_end = is_ended && !self.is_end_told;
-        self.is_end_told = is_ended;
+        let is_new_end = is_ended && !self.is_end_shown;
+        self.is_end_shown = is_ended;
         if !self.is_terminal && !is_first {
             rows.filter(|row| row.fresh > 0).try_for_each(|row| print_stdout(plain_line(watched, row)))?;
             if is_new_end {
@@ -256,7 +256,7 @@ impl Screen {
             }
             return Ok(());
         }
-        let (width, limit) = if self.is_terminal { room(args.limit) } else { (usize::MAX, usize::MAX) };
+        let (width, limit) = if self.is_terminal { terminal_size(args.limit) } else { (usize::MAX, usize::MAX) };
         let mut table = Table::new(&["SYMBOL", "STATE", "QTY", "BID", "ASK", "QTY", "LAST", "TIME"]);
         rows.take(limit).for_each(|row| table.row(colour(&row.quote), cells(watched, row)));
         let left = watched.rows.len().saturating_sub(limit);
@@ -277,13 +277,13 @@ impl Screen {
 
 /// Returns the columns of the terminal, and the number of table rows that fit, at most `limit`: lines that
 /// scrolled away could not be overwritten.
-fn room(limit: Option<usize>) -> (usize, usize) {
+fn terminal_size(limit: Option<usize>) -> (usize, usize) {
     let (width, height) = ratatui::crossterm::terminal::size().unwrap_or(SIZE_DEFAULT);
     let rows = usize::from(height).saturating_sub(OTHER_LINES).max(1);
     (usize::from(width), limit.unwrap_or(usize::MAX).min(rows))
 }
 
-fn head(watched: &Watched, args: &Args, is_terminal: bool) -> String {
+fn head(watched: &WatchedSegment, args: &Args, is_terminal: bool) -> String {
     let (state, colour) = state_of(watched.reader.writer_state(), watched.reader.heartbeat());
     let state = if is_terminal { paint(state, colour) } else { state.to_owned() };
     format!(
@@ -311,7 +311,7 @@ const fn colour(quote: &TopOfBook) -> Colour {
     }
 }
 
-fn cells(watched: &Watched, row: &Row) -> Vec<String> {
+fn cells(watched: &WatchedSegment, row: &Row) -> Vec<String> {
     let quote = &row.quote;
     let price = |side: Option<(tickpath_types::Price, tickpath_types::Qty)>| {
         side.map_or_else(|| "-".to_owned(), |(price, _)| price.to_string())
@@ -334,7 +334,7 @@ fn cells(watched: &Watched, row: &Row) -> Vec<String> {
     cells
 }
 
-fn plain_line(watched: &Watched, row: &Row) -> String {
+fn plain_line(watched: &WatchedSegment, row: &Row) -> String {
     cells(watched, row).join(" ")
 }
 
