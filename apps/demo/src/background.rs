@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use tickpath_agent::{Agent, StopSignal, TscClock};
-use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
+use tickpath_flowgen::{BackgroundFlowThread, BackgroundFlowConfig};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, InstrumentTable, MassCancel, Nanos, OrderRequest, UserRefNum};
 
-use crate::crowd::CrowdAgent;
-use crate::participant::{Phase, SourceView, Stage};
+use crate::background_flow::BackgroundFlowAgent;
+use crate::participant::{Phase, SourceView, SharedPhase};
 
 /// Maximum time for the login, for an answer, and at the end for the cancels.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(10);
@@ -22,7 +22,7 @@ const RETRY_INTERVAL: Nanos = Nanos::from_secs(1);
 /// Sleep after a duty cycle without work: this flow's latency is not measured.
 const IDLE_INTERVAL: Duration = Duration::from_millis(1);
 /// Interval of checks during a wait.
-const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum number of notes that wait to be printed; further ones are dropped.
 const NOTES_MAX: usize = 16;
 
@@ -45,7 +45,7 @@ pub struct BackgroundSettings {
 
 impl BackgroundSettings {
     /// Books of some hundred orders per instrument: sufficient for a maker and a taker to trade with.
-    fn crowd(&self) -> anyhow::Result<BackgroundFlow> {
+    fn background_flow(&self) -> anyhow::Result<BackgroundFlowThread> {
         let config = BackgroundFlowConfig {
             seed: self.seed,
             rate: self.rate,
@@ -57,32 +57,32 @@ impl BackgroundSettings {
             qty_lots: 10,
             ..BackgroundFlowConfig::default()
         };
-        BackgroundFlow::new(config, self.instruments.as_slice()).context("the background flow")
+        BackgroundFlowThread::new(config, self.instruments.as_slice()).context("the background flow")
     }
 }
 
 /// A background flow on its own thread. It reconnects when disconnected, and cancels its orders at the end.
 #[derive(Debug)]
-pub struct BackgroundFlow {
+pub struct BackgroundFlowThread {
     stop: StopSignal,
     notes: Receiver<String>,
     thread: JoinHandle<()>,
 }
 
-impl BackgroundFlow {
+impl BackgroundFlowThread {
     /// Starts the thread, which logs in by itself.
     ///
     /// # Errors
     /// An instrument that the flow cannot trade, or the system refuses a thread.
-    pub fn start(settings: BackgroundSettings, clock: TscClock) -> anyhow::Result<BackgroundFlow> {
-        settings.crowd()?;
+    pub fn start(settings: BackgroundSettings, clock: TscClock) -> anyhow::Result<BackgroundFlowThread> {
+        settings.background_flow()?;
         let (stop, (sender, notes)) = (StopSignal::new(), sync_channel(NOTES_MAX));
         let stopped = stop.clone();
         let thread = Builder::new()
             .name("background-flow".to_owned())
             .spawn(move || run(&settings, clock, &stopped, &sender))
             .context("the background flow's thread")?;
-        Ok(BackgroundFlow { stop, notes, thread })
+        Ok(BackgroundFlowThread { stop, notes, thread })
     }
 
     /// The failures since the last call, one line each.
@@ -117,18 +117,18 @@ fn run(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal, notes:
 /// Runs one connection, from the login to the end.
 fn play(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal) -> anyhow::Result<()> {
     let (entry, first) = log_in(settings, clock, stop)?;
-    let mut crowd = settings.crowd()?;
-    crowd.number_from(0, first);
+    let mut background_flow = settings.background_flow()?;
+    background_flow.number_from(0, first);
     let count = settings.instruments.as_slice().len();
-    let (stage, (view, writer)) = (Stage::default(), SourceView::new(count));
-    let mut agent = CrowdAgent::new(crowd, vec![entry], count, stage.clone(), clock, writer);
-    stage.enter(Phase::Trading);
+    let (shared_phase, (view, writer)) = (SharedPhase::default(), SourceView::new(count));
+    let mut agent = BackgroundFlowAgent::new(background_flow, vec![entry], count, shared_phase.clone(), clock, writer);
+    shared_phase.enter(Phase::Trading);
     while !stop.is_stopped() {
         if agent.do_work(clock.now())? == 0 {
             std::thread::sleep(IDLE_INTERVAL);
         }
     }
-    stage.enter(Phase::Draining);
+    shared_phase.enter(Phase::Draining);
     agent.cancel_all(clock.now());
     let sent = view.counters.received.read();
     let is_cancelled = || view.counters.received.read() > sent && view.counters.open_orders.read() == 0;
@@ -167,15 +167,15 @@ fn until(
     entry: &mut OrderEntry,
     clock: TscClock,
     stop: &StopSignal,
-    is_so: impl Fn(&OrderEntry) -> bool,
+    condition: impl Fn(&OrderEntry) -> bool,
 ) -> anyhow::Result<()> {
     let mut outcome = Ok(0);
     wait(clock, ANSWER_TIMEOUT, || {
         outcome = entry.poll(clock.now(), &mut (), |()| {}, |(), _| {});
-        outcome.is_err() || is_so(entry) || stop.is_stopped()
+        outcome.is_err() || condition(entry) || stop.is_stopped()
     });
     outcome?;
-    if is_so(entry) || stop.is_stopped() {
+    if condition(entry) || stop.is_stopped() {
         return Ok(());
     }
     bail!("the venue does not answer the login of its background flow")
@@ -184,6 +184,6 @@ fn until(
 fn wait(clock: TscClock, longest: Nanos, mut is_over: impl FnMut() -> bool) {
     let end = clock.now() + longest;
     while !is_over() && clock.now() < end {
-        std::thread::sleep(LOOK_INTERVAL);
+        std::thread::sleep(CHECK_INTERVAL);
     }
 }

@@ -7,18 +7,18 @@ use tickpath_types::{InstrumentId, OrderEventKind, OrderRequest, Side, UserRefNu
 const REMEMBERED: usize = 1 << 18;
 
 /// The instrument and side of one session's orders, by their number.
-pub(crate) struct OrderBook {
+pub(crate) struct OrderIndex {
     /// `number, instrument, side` at `number mod REMEMBERED`.
     orders: Box<[(u32, InstrumentId, Side)]>,
 }
 
-impl OrderBook {
-    pub(crate) fn new() -> OrderBook {
-        OrderBook { orders: vec![(u32::MAX, InstrumentId(0), Side::Buy); REMEMBERED].into_boxed_slice() }
+impl OrderIndex {
+    pub(crate) fn new() -> OrderIndex {
+        OrderIndex { orders: vec![(u32::MAX, InstrumentId(0), Side::Buy); REMEMBERED].into_boxed_slice() }
     }
 
     /// Remembers the order that a request enters.
-    pub(crate) fn remember(&mut self, request: &OrderRequest) {
+    pub(crate) fn record(&mut self, request: &OrderRequest) {
         let entered = match request {
             OrderRequest::Enter(order) => Some((order.user_ref, order.instrument, order.side)),
             OrderRequest::Replace(order) => {
@@ -55,7 +55,7 @@ impl Fills {
     }
 
     /// Books an execution; other events change no position.
-    pub(crate) fn apply(&mut self, orders: &OrderBook, kind: &OrderEventKind) {
+    pub(crate) fn apply(&mut self, orders: &OrderIndex, kind: &OrderEventKind) {
         let OrderEventKind::Executed { user_ref, qty, price, .. } = *kind else { return };
         self.fills += 1;
         let position = orders.find(user_ref).and_then(|(instrument, side)| {

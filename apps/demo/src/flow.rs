@@ -2,7 +2,7 @@
 
 mod outstanding;
 mod reader;
-mod referee;
+mod fill_verifier;
 mod session;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +13,12 @@ use tickpath_config::Speed;
 use tickpath_trader::OrderEntry;
 use tickpath_types::Nanos;
 
-use crate::fills::{Fills, OrderBook};
-use crate::participant::{Phase, SourceWriter, Stage};
+use crate::fills::{Fills, OrderIndex};
+use crate::participant::{Phase, SourceWriter, SharedPhase};
 use outstanding::Outstanding;
 pub(crate) use reader::FlowReader;
-use reader::Next;
-use referee::Referee;
+use reader::NextStep;
+use fill_verifier::FillVerifier;
 use session::{MAKER, TAKER};
 
 /// Maximum number of requests sent in one duty cycle.
@@ -53,7 +53,7 @@ pub(crate) type FlowOutcome = Arc<Mutex<FlowResult>>;
 
 struct Session {
     entry: OrderEntry,
-    orders: OrderBook,
+    orders: OrderIndex,
     outstanding: Outstanding,
 }
 
@@ -71,10 +71,10 @@ pub(crate) struct FlowAgent {
     started: Option<Nanos>,
     sessions: [Session; 2],
     turn: usize,
-    referee: Referee,
+    fill_verifier: FillVerifier,
     fills: Fills,
     is_over: bool,
-    stage: Stage,
+    shared_phase: SharedPhase,
     next_snapshot: Nanos,
     clock: TscClock,
     view: SourceWriter,
@@ -88,7 +88,7 @@ impl FlowAgent {
         speed: Speed,
         entries: [OrderEntry; 2],
         instruments: usize,
-        stage: Stage,
+        shared_phase: SharedPhase,
         clock: TscClock,
         view: SourceWriter,
         outcome: FlowOutcome,
@@ -101,14 +101,14 @@ impl FlowAgent {
             started: None,
             sessions: entries.map(|entry| Session {
                 entry,
-                orders: OrderBook::new(),
+                orders: OrderIndex::new(),
                 outstanding: Outstanding::new(),
             }),
             turn: MAKER,
-            referee: Referee::new(),
+            fill_verifier: FillVerifier::new(),
             fills: Fills::new(instruments),
             is_over: false,
-            stage,
+            shared_phase,
             next_snapshot: Nanos::ZERO,
             clock,
             view,
@@ -131,33 +131,33 @@ impl FlowAgent {
     fn send_next(&mut self, now: Nanos) -> bool {
         let Some(reader) = &mut self.reader else { return false };
         let step = match reader.peek() {
-            Next::Step(step) => *step,
-            Next::NotYet => return false,
-            Next::End => {
+            NextStep::Step(step) => *step,
+            NextStep::NotYet => return false,
+            NextStep::End => {
                 self.is_over = self.sessions.iter().all(|session| session.outstanding.is_empty());
                 self.view.counters.finished.set(u64::from(self.is_over));
                 return false;
             }
         };
-        let place = if step.role == Role::Maker { MAKER } else { TAKER };
-        let is_its_turn = place == self.turn || self.sessions[1 - place].outstanding.is_empty();
-        if !self.is_due(step.ts_ns, now) || !is_its_turn || self.sessions[place].outstanding.is_full() {
+        let index = if step.role == Role::Maker { MAKER } else { TAKER };
+        let is_its_turn = index == self.turn || self.sessions[1 - index].outstanding.is_empty();
+        if !self.is_due(step.ts_ns, now) || !is_its_turn || self.sessions[index].outstanding.is_full() {
             return false;
         }
-        if place != self.turn {
+        if index != self.turn {
             // The queued requests precede the other session's turn.
             self.flush(now);
-            self.turn = place;
+            self.turn = index;
         }
-        let session = &mut self.sessions[place];
+        let session = &mut self.sessions[index];
         if session.entry.queue(&step.request).is_err() {
             return false;
         }
         self.last_ts = self.last_ts.max(step.ts_ns);
-        session.orders.remember(&step.request);
+        session.orders.record(&step.request);
         session.outstanding.sent(&step.request, now);
         if let Some(expected) = step.expected {
-            self.referee.expect(step.request.user_ref(), expected);
+            self.fill_verifier.expect(step.request.user_ref(), expected);
         }
         self.view.counters.orders.add(u64::from(step.request.is_new_order()));
         if let Some(reader) = &mut self.reader {
@@ -188,10 +188,10 @@ impl FlowAgent {
 
     fn read(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let mut total = 0;
-        for place in [MAKER, TAKER] {
-            let session = &mut self.sessions[place];
+        for index in [MAKER, TAKER] {
+            let session = &mut self.sessions[index];
             let before = session.entry.client().next_sequence();
-            let mut context = (&mut self.fills, &mut self.referee, &mut session.outstanding);
+            let mut context = (&mut self.fills, &mut self.fill_verifier, &mut session.outstanding);
             let orders = &session.orders;
             let count = session
                 .entry
@@ -199,10 +199,10 @@ impl FlowAgent {
                     now,
                     &mut context,
                     |_| {},
-                    |(fills, referee, outstanding), answer| {
+                    |(fills, fill_verifier, outstanding), answer| {
                         fills.apply(orders, &answer.kind);
-                        referee.hear(place, &answer.kind);
-                        outstanding.heard(&answer.kind, now);
+                        fill_verifier.on_order_event(index, &answer.kind);
+                        outstanding.on_answer(&answer.kind, now);
                     },
                 )
                 .map_err(AgentError::fatal)?;
@@ -215,7 +215,7 @@ impl FlowAgent {
         if total > 0 {
             self.view.counters.answers.add(total as u64);
             self.view.count_fills(&self.fills);
-            self.view.counters.rejected.set(self.referee.rejected);
+            self.view.counters.rejected.set(self.fill_verifier.rejected);
         }
         Ok(total)
     }
@@ -229,11 +229,11 @@ impl FlowAgent {
         let (counts, damage) = self.reader.take().map(FlowReader::finish).unwrap_or_default();
         FlowResult {
             counts,
-            expected: self.referee.expected_total,
-            confirmed: self.referee.confirmed,
-            contradicted: self.referee.contradicted,
-            rejected: self.referee.rejected,
-            would_have_crossed: self.referee.would_have_crossed,
+            expected: self.fill_verifier.expected_total,
+            confirmed: self.fill_verifier.confirmed,
+            contradicted: self.fill_verifier.contradicted,
+            rejected: self.fill_verifier.rejected,
+            would_have_crossed: self.fill_verifier.would_have_crossed,
             is_complete: self.is_over,
             damage,
             recorded_ns: self.last_ts.saturating_sub(self.first_ts.unwrap_or(0)),
@@ -243,7 +243,7 @@ impl FlowAgent {
 
 impl Agent for FlowAgent {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        let mut work = match self.stage.phase() {
+        let mut work = match self.shared_phase.phase() {
             Phase::Trading => self.send_due(now),
             Phase::LogIn | Phase::Draining => 0,
         };

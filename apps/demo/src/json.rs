@@ -7,20 +7,20 @@ use crate::flow::FlowResult;
 use crate::outcome::Outcome;
 
 impl Outcome {
-    /// `proofs`, `spans`, `hops`, `functions`, `rates`, `participants`, `feed`, `threads`, `flow`, `journal`, `measurement` and `host`.
+    /// `checks`, `spans`, `hops`, `functions`, `rates`, `participants`, `feed`, `threads`, `flow`, `journal`, `measurement` and `host`.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let rows = |wanted: fn(Group) -> bool| -> Map<String, Value> {
+        let rows = |is_included: fn(Group) -> bool| -> Map<String, Value> {
             self.report
                 .rows
                 .iter()
-                .filter(|row| wanted(row.group))
+                .filter(|row| is_included(row.group))
                 .map(|row| (row.name.to_owned(), row_json(row)))
                 .collect()
         };
         json!({
-            "proofs": self.proofs.iter().map(|proof| {
-                (proof.name.to_owned(), json!({ "ok": proof.ok, "exercised": proof.exercised, "words": proof.words }))
+            "proofs": self.checks.iter().map(|check| {
+                (check.name.to_owned(), json!({ "ok": check.ok, "exercised": check.exercised, "words": check.description }))
             }).collect::<Map<_, _>>(),
             "spans": rows(|group| group == Group::Span),
             "hops": rows(|group| group != Group::Span && group != Group::Function),
@@ -72,11 +72,11 @@ impl Outcome {
 
     fn feed_json(&self) -> Value {
         let arbiter = &self.arbiter;
-        let line = |place: usize| {
-            let line = &arbiter.lines[place];
+        let line = |index: usize| {
+            let line = &arbiter.lines[index];
             json!({
                 "packets": line.packets,
-                "injected_losses": self.injected[place],
+                "injected_losses": self.injected[index],
                 "missed_messages": line.missed_messages,
                 "first_messages": line.first_messages,
                 "duplicate_messages": line.duplicate_messages,

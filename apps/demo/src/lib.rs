@@ -4,11 +4,11 @@
 //! have arrived, and returns an [`Outcome`]: the checks with their results, and the timing report.
 
 mod background;
-mod crowd;
+mod background_flow;
 mod fills;
 mod flow;
 mod json;
-mod kept;
+mod retention;
 mod market;
 mod notes;
 mod outcome;
@@ -19,10 +19,10 @@ mod settings;
 mod text;
 mod watch;
 
-pub use background::{BackgroundFlow, BackgroundSettings};
+pub use background::{BackgroundFlowThread, BackgroundSettings};
 pub use flow::FlowResult;
-pub use kept::Kept;
-pub use outcome::{Outcome, Participant, Proof, Totals};
+pub use retention::JournalSummary;
+pub use outcome::{Outcome, Participant, ReconciliationCheck, Totals};
 pub use run::run;
 pub use settings::{DemoConfig, DemoSettings, GuestsConfig, ViewMode};
 pub use tickpath_config::Speed;

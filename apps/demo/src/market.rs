@@ -14,7 +14,7 @@ use tickpath_exchange::{
 };
 use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
-use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
+use tickpath_flowgen::{BackgroundFlowThread, BackgroundFlowConfig};
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::Session;
@@ -27,12 +27,12 @@ use tickpath_trading::{
 };
 use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, Qty, SessionId};
 
-use crate::crowd::CrowdAgent;
+use crate::background_flow::BackgroundFlowAgent;
 use crate::flow::{FlowAgent, FlowOutcome, FlowReader};
-use crate::kept::Keeper;
-use crate::participant::{SourceView, Stage};
+use crate::retention::JournalRetention;
+use crate::participant::{SourceView, SharedPhase};
 use crate::probe::Probe;
-use crate::settings::{CROWD, DemoSettings, FLOW};
+use crate::settings::{BACKGROUND_FLOW, DemoSettings, FLOW};
 
 /// Capacity of an agent's stamp ring: a second of the busiest agent at the default rate.
 const TRACE_CAPACITY: usize = 1 << 18;
@@ -89,7 +89,7 @@ pub(crate) struct Market {
     pub(crate) feed: FeedView,
     pub(crate) traders: Vec<TraderHandle>,
     pub(crate) source: SourceHandle,
-    pub(crate) stage: Stage,
+    pub(crate) shared_phase: SharedPhase,
     pub(crate) updates: broadcast::Receiver<MarketUpdate>,
     pub(crate) rings: Vec<records::Consumer<Stamp>>,
     pub(crate) joiner: Joiner,
@@ -103,7 +103,7 @@ pub(crate) struct Market {
     /// The venue's admin socket, and the watch that ends the market when the venue has drained.
     pub(crate) admin: Option<(AdminSocket, DrainWatch)>,
     /// Outlives the threads.
-    pub(crate) keeper: Keeper,
+    pub(crate) journal_retention: JournalRetention,
 }
 
 /// Agents and tracers under construction, until the threads start.
@@ -134,8 +134,8 @@ impl Builder {
         limits: impl Fn(&Instrument) -> Limits,
         strategy: WarmUp<S>,
     ) -> anyhow::Result<()> {
-        let place = self.traders.len();
-        let session = SessionId(place as u16 + 1);
+        let index = self.traders.len();
+        let session = SessionId(index as u16 + 1);
         let (requests, requests_out) = spsc::channel(ORDER_CAPACITY);
         let (events_in, events) = spsc::channel(ORDER_CAPACITY);
         let kill = KillSwitch::default();
@@ -151,7 +151,7 @@ impl Builder {
         )?;
         let updates = self.updates.pop().context("one receiver of market updates for each trader")?;
         let engine = EngineAgent::new(
-            EngineIdentity { role: name, feed: 0, engine: place as u8, session },
+            EngineIdentity { role: name, feed: 0, engine: index as u8, session },
             engine,
             EngineRings { updates, events, requests },
             kill.clone(),
@@ -207,7 +207,7 @@ impl Market {
         let guests = settings.guests.settings(&instruments, settings.file.as_deref())?;
         let lines = [free_multicast_group()?, free_multicast_group()?];
 
-        let mut keeper = Keeper::open(settings.journal.as_deref())?;
+        let mut journal_retention = JournalRetention::open(settings.journal.as_deref())?;
         let mut rings = Vec::new();
         let mut trace = || new_trace(&mut rings);
         let venue = Venue::build(
@@ -217,12 +217,12 @@ impl Market {
                 trader_users.iter().chain(source_users),
                 guests,
                 lines,
-                keeper.settings(),
+                journal_retention.settings(),
             ),
             clock,
             VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() },
         )?;
-        keeper.start(venue.journal)?;
+        journal_retention.start(venue.journal)?;
         let admin = match &settings.admin {
             Some(admin) => Some((
                 AdminSocket::open(&admin.socket, venue.admin, venue.instruments.clone(), venue.view.clone())?,
@@ -273,8 +273,8 @@ impl Market {
             )?;
         }
 
-        let stage = Stage::default();
-        let source = add_source(&mut builder, settings, recorded, source_users, &stage)?;
+        let shared_phase = SharedPhase::default();
+        let source = add_source(&mut builder, settings, recorded, source_users, &shared_phase)?;
         let stop = StopSignal::new();
         let plans = placement.plan(builder.agents)?;
         let cores = plans.iter().map(|plan| plan.core).collect();
@@ -287,7 +287,7 @@ impl Market {
             feed,
             traders: builder.traders,
             source,
-            stage,
+            shared_phase,
             updates: watcher,
             rings: builder.rings,
             joiner,
@@ -297,7 +297,7 @@ impl Market {
             observer: placement.observer,
             stop,
             admin,
-            keeper,
+            journal_retention,
         })
     }
 
@@ -397,7 +397,7 @@ fn add_source(
     settings: &DemoSettings,
     recorded: Option<(Recording, tickpath_capture::flow::Survey)>,
     users: &[&str],
-    stage: &Stage,
+    shared_phase: &SharedPhase,
 ) -> anyhow::Result<SourceHandle> {
     let (clock, count) = (builder.clock, builder.instruments.as_slice().len());
     let (view, writer) = SourceView::new(count);
@@ -409,10 +409,10 @@ fn add_source(
             sessions: users.len() as u16,
             ..BackgroundFlowConfig::default()
         };
-        let crowd = BackgroundFlow::new(config, builder.instruments.as_slice())?;
-        let agent = CrowdAgent::new(crowd, entries, count, stage.clone(), clock, writer);
+        let background_flow = BackgroundFlowThread::new(config, builder.instruments.as_slice())?;
+        let agent = BackgroundFlowAgent::new(background_flow, entries, count, shared_phase.clone(), clock, writer);
         builder.agents.push(Box::new(agent));
-        return Ok(SourceHandle { name: CROWD, view, sessions: users.len(), flow: None });
+        return Ok(SourceHandle { name: BACKGROUND_FLOW, view, sessions: users.len(), flow: None });
     };
     let [maker, taker] =
         <[OrderEntry; 2]>::try_from(entries).map_err(|_| anyhow::anyhow!("a flow has two sessions"))?;
@@ -423,7 +423,7 @@ fn add_source(
         settings.speed,
         [maker, taker],
         count,
-        stage.clone(),
+        shared_phase.clone(),
         clock,
         writer,
         Arc::clone(&outcome),

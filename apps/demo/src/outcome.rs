@@ -13,7 +13,7 @@ use tickpath_trading::{Position, TraderSnapshot};
 use tickpath_types::{BookHealth, InstrumentId, Nanos};
 
 use crate::flow::FlowResult;
-use crate::kept::Kept;
+use crate::retention::JournalSummary;
 use crate::market::Market;
 use crate::notes::{endpoints, idle_note};
 use crate::settings::DemoSettings;
@@ -21,7 +21,7 @@ use crate::watch::Watch;
 
 /// The result of a reconciliation check, and the number of its tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proof {
+pub struct ReconciliationCheck {
     /// Its name.
     pub name: &'static str,
     /// True when it held; `None` when there was nothing to test.
@@ -29,7 +29,7 @@ pub struct Proof {
     /// Number of tests.
     pub exercised: u64,
     /// Description of the check and its findings.
-    pub words: String,
+    pub description: String,
 }
 
 /// Figures of one participant.
@@ -75,7 +75,7 @@ pub struct Totals {
 /// The complete results of a demonstration.
 pub struct Outcome {
     /// The reconciliation checks.
-    pub proofs: Vec<Proof>,
+    pub checks: Vec<ReconciliationCheck>,
     /// The timing report.
     pub report: Report,
     /// Message totals.
@@ -110,7 +110,7 @@ pub struct Outcome {
     /// Market updates that the observer missed: the prices for valuing open positions may be outdated.
     pub missed_updates: u64,
     /// The venue's journal.
-    pub journal: Kept,
+    pub journal: JournalSummary,
     /// Addresses for other clients, one per line.
     pub endpoints: Vec<String>,
     /// Idle strategy of the threads, and its cost.
@@ -123,7 +123,7 @@ impl Outcome {
     /// True when no check failed.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.proofs.iter().all(|proof| proof.ok != Some(false))
+        self.checks.iter().all(|check| check.ok != Some(false))
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a run leaves behind")]
@@ -162,13 +162,13 @@ impl Outcome {
             .as_ref()
             .map(|flow| flow.lock().unwrap_or_else(PoisonError::into_inner).clone());
         let unknown_fills = market.source.view.counters.unknown_fills.read();
-        let mut proofs = vec![
+        let mut checks = vec![
             books_equal(&market.venue.engine, &feed, is_quiet),
             positions_zero(&positions, market.venue.matcher.executions.read(), unknown_fills, guests),
             gaps_healed(&feed.arbiter, feed.worst_health()),
             hops_sum(&report),
         ];
-        proofs.extend(flow.as_ref().map(flow_executions));
+        checks.extend(flow.as_ref().map(flow_executions));
 
         let venue = &market.venue;
         let totals = Totals {
@@ -184,7 +184,7 @@ impl Outcome {
         let participants = participants(&market.traders, &snapshots, &market.source, &positions, &watch);
         let counters = &market.feed.counters;
         Ok(Outcome {
-            proofs,
+            checks,
             report,
             totals,
             elapsed,
@@ -201,7 +201,7 @@ impl Outcome {
             drift,
             stamp_ns,
             missed_updates: watch.lost_updates,
-            journal: market.keeper.finish(&market.venue),
+            journal: market.journal_retention.finish(&market.venue),
             endpoints,
             idle,
             settings: settings.clone(),
@@ -217,14 +217,14 @@ fn participants(
     watch: &Watch,
 ) -> Vec<Participant> {
     let participant = |name: &str, orders, fills, refused, positions: &Vec<Position>| {
-        let valued = watch.value(positions);
+        let value = watch.value(positions);
         Participant {
             name: name.to_owned(),
             orders,
             fills,
-            volume: valued.volume,
+            volume: value.volume,
             positions: positions.iter().map(Position::net_qty).collect(),
-            pnl: valued.pnl,
+            pnl: value.pnl,
             refused,
         }
     };
@@ -247,36 +247,36 @@ fn participants(
 const CLOSING_MESSAGES: u64 = 3;
 
 /// The feed handler's books equal the venue's: every level, every queue.
-fn books_equal(engine: &FinalEngine, feed: &FinalFeed, is_quiet: bool) -> Proof {
+fn books_equal(engine: &FinalEngine, feed: &FinalFeed, is_quiet: bool) -> ReconciliationCheck {
     let engine = engine.lock().unwrap_or_else(PoisonError::into_inner).take();
     let name = "books_equal";
     let Some(engine) = engine else {
-        return Proof { name, ok: Some(false), exercised: 0, words: "the venue left no books".to_owned() };
+        return ReconciliationCheck { name, ok: Some(false), exercised: 0, description: "the venue left no books".to_owned() };
     };
     let engine: &Engine<_> = &engine;
     let (venue, built) = (engine.books(), feed.books.books());
-    let unheard = (engine.last_market().0 + 1).saturating_sub(feed.next_sequence.0);
-    let is_heard = unheard <= CLOSING_MESSAGES;
+    let missing = (engine.last_market().0 + 1).saturating_sub(feed.next_sequence.0);
+    let is_complete = missing <= CLOSING_MESSAGES;
     let is_equal = venue.state_hash() == built.state_hash();
     let orders = u64::from(venue.order_count());
-    let mut words = format!(
+    let mut description = format!(
         "the feed's books equal the venue's: {orders} orders at {} levels in {} books, each level and queue",
         venue.level_count(),
         venue.limits().max_instrument.0,
     );
     if !is_quiet {
-        words.push_str("; the market did not come to rest");
+        description.push_str("; the market did not come to rest");
     }
-    if !is_heard {
-        words.push_str(&format!(
+    if !is_complete {
+        description.push_str(&format!(
             "; the venue published {} messages and the feed received {}",
             engine.last_market().0,
             feed.next_sequence.0 - 1
         ));
     } else if !is_equal {
-        words.push_str(&format!("; they differ, first in {}", first_difference(venue, built)));
+        description.push_str(&format!("; they differ, first in {}", first_difference(venue, built)));
     }
-    Proof { name, ok: Some(is_heard && is_equal && is_quiet), exercised: orders, words }
+    ReconciliationCheck { name, ok: Some(is_complete && is_equal && is_quiet), exercised: orders, description }
 }
 
 /// Names the first instrument whose books differ.
@@ -302,36 +302,36 @@ fn first_difference<A: Copy>(venue: &impl OrderBooks<A>, built: &impl BooksById)
 }
 
 /// The participants' positions in each instrument add up to zero.
-fn positions_zero(positions: &[Vec<Position>], executions: u64, unknown_fills: u64, guests: u64) -> Proof {
+fn positions_zero(positions: &[Vec<Position>], executions: u64, unknown_fills: u64, guests: u64) -> ReconciliationCheck {
     let instruments = positions.iter().map(Vec::len).max().unwrap_or(0);
     let sums: Vec<i64> = (0..instruments)
-        .map(|place| positions.iter().filter_map(|own| own.get(place)).map(Position::net_qty).sum())
+        .map(|index| positions.iter().filter_map(|own| own.get(index)).map(Position::net_qty).sum())
         .collect();
     let off = sums.iter().filter(|sum| **sum != 0).count();
-    let mut words = format!(
+    let mut description = format!(
         "positions sum to zero over all participants in each of {instruments} instruments, after {executions} executions"
     );
     if guests > 0 {
         // The positions of only some participants prove nothing.
-        words =
+        description =
             format!("{guests} guest(s) took part, whose positions are not known here, so no sum was checked");
     } else if off > 0 {
-        words.push_str(&format!("; they do not in {off}"));
+        description.push_str(&format!("; they do not in {off}"));
     }
     if unknown_fills > 0 {
-        words.push_str(&format!("; {unknown_fills} executions could not be booked"));
+        description.push_str(&format!("; {unknown_fills} executions could not be booked"));
     }
     let ok = (guests == 0 && (executions > 0 || off > 0)).then_some(off == 0 && unknown_fills == 0);
-    Proof { name: "positions_zero", ok, exercised: executions, words }
+    ReconciliationCheck { name: "positions_zero", ok, exercised: executions, description }
 }
 
 /// Every message lost on a line arrived by another path.
-fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> Proof {
+fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> ReconciliationCheck {
     let exercised = counters.line_losses() + counters.gaps_opened;
-    let is_healed = counters.gaps_opened == counters.gaps_healed()
+    let is_recovered = counters.gaps_opened == counters.gaps_healed()
         && counters.messages_lost == 0
         && worst == BookHealth::Live;
-    let words = format!(
+    let description = format!(
         "{} messages lost on one line came by the other or by retransmission; of {} gaps the other line healed {}, \
          retransmission {}, and {} messages stayed lost",
         counters.line_losses(),
@@ -340,39 +340,39 @@ fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> Proof {
         counters.gaps_healed_by_retransmission,
         counters.messages_lost,
     );
-    let ok = (exercised > 0 || !is_healed).then_some(is_healed);
-    Proof { name: "gaps_healed", ok, exercised, words }
+    let ok = (exercised > 0 || !is_recovered).then_some(is_recovered);
+    ReconciliationCheck { name: "gaps_healed", ok, exercised, description }
 }
 
 /// For each message the hops add up to the span, in ticks.
-fn hops_sum(report: &Report) -> Proof {
-    let exercised: u64 = report.checks.iter().map(|proof| proof.messages).sum();
-    let mismatches: u64 = report.checks.iter().map(|proof| proof.mismatches).sum();
+fn hops_sum(report: &Report) -> ReconciliationCheck {
+    let exercised: u64 = report.checks.iter().map(|check| check.messages).sum();
+    let mismatches: u64 = report.checks.iter().map(|check| check.mismatches).sum();
     let holds = report.checks.iter().all(tickpath_timing::ReconciliationCheck::holds);
-    let mut words =
+    let mut description =
         format!("the hops of each message add up to its span, to the tick, over {exercised} messages");
     if exercised == 0 {
-        words = "no message has a stamp of every hop".to_owned();
+        description = "no message has a stamp of every hop".to_owned();
     } else if !holds {
-        words.push_str(&format!("; {mismatches} do not"));
+        description.push_str(&format!("; {mismatches} do not"));
     }
-    Proof { name: "hops_sum", ok: (exercised > 0).then_some(holds), exercised, words }
+    ReconciliationCheck { name: "hops_sum", ok: (exercised > 0).then_some(holds), exercised, description }
 }
 
 /// Every eligible execution of the recording was repeated.
-fn flow_executions(flow: &FlowResult) -> Proof {
+fn flow_executions(flow: &FlowResult) -> ReconciliationCheck {
     let eligible = flow.counts.executions.eligible + flow.counts.executions.eligible_synthesised;
-    let mut words = format!(
+    let mut description = format!(
         "{eligible} eligible executions of the recording must trade here as {} executions with the same resting orders, \
          at their prices and quantities; {} did and {} did not",
         flow.expected, flow.confirmed, flow.contradicted,
     );
     let is_exercised = eligible > 0 || flow.contradicted > 0;
     if !is_exercised {
-        words = "the recording has no eligible execution".to_owned();
+        description = "the recording has no eligible execution".to_owned();
     }
     let ok = is_exercised.then_some(flow.confirmed == flow.expected && flow.contradicted == 0);
-    Proof { name: "flow_executions", ok, exercised: flow.confirmed + flow.contradicted, words }
+    ReconciliationCheck { name: "flow_executions", ok, exercised: flow.confirmed + flow.contradicted, description }
 }
 
 #[cfg(test)]
@@ -380,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_that_stay_open_do_not_hold_nor_do_books_that_may_be_wrong() {
+    fn open_gaps_and_suspect_books_fail() {
         let counters = |gaps_opened, gaps_healed_by_line, messages_lost| ArbiterCounters {
             gaps_opened,
             gaps_healed_by_line,
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_that_do_not_sum_to_zero_do_not_hold() {
+    fn positions_that_do_not_sum_to_zero_fail() {
         let position = |qty| {
             let mut position = Position::default();
             let side = if qty > 0 { tickpath_types::Side::Buy } else { tickpath_types::Side::Sell };
@@ -418,8 +418,8 @@ mod tests {
             None,
             "guests keep their positions to themselves"
         );
-        let words = |guests| positions_zero(&[position(1), position(1)], 1, 0, guests).words;
-        assert!(words(0).contains("they do not in 1"), "{}", words(0));
-        assert!(!words(1).contains("they do not") && words(1).contains("no sum was checked"), "{}", words(1));
+        let description = |guests| positions_zero(&[position(1), position(1)], 1, 0, guests).description;
+        assert!(description(0).contains("they do not in 1"), "{}", description(0));
+        assert!(!description(1).contains("they do not") && description(1).contains("no sum was checked"), "{}", description(1));
     }
 }

@@ -28,9 +28,9 @@ pub(crate) enum Phase {
 
 /// The phase shared with all participants; clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct Stage(Arc<AtomicU8>);
+pub(crate) struct SharedPhase(Arc<AtomicU8>);
 
-impl Stage {
+impl SharedPhase {
     pub(crate) fn enter(&self, phase: Phase) {
         self.0.store(phase as u8, Ordering::Release);
     }

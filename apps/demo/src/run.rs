@@ -73,7 +73,7 @@ fn trade(
 
     log_in(market)?;
     let began = market.clock.now();
-    market.stage.enter(Phase::Trading);
+    market.shared_phase.enter(Phase::Trading);
     play(market, watch, view.as_mut(), settings, stop, began, notes)?;
     let elapsed = market.clock.now().since(began);
     drop(view);
@@ -111,8 +111,8 @@ fn log_in(market: &mut Market) -> anyhow::Result<()> {
         let traders = market.traders.iter().all(|trader| trader.view.gateway.logged_in.read() == 1);
         let source = market.source.view.counters.logged_in.read() == market.source.sessions as u64;
         let published = market.venue.publisher.messages.read();
-        let heard = market.feed.counters.messages.read();
-        if traders && source && published > 0 && heard == published {
+        let received = market.feed.counters.messages.read();
+        if traders && source && published > 0 && received == published {
             return Ok(());
         }
         anyhow::ensure!(
@@ -197,7 +197,7 @@ fn take_commands(market: &mut Market, now: Nanos, notes: &mut Vec<String>) -> bo
 
 /// Ends the flow of orders and waits until all messages in flight have arrived; false on a timeout.
 fn drain(market: &mut Market, watch: &mut Watch) -> anyhow::Result<bool> {
-    market.stage.enter(Phase::Draining);
+    market.shared_phase.enter(Phase::Draining);
     for trader in &market.traders {
         trader.kill.pull();
     }
@@ -212,8 +212,8 @@ fn drain(market: &mut Market, watch: &mut Watch) -> anyhow::Result<bool> {
             return Ok(false);
         }
         let counts = arrivals(market);
-        let is_settled = counts.iter().all(|(sent, arrived)| sent == arrived) && counts == last;
-        quiet_since = is_settled.then(|| quiet_since.unwrap_or(now));
+        let is_drained = counts.iter().all(|(sent, arrived)| sent == arrived) && counts == last;
+        quiet_since = is_drained.then(|| quiet_since.unwrap_or(now));
         if quiet_since.is_some_and(|since| now.since(since) >= QUIET) {
             return Ok(true);
         }

@@ -31,13 +31,13 @@ const LOSS_DEFAULT: Fraction = Fraction { ppm: 1_000 };
 /// The venue's agents and its feed handler.
 const VENUE_ROLES: [&str; 4] = ["order-server", "matcher", "publisher", "feed-handler"];
 /// Traders beside the background flow, engines and gateways in turn.
-pub(crate) const CROWD_TRADERS: [&str; 4] = ["maker", "maker-gateway", "taker", "taker-gateway"];
+pub(crate) const BACKGROUND_FLOW_TRADERS: [&str; 4] = ["maker", "maker-gateway", "taker", "taker-gateway"];
 /// Traders beside a recorded flow.
 pub(crate) const FLOW_TRADERS: [&str; 2] = ["probe", "probe-gateway"];
 /// Users of the market's own participants.
 pub(crate) const OWN_USERS: [&str; 7] = ["MAKER", "TAKER", "CROWD1", "CROWD2", "PROBE", "FLOWM", "FLOWT"];
 /// Agent of the background flow.
-pub(crate) const CROWD: &str = "crowd";
+pub(crate) const BACKGROUND_FLOW: &str = "crowd";
 /// Agent of a recorded flow.
 pub(crate) const FLOW: &str = "flow";
 
@@ -272,7 +272,7 @@ impl DemoConfig {
             order_entry: self.order_entry.clone(),
             admin: self.admin.clone(),
             file: self.file.clone(),
-            placement: Some(placement.unwrap_or_else(|| default_placement(cores, CROWD, &CROWD_TRADERS))),
+            placement: Some(placement.unwrap_or_else(|| default_placement(cores, BACKGROUND_FLOW, &BACKGROUND_FLOW_TRADERS))),
         })
     }
 
@@ -293,7 +293,7 @@ fn in_range(name: &str, value: u64, max: u64) -> Result<u64, ConfigError> {
 
 /// Checks a placement for background flow or for a recorded flow.
 fn check_placement(placement: &Placement) -> Result<(), ConfigError> {
-    if is_for_flow(placement) { Ok(()) } else { placement.check(&roles(&CROWD_TRADERS, CROWD)) }
+    if is_for_flow(placement) { Ok(()) } else { placement.check(&roles(&BACKGROUND_FLOW_TRADERS, BACKGROUND_FLOW)) }
 }
 
 fn is_for_flow(placement: &Placement) -> bool {
@@ -307,13 +307,13 @@ fn roles(traders: &[&'static str], source: &'static str) -> Vec<&'static str> {
 
 /// The replacement of a crowd market's agent beside a recorded flow; the taker has none.
 fn role_beside_flow(role: &str) -> Option<&str> {
-    let [maker, maker_gateway, ..] = CROWD_TRADERS;
+    let [maker, maker_gateway, ..] = BACKGROUND_FLOW_TRADERS;
     let [probe, probe_gateway] = FLOW_TRADERS;
     match role {
-        CROWD => Some(FLOW),
+        BACKGROUND_FLOW => Some(FLOW),
         role if role == maker => Some(probe),
         role if role == maker_gateway => Some(probe_gateway),
-        role => (!CROWD_TRADERS.contains(&role)).then_some(role),
+        role => (!BACKGROUND_FLOW_TRADERS.contains(&role)).then_some(role),
     }
 }
 
@@ -336,13 +336,13 @@ impl DemoSettings {
     pub(crate) fn placement_on(&self, cores: &[usize]) -> Result<Placement, ConfigError> {
         match (&self.placement, self.flow.is_some()) {
             (None, true) => Ok(default_placement(cores, FLOW, &FLOW_TRADERS)),
-            (None, false) => Ok(default_placement(cores, CROWD, &CROWD_TRADERS)),
+            (None, false) => Ok(default_placement(cores, BACKGROUND_FLOW, &BACKGROUND_FLOW_TRADERS)),
             (Some(placement), is_flow) if is_flow == is_for_flow(placement) => Ok(placement.clone()),
             (Some(placement), true) => Ok(placement.with_roles(role_beside_flow)),
             (Some(_), false) => Err(ConfigError::value(format!(
-                "the placement is for a recorded flow: name one with --flow, or place {} and {CROWD} in place of {} and \
+                "the placement is for a recorded flow: name one with --flow, or place {} and {BACKGROUND_FLOW} in place of {} and \
                  {FLOW}",
-                CROWD_TRADERS.join(", "),
+                BACKGROUND_FLOW_TRADERS.join(", "),
                 FLOW_TRADERS.join(", ")
             ))),
         }
@@ -404,19 +404,19 @@ mod tests {
         assert_eq!((settings.rate, settings.loss_ppm), (20_000, 1_000));
     }
 
-    fn placed_so(threads: &[(&str, &[&str])], flow: Option<PathBuf>) -> DemoSettings {
+    fn settings_with_placement(threads: &[(&str, &[&str])], flow: Option<PathBuf>) -> DemoSettings {
         let placement = Placement::new(IdleStrategy::Yield, &[0, 1, 2], threads).observed_beside("source");
         DemoSettings { placement: Some(placement), flow, ..DemoSettings::load(None).unwrap() }
     }
 
     #[test]
-    fn a_placement_for_the_crowd_serves_a_recorded_flow() {
+    fn a_placement_for_background_flow_serves_a_recorded_flow() {
         let threads: [(&str, &[&str]); 3] = [
             ("trader", &["taker", "maker-gateway", "feed-handler", "maker", "maker-gateway"]),
             ("other", &["taker-gateway"]),
             ("source", &["order-server", "matcher", "order-server", "publisher", "crowd"]),
         ];
-        let placement = placed_so(&threads, Some(PathBuf::new())).placement_on(&[]).unwrap();
+        let placement = settings_with_placement(&threads, Some(PathBuf::new())).placement_on(&[]).unwrap();
         placement.check(&roles(&FLOW_TRADERS, FLOW)).unwrap();
         let agents = |thread: usize| placement.threads[thread].agents.join(" ");
         assert_eq!(agents(0), "probe-gateway feed-handler probe probe-gateway");
@@ -426,16 +426,16 @@ mod tests {
             (2, Some(2)),
             "no agent is left on a thread"
         );
-        let own = placed_so(&threads, None);
+        let own = settings_with_placement(&threads, None);
         assert_eq!(own.placement_on(&[]).unwrap(), own.placement.unwrap());
     }
 
     #[test]
     fn a_placement_for_a_recorded_flow_needs_one() {
         let threads: [(&str, &[&str]); 1] = [("source", &roles(&FLOW_TRADERS, FLOW))];
-        let with = placed_so(&threads, Some(PathBuf::new()));
+        let with = settings_with_placement(&threads, Some(PathBuf::new()));
         assert_eq!(with.placement_on(&[]).unwrap(), with.placement.unwrap());
-        let error = placed_so(&threads, None).placement_on(&[]).unwrap_err().to_string();
+        let error = settings_with_placement(&threads, None).placement_on(&[]).unwrap_err().to_string();
         assert!(error.contains("--flow") && error.contains("taker-gateway and crowd"), "{error}");
     }
 

@@ -7,7 +7,7 @@ use tickpath_capture::flow::Exclusion;
 use tickpath_config::thousands;
 
 use crate::json::format_pnl;
-use crate::kept::Kept;
+use crate::retention::JournalSummary;
 use crate::outcome::Outcome;
 
 /// Share of the time taken by the host, in percent, from which tails say more about the host than about the program.
@@ -35,22 +35,22 @@ impl fmt::Display for Outcome {
         self.write_journal(f)?;
         self.write_measurement(f)?;
         self.write_endpoints(f)?;
-        self.write_proofs(f)
+        self.write_checks(f)
     }
 }
 
 impl Outcome {
-    /// One line with the result of the proofs, one with the share of the time that the host took.
+    /// One line with the result of the checks, one with the share of the time that the host took.
     fn write_verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = |ok: Option<bool>| {
-            let names = self.proofs.iter().filter(move |proof| proof.ok == ok).map(|proof| proof.name);
+            let names = self.checks.iter().filter(move |check| check.ok == ok).map(|check| check.name);
             names.collect::<Vec<_>>().join(", ")
         };
         if self.holds() {
             write!(f, "PASS: {}", named(Some(true)))?;
         } else {
-            let failed = self.proofs.iter().filter(|proof| proof.ok == Some(false));
-            let reasons: Vec<_> = failed.map(|proof| format!("{}: {}", proof.name, proof.words)).collect();
+            let failed = self.checks.iter().filter(|check| check.ok == Some(false));
+            let reasons: Vec<_> = failed.map(|check| format!("{}: {}", check.name, check.description)).collect();
             write!(f, "FAIL: {}", reasons.join("; "))?;
         }
         let untested = named(None);
@@ -72,14 +72,14 @@ impl Outcome {
         let rate = |count: u64| thousands((count as f64 / seconds.max(1e-9)) as u64);
         let totals = &self.totals;
         writeln!(f, "What flowed in {seconds:.1} s")?;
-        for (words, count) in [
+        for (label, count) in [
             ("new orders of the crowd or the recording", totals.source_orders),
             ("requests of all clients, sequenced", totals.requests),
             ("executions", totals.executions),
             ("market data messages", totals.messages),
             ("packets on each line", totals.packets),
         ] {
-            writeln!(f, "  {words:<42} {:>12}  {:>10}/s", thousands(count), rate(count))?;
+            writeln!(f, "  {label:<42} {:>12}  {:>10}/s", thousands(count), rate(count))?;
         }
         writeln!(f)
     }
@@ -176,7 +176,7 @@ impl Outcome {
     }
 
     fn write_journal(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Kept { folder, commands, delayed } = &self.journal;
+        let JournalSummary { folder, commands, delayed } = &self.journal;
         write!(
             f,
             "The journal, policy async: {} commands, {} of them waited; ",
@@ -236,15 +236,15 @@ impl Outcome {
         writeln!(f)
     }
 
-    fn write_proofs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_checks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Proofs")?;
-        for proof in &self.proofs {
-            let verdict = match proof.ok {
+        for check in &self.checks {
+            let verdict = match check.ok {
                 Some(true) => "holds",
                 Some(false) => "FAILS",
                 None => "not exercised",
             };
-            writeln!(f, "  {verdict:<13} {:<16} {}", proof.name, proof.words)?;
+            writeln!(f, "  {verdict:<13} {:<16} {}", check.name, check.description)?;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ pub(crate) struct Quote {
 
 /// Counters at the last update, for rates.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct CounterSample {
     orders: u64,
     commands: u64,
     messages: u64,
@@ -36,16 +36,16 @@ struct Seen {
     at: Nanos,
 }
 
-/// Busy and elapsed ticks of each agent and thread at the last update.
-type Busy = Vec<(u64, Vec<u64>)>;
+/// BusyTicks and elapsed ticks of each agent and thread at the last update.
+type BusyTicks = Vec<(u64, Vec<u64>)>;
 
 /// Observes a market: receives the same updates as the engines, and reads counters.
 pub(crate) struct Watch {
     pub(crate) quotes: Vec<Quote>,
     /// Updates that were overwritten before they were read: their trades are not counted.
     pub(crate) lost_updates: u64,
-    seen: Seen,
-    busy: Busy,
+    last_sample: CounterSample,
+    busy: BusyTicks,
     /// The last snapshot of each trader, and of the source's positions.
     snapshots: Vec<TraderSnapshot>,
     source_positions: Vec<Position>,
@@ -64,7 +64,7 @@ impl Watch {
         Watch {
             quotes: vec![Quote::default(); instruments],
             lost_updates: 0,
-            seen: Seen::default(),
+            last_sample: CounterSample::default(),
             busy: Vec::new(),
             snapshots: Vec::new(),
             source_positions: Vec::new(),
@@ -115,11 +115,11 @@ impl Watch {
     }
 
     /// Profit and loss of some positions at market prices, with their net quantity and volume.
-    pub(crate) fn value(&self, positions: &[Position]) -> Valued {
-        positions.iter().zip(&self.quotes).fold(Valued::default(), |sum, (position, quote)| {
+    pub(crate) fn value(&self, positions: &[Position]) -> PositionValue {
+        positions.iter().zip(&self.quotes).fold(PositionValue::default(), |sum, (position, quote)| {
             let mut position = *position;
             position.mark(&quote.bbo);
-            Valued {
+            PositionValue {
                 net: sum.net + position.net_qty(),
                 pnl: sum.pnl + position.total_pnl(MarkTo::Mid).0,
                 volume: sum.volume + position.volume().0,
@@ -182,10 +182,10 @@ impl Watch {
     }
 
     fn participants(&mut self, market: &Market) -> Vec<ParticipantView> {
-        self.look(market);
+        self.update_snapshots(market);
         let mut list = Vec::with_capacity(market.traders.len() + 1);
         for (trader, snapshot) in market.traders.iter().zip(&self.snapshots) {
-            let Valued { net, pnl, volume } = self.value(&snapshot.positions);
+            let PositionValue { net, pnl, volume } = self.value(&snapshot.positions);
             list.push(ParticipantView {
                 name: trader.name.to_owned(),
                 orders: snapshot.counters.enters + snapshot.counters.replaces,
@@ -198,7 +198,7 @@ impl Watch {
             });
         }
         let source = &market.source;
-        let Valued { net, pnl, volume } = self.value(&self.source_positions);
+        let PositionValue { net, pnl, volume } = self.value(&self.source_positions);
         list.push(ParticipantView {
             name: source.name.to_owned(),
             orders: source.view.counters.orders.read(),
@@ -213,7 +213,7 @@ impl Watch {
     }
 
     /// Reads the participants' published state; keeps the previous one while it is being written.
-    fn look(&mut self, market: &Market) {
+    fn update_snapshots(&mut self, market: &Market) {
         self.snapshots.resize_with(market.traders.len(), TraderSnapshot::default);
         for (trader, snapshot) in market.traders.iter().zip(&mut self.snapshots) {
             if let Ok(newer) = trader.view.snapshot() {
@@ -226,7 +226,7 @@ impl Watch {
     }
 
     fn rates(&mut self, market: &Market) -> Rates {
-        let now = Seen {
+        let now = CounterSample {
             orders: market.venue.order_server.requests.read(),
             commands: market.venue.matcher.commands.read(),
             messages: market.venue.publisher.messages.read(),
@@ -234,7 +234,7 @@ impl Watch {
             fills: market.venue.matcher.executions.read(),
             at: market.clock.now(),
         };
-        let before = std::mem::replace(&mut self.seen, now);
+        let before = std::mem::replace(&mut self.last_sample, now);
         let seconds = now.at.since(before.at).as_secs_f64();
         if before.at == Nanos::ZERO || seconds <= 0.0 {
             return Rates::default();
@@ -252,10 +252,10 @@ impl Watch {
     /// Utilisation of the threads since the last update.
     fn threads(&mut self, market: &Market) -> Vec<ThreadView> {
         let mut views = Vec::new();
-        let mut now = Busy::new();
-        for (place, thread) in market.runner.counters().enumerate() {
+        let mut now = BusyTicks::new();
+        for (index, thread) in market.runner.counters().enumerate() {
             let busy: Vec<u64> = thread.agents.iter().map(|agent| agent.busy_ticks.read()).collect();
-            let (elapsed_before, busy_before) = self.busy.get(place).cloned().unwrap_or_default();
+            let (elapsed_before, busy_before) = self.busy.get(index).cloned().unwrap_or_default();
             let elapsed = thread.elapsed_ticks().saturating_sub(elapsed_before).max(1) as f64;
             let share = |agent: usize| {
                 let before = busy_before.get(agent).copied().unwrap_or(0);
@@ -272,7 +272,7 @@ impl Watch {
                 .collect();
             views.push(ThreadView {
                 name: thread.name.clone(),
-                core: market.cores[place],
+                core: market.cores[index],
                 utilisation: agents.iter().map(|agent| agent.utilisation).sum::<f64>().min(1.0),
                 agents,
             });
@@ -285,7 +285,7 @@ impl Watch {
 
 /// The value of positions at market prices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Valued {
+pub(crate) struct PositionValue {
     pub(crate) net: i64,
     pub(crate) pnl: i128,
     pub(crate) volume: u64,
@@ -304,11 +304,11 @@ fn latency_view(span: &LiveSpan) -> LatencyView {
 
 fn feed_view(market: &Market) -> FeedView {
     let counters = &market.feed.counters;
-    let line = |name: &str, place: usize| FeedLine {
+    let line = |name: &str, index: usize| FeedLine {
         name: name.to_owned(),
-        packets: counters.packets[place].read(),
-        lost_messages: counters.missed_messages[place].read(),
-        first_copies: counters.first_messages[place].read(),
+        packets: counters.packets[index].read(),
+        lost_messages: counters.missed_messages[index].read(),
+        first_copies: counters.first_messages[index].read(),
     };
     FeedView {
         lines: vec![line("A", 0), line("B", 1)],

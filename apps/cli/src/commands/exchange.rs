@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
 use tickpath_config::{Console, TEST_PASSWORD, print_stderr, thousands};
-use tickpath_demo::{BackgroundFlow, BackgroundSettings};
+use tickpath_demo::{BackgroundFlowThread, BackgroundSettings};
 use tickpath_exchange::{
     AdminSocket, BackgroundFlowConfig, DrainWatch, Endpoints, ExchangeConfig, FrontPort, JournalThreads,
     Venue, VenueJournal, VenueSettings, VenueTracers, VenueView, archive,
@@ -166,9 +166,9 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
             }
         }
         if venue.view.order_server.is_draining.read() == 1 {
-            background.take().into_iter().for_each(BackgroundFlow::stop);
+            background.take().into_iter().for_each(BackgroundFlowThread::stop);
         }
-        for note in background.iter().flat_map(BackgroundFlow::notes) {
+        for note in background.iter().flat_map(BackgroundFlowThread::notes) {
             print_stderr(format_args!("warning: background flow: {note}"));
         }
         if clock.now() >= next_progress {
@@ -183,7 +183,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         std::thread::sleep(DRAIN_INTERVAL);
     }
     // Stopping the flow cancels its orders, which needs a running venue.
-    background.into_iter().for_each(BackgroundFlow::stop);
+    background.into_iter().for_each(BackgroundFlowThread::stop);
     threads_stop.stop();
     let joined = join_front.map_or(Ok(()), |join| join());
     runner.join()?;
@@ -232,7 +232,7 @@ fn start_background_flow(
     endpoints: &Endpoints,
     settings: &VenueSettings,
     clock: TscClock,
-) -> anyhow::Result<BackgroundFlow> {
+) -> anyhow::Result<BackgroundFlowThread> {
     let BackgroundFlowConfig { rate, seed, user } = flow;
     console.print_stdout(format_args!(
         "  background flow  {} new orders a second as user {user}, with cancels and replacements; seed {seed}",
@@ -240,7 +240,7 @@ fn start_background_flow(
     ));
     let (address, instruments) = (endpoints.order_entry, settings.instruments.clone());
     let settings = BackgroundSettings { address, user, password, instruments, rate, seed };
-    BackgroundFlow::start(settings, clock)
+    BackgroundFlowThread::start(settings, clock)
 }
 
 /// Capacity for 60,000 market data messages per second, in 8 MB. Beyond it some complete early, as counted.

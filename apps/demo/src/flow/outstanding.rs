@@ -15,14 +15,14 @@ const ANSWER_TIMEOUT: Nanos = Nanos::from_millis(200);
 /// The venue answers a session's requests in order: an answer to one shows that those before it were ignored.
 /// An answer to a request that no longer waits changes nothing.
 pub(super) struct Outstanding {
-    requests: VecDeque<Waiting>,
+    requests: VecDeque<PendingRequest>,
     /// Time of the latest request or answer.
     since: Nanos,
 }
 
 /// The numbers that an answer may name: the order's, and that of the order to be replaced.
 #[derive(Clone, Copy)]
-struct Waiting(UserRefNum, UserRefNum);
+struct PendingRequest(UserRefNum, UserRefNum);
 
 impl Outstanding {
     pub(super) fn new() -> Outstanding {
@@ -43,18 +43,18 @@ impl Outstanding {
             OrderRequest::Replace(replace) => replace.orig_user_ref,
             _ => user_ref,
         };
-        self.requests.push_back(Waiting(user_ref, replaced));
+        self.requests.push_back(PendingRequest(user_ref, replaced));
         self.since = now;
     }
 
-    pub(super) fn heard(&mut self, answer: &OrderEventKind, now: Nanos) {
+    pub(super) fn on_answer(&mut self, answer: &OrderEventKind, now: Nanos) {
         if Token::of_reply(SessionId::default(), answer).is_none() {
             return;
         }
         let named = answer.user_ref();
         let found = self.requests.iter().position(|waiting| waiting.0 == named || waiting.1 == named);
-        if let Some(place) = found {
-            self.requests.drain(..=place);
+        if let Some(index) = found {
+            self.requests.drain(..=index);
             self.since = now;
         }
     }
@@ -97,30 +97,30 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_comes_too_late_changes_nothing() {
+    fn a_late_answer_is_ignored() {
         let mut outstanding = Outstanding::new();
         outstanding.sent(&cancel(1), Nanos::ZERO);
         outstanding.expire(ANSWER_TIMEOUT);
-        outstanding.heard(&canceled(1), ANSWER_TIMEOUT);
+        outstanding.on_answer(&canceled(1), ANSWER_TIMEOUT);
         assert!(outstanding.is_empty());
         outstanding.sent(&cancel(2), ANSWER_TIMEOUT);
-        outstanding.heard(&canceled(1), ANSWER_TIMEOUT);
+        outstanding.on_answer(&canceled(1), ANSWER_TIMEOUT);
         assert!(!outstanding.is_empty(), "the second still waits");
-        outstanding.heard(&canceled(2), ANSWER_TIMEOUT);
+        outstanding.on_answer(&canceled(2), ANSWER_TIMEOUT);
         assert!(outstanding.is_empty());
     }
 
     #[test]
-    fn an_answer_ends_the_waiting_for_those_before_it_too() {
+    fn an_answer_completes_earlier_requests() {
         let mut outstanding = Outstanding::new();
         for user_ref in 1..=WINDOW as u32 {
             assert!(!outstanding.is_full());
             outstanding.sent(&cancel(user_ref), Nanos::ZERO);
         }
         assert!(outstanding.is_full());
-        outstanding.heard(&canceled(WINDOW as u32 - 1), Nanos::ZERO);
+        outstanding.on_answer(&canceled(WINDOW as u32 - 1), Nanos::ZERO);
         assert!(!outstanding.is_full() && !outstanding.is_empty());
-        outstanding.heard(&canceled(WINDOW as u32), Nanos::ZERO);
+        outstanding.on_answer(&canceled(WINDOW as u32), Nanos::ZERO);
         assert!(outstanding.is_empty());
     }
 }

@@ -10,19 +10,19 @@ use tickpath_lockfree::spsc;
 /// Maximum number of steps read ahead; the reader waits when they are not consumed.
 const READ_AHEAD: usize = 1 << 13;
 /// Duration of a wait: a fraction of the time that the steps read ahead last.
-const NAP: Duration = Duration::from_millis(1);
+const RETRY_SLEEP: Duration = Duration::from_millis(1);
 
-/// A recording that is read, decompressed and mapped on a separate thread, so that the player's duty cycles
+/// A recording that is read, decompressed and state on a separate thread, so that the player's duty cycles
 /// only take steps from a ring. When it is dropped, the thread ends by itself.
 pub(crate) struct FlowReader {
     steps: spsc::Consumer<FlowStep>,
     taken: u64,
-    thread: JoinHandle<Mapped>,
+    thread: JoinHandle<ReaderState>,
 }
 
 /// The next item of a recording.
 #[derive(Debug, PartialEq)]
-pub(super) enum Next<'a> {
+pub(super) enum NextStep<'a> {
     Step(&'a FlowStep),
     /// The reader is behind.
     NotYet,
@@ -31,7 +31,7 @@ pub(super) enum Next<'a> {
 }
 
 /// The final state of the reader's thread.
-struct Mapped {
+struct ReaderState {
     mapper: Mapper,
     /// Counters after each yielded step, at `step mod length` of its number from 1.
     counts: Box<[FlowCounts]>,
@@ -46,20 +46,20 @@ impl FlowReader {
         let (yielding, steps) = spsc::channel(READ_AHEAD);
         // The ring and the last step taken.
         let counts = vec![FlowCounts::default(); steps.capacity() + 1].into_boxed_slice();
-        let mapped = Mapped { mapper, counts, yielded: 0, damage: None };
+        let state = ReaderState { mapper, counts, yielded: 0, damage: None };
         let thread =
-            Builder::new().name("flow-reader".to_owned()).spawn(move || mapped.read(recording, yielding))?;
+            Builder::new().name("flow-reader".to_owned()).spawn(move || state.read(recording, yielding))?;
         Ok(FlowReader { steps, taken: 0, thread })
     }
 
     /// The next step, which remains the next until it is [taken](Self::take).
-    pub(super) fn peek(&mut self) -> Next<'_> {
+    pub(super) fn peek(&mut self) -> NextStep<'_> {
         // In this order: steps yielded before the end are still there.
         let is_over = self.steps.is_disconnected();
         match self.steps.peek() {
-            Some(step) => Next::Step(step),
-            None if is_over => Next::End,
-            None => Next::NotYet,
+            Some(step) => NextStep::Step(step),
+            None if is_over => NextStep::End,
+            None => NextStep::NotYet,
         }
     }
 
@@ -73,17 +73,17 @@ impl FlowReader {
         let FlowReader { mut steps, taken, thread } = self;
         let is_played = steps.is_disconnected() && steps.try_pop().is_none();
         drop(steps);
-        let mapped = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let state = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         if is_played {
-            return (mapped.mapper.counts(), mapped.damage);
+            return (state.mapper.counts(), state.damage);
         }
-        let place = (taken % mapped.counts.len() as u64) as usize;
-        (if taken == 0 { FlowCounts::default() } else { mapped.counts[place] }, None)
+        let index = (taken % state.counts.len() as u64) as usize;
+        (if taken == 0 { FlowCounts::default() } else { state.counts[index] }, None)
     }
 }
 
-impl Mapped {
-    fn read(mut self, mut recording: Recording, mut steps: spsc::Producer<FlowStep>) -> Mapped {
+impl ReaderState {
+    fn read(mut self, mut recording: Recording, mut steps: spsc::Producer<FlowStep>) -> ReaderState {
         let mut is_read = false;
         while !steps.is_abandoned() {
             if let Some(step) = self.mapper.poll_step() {
@@ -91,11 +91,11 @@ impl Mapped {
                     if steps.is_abandoned() {
                         return self;
                     }
-                    std::thread::sleep(NAP);
+                    std::thread::sleep(RETRY_SLEEP);
                 }
                 self.yielded += 1;
-                let place = self.yielded % self.counts.len() as u64;
-                self.counts[place as usize] = self.mapper.counts();
+                let index = self.yielded % self.counts.len() as u64;
+                self.counts[index as usize] = self.mapper.counts();
             } else if is_read {
                 break;
             } else {
@@ -165,12 +165,12 @@ mod tests {
     fn next_step(reader: &mut FlowReader) -> Option<FlowStep> {
         loop {
             let step = match reader.peek() {
-                Next::Step(step) => *step,
-                Next::NotYet => {
+                NextStep::Step(step) => *step,
+                NextStep::NotYet => {
                     std::thread::yield_now();
                     continue;
                 }
-                Next::End => return None,
+                NextStep::End => return None,
             };
             reader.take();
             return Some(step);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_comes_in_order_and_the_end_once_all_have_come() {
+    fn steps_arrive_in_order() {
         let (_folder, path) = recording();
         let (steps, counts) = expected(&path);
         assert!(steps.len() > READ_AHEAD, "{} steps do not fill the ring", steps.len());

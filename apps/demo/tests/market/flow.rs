@@ -7,24 +7,24 @@ use tickpath_flowgen::{ItchDay, ItchDayConfig};
 use tickpath_test_support::recorded;
 use tickpath_types::Nanos;
 
-use crate::support::{assert_holds, assert_no_proof_fails, proof, run, settings};
+use crate::support::{assert_holds, assert_no_check_fails, check, run, settings};
 
 fn in_repository(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../io/capture/tests/data").join(name)
 }
 
 /// A recording that is played to its end.
-fn whole(flow: &Path) -> DemoSettings {
+fn settings_for(flow: &Path) -> DemoSettings {
     DemoSettings { flow: Some(flow.to_owned()), duration: None, ..settings() }
 }
 
 fn play(flow: &Path) -> anyhow::Result<Outcome> {
-    run(&whole(flow))
+    run(&settings_for(flow))
 }
 
 /// Asserts that every repeatable execution of the recording was repeated, and that the books are equal.
 fn assert_repeats(outcome: &Outcome) {
-    assert_no_proof_fails(outcome);
+    assert_no_check_fails(outcome);
     for name in ["flow_executions", "books_equal", "positions_zero", "hops_sum"] {
         assert_holds(outcome, name);
     }
@@ -37,7 +37,7 @@ fn assert_repeats(outcome: &Outcome) {
 }
 
 #[test]
-fn an_itch_recording_trades_again() {
+fn an_itch_recording_is_replayed() {
     let outcome = play(&in_repository("ritch_excerpt.itch50.gz")).unwrap();
     assert_repeats(&outcome);
     assert_eq!(outcome.flow.as_ref().unwrap().confirmed, 2);
@@ -57,22 +57,22 @@ fn the_placement_of_the_sample_configuration_serves_a_recording() {
 }
 
 #[test]
-fn a_recording_without_executions_proves_what_there_is() {
+fn a_recording_without_executions_passes() {
     let outcome = play(&in_repository("test_data.mbo.v3.dbn.zst")).unwrap();
-    assert_no_proof_fails(&outcome);
-    assert_eq!(proof(&outcome, "flow_executions").ok, None, "not exercised, and says so");
+    assert_no_check_fails(&outcome);
+    assert_eq!(check(&outcome, "flow_executions").ok, None, "not exercised, and says so");
 }
 
 #[test]
 fn a_recording_may_be_played_at_a_multiple_of_its_own_time() {
-    let settings = whole(&in_repository("ritch_excerpt.itch50.gz"));
+    let settings = settings_for(&in_repository("ritch_excerpt.itch50.gz"));
     let outcome = run(&DemoSettings { speed: Speed::Hundredths(u64::MAX), ..settings }).unwrap();
     assert_repeats(&outcome);
 }
 
 #[test]
 fn a_recording_may_be_sparse() {
-    let settings = whole(&in_repository("ritch_excerpt.itch50.gz"));
+    let settings = settings_for(&in_repository("ritch_excerpt.itch50.gz"));
     // Seventeen thousand seconds in two, with pauses longer than the answer timeout.
     let outcome = run(&DemoSettings { speed: Speed::Hundredths(900_000), ..settings }).unwrap();
     assert!(outcome.elapsed >= Nanos::from_millis(1_500), "{}", outcome.elapsed);
@@ -92,7 +92,7 @@ fn day(folder: &Path) -> PathBuf {
 #[test]
 fn reading_ahead_leaves_no_allocation_to_the_duty_cycles() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = whole(&day(folder.path()));
+    let settings = settings_for(&day(folder.path()));
     // A day of sixteen hours in about two seconds: the warm-up takes the first, the second must not allocate.
     let outcome = run(&DemoSettings { speed: Speed::Hundredths(2_500_000), ..settings }).unwrap();
     assert_repeats(&outcome);
@@ -102,11 +102,11 @@ fn reading_ahead_leaves_no_allocation_to_the_duty_cycles() {
 }
 
 #[test]
-fn a_market_that_ends_before_its_recording_says_so() {
+fn an_incomplete_replay_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (speed, duration) = (Speed::Hundredths(100_000), Some(Nanos::from_millis(500)));
-    let outcome = run(&DemoSettings { speed, duration, ..whole(&day(folder.path())) }).unwrap();
-    assert_no_proof_fails(&outcome);
+    let outcome = run(&DemoSettings { speed, duration, ..settings_for(&day(folder.path())) }).unwrap();
+    assert_no_check_fails(&outcome);
     assert_holds(&outcome, "books_equal");
     let flow = outcome.flow.as_ref().unwrap();
     assert_eq!((flow.is_complete, flow.confirmed), (false, flow.expected));
@@ -116,7 +116,7 @@ fn a_market_that_ends_before_its_recording_says_so() {
 }
 
 #[test]
-fn a_day_of_databento_trades_again() {
+fn a_databento_recording_is_replayed() {
     let Some(path) = recorded("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst") else { return };
     let outcome = play(&path).unwrap();
     assert_repeats(&outcome);
@@ -124,7 +124,7 @@ fn a_day_of_databento_trades_again() {
 }
 
 #[test]
-fn lobster_trades_again() {
+fn a_lobster_recording_is_replayed() {
     let Some(path) = recorded("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz") else { return };
     assert_repeats(&play(&path).unwrap());
 }
@@ -138,12 +138,12 @@ fn cut(path: &Path, folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_recording_that_is_cut_off_is_played_to_the_cut_and_says_so() {
+fn a_truncated_recording_is_played_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let shared = recorded("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst");
     for whole in [in_repository("ritch_excerpt.itch50.gz")].into_iter().chain(shared) {
         let outcome = play(&cut(&whole, folder.path())).unwrap();
-        assert_no_proof_fails(&outcome);
+        assert_no_check_fails(&outcome);
         assert_holds(&outcome, "books_equal");
         let damage = outcome.flow.as_ref().unwrap().damage.as_ref().unwrap();
         assert!(damage.contains("cut short"), "{damage}");
@@ -153,7 +153,7 @@ fn a_recording_that_is_cut_off_is_played_to_the_cut_and_says_so() {
 }
 
 #[test]
-fn a_recording_that_is_cut_off_before_its_first_event_is_refused() {
+fn a_recording_truncated_before_its_first_event_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     // One compressed block: nothing of it can be read without its end.
     let error = play(&cut(&in_repository("test_data.mbo.v3.dbn.zst"), folder.path())).err().unwrap();
@@ -161,7 +161,7 @@ fn a_recording_that_is_cut_off_before_its_first_event_is_refused() {
 }
 
 #[test]
-fn what_is_no_recording_is_refused_in_one_line() {
+fn an_invalid_recording_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let noise = folder.path().join("noise.csv");
     std::fs::write(&noise, "this is, no recording\n").unwrap();

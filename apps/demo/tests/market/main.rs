@@ -1,7 +1,7 @@
 //! Whole demonstrations: every agent, every socket, every check.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
-mod crowd;
+mod background_flow;
 mod flow;
 mod support;
 

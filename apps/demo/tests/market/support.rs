@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use tickpath_agent::StopSignal;
-use tickpath_demo::{DemoSettings, Outcome, Proof, ViewMode};
+use tickpath_demo::{DemoSettings, Outcome, ReconciliationCheck, ViewMode};
 use tickpath_types::Nanos;
 
 /// Each market has a thread on every core of a small host: two at once would wait for each other.
@@ -24,17 +24,17 @@ pub fn run(settings: &DemoSettings) -> anyhow::Result<Outcome> {
     tickpath_demo::run(settings, &StopSignal::new())
 }
 
-pub fn proof<'a>(outcome: &'a Outcome, name: &str) -> &'a Proof {
-    outcome.proofs.iter().find(|proof| proof.name == name).unwrap_or_else(|| panic!("no proof {name}"))
+pub fn check<'a>(outcome: &'a Outcome, name: &str) -> &'a ReconciliationCheck {
+    outcome.checks.iter().find(|check| check.name == name).unwrap_or_else(|| panic!("no proof {name}"))
 }
 
 /// Asserts that the check was tested and held.
 pub fn assert_holds(outcome: &Outcome, name: &str) {
-    let proof = proof(outcome, name);
-    assert!(proof.ok == Some(true) && proof.exercised > 0, "{proof:?}");
+    let check = check(outcome, name);
+    assert!(check.ok == Some(true) && check.exercised > 0, "{check:?}");
 }
 
 /// Asserts that no check failed, however many were tested.
-pub fn assert_no_proof_fails(outcome: &Outcome) {
-    assert!(outcome.holds(), "{:#?}", outcome.proofs);
+pub fn assert_no_check_fails(outcome: &Outcome) {
+    assert!(outcome.holds(), "{:#?}", outcome.checks);
 }

@@ -6,18 +6,18 @@ use tickpath_types::{CancelReason, Liquidity, MatchId, OrderEventKind, Price, Qt
 use super::session::TAKER;
 
 /// Number of consecutive numbers whose entries are kept: far more than the orders and executions in flight.
-const KEPT: usize = 1 << 12;
+const RETAINED: usize = 1 << 12;
 
-/// The newest entries by number: each stays until it is taken or replaced by one [`KEPT`] numbers later.
-struct Newest<T>(Box<[Option<(u64, T)>]>);
+/// The newest entries by number: each stays until it is taken or replaced by one [`RETAINED`] numbers later.
+struct RecentEntries<T>(Box<[Option<(u64, T)>]>);
 
-impl<T: Copy> Newest<T> {
-    fn new() -> Newest<T> {
-        Newest(vec![None; KEPT].into_boxed_slice())
+impl<T: Copy> RecentEntries<T> {
+    fn new() -> RecentEntries<T> {
+        RecentEntries(vec![None; RETAINED].into_boxed_slice())
     }
 
     fn slot(&mut self, number: u64) -> &mut Option<(u64, T)> {
-        &mut self.0[number as usize % KEPT]
+        &mut self.0[number as usize % RETAINED]
     }
 
     fn insert(&mut self, number: u64, entry: T) {
@@ -44,11 +44,11 @@ struct Side {
 }
 
 /// Checks the venue's executions against the recording.
-pub(super) struct Referee {
+pub(super) struct FillVerifier {
     /// Indexed by the number of the taker's order.
-    expected: Newest<Expected>,
+    expected: RecentEntries<Expected>,
     /// Executions with an event of one side. A guest's side never arrives: its entries are overwritten.
-    matches: Newest<Match>,
+    matches: RecentEntries<Match>,
     pub(super) confirmed: u64,
     pub(super) contradicted: u64,
     pub(super) rejected: u64,
@@ -56,11 +56,11 @@ pub(super) struct Referee {
     pub(super) expected_total: u64,
 }
 
-impl Referee {
-    pub(super) fn new() -> Referee {
-        Referee {
-            expected: Newest::new(),
-            matches: Newest::new(),
+impl FillVerifier {
+    pub(super) fn new() -> FillVerifier {
+        FillVerifier {
+            expected: RecentEntries::new(),
+            matches: RecentEntries::new(),
             confirmed: 0,
             contradicted: 0,
             rejected: 0,
@@ -76,10 +76,10 @@ impl Referee {
     }
 
     /// Handles an event that the venue sent to a session.
-    pub(super) fn hear(&mut self, session: usize, kind: &OrderEventKind) {
+    pub(super) fn on_order_event(&mut self, session: usize, kind: &OrderEventKind) {
         match *kind {
             OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {
-                self.hear_execution(match_id, liquidity, Side { order: user_ref, price, qty });
+                self.on_execution(match_id, liquidity, Side { order: user_ref, price, qty });
             }
             OrderEventKind::Canceled { user_ref, reason: CancelReason::ImmediateOrCancel, .. }
                 if session == TAKER =>
@@ -97,12 +97,12 @@ impl Referee {
         }
     }
 
-    fn hear_execution(&mut self, match_id: MatchId, liquidity: Liquidity, side: Side) {
-        let mut heard = self.matches.remove(match_id.0).unwrap_or_default();
-        *(if liquidity == Liquidity::Removed { &mut heard.taker } else { &mut heard.maker }) = Some(side);
-        match heard {
-            Match { taker: Some(taker), maker: Some(maker) } => self.judge(taker, maker),
-            _ => self.matches.insert(match_id.0, heard),
+    fn on_execution(&mut self, match_id: MatchId, liquidity: Liquidity, side: Side) {
+        let mut sides = self.matches.remove(match_id.0).unwrap_or_default();
+        *(if liquidity == Liquidity::Removed { &mut sides.taker } else { &mut sides.maker }) = Some(side);
+        match sides {
+            Match { taker: Some(taker), maker: Some(maker) } => self.compare(taker, maker),
+            _ => self.matches.insert(match_id.0, sides),
         }
     }
 
@@ -110,11 +110,11 @@ impl Referee {
         self.contradicted += u64::from(self.expected.remove(taker.0.into()).is_some());
     }
 
-    fn judge(&mut self, taker: Side, maker: Side) {
+    fn compare(&mut self, taker: Side, maker: Side) {
         let Some(expected) = self.expected.remove(taker.order.0.into()) else { return };
-        let is_as_said = maker.order == expected.resting
+        let is_as_expected = maker.order == expected.resting
             && [maker, taker].iter().all(|side| (side.price, side.qty) == (expected.price, expected.qty));
-        *(if is_as_said { &mut self.confirmed } else { &mut self.contradicted }) += 1;
+        *(if is_as_expected { &mut self.confirmed } else { &mut self.contradicted }) += 1;
     }
 }
 
@@ -133,45 +133,45 @@ mod tests {
         }
     }
 
-    fn referee() -> Referee {
-        let mut referee = Referee::new();
-        referee.expect(UserRefNum(1), Expected { resting: UserRefNum(7), price: Price(100), qty: Qty(5) });
-        referee
+    fn fill_verifier() -> FillVerifier {
+        let mut fill_verifier = FillVerifier::new();
+        fill_verifier.expect(UserRefNum(1), Expected { resting: UserRefNum(7), price: Price(100), qty: Qty(5) });
+        fill_verifier
     }
 
     #[test]
-    fn both_sides_must_say_what_the_recording_says() {
+    fn both_sides_must_match_the_recording() {
         for (resting, price, verdict) in [(7, 100, (1, 0)), (8, 100, (0, 1)), (7, 101, (0, 1))] {
-            let mut referee = referee();
-            referee.hear(MAKER, &executed(resting, Liquidity::Added, price, 1));
-            assert_eq!((referee.confirmed, referee.contradicted), (0, 0), "one side is not enough");
-            referee.hear(TAKER, &executed(1, Liquidity::Removed, price, 1));
-            assert_eq!((referee.confirmed, referee.contradicted), verdict);
+            let mut fill_verifier = fill_verifier();
+            fill_verifier.on_order_event(MAKER, &executed(resting, Liquidity::Added, price, 1));
+            assert_eq!((fill_verifier.confirmed, fill_verifier.contradicted), (0, 0), "one side is not enough");
+            fill_verifier.on_order_event(TAKER, &executed(1, Liquidity::Removed, price, 1));
+            assert_eq!((fill_verifier.confirmed, fill_verifier.contradicted), verdict);
         }
     }
 
     #[test]
     fn an_execution_that_does_not_happen_contradicts() {
-        let mut referee = referee();
+        let mut fill_verifier = fill_verifier();
         let canceled = OrderEventKind::Canceled {
             user_ref: UserRefNum(1),
             decrement: Qty(5),
             reason: CancelReason::ImmediateOrCancel,
         };
-        referee.hear(TAKER, &canceled);
-        assert_eq!((referee.confirmed, referee.contradicted), (0, 1));
-        referee.hear(TAKER, &canceled);
-        assert_eq!(referee.contradicted, 1, "once");
+        fill_verifier.on_order_event(TAKER, &canceled);
+        assert_eq!((fill_verifier.confirmed, fill_verifier.contradicted), (0, 1));
+        fill_verifier.on_order_event(TAKER, &canceled);
+        assert_eq!(fill_verifier.contradicted, 1, "once");
     }
 
     #[test]
-    fn one_side_of_a_guests_execution_stands_in_nobodys_way() {
-        let mut referee = referee();
-        referee.hear(MAKER, &executed(3, Liquidity::Added, 100, 2));
+    fn one_side_of_a_guests_execution_is_overwritten() {
+        let mut fill_verifier = fill_verifier();
+        fill_verifier.on_order_event(MAKER, &executed(3, Liquidity::Added, 100, 2));
         // The same slot, one wrap later.
-        let match_id = 2 + KEPT as u64;
-        referee.hear(MAKER, &executed(7, Liquidity::Added, 100, match_id));
-        referee.hear(TAKER, &executed(1, Liquidity::Removed, 100, match_id));
-        assert_eq!((referee.confirmed, referee.contradicted), (1, 0));
+        let match_id = 2 + RETAINED as u64;
+        fill_verifier.on_order_event(MAKER, &executed(7, Liquidity::Added, 100, match_id));
+        fill_verifier.on_order_event(TAKER, &executed(1, Liquidity::Removed, 100, match_id));
+        assert_eq!((fill_verifier.confirmed, fill_verifier.contradicted), (1, 0));
     }
 }

@@ -5,7 +5,7 @@ use tickpath_demo::{DemoSettings, Outcome};
 use tickpath_timing::Group;
 use tickpath_types::Nanos;
 
-use crate::support::{assert_holds, assert_no_proof_fails, proof, run, settings};
+use crate::support::{assert_holds, assert_no_check_fails, check, run, settings};
 
 /// The sections of `docs/json.md`, with the keys of each check, row and line.
 const SECTIONS: [&str; 12] = [
@@ -24,20 +24,20 @@ const SECTIONS: [&str; 12] = [
 ];
 
 #[test]
-fn a_market_with_losses_proves_everything() {
+fn a_market_with_losses_passes_all_checks() {
     // The warm-up ends after one second; during another the duty cycles must not allocate. A busy host may
     // not let all participants trade in that time.
-    let everybody_traded =
+    let have_all_traded =
         |outcome: &Outcome| outcome.participants.iter().all(|participant| participant.orders > 0);
     let mut outcomes = [2, 8, 32].into_iter().map(|seconds| {
         let duration = Some(Nanos::from_secs(seconds));
         run(&DemoSettings { loss_ppm: 10_000, duration, ..settings() }).unwrap()
     });
-    let outcome = outcomes.find(everybody_traded).expect("everybody trades in half a minute");
+    let outcome = outcomes.find(have_all_traded).expect("everybody trades in half a minute");
     for name in ["books_equal", "positions_zero", "gaps_healed", "hops_sum"] {
         assert_holds(&outcome, name);
     }
-    assert_eq!(outcome.proofs.len(), 4);
+    assert_eq!(outcome.checks.len(), 4);
     assert!(outcome.holds() && outcome.flow.is_none());
 
     for name in ["tick_to_trade", "tick_to_trade_software", "venue_response", "order_round_trip"] {
@@ -61,10 +61,10 @@ fn a_market_with_losses_proves_everything() {
 
 fn assert_json(json: &serde_json::Value) {
     let mut sections: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-    let mut promised = SECTIONS;
+    let mut expected = SECTIONS;
     sections.sort_unstable();
-    promised.sort_unstable();
-    assert_eq!(sections, promised);
+    expected.sort_unstable();
+    assert_eq!(sections, expected);
     for path in [
         "/proofs/books_equal/ok",
         "/proofs/gaps_healed/exercised",
@@ -98,17 +98,17 @@ fn assert_json(json: &serde_json::Value) {
 }
 
 #[test]
-fn a_market_without_losses_has_nothing_to_heal_or_heals_it() {
+fn a_market_without_losses_has_no_open_gap() {
     let outcome = run(&DemoSettings { loss_ppm: 0, ..settings() }).unwrap();
     for name in ["books_equal", "positions_zero", "hops_sum"] {
         assert_holds(&outcome, name);
     }
-    assert_ne!(proof(&outcome, "gaps_healed").ok, Some(false));
+    assert_ne!(check(&outcome, "gaps_healed").ok, Some(false));
     assert_eq!(outcome.injected, [0, 0]);
 }
 
 #[test]
-fn what_both_lines_lose_comes_by_retransmission() {
+fn losses_on_both_lines_are_retransmitted() {
     let outcome = run(&DemoSettings { loss_ppm: 50_000, common_loss_ppm: 1_000_000, ..settings() }).unwrap();
     assert_holds(&outcome, "gaps_healed");
     assert_holds(&outcome, "books_equal");
@@ -159,10 +159,10 @@ fn a_placement_without_an_agent_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_market_that_is_stopped_at_once_still_comes_to_its_report() {
+fn a_market_stopped_at_once_makes_its_report() {
     let stop = StopSignal::new();
     stop.stop();
     let outcome = tickpath_demo::run(&DemoSettings { duration: None, ..settings() }, &stop).unwrap();
-    assert_no_proof_fails(&outcome);
+    assert_no_check_fails(&outcome);
     assert!(outcome.to_string().contains("Proofs"));
 }

@@ -8,7 +8,7 @@ use tickpath_exchange::{JournalSettings, JournalThreads, VenueJournal, VenueView
 use tickpath_journal::{Folder, Policy, session_of};
 
 /// The folder of the journal, and the threads that write it.
-pub(crate) struct Keeper {
+pub(crate) struct JournalRetention {
     folder: PathBuf,
     threads: Option<JournalThreads>,
     /// Removed on drop, after the threads have ended, unless the folder was named.
@@ -17,7 +17,7 @@ pub(crate) struct Keeper {
 
 /// The journal of a finished demonstration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct JournalSummary {
     /// The folder, if it was named and is kept.
     pub folder: Option<PathBuf>,
     /// Number of commands in it.
@@ -26,15 +26,15 @@ pub struct Kept {
     pub delayed: u64,
 }
 
-impl Keeper {
+impl JournalRetention {
     /// Opens a journal in `folder`, or in a temporary one.
     ///
     /// # Errors
     /// The folder holds a session's journal, or cannot be created.
-    pub(crate) fn open(folder: Option<&Path>) -> anyhow::Result<Keeper> {
+    pub(crate) fn open(folder: Option<&Path>) -> anyhow::Result<JournalRetention> {
         let Some(folder) = folder else {
             let temporary = tempfile::tempdir().context("cannot make a folder for the journal")?;
-            return Ok(Keeper {
+            return Ok(JournalRetention {
                 folder: temporary.path().to_owned(),
                 temporary: Some(temporary),
                 threads: None,
@@ -47,7 +47,7 @@ impl Keeper {
             session.is_none(),
             "journal {name} holds a session: a demonstration needs a new one: name a folder without a journal"
         );
-        Ok(Keeper { folder: folder.to_owned(), temporary: None, threads: None })
+        Ok(JournalRetention { folder: folder.to_owned(), temporary: None, threads: None })
     }
 
     /// Nothing waits for the disk. No snapshots are written: they would take a thread's time from the market.
@@ -61,10 +61,10 @@ impl Keeper {
     }
 
     /// Ends the threads, after those of the venue.
-    pub(crate) fn finish(self, view: &VenueView) -> Kept {
-        let Keeper { folder, temporary, threads } = self;
+    pub(crate) fn finish(self, view: &VenueView) -> JournalSummary {
+        let JournalRetention { folder, temporary, threads } = self;
         drop(threads);
-        Kept {
+        JournalSummary {
             folder: temporary.is_none().then_some(folder),
             commands: view.journal.durable.read(),
             delayed: view.journal.delayed.read(),
@@ -77,21 +77,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_holds_a_session_is_refused_and_a_temporary_one_goes() {
+    fn a_folder_with_a_session_is_refused() {
         let site = tempfile::tempdir().unwrap();
         let named = site.path().join("new");
-        let keeper = Keeper::open(Some(&named)).unwrap();
-        assert_eq!((keeper.settings().folder, keeper.settings().policy), (named.clone(), Policy::Async));
+        let journal_retention = JournalRetention::open(Some(&named)).unwrap();
+        assert_eq!((journal_retention.settings().folder, journal_retention.settings().policy), (named.clone(), Policy::Async));
         let storage = Folder::new(&named).unwrap();
         let session = tickpath_journal::SessionName::new("DEMO").unwrap();
         drop(tickpath_journal::open(&storage, session, Default::default(), &Default::default()).unwrap());
-        let refusal = Keeper::open(Some(&named)).err().unwrap().to_string();
+        let refusal = JournalRetention::open(Some(&named)).err().unwrap().to_string();
         assert!(refusal.contains("holds a session") && refusal.contains("new"), "{refusal}");
 
-        let keeper = Keeper::open(None).unwrap();
-        let folder = keeper.settings().folder;
+        let journal_retention = JournalRetention::open(None).unwrap();
+        let folder = journal_retention.settings().folder;
         assert!(folder.is_dir());
-        assert_eq!(keeper.finish(&VenueView::default()).folder, None);
+        assert_eq!(journal_retention.finish(&VenueView::default()).folder, None);
         assert!(!folder.exists());
     }
 }

@@ -1,12 +1,12 @@
 //! The background flow as an agent: sends its schedule by its own sessions, independent of the market.
 
 use tickpath_agent::{Agent, AgentError, TscClock};
-use tickpath_flowgen::{BackgroundFlow, FlowRequest};
+use tickpath_flowgen::{BackgroundFlowThread, FlowRequest};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, Nanos, OrderEventKind};
 
-use crate::fills::{Fills, OrderBook};
-use crate::participant::{Phase, SourceWriter, Stage};
+use crate::fills::{Fills, OrderIndex};
+use crate::participant::{Phase, SourceWriter, SharedPhase};
 
 /// Maximum number of requests sent in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 16;
@@ -15,45 +15,45 @@ const READ_INTERVAL: Nanos = Nanos::from_micros(50);
 
 struct Session {
     entry: OrderEntry,
-    orders: OrderBook,
+    orders: OrderIndex,
     has_queued: bool,
 }
 
-/// Plays a [`BackgroundFlow`] against the venue in open loop: each request is sent when it is due, or as soon after as
+/// Plays a [`BackgroundFlowThread`] against the venue in open loop: each request is sent when it is due, or as soon after as
 /// the host allows.
-pub(crate) struct CrowdAgent {
-    crowd: BackgroundFlow,
+pub(crate) struct BackgroundFlowAgent {
+    background_flow: BackgroundFlowThread,
     next: Option<FlowRequest>,
     started: Option<Nanos>,
     sessions: Vec<Session>,
     next_session: usize,
     next_read: Nanos,
     fills: Fills,
-    stage: Stage,
+    shared_phase: SharedPhase,
     next_snapshot: Nanos,
     clock: TscClock,
     view: SourceWriter,
 }
 
-impl CrowdAgent {
+impl BackgroundFlowAgent {
     pub(crate) fn new(
-        crowd: BackgroundFlow,
+        background_flow: BackgroundFlowThread,
         entries: Vec<OrderEntry>,
         instruments: usize,
-        stage: Stage,
+        shared_phase: SharedPhase,
         clock: TscClock,
         view: SourceWriter,
-    ) -> CrowdAgent {
-        let session = |entry| Session { entry, orders: OrderBook::new(), has_queued: false };
-        CrowdAgent {
-            crowd,
+    ) -> BackgroundFlowAgent {
+        let session = |entry| Session { entry, orders: OrderIndex::new(), has_queued: false };
+        BackgroundFlowAgent {
+            background_flow,
             next: None,
             started: None,
             sessions: entries.into_iter().map(session).collect(),
             next_session: 0,
             next_read: Nanos::ZERO,
             fills: Fills::new(instruments),
-            stage,
+            shared_phase,
             next_snapshot: Nanos::ZERO,
             clock,
             view,
@@ -63,10 +63,10 @@ impl CrowdAgent {
     /// Requests the venue to cancel every open order.
     pub(crate) fn cancel_all(&mut self, now: Nanos) {
         if let Some(action) = self.next.take() {
-            self.crowd.drop_unsent(&action);
+            self.background_flow.drop_unsent(&action);
         }
-        for (session, place) in self.sessions.iter_mut().zip(0..) {
-            let Some(request) = self.crowd.cancel_all(place) else { continue };
+        for (session, index) in self.sessions.iter_mut().zip(0..) {
+            let Some(request) = self.background_flow.cancel_all(index) else { continue };
             // The next flush sends a request beyond TCP's capacity; a read detects a lost connection.
             if session.entry.queue(&request).is_ok() {
                 session.has_queued = session.entry.flush(now).is_err();
@@ -79,14 +79,14 @@ impl CrowdAgent {
         let elapsed = now.since(*self.started.get_or_insert(now));
         let mut count = 0;
         while count < REQUESTS_PER_CYCLE {
-            let Some(action) = self.next.take().or_else(|| self.crowd.poll(elapsed)) else { break };
+            let Some(action) = self.next.take().or_else(|| self.background_flow.poll(elapsed)) else { break };
             let session = &mut self.sessions[usize::from(action.session)];
             if session.entry.queue(&action.request).is_err() {
                 self.next = Some(action);
                 break;
             }
             session.has_queued = true;
-            session.orders.remember(&action.request);
+            session.orders.record(&action.request);
             self.view.counters.orders.add(u64::from(action.request.is_new_order()));
             self.view.counters.behind_ns.set(elapsed.since(action.due).0);
             count += 1;
@@ -101,10 +101,10 @@ impl CrowdAgent {
     /// Reads the answers of one session, in turn.
     fn read(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.next_read = now + READ_INTERVAL;
-        let place = self.next_session;
-        self.next_session = (place + 1) % self.sessions.len();
-        let session = &mut self.sessions[place];
-        let mut context = (&mut self.fills, &mut self.crowd, &self.view);
+        let index = self.next_session;
+        self.next_session = (index + 1) % self.sessions.len();
+        let session = &mut self.sessions[index];
+        let mut context = (&mut self.fills, &mut self.background_flow, &self.view);
         let before = session.entry.client().next_sequence();
         let orders = &session.orders;
         let count = session
@@ -113,9 +113,9 @@ impl CrowdAgent {
                 now,
                 &mut context,
                 |_| {},
-                |(fills, crowd, view), answer| {
+                |(fills, background_flow, view), answer| {
                     fills.apply(orders, &answer.kind);
-                    crowd.on_event(place as u16, &answer.kind);
+                    background_flow.on_event(index as u16, &answer.kind);
                     if matches!(answer.kind, OrderEventKind::Rejected { .. }) {
                         view.counters.rejected.add(1);
                     }
@@ -133,16 +133,16 @@ impl CrowdAgent {
 
     fn publish_snapshot(&mut self, now: Nanos) {
         let open: usize =
-            (1..=self.fills.positions.len()).map(|id| self.crowd.live_count(InstrumentId(id as u16))).sum();
+            (1..=self.fills.positions.len()).map(|id| self.background_flow.live_count(InstrumentId(id as u16))).sum();
         self.view.counters.open_orders.set(open as u64);
         let entries = self.sessions.iter().map(|session| &session.entry);
         self.next_snapshot = self.view.publish(now, entries, &self.fills);
     }
 }
 
-impl Agent for CrowdAgent {
+impl Agent for BackgroundFlowAgent {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        let mut work = match self.stage.phase() {
+        let mut work = match self.shared_phase.phase() {
             Phase::Trading => self.send_due(now)?,
             Phase::LogIn | Phase::Draining => 0,
         };
@@ -201,7 +201,7 @@ mod tests {
             Venue(stream)
         }
 
-        fn say(&mut self, packet: &Packet) {
+        fn send(&mut self, packet: &Packet) {
             let mut bytes = [0; 64];
             let len = packet.encode(&mut bytes).unwrap();
             self.0.write_all(&bytes[..len]).unwrap();
@@ -210,10 +210,10 @@ mod tests {
 
     /// A logged-in background flow that always has requests to send.
     struct Busy {
-        agent: CrowdAgent,
+        agent: BackgroundFlowAgent,
         venue: Venue,
         view: SourceView,
-        stage: Stage,
+        shared_phase: SharedPhase,
         now: Nanos,
     }
 
@@ -222,21 +222,21 @@ mod tests {
             let (listener, address) = listen();
             let instruments = instruments();
             let config = BackgroundFlowConfig { rate: BackgroundFlowConfig::RATE_MAX, sessions: 1, ..BackgroundFlowConfig::default() };
-            let crowd = BackgroundFlow::new(config, instruments.as_slice()).unwrap();
+            let background_flow = BackgroundFlowThread::new(config, instruments.as_slice()).unwrap();
             let entry = OrderEntry::connect(address, "CROWD1", "test", instruments, Nanos::ZERO).unwrap();
             let mut venue = Venue::accept(&listener);
-            let (clock, stage, (view, writer)) = (TscClock::shared(), Stage::default(), SourceView::new(1));
-            let mut agent = CrowdAgent::new(crowd, vec![entry], 1, stage.clone(), clock, writer);
+            let (clock, shared_phase, (view, writer)) = (TscClock::shared(), SharedPhase::default(), SourceView::new(1));
+            let mut agent = BackgroundFlowAgent::new(background_flow, vec![entry], 1, shared_phase.clone(), clock, writer);
             agent.do_work(Nanos::ZERO).unwrap();
             let accepted = LoginAccepted { session: SessionName::BLANK, next_sequence: Sequence(1) };
-            venue.say(&Packet::LoginAccepted(accepted));
+            venue.send(&Packet::LoginAccepted(accepted));
             let now = Nanos::from_millis(1);
             while view.counters.logged_in.read() == 0 {
                 agent.publish_snapshot(now);
                 agent.do_work(now).unwrap();
             }
-            stage.enter(Phase::Trading);
-            Busy { agent, venue, view, stage, now }
+            shared_phase.enter(Phase::Trading);
+            Busy { agent, venue, view, shared_phase, now }
         }
 
         /// Advances time by a tenth of a second.
@@ -247,36 +247,36 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_behind_its_schedule_hears_the_venue() {
-        let mut crowd = Busy::start();
+    fn a_flow_behind_its_schedule_reads_from_the_venue() {
+        let mut busy = Busy::start();
         // Longer than a client's maximum silence; the venue sends heartbeats.
         for _ in 0..20 {
-            crowd.venue.say(&Packet::ServerHeartbeat);
+            busy.venue.send(&Packet::ServerHeartbeat);
             for _ in 0..10 {
-                crowd.step().unwrap();
+                busy.step().unwrap();
             }
         }
         // In the first cycle only one is due.
-        let requests = crowd.view.counters.requests.read();
+        let requests = busy.view.counters.requests.read();
         assert!(requests > 199 * REQUESTS_PER_CYCLE as u64, "{requests} are not some in every cycle");
-        crowd.venue.say(&Packet::EndOfSession);
-        let is_heard = (0..200).any(|_| {
+        busy.venue.send(&Packet::EndOfSession);
+        let has_ended = (0..200).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
-            crowd.step().is_err()
+            busy.step().is_err()
         });
-        assert!(is_heard);
+        assert!(has_ended);
     }
 
     #[test]
-    fn what_nobody_has_read_yet_is_no_silence() {
-        let mut crowd = Busy::start();
-        crowd.stage.enter(Phase::Draining);
-        crowd.step().unwrap();
-        crowd.venue.say(&Packet::ServerHeartbeat);
+    fn unread_data_counts_against_silence() {
+        let mut busy = Busy::start();
+        busy.shared_phase.enter(Phase::Draining);
+        busy.step().unwrap();
+        busy.venue.send(&Packet::ServerHeartbeat);
         std::thread::sleep(std::time::Duration::from_millis(20));
-        crowd.now = crowd.now + Nanos::from_secs(60);
-        crowd.step().unwrap();
-        crowd.now = crowd.now + Nanos::from_secs(60);
-        assert!(crowd.step().is_err(), "and that is one");
+        busy.now = busy.now + Nanos::from_secs(60);
+        busy.step().unwrap();
+        busy.now = busy.now + Nanos::from_secs(60);
+        assert!(busy.step().is_err(), "and that is one");
     }
 }
