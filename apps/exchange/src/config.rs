@@ -185,7 +185,7 @@ pub struct UserConfig {
     /// The argon2 hash of the password in lower case, as `tickpath admin hash-password` prints it.
     pub password_hash: Option<String>,
     /// Endpoints where the user may log in.
-    #[serde(default = "order_entry_alone")]
+    #[serde(default = "order_entry_only")]
     pub ports: Vec<PortConfig>,
     /// Symbols of the instruments that the user may trade; all when absent.
     pub instruments: Option<Vec<String>>,
@@ -399,7 +399,7 @@ fn drain_default() -> Duration {
     Duration(Nanos::from_secs(10))
 }
 
-fn order_entry_alone() -> Vec<PortConfig> {
+fn order_entry_only() -> Vec<PortConfig> {
     vec![PortConfig::OrderEntry]
 }
 

@@ -13,7 +13,7 @@ use tickpath_venue::JournalCounters;
 use tickpath_venue_log::{Follower, FollowerError, Recovery};
 
 use crate::drop_copy::DropCopySettings;
-use crate::resting_thread::start_resting;
+use crate::background_agent::start_background_agent;
 
 /// Sleep of the follower's thread after it has read the whole log.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
@@ -135,7 +135,7 @@ impl VenueJournal {
             trusted.run_once().ok();
             Some(TRUST_INTERVAL)
         })?;
-        let start = |agent| start_resting(agent, TscClock::shared());
+        let start = |agent| start_background_agent(agent, TscClock::shared());
         let drop_copy = self.drop_copy.map(start).transpose()?;
         Ok(JournalThreads { _drop_copy: drop_copy, _follower: follower, _trusted: trusted, _disk: disk })
     }
@@ -157,7 +157,7 @@ impl VenueJournal {
     ///
     /// # Errors
     /// The system's error. The next call tries again.
-    pub fn keep_trusted_logins(&mut self) -> io::Result<usize> {
+    pub fn save_trusted_logins(&mut self) -> io::Result<usize> {
         self.trusted.run_once()
     }
 
@@ -165,7 +165,7 @@ impl VenueJournal {
     ///
     /// # Errors
     /// [`AgentError`] when the log can no longer be followed.
-    pub fn copy(&mut self, now: Nanos) -> Result<usize, AgentError> {
+    pub fn run_drop_copy(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.drop_copy.as_mut().map_or(Ok(0), |copies| copies.do_work(now))
     }
 }

@@ -20,7 +20,7 @@ mod market_recovery;
 mod matcher;
 mod order_server;
 mod publisher;
-mod resting_thread;
+mod background_agent;
 mod soup_endpoint;
 mod soup_link;
 mod venue;

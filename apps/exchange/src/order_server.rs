@@ -21,7 +21,7 @@ use tickpath_venue::{
 
 use self::connections::Connections;
 use self::listener::{Listener, RECEIVE_BUFFER};
-use crate::admin::{AdminPort, NewUserRequest, Work};
+use crate::admin::{AdminPort, NewUserRequest, QueuedCommand};
 use crate::login::{LoginChecker, TrustedLogin};
 
 /// Maximum number of requests in a full receive buffer. The shortest, a query, has 1 byte plus its header.
@@ -250,7 +250,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     fn take_admin_commands(&mut self, now: Nanos) {
         loop {
             let next = self.links.admin.commands.peek();
-            let adds_user = matches!(next, Some(Work::AddUser));
+            let adds_user = matches!(next, Some(QueuedCommand::AddUser));
             if next.is_none()
                 || !self.entry.commands.may_handle(adds_user, &self.entry.sequencer)
                 || !self.links.admin.commands.may_answer()
@@ -259,8 +259,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             }
             let Some((id, work)) = self.links.admin.commands.poll() else { return };
             let outcome = match work {
-                Work::AddUser => self.add_user(id),
-                Work::Command(command) => self.execute(id, command, now),
+                QueuedCommand::AddUser => self.add_user(id),
+                QueuedCommand::Command(command) => self.execute(id, command, now),
             };
             if matches!(outcome, AdminOutcome::Done { .. }) {
                 self.counters.admin_commands.add(1);
@@ -311,7 +311,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             return AdminOutcome::UnknownUser;
         };
         if let Some(checker) = checker {
-            self.links.checker.engage(checker);
+            self.links.checker.attach(checker);
         }
         self.entry.handle_new_user(id, user)
     }

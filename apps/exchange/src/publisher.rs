@@ -283,10 +283,10 @@ fn pack(
     }
     let instrument = instruments.get(event.instrument);
     packet
-        .push_with(|room| {
-            let len = encode_market_event(event, instrument, room).map_err(PackError::Encode)?;
+        .push_with(|buffer| {
+            let len = encode_market_event(event, instrument, buffer).map_err(PackError::Encode)?;
             failpoint!(StoreForgetsMessage => return Ok(len), for event.sequence.0);
-            store.append(&room[..len]);
+            store.append(&buffer[..len]);
             Ok::<_, PackError>(len)
         })
         .map_err(|error| {

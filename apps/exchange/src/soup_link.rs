@@ -5,13 +5,13 @@ use tickpath_net::{Fill, Network, SendOutcome, TcpConnection};
 use tickpath_types::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hangup {
+pub(crate) enum DisconnectReason {
     /// The client left, its connection is lost, or it received a rejection.
-    Over,
+    Closed,
     /// The client sent data that is not a packet, a packet that is too long, or one that is not allowed here.
     Malformed,
     /// The client was silent, or did not log in, for too long.
-    Silent,
+    TimedOut,
     /// The client reads too slowly for the retained messages.
     Slow,
 }
@@ -30,31 +30,31 @@ impl<N: Network> SoupLink<N> {
 
     /// Checks an incomplete packet: fails if its announced length exceeds the receive buffer.
     #[inline]
-    pub(crate) fn check_announced(&self) -> Result<(), Hangup> {
+    pub(crate) fn check_packet_len(&self) -> Result<(), DisconnectReason> {
         let len = packet_len(self.tcp.received());
-        if len > Some(self.tcp.receive_capacity()) { Err(Hangup::Malformed) } else { Ok(()) }
+        if len > Some(self.tcp.receive_capacity()) { Err(DisconnectReason::Malformed) } else { Ok(()) }
     }
 
     /// Reads once, at an endpoint whose clients send only logins and heartbeats. Returns a received login.
-    pub(crate) fn listen(&mut self, now: Nanos) -> Result<Option<LoginRequest>, Hangup> {
-        let fill = self.tcp.fill().map_err(|_| Hangup::Over)?;
+    pub(crate) fn read_login(&mut self, now: Nanos) -> Result<Option<LoginRequest>, DisconnectReason> {
+        let fill = self.tcp.fill().map_err(|_| DisconnectReason::Closed)?;
         let mut login = None;
         while let Some((event, used)) =
-            self.soup.handle_bytes(now, self.tcp.received()).map_err(|_| Hangup::Malformed)?
+            self.soup.handle_bytes(now, self.tcp.received()).map_err(|_| DisconnectReason::Malformed)?
         {
             match event {
                 ServerEvent::LoginRequest(request) => login = Some(request),
-                ServerEvent::Message(_) => return Err(Hangup::Malformed),
-                ServerEvent::LogoutRequest => return Err(Hangup::Over),
+                ServerEvent::Message(_) => return Err(DisconnectReason::Malformed),
+                ServerEvent::LogoutRequest => return Err(DisconnectReason::Closed),
                 ServerEvent::Heartbeat | ServerEvent::Debug(_) => {}
             }
             self.tcp.consume(used);
         }
-        self.check_announced()?;
+        self.check_packet_len()?;
         if fill == Fill::Closed {
-            return Err(Hangup::Over);
+            return Err(DisconnectReason::Closed);
         }
-        self.soup.handle_timeout(now).map_err(|_| Hangup::Silent)?;
+        self.soup.handle_timeout(now).map_err(|_| DisconnectReason::TimedOut)?;
         Ok(login)
     }
 
@@ -72,22 +72,22 @@ impl<N: Network> SoupLink<N> {
 
     /// Passes pending data to TCP; false when the socket is full.
     #[inline]
-    pub(crate) fn flush(&mut self) -> Result<bool, Hangup> {
+    pub(crate) fn flush(&mut self) -> Result<bool, DisconnectReason> {
         is_taken(self.tcp.flush_pending())
     }
 
     /// Sends bytes for which the pending buffer has capacity; false when TCP has not taken them all yet.
     #[inline]
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<bool, Hangup> {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<bool, DisconnectReason> {
         is_taken(self.tcp.send(bytes))
     }
 }
 
 #[inline]
-fn is_taken(outcome: std::io::Result<SendOutcome>) -> Result<bool, Hangup> {
+fn is_taken(outcome: std::io::Result<SendOutcome>) -> Result<bool, DisconnectReason> {
     match outcome {
         Ok(SendOutcome::Sent) => Ok(true),
         Ok(SendOutcome::Pending) => Ok(false),
-        Ok(SendOutcome::Backpressured | SendOutcome::Closed) | Err(_) => Err(Hangup::Over),
+        Ok(SendOutcome::Backpressured | SendOutcome::Closed) | Err(_) => Err(DisconnectReason::Closed),
     }
 }

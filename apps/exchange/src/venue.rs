@@ -29,7 +29,7 @@ use tickpath_venue_log::{
 };
 
 use self::settings::{definition, retained_responses};
-use crate::admin::{self, AdminClient, UserBasis};
+use crate::admin::{self, AdminClient, NewUserContext};
 use crate::drop_copy::{DropCopyEndpoint, DropCopyLinks};
 use crate::journal::{JournalSettings, VenueJournal};
 use crate::login::{LoginChecker, TrustedLogin};
@@ -97,7 +97,7 @@ pub struct Venue {
 }
 
 /// The initial state of a venue.
-struct Start {
+struct StartState {
     replica: Replica,
     session: Session,
     guard: LoginGuard<Ipv4Addr>,
@@ -114,7 +114,7 @@ struct JournalParts {
     trusted: Option<spsc::Producer<TrustedLogin>>,
     stored: Option<Box<dyn StoredLog>>,
     feed: Option<LogFeed>,
-    rest: Option<VenueJournal>,
+    venue_journal: Option<VenueJournal>,
 }
 
 /// A tracer with which a venue can be built.
@@ -173,13 +173,13 @@ impl Venue {
                 let replica = Replica::new(definition(settings))?;
                 let guard = LoginGuard::new(settings.login, view.users.capacity());
                 let journal = JournalParts::default();
-                Start { replica, session: settings.session, guard, journal, notices: Vec::new() }
+                StartState { replica, session: settings.session, guard, journal, notices: Vec::new() }
             }
             Some(journal) => Folder::new(&journal.folder)
                 .map_err(anyhow::Error::from)
                 .and_then(|folder| {
                     let mode = mode_notice(&folder)?;
-                    let mut start = start_from(settings, journal, &folder, &Kernel, &view)?;
+                    let mut start = recover_start_state(settings, journal, &folder, &Kernel, &view)?;
                     start.notices.extend(mode);
                     Ok(start)
                 })
@@ -201,20 +201,20 @@ impl Venue {
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
         let view = VenueView::new(registry(settings));
-        let start = start_from(settings, journal, storage, network, &view).context("journal")?;
+        let start = recover_start_state(settings, journal, storage, network, &view).context("journal")?;
         Venue::start(settings, start, view, network, clock, tracers)
     }
 
     fn start<N: Network, T: Tracer + Send + 'static>(
         settings: &VenueSettings,
-        start: Start,
+        start: StartState,
         mut view: VenueView,
         network: &N,
         clock: TscClock,
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
-        let Start { mut replica, session, guard, journal, mut notices } = start;
-        let JournalParts { log, durable, drop_copy, trusted, stored, feed, rest: journal } = journal;
+        let StartState { mut replica, session, guard, journal, mut notices } = start;
+        let JournalParts { log, durable, drop_copy, trusted, stored, feed, venue_journal: journal } = journal;
         if settings.prefault {
             replica.prefault();
         }
@@ -223,7 +223,7 @@ impl Venue {
         let (market_in, market_out) = spsc::channel(RING_CAPACITY);
         view.resume(&replica);
         let instruments = replica.streams.table.clone();
-        let (admin, admin_port) = admin::channel(user_basis(settings, &view, &instruments));
+        let (admin, admin_port) = admin::channel(new_user_context(settings, &view, &instruments));
         let mut opening = Opening::of(opening_settings(settings), &replica, &view, clock.now(), &mut notices)
             .context("instruments")?;
         let (front_port, front_requests) = feed.map(|feed| FrontPort::new(feed, instruments.clone())).unzip();
@@ -274,8 +274,8 @@ impl Venue {
     }
 }
 
-fn user_basis(settings: &VenueSettings, view: &VenueView, instruments: &InstrumentTable) -> UserBasis {
-    UserBasis {
+fn new_user_context(settings: &VenueSettings, view: &VenueView, instruments: &InstrumentTable) -> NewUserContext {
+    NewUserContext {
         registry: view.users.clone(),
         instruments: instruments.clone(),
         retained_responses: retained_responses(settings),
@@ -400,13 +400,13 @@ fn mode_notice(folder: &Folder) -> std::io::Result<Option<String>> {
     )))
 }
 
-fn start_from<S: Storage, N: Network>(
+fn recover_start_state<S: Storage, N: Network>(
     settings: &VenueSettings,
     journal: &JournalSettings,
     storage: &S,
     network: &N,
     view: &VenueView,
-) -> anyhow::Result<Start> {
+) -> anyhow::Result<StartState> {
     let options = RecoveryOptions {
         config: JournalConfig {
             policy: journal.policy,
@@ -451,7 +451,7 @@ fn start_from<S: Storage, N: Network>(
     let has_front = settings.users.iter().any(|user| user.ports.deribit);
     let feed = has_front.then(|| LogFeed::new(Box::new(stored()), session.to_string(), recovery.generation));
     let stored = Box::new(stored());
-    let rest = VenueJournal::new(recovery, worker, follower, trusted_logins, drop_copy, counters);
+    let venue_journal = VenueJournal::new(recovery, worker, follower, trusted_logins, drop_copy, counters);
     let journal = JournalParts {
         log: Some(Box::new(JournalLog(log))),
         durable: Some(durable),
@@ -459,9 +459,9 @@ fn start_from<S: Storage, N: Network>(
         trusted: Some(trusted),
         stored: Some(stored),
         feed,
-        rest: Some(rest),
+        venue_journal: Some(venue_journal),
     };
-    Ok(Start { replica, session: name, guard, notices: notice.into_iter().collect(), journal })
+    Ok(StartState { replica, session: name, guard, notices: notice.into_iter().collect(), journal })
 }
 
 fn order_entry_error(error: anyhow::Error) -> anyhow::Error {

@@ -7,11 +7,11 @@ mod support;
 
 use std::fs::File;
 
-use support::{Client, Heard, PASSWORD, Rig, login};
+use support::{Client, Received, PASSWORD, Rig, login};
 use tickpath_types::Nanos;
 
 #[test]
-fn a_connection_waits_while_the_system_refuses_it_and_costs_no_work() {
+fn a_connection_refused_by_the_system_waits_without_work() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     let mut bert = Client::prepare();
@@ -21,20 +21,20 @@ fn a_connection_waits_while_the_system_refuses_it_and_costs_no_work() {
     while let Ok(file) = File::open("/dev/null") {
         files.push(file);
     }
-    bert.reach(rig.endpoints.order_entry);
+    bert.connect_prepared(rig.endpoints.order_entry);
     rig.until_true("the refusal", |rig| rig.view.order_server.accept_errors.read() == 1);
     // The connection stays waiting and the acceptor ready.
     for _ in 0..1_000 {
         assert_eq!(rig.turn(), 0, "nothing is done");
     }
     assert_eq!(rig.view.order_server.accept_errors.read(), 1);
-    rig.pass(Nanos::from_millis(200));
+    rig.advance(Nanos::from_millis(200));
     rig.until_true("another look", |rig| rig.view.order_server.accept_errors.read() == 2);
     rig.assert_serves(&mut anna, 1);
 
     drop(files);
     bert.send(&login("BERT", PASSWORD, "", 1));
-    rig.pass(Nanos::from_millis(200));
-    assert!(matches!(rig.hear(&mut bert), Heard::LoginAccepted { .. }));
+    rig.advance(Nanos::from_millis(200));
+    assert!(matches!(rig.receive(&mut bert), Received::LoginAccepted { .. }));
     assert_eq!(rig.view.order_server.accept_errors.read(), 2);
 }

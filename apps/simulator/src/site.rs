@@ -222,7 +222,7 @@ impl Site {
 
     pub(crate) fn step_copies(&mut self, now: Nanos) -> Option<usize> {
         let Some(life) = self.life.as_mut().filter(|life| life.has_copies()) else { return Some(0) };
-        match life.journal.copy(Nanos(now.0 + life.ahead)) {
+        match life.journal.run_drop_copy(Nanos(now.0 + life.ahead)) {
             Ok(work) => Some(work),
             Err(error) => {
                 self.copy_failures.push(Timed { at: now, what: error.to_string() });

@@ -37,7 +37,7 @@ pub(crate) struct NewUserRequest {
 
 /// An item of the command queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Work {
+pub(crate) enum QueuedCommand {
     Command(AdminCommand),
     /// Adds the next user of the new-user channel. Sequenced.
     AddUser,
@@ -45,13 +45,13 @@ pub(crate) enum Work {
 
 /// The administrator's end of the command queue.
 pub struct AdminClient {
-    commands: CommandSender<Work, AdminOutcome>,
+    commands: CommandSender<QueuedCommand, AdminOutcome>,
     new_users: mpsc::SyncSender<NewUserRequest>,
-    basis: UserBasis,
+    context: NewUserContext,
 }
 
 /// Shared parts and settings from which new users are built.
-pub(crate) struct UserBasis {
+pub(crate) struct NewUserContext {
     /// The user registry. Only [`AdminClient`] adds users to it.
     pub(crate) registry: UserRegistry,
     pub(crate) instruments: InstrumentTable,
@@ -63,17 +63,17 @@ pub(crate) struct UserBasis {
 
 /// The order server's end of the command queue.
 pub(crate) struct AdminPort {
-    pub(crate) commands: CommandReceiver<Work, AdminOutcome>,
-    /// The users of the pending [`Work::AddUser`] requests, in request order.
+    pub(crate) commands: CommandReceiver<QueuedCommand, AdminOutcome>,
+    /// The users of the pending [`QueuedCommand::AddUser`] requests, in request order.
     pub(crate) new_users: mpsc::Receiver<NewUserRequest>,
 }
 
 /// Returns both ends of the command queue.
-pub(crate) fn channel(basis: UserBasis) -> (AdminClient, AdminPort) {
+pub(crate) fn channel(context: NewUserContext) -> (AdminClient, AdminPort) {
     let (commands_in, commands) = command_rings(CAPACITY);
     // One more than the commands: the server takes a request off its ring before it takes the user.
     let (new_users_in, new_users) = mpsc::sync_channel(CAPACITY + 1);
-    let client = AdminClient { commands: commands_in, new_users: new_users_in, basis };
+    let client = AdminClient { commands: commands_in, new_users: new_users_in, context };
     (client, AdminPort { commands, new_users })
 }
 
@@ -81,7 +81,7 @@ impl AdminClient {
     /// Submits a command to the venue, which takes it within 20 ms. Returns the command's number, or `None`
     /// when the queue is full: [poll](Self::poll) first.
     pub fn submit(&mut self, command: AdminCommand) -> Option<u64> {
-        self.commands.submit(Work::Command(command))
+        self.commands.submit(QueuedCommand::Command(command))
     }
 
     /// Submits a new user for the next session, who may log in when it is done. Sequenced. Allocates.
@@ -92,7 +92,7 @@ impl AdminClient {
         if self.capacity() == 0 {
             return Err(AddUserError::Busy);
         }
-        let UserBasis { registry, instruments, retained_responses, prefault } = &self.basis;
+        let NewUserContext { registry, instruments, retained_responses, prefault } = &self.context;
         let name = registry.check(&settings.name)?;
         let is_first_hash = settings.password.hash().is_some() && !registry.has_hashes();
         let checker = is_first_hash.then(|| start_hash_checker(registry.clone())).transpose()?;
@@ -106,7 +106,7 @@ impl AdminClient {
         registry.add(settings.clone())?;
         // Both queues have capacity, unless the venue has ended.
         self.new_users.try_send(NewUserRequest { user, checker }).map_err(|_| AddUserError::Busy)?;
-        self.commands.submit(Work::AddUser).ok_or(AddUserError::Busy)
+        self.commands.submit(QueuedCommand::AddUser).ok_or(AddUserError::Busy)
     }
 
     /// Returns the number of commands that fit into the queue now.

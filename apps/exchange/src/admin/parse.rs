@@ -29,7 +29,7 @@ enum Arguments {
     /// The symbol of an instrument.
     Instrument(fn(InstrumentId) -> AdminCommand),
     /// Other arguments.
-    Words(fn(&mut Line<'_>) -> Result<AdminCommand, String>),
+    Custom(fn(&mut Line<'_>) -> Result<AdminCommand, String>),
 }
 
 const END_OF_DAY: AdminCommand = AdminCommand::Phase { phase: Phase::EndOfDay, instrument: None };
@@ -37,30 +37,30 @@ const END_OF_DAY: AdminCommand = AdminCommand::Phase { phase: Phase::EndOfDay, i
 /// Syntax of all commands. Each begins with the command's name.
 const COMMANDS: [(&str, Arguments); 21] = {
     use AdminCommand::{Disconnect, Drain, Kill, Unkill, Unlock};
-    use Arguments::{Instrument, None as Alone, User, Words};
+    use Arguments::{Instrument, None as NoArguments, User, Custom};
     use TradingState::{Halted, Trading};
     [
-        ("status", Alone(Request::Status)),
-        ("users", Alone(Request::Users)),
-        ("reload-users", Alone(Request::ReloadUsers)),
-        ("phase SYMBOL|all PHASE", Words(|line| line.phase())),
+        ("status", NoArguments(Request::Status)),
+        ("users", NoArguments(Request::Users)),
+        ("reload-users", NoArguments(Request::ReloadUsers)),
+        ("phase SYMBOL|all PHASE", Custom(|line| line.phase())),
         ("halt SYMBOL", Instrument(|instrument| trading_state(instrument, Halted))),
         ("resume SYMBOL", Instrument(|instrument| trading_state(instrument, Trading))),
-        ("price-band SYMBOL|all WIDTH|off [REFERENCE]", Words(|line| line.price_band())),
-        ("break MATCH [REASON]", Words(|line| line.break_trade())),
-        ("instrument add SYMBOL PRICE [FIELD=VALUE ...]", Words(|line| line.instrument_command())),
-        ("instrument suspend SYMBOL", Words(|line| line.instrument_command())),
-        ("limits USER LIMIT=VALUE ...", Words(|line| line.limits())),
-        ("allow USER SYMBOL", Words(|line| line.allow(true))),
-        ("disallow USER SYMBOL", Words(|line| line.allow(false))),
+        ("price-band SYMBOL|all WIDTH|off [REFERENCE]", Custom(|line| line.price_band())),
+        ("break MATCH [REASON]", Custom(|line| line.break_trade())),
+        ("instrument add SYMBOL PRICE [FIELD=VALUE ...]", Custom(|line| line.instrument_command())),
+        ("instrument suspend SYMBOL", Custom(|line| line.instrument_command())),
+        ("limits USER LIMIT=VALUE ...", Custom(|line| line.limits())),
+        ("allow USER SYMBOL", Custom(|line| line.allow(true))),
+        ("disallow USER SYMBOL", Custom(|line| line.allow(false))),
         ("kill USER", User(|user| Kill(Some(user)))),
         ("unkill USER", User(|user| Unkill(Some(user)))),
-        ("kill-all", Alone(Request::Command(Kill(None)))),
-        ("unkill-all", Alone(Request::Command(Unkill(None)))),
+        ("kill-all", NoArguments(Request::Command(Kill(None)))),
+        ("unkill-all", NoArguments(Request::Command(Unkill(None)))),
         ("disconnect USER", User(Disconnect)),
         ("unlock USER", User(Unlock)),
-        ("end-of-day", Alone(Request::Command(END_OF_DAY))),
-        ("drain", Alone(Request::Command(Drain))),
+        ("end-of-day", NoArguments(Request::Command(END_OF_DAY))),
+        ("drain", NoArguments(Request::Command(Drain))),
     ]
 };
 
@@ -77,7 +77,7 @@ pub(super) fn parse(line: &str, instruments: &InstrumentTable, view: &VenueView)
     let name = words.next().unwrap_or("");
     let mut line = Line { name, words, instruments, view };
     let named = COMMANDS.into_iter().find(|(usage, _)| usage.split(' ').next() == Some(name));
-    if let Some((_, Arguments::Words(read))) = named {
+    if let Some((_, Arguments::Custom(read))) = named {
         let command = read(&mut line)?;
         line.end()?;
         return Ok(Request::Command(command));

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_counter_with_a_name_is_shown_once() {
+    fn every_named_counter_is_shown_once() {
         let view = VenueView::default();
         (1..).zip(counters(&view)).for_each(|(count, (_, counter))| counter.set(count));
         view.market_recovery.is_behind.set(1);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_every_field_of_the_status_and_no_other() {
+    fn the_page_lists_exactly_the_fields_of_the_status() {
         let page = include_str!("../../../../docs/admin.md");
         let table = page.split("\n## ").find_map(|section| section.strip_prefix("Status\n")).unwrap();
         let cells = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());

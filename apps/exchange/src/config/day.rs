@@ -256,13 +256,13 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_line() {
+    fn invalid_schedules_are_refused_with_the_line() {
         let step = |at: &str, phase: &str| format!("[[schedule]]\nat = '{at}'\nphase = '{phase}'\n");
         let start = step("08:00:00", "start");
         let early = start.clone() + &step("07:00:00", "open");
         let ended = start.clone() + &step("20:00:00", "end-of-day");
         let opened = start.clone() + &step("09:30:00", "open");
-        for (text, line, says) in [
+        for (text, line, expected) in [
             (step("09:30:00", "open"), 1, "the first step of a day must be start"),
             (early, 4, "open at 07:00:00 is listed after start at 08:00:00"),
             (start.clone() + &step("25:00:00", "open"), 5, "'25:00:00' is no time of the day"),
@@ -278,7 +278,7 @@ mod tests {
         ] {
             let error = parse(&text).unwrap_err().to_string();
             let place = format!("venue.toml:{line}: ");
-            assert!(error.starts_with(&place) && error.contains(says), "{text}: {error}");
+            assert!(error.starts_with(&place) && error.contains(expected), "{text}: {error}");
         }
         let unknown = start + &step("09:30:00", "open") + "instruments = ['A']\n";
         let error = parse(&unknown).unwrap().settings(&InstrumentTable::new(&[])).unwrap_err().to_string();

@@ -134,20 +134,20 @@ impl LimitsConfig {
         }
     }
 
-    fn limits(&self, whose: &str) -> Result<UserLimits> {
+    fn limits(&self, context: &str) -> Result<UserLimits> {
         let bounds = [
             ("messages_per_second", self.messages_per_second, RATE_MAX),
             ("burst", self.burst, RATE_MAX),
             ("open_orders", self.open_orders, OPEN_ORDERS_MAX),
         ];
         for (name, value, max) in bounds {
-            value.map_or(Ok(()), |value| in_range(&format!("{whose}: {name}"), value, 1..=max))?;
+            value.map_or(Ok(()), |value| in_range(&format!("{context}: {name}"), value, 1..=max))?;
         }
         if self.burst.is_some() && self.messages_per_second.is_none() {
-            bail!("{whose}: a burst needs messages_per_second");
+            bail!("{context}: a burst needs messages_per_second");
         }
         if self.order_qty == Some(0) || self.order_notional.is_some_and(|notional| notional.0.0 <= 0) {
-            bail!("{whose}: order_qty and order_notional must be above 0");
+            bail!("{context}: order_qty and order_notional must be above 0");
         }
         let rate = self
             .messages_per_second

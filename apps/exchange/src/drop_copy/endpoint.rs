@@ -16,7 +16,7 @@ use tickpath_venue::{DropCopyCounters, LogReadError, LoginStep, Logins, StoredLo
 use super::DropCopySettings;
 use crate::login::{HashChecks, TrustedLogin};
 use crate::soup_endpoint::{SoupEndpoint, next_waiting};
-use crate::soup_link::{Hangup, SoupLink};
+use crate::soup_link::{DisconnectReason, SoupLink};
 
 /// Size of the receive buffer, in bytes: readers send only logins and heartbeats.
 const RECEIVE_BUFFER: usize = 4 * 1024;
@@ -112,7 +112,7 @@ impl<N: Network> DropCopyEndpoint<N> {
         let takes_all = connection.link.tcp.pending_len() == 0;
         match self.readers.advance_rewind(reader, takes_all, now) {
             RewindRun::Read(count) => return count,
-            RewindRun::Stalled => self.hang_up(place, Hangup::Slow),
+            RewindRun::Stalled => self.disconnect(place, DisconnectReason::Slow),
             RewindRun::Lost => {
                 self.counters.rewinds_failed.add(1);
                 self.close(place);
@@ -122,10 +122,10 @@ impl<N: Network> DropCopyEndpoint<N> {
     }
 
     /// Reads the reader's input, then sends the reader its pending messages.
-    fn serve(&mut self, place: usize, now: Nanos) -> Result<usize, Hangup> {
+    fn serve(&mut self, place: usize, now: Nanos) -> Result<usize, DisconnectReason> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
         let (readers, checks) = (&mut self.readers, &mut self.checks);
-        let step = match connection.link.listen(now)? {
+        let step = match connection.link.read_login(now)? {
             Some(request) => {
                 let peer = *connection.link.tcp.peer_address().ip();
                 Some(self.logins.handle_login(now, place, peer, &request, readers, checks))
@@ -139,8 +139,8 @@ impl<N: Network> DropCopyEndpoint<N> {
     }
 
     fn serve_or_close(&mut self, place: usize, now: Nanos) -> usize {
-        self.serve(place, now).unwrap_or_else(|hangup| {
-            self.hang_up(place, hangup);
+        self.serve(place, now).unwrap_or_else(|reason| {
+            self.disconnect(place, reason);
             0
         })
     }
@@ -174,15 +174,15 @@ impl<N: Network> DropCopyEndpoint<N> {
     }
 
     /// Sends what is due to TCP: control packets, then copies; returns their number.
-    fn transmit(&mut self, place: usize, now: Nanos) -> Result<usize, Hangup> {
+    fn transmit(&mut self, place: usize, now: Nanos) -> Result<usize, DisconnectReason> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
-        let has_room = connection.link.flush()?;
+        let is_flushed = connection.link.flush()?;
         // A reader that never reads is detected here, because nothing more can be sent.
         let source = connection.reader.and_then(|reader| self.readers.source(reader));
         if source.is_some_and(|source| !self.readers.streams.is_kept(source)) {
-            return Err(Hangup::Slow);
+            return Err(DisconnectReason::Slow);
         }
-        if !has_room {
+        if !is_flushed {
             return Ok(0);
         }
         let mut len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
@@ -194,10 +194,10 @@ impl<N: Network> DropCopyEndpoint<N> {
             {
                 let user = self.readers.name(usize::from(entry.user));
                 let copy = DropCopy { user, number: entry.number, message: entry.message() };
-                let write = |room: &mut [u8]| Ok::<_, SendError>(copy.encode(room)?);
+                let write = |buffer: &mut [u8]| Ok::<_, SendError>(copy.encode(buffer)?);
                 let encoded =
                     connection.link.soup.encode_message_with(now, &mut self.send_buffer[len..], write);
-                let (written, _) = encoded.map_err(|_| Hangup::Over)?;
+                let (written, _) = encoded.map_err(|_| DisconnectReason::Closed)?;
                 len += written;
                 copies += 1;
             }
@@ -206,15 +206,15 @@ impl<N: Network> DropCopyEndpoint<N> {
             connection.link.send(&self.send_buffer[..len])?;
         }
         self.counters.copies.add(copies as u64);
-        if connection.link.soup.is_closed() { Err(Hangup::Over) } else { Ok(copies) }
+        if connection.link.soup.is_closed() { Err(DisconnectReason::Closed) } else { Ok(copies) }
     }
 
     /// Closes a connection and counts the reason.
-    fn hang_up(&mut self, place: usize, hangup: Hangup) {
-        match hangup {
-            Hangup::Malformed => self.counters.malformed.add(1),
-            Hangup::Slow => self.counters.slow_readers.add(1),
-            Hangup::Over | Hangup::Silent => {}
+    fn disconnect(&mut self, place: usize, reason: DisconnectReason) {
+        match reason {
+            DisconnectReason::Malformed => self.counters.malformed.add(1),
+            DisconnectReason::Slow => self.counters.slow_readers.add(1),
+            DisconnectReason::Closed | DisconnectReason::TimedOut => {}
         }
         self.close(place);
     }

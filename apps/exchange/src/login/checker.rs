@@ -55,7 +55,7 @@ impl LoginChecker {
     }
 
     /// Sets the checking thread, if there is none yet.
-    pub(crate) fn engage(&mut self, checker: HashChecker) {
+    pub(crate) fn attach(&mut self, checker: HashChecker) {
         debug_assert!(self.checker.is_none(), "the first user who has a hash brings it");
         if let Some(waker) = &self.waker {
             checker.wake_by(waker);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn without_hashes_there_is_no_thread() {
+    fn without_hashes_no_thread_runs() {
         let mut checker = LoginChecker::start(&registry(&[None])).unwrap();
         assert!(!checker.is_used());
         assert_eq!(checker.submit(0, Some(0), false, &Password::new("x").unwrap()), Check::Full);
@@ -148,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn a_user_that_comes_later_brings_the_thread_and_is_checked_by_its_hash() {
+    fn an_added_user_with_a_hash_starts_the_thread() {
         let users = registry(&[None]);
         let mut checker = LoginChecker::start(&users).unwrap();
         let thread = start_hash_checker(users.clone()).unwrap();
         let hashed = hashed_password(&cheap_hash()).unwrap();
         users.add(UserSettings::new("LATER", hashed)).unwrap();
-        checker.engage(thread);
+        checker.attach(thread);
         assert!(checker.is_used());
         let logins = [(Some(1), "secret"), (Some(1), "wrong"), (Some(0), "secret")];
         assert_eq!(checked(&mut checker, logins), [true, false, false]);

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_knows_its_password_in_whatever_case() {
+    fn a_hash_matches_its_password_in_any_case() {
         let hash = hash_password("Secret").unwrap();
         assert!(hash.starts_with("$argon2id$v=19$"), "{hash}");
         let has = |text: &str| has_hash(&soupbintcp::Password::new(text).unwrap().to_lowercase(), &hash);
@@ -49,12 +49,12 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_hash_is_refused() {
+    fn an_invalid_hash_is_refused() {
         assert!(hashed_password("secret").is_err());
     }
 
     #[test]
-    fn an_unknown_name_costs_what_a_name_costs() {
+    fn an_unknown_name_costs_the_same_as_a_known_one() {
         let hash = hash_password("secret").unwrap();
         assert_eq!(UNKNOWN_HASH.split('$').nth(3), hash.split('$').nth(3));
     }

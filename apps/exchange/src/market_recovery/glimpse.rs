@@ -14,7 +14,7 @@ use tickpath_venue::market_recovery::{RecoveryCounters, SnapshotTurns, Stage};
 
 use super::settings::SnapshotSettings;
 use crate::soup_endpoint::{SoupEndpoint, next_waiting};
-use crate::soup_link::{Hangup, SoupLink};
+use crate::soup_link::{DisconnectReason, SoupLink};
 
 /// Send buffer of one client in the kernel, in bytes.
 const KERNEL_LEN: usize = 64 << 10;
@@ -129,10 +129,10 @@ impl<N: Network> GlimpseServer<N> {
 
     fn answer_login(&mut self, now: Nanos, index: usize, login: &LoginRequest) {
         let (id, peer) = (self.clients[index].id, *self.clients[index].link.tcp.peer_address().ip());
-        let (stage, rival) = self.turns.handle_login(now, id, peer, login, self.is_open);
-        if let Some(rival) = rival {
-            let rival = self.clients.iter_mut().find(|client| client.id == rival);
-            rival.expect("a client that is served is connected").hang_up(Hangup::Slow, &self.counters);
+        let (stage, evicted) = self.turns.handle_login(now, id, peer, login, self.is_open);
+        if let Some(evicted) = evicted {
+            let evicted = self.clients.iter_mut().find(|client| client.id == evicted);
+            evicted.expect("a client that is served is connected").disconnect(DisconnectReason::Slow, &self.counters);
         }
         let client = &mut self.clients[index];
         client.stage = stage;
@@ -156,7 +156,7 @@ impl<N: Network> GlimpseServer<N> {
             return 1;
         }
         let slow = clients.iter_mut().filter(|client| client.stage.has_exceeded_turn(now));
-        slow.map(|client| client.hang_up(Hangup::Slow, counters)).count()
+        slow.map(|client| client.disconnect(DisconnectReason::Slow, counters)).count()
     }
 
     /// Releases disconnected clients and snapshots without readers.
@@ -172,7 +172,7 @@ impl<N: Network> GlimpseServer<N> {
     /// Ends every session.
     pub fn close(&mut self, now: Nanos) {
         for client in &mut self.clients {
-            client.leave(now);
+            client.end_session(now);
         }
         self.clients.clear();
     }
@@ -229,23 +229,23 @@ impl<N: Network> Client<N> {
             }
             Stage::Login | Stage::Waiting | Stage::Reading(_) => {}
         }
-        match self.link.listen(now) {
+        match self.link.read_login(now) {
             Ok(None) => None,
             Ok(login) => Some(login),
-            Err(hangup) => {
-                self.hang_up(hangup, counters);
+            Err(reason) => {
+                self.disconnect(reason, counters);
                 Some(None)
             }
         }
     }
 
     /// Disconnects the client and counts the reason.
-    fn hang_up(&mut self, hangup: Hangup, counters: &RecoveryCounters) {
+    fn disconnect(&mut self, reason: DisconnectReason, counters: &RecoveryCounters) {
         self.stage = Stage::Disconnected;
-        match hangup {
-            Hangup::Malformed => counters.glimpse_malformed.add(1),
-            Hangup::Silent | Hangup::Slow => counters.glimpse_slow.add(1),
-            Hangup::Over => {}
+        match reason {
+            DisconnectReason::Malformed => counters.glimpse_malformed.add(1),
+            DisconnectReason::TimedOut | DisconnectReason::Slow => counters.glimpse_slow.add(1),
+            DisconnectReason::Closed => {}
         }
     }
 
@@ -300,11 +300,11 @@ impl<N: Network> Client<N> {
 
     fn check_time(&mut self, now: Nanos, counters: &RecoveryCounters) {
         if self.stage != Stage::Disconnected && now >= self.deadline {
-            self.hang_up(Hangup::Slow, counters);
+            self.disconnect(DisconnectReason::Slow, counters);
         }
     }
 
-    fn leave(&mut self, now: Nanos) {
+    fn end_session(&mut self, now: Nanos) {
         self.link.soup.end_session();
         self.queue_control(now);
         self.flush();

@@ -23,7 +23,7 @@ use zerocopy::IntoBytes;
 pub use glimpse::GlimpseServer;
 pub use settings::{MarketRecoverySettings, SnapshotSettings};
 
-use crate::resting_thread::start_resting;
+use crate::background_agent::start_background_agent;
 use crate::venue::VenueSettings;
 
 /// Maximum number of messages applied in one duty cycle.
@@ -145,7 +145,7 @@ impl MarketRecovery {
     /// # Errors
     /// The system refused a thread.
     pub fn start(self, clock: TscClock) -> io::Result<BackgroundThread> {
-        start_resting(Box::new(self), clock)
+        start_background_agent(Box::new(self), clock)
     }
 }
 

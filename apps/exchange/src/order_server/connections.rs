@@ -8,7 +8,7 @@ use tickpath_types::Nanos;
 use tickpath_venue::{MAX_LOGGED_MESSAGE, OrderServerCounters, Users};
 
 use super::listener::SEND_BUFFER;
-use crate::soup_link::{Hangup, SoupLink};
+use crate::soup_link::{DisconnectReason, SoupLink};
 
 /// Maximum number of time-stamped replies per write; further replies in the same write are not stamped.
 const STAMPED_REPLIES: usize = 64;
@@ -133,7 +133,7 @@ impl<N: Network> Connections<N> {
         users: &Users,
         counters: &OrderServerCounters,
         tracer: &mut impl Tracer,
-    ) -> Result<(), Hangup> {
+    ) -> Result<(), DisconnectReason> {
         let Some(connection) = self.places[place].as_mut() else { return Ok(()) };
         if !connection.link.flush()? {
             connection.full_until = now + FULL_PAUSE;
@@ -141,7 +141,7 @@ impl<N: Network> Connections<N> {
             // A client that never reads is detected here, because nothing more can be sent.
             let next = connection.link.soup.next_sequence().0;
             let is_overtaken = |user: usize| next < users[user].log.oldest();
-            return if connection.user.is_some_and(is_overtaken) { Err(Hangup::Slow) } else { Ok(()) };
+            return if connection.user.is_some_and(is_overtaken) { Err(DisconnectReason::Slow) } else { Ok(()) };
         }
         let mut len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
         if let Some(user) = connection.user.filter(|_| connection.link.soup.is_active()) {
@@ -152,10 +152,10 @@ impl<N: Network> Connections<N> {
                     connection.is_behind = false;
                     break;
                 }
-                let Some(message) = log.message(sequence) else { return Err(Hangup::Slow) };
-                let room = &mut self.send_buffer[len..];
-                let encoded = connection.link.soup.encode_message(now, room, message);
-                let (written, _) = encoded.map_err(|_| Hangup::Over)?;
+                let Some(message) = log.message(sequence) else { return Err(DisconnectReason::Slow) };
+                let buffer = &mut self.send_buffer[len..];
+                let encoded = connection.link.soup.encode_message(now, buffer, message);
+                let (written, _) = encoded.map_err(|_| DisconnectReason::Closed)?;
                 len += written;
             }
         }
@@ -170,7 +170,7 @@ impl<N: Network> Connections<N> {
             // One write at most: a client that reconnected gets more in the next duty cycle.
             self.has_backlog |= sent? && connection.is_behind;
         }
-        if connection.link.soup.is_closed() { Err(Hangup::Over) } else { Ok(()) }
+        if connection.link.soup.is_closed() { Err(DisconnectReason::Closed) } else { Ok(()) }
     }
 
     /// Ends the session of a connection whose log is sent, then its side of the connection. True when the

@@ -25,7 +25,7 @@ pub(super) struct Listener<N: Network> {
     acceptor: TcpAcceptor<N>,
     poller: N::Poller,
     /// Time when the acceptor is polled again, while it is paused.
-    accept_again_at: Option<Nanos>,
+    resume_accept_at: Option<Nanos>,
 }
 
 /// Readable connections.
@@ -34,7 +34,7 @@ pub(super) struct Ready {
     /// Their slots.
     pub(super) places: ArrayVec<usize, READY_MAX>,
     /// True when connections are waiting to be accepted.
-    pub(super) has_newcomers: bool,
+    pub(super) has_new_connections: bool,
 }
 
 impl<N: Network> Listener<N> {
@@ -45,7 +45,7 @@ impl<N: Network> Listener<N> {
         acceptor.reserve(connections);
         let poller = network.poller(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
-        Ok(Listener { acceptor, poller, accept_again_at: None })
+        Ok(Listener { acceptor, poller, resume_accept_at: None })
     }
 
     pub(super) fn local_address(&self) -> SocketAddrV4 {
@@ -61,7 +61,7 @@ impl<N: Network> Listener<N> {
             .map_err(|error| AgentError::fatal(format!("cannot poll the order entry sockets: {error}")))?;
         for found in found {
             match found.key {
-                ACCEPTOR_KEY => ready.has_newcomers = true,
+                ACCEPTOR_KEY => ready.has_new_connections = true,
                 place => ready.places.push(place as usize),
             }
         }
@@ -101,16 +101,16 @@ impl<N: Network> Listener<N> {
     /// Pauses accepting when the system has no capacity for a connection: no retry in every duty cycle.
     fn pause(&mut self, now: Nanos) {
         if self.acceptor.unwatch(&self.poller).is_ok() {
-            self.accept_again_at = Some(now + ACCEPT_PAUSE);
+            self.resume_accept_at = Some(now + ACCEPT_PAUSE);
         }
     }
 
     /// Polls the acceptor again when its pause is over.
     pub(super) fn handle_timeout(&mut self, now: Nanos) {
-        if self.accept_again_at.is_some_and(|at| now >= at)
+        if self.resume_accept_at.is_some_and(|at| now >= at)
             && self.acceptor.watch(&self.poller, ACCEPTOR_KEY).is_ok()
         {
-            self.accept_again_at = None;
+            self.resume_accept_at = None;
         }
     }
 

@@ -16,7 +16,7 @@ use super::connections::Connection;
 use super::listener::Ready;
 use super::{FRONT_REQUESTS_PER_CYCLE, MALFORMED_MAX, OrderServer, REQUESTS_PER_READ_MAX, TIMED_EVERY};
 use crate::soup_endpoint::SoupEndpoint;
-use crate::soup_link::{Hangup, SoupLink};
+use crate::soup_link::{DisconnectReason, SoupLink};
 
 /// Receive times of a message.
 struct Received {
@@ -47,8 +47,8 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
     }
 
     fn serve_once(&mut self, key: u64, now: Nanos) {
-        if let Err(hangup) = self.read(key as usize, now) {
-            self.hang_up(key as usize, hangup, now);
+        if let Err(reason) = self.read(key as usize, now) {
+            self.disconnect(key as usize, reason, now);
         }
     }
 
@@ -80,28 +80,28 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         for place in ready.places {
             work += 1;
             if self.entry.sequencer.remaining_capacity() >= REQUESTS_PER_READ_MAX
-                && let Err(hangup) = self.read(place, now)
+                && let Err(reason) = self.read(place, now)
             {
-                self.hang_up(place, hangup, now);
+                self.disconnect(place, reason, now);
             }
         }
         // After the others: a pending login is read before its connection could be closed for a new one.
-        if ready.has_newcomers {
+        if ready.has_new_connections {
             work += self.accept(now);
         }
         Ok(work)
     }
 
-    fn read(&mut self, place: usize, now: Nanos) -> Result<(), Hangup> {
+    fn read(&mut self, place: usize, now: Nanos) -> Result<(), DisconnectReason> {
         let Some(connection) = self.connections.get_mut(place) else { return Ok(()) };
-        let fill = connection.link.tcp.fill().map_err(|_| Hangup::Over)?;
+        let fill = connection.link.tcp.fill().map_err(|_| DisconnectReason::Closed)?;
         let read_at = self.tracer.now();
         if let Fill::Bytes { kernel_ns, .. } = fill {
             connection.kernel_ns = kernel_ns.unwrap_or(0);
         }
         self.take_messages(place, read_at, now)?;
         if fill == Fill::Closed {
-            return Err(Hangup::Over);
+            return Err(DisconnectReason::Closed);
         }
         let is_due = self.connections.get(place).is_some_and(|connection| connection.is_due(now));
         if is_due { self.transmit(place, now) } else { Ok(()) }
@@ -109,23 +109,23 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     /// Takes every complete packet received. The sequencer must have capacity for a full buffer of requests.
     #[inline(always)]
-    pub(super) fn take_messages(&mut self, place: usize, read_at: u64, now: Nanos) -> Result<(), Hangup> {
+    pub(super) fn take_messages(&mut self, place: usize, read_at: u64, now: Nanos) -> Result<(), DisconnectReason> {
         let Some(connection) = self.connections.get(place) else { return Ok(()) };
         let kernel_ns = connection.kernel_ns;
         let received_at =
             if T::ENABLED && kernel_ns != 0 { self.kernel_time.ticks(kernel_ns, read_at) } else { 0 };
         let received = Received { kernel_ns, received_at, read_at };
         loop {
-            let connection = self.connections.get_mut(place).ok_or(Hangup::Over)?;
+            let connection = self.connections.get_mut(place).ok_or(DisconnectReason::Closed)?;
             let SoupLink { tcp, soup } = &mut connection.link;
             let (event, used) = match soup.handle_bytes(now, tcp.received()) {
                 Ok(Some(found)) => found,
-                Ok(None) => return connection.link.check_announced(),
-                Err(_) => return Err(Hangup::Malformed),
+                Ok(None) => return connection.link.check_packet_len(),
+                Err(_) => return Err(DisconnectReason::Malformed),
             };
             match event {
                 ServerEvent::Message(message) => {
-                    let Some(user) = connection.user else { return Err(Hangup::Over) };
+                    let Some(user) = connection.user else { return Err(DisconnectReason::Closed) };
                     let timed = T::ENABLED && self.counters.requests.read().is_multiple_of(TIMED_EVERY);
                     let started = if timed { self.tracer.now() } else { 0 };
                     let decoded = ouch50::decode_request(message, |it| self.config.instruments.find(it));
@@ -138,7 +138,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                     self.take_request(place, (user, session), admission, &received)?;
                 }
                 ServerEvent::LoginRequest(login) => self.begin_login(place, &login, now),
-                ServerEvent::LogoutRequest => return Err(Hangup::Over),
+                ServerEvent::LogoutRequest => return Err(DisconnectReason::Closed),
                 ServerEvent::Heartbeat | ServerEvent::Debug(_) => {}
             }
             if let Some(connection) = self.connections.get_mut(place) {
@@ -155,7 +155,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         (user, session): (usize, SessionId),
         admission: Admission,
         received: &Received,
-    ) -> Result<(), Hangup> {
+    ) -> Result<(), DisconnectReason> {
         let kernel_ns = received.kernel_ns;
         match admission {
             admission if admission.yields_to_cancels() && self.entry.sequencer.reserves_space_for_cancels() => {
@@ -185,7 +185,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 connection.malformed += 1;
                 // Closing the connection counts the last one.
                 if connection.malformed >= MALFORMED_MAX {
-                    return Err(Hangup::Malformed);
+                    return Err(DisconnectReason::Malformed);
                 }
                 self.counters.malformed.add(1);
             }
@@ -204,9 +204,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Takes pending front requests, as far as the batch has capacity; returns their number.
     #[cold]
     pub(super) fn take_front_requests(&mut self, now: Nanos) -> usize {
-        let room = FRONT_REQUESTS_PER_CYCLE.min(self.entry.sequencer.remaining_capacity());
+        let limit = FRONT_REQUESTS_PER_CYCLE.min(self.entry.sequencer.remaining_capacity());
         let mut count = 0;
-        while count < room
+        while count < limit
             && let Some(request) = self.links.front.as_mut().and_then(|front| front.try_pop())
         {
             count += 1;

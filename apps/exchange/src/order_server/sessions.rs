@@ -8,7 +8,7 @@ use tickpath_types::Nanos;
 use tickpath_venue::LoginStep;
 
 use super::{OrderServer, REQUESTS_PER_READ_MAX};
-use crate::soup_link::Hangup;
+use crate::soup_link::DisconnectReason;
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Begins a login check, which completes at once or later.
@@ -58,8 +58,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     fn resume_reading(&mut self, place: usize, now: Nanos) {
         let read_at = self.tracer.now();
         let taken = self.take_messages(place, read_at, now);
-        if let Err(hangup) = taken.and_then(|()| self.transmit(place, now)) {
-            self.hang_up(place, hangup, now);
+        if let Err(reason) = taken.and_then(|()| self.transmit(place, now)) {
+            self.disconnect(place, reason, now);
         }
     }
 
@@ -107,23 +107,23 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     /// Sends a connection its due data, and closes the connection on failure.
     pub(super) fn transmit_or_close(&mut self, place: usize, now: Nanos) {
-        if let Err(hangup) = self.transmit(place, now) {
-            self.hang_up(place, hangup, now);
+        if let Err(reason) = self.transmit(place, now) {
+            self.disconnect(place, reason, now);
         }
     }
 
-    pub(super) fn transmit(&mut self, place: usize, now: Nanos) -> Result<(), Hangup> {
+    pub(super) fn transmit(&mut self, place: usize, now: Nanos) -> Result<(), DisconnectReason> {
         let OrderServer { connections, entry, counters, tracer, .. } = self;
         connections.transmit(place, now, &entry.users, counters, tracer)
     }
 
     /// Closes a connection and counts the reason.
     #[cold]
-    pub(super) fn hang_up(&mut self, place: usize, hangup: Hangup, now: Nanos) {
-        match hangup {
-            Hangup::Malformed => self.counters.malformed.add(1),
-            Hangup::Slow => self.counters.slow_clients.add(1),
-            Hangup::Over | Hangup::Silent => {}
+    pub(super) fn disconnect(&mut self, place: usize, reason: DisconnectReason, now: Nanos) {
+        match reason {
+            DisconnectReason::Malformed => self.counters.malformed.add(1),
+            DisconnectReason::Slow => self.counters.slow_clients.add(1),
+            DisconnectReason::Closed | DisconnectReason::TimedOut => {}
         }
         self.close(place, now);
     }

@@ -13,21 +13,21 @@ use tickpath_types::{
     CancelReason, Nanos, OrderEventKind, OrderRequest, RejectReason, SessionId, Side, TradingState,
 };
 
-use crate::support::{ALPHA, Client, Heard, PASSWORD, Rig, cancel, enter, instruments, login, replace};
+use crate::support::{ALPHA, Client, Received, PASSWORD, Rig, cancel, enter, instruments, login, replace};
 
 const ANNA: SessionId = SessionId(1);
 const DONE: AdminOutcome = AdminOutcome::Done { commands: 1 };
 const MOMENT: Nanos = Nanos::from_millis(20);
 
 fn reject_reason(rig: &mut Rig, client: &mut Client, request: &OrderRequest) -> RejectReason {
-    match rig.ask(client, request) {
+    match rig.submit(client, request) {
         OrderEventKind::Rejected { reason, .. } => reason,
         other => panic!("{other:?} in place of a refusal"),
     }
 }
 
 fn assert_killed(rig: &mut Rig, client: &mut Client, open: u32) {
-    let answer = rig.hear_event(client);
+    let answer = rig.receive_event(client);
     assert!(
         matches!(answer, OrderEventKind::Canceled { user_ref, reason: CancelReason::Supervisory, .. } if user_ref.0 == open),
         "{answer:?}"
@@ -36,11 +36,11 @@ fn assert_killed(rig: &mut Rig, client: &mut Client, open: u32) {
 }
 
 #[test]
-fn a_killed_user_has_no_orders_and_enters_none_until_it_may_again() {
+fn kill_cancels_and_blocks_a_user_until_unkill() {
     let mut rig = Rig::new();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
-    rig.ask(&mut anna, &enter(1, Side::Buy, 1, 950_000));
-    rig.ask(&mut bert, &enter(1, Side::Buy, 1, 950_000));
+    rig.submit(&mut anna, &enter(1, Side::Buy, 1, 950_000));
+    rig.submit(&mut bert, &enter(1, Side::Buy, 1, 950_000));
     assert_eq!(rig.command(AdminCommand::Kill(Some(ANNA))), DONE);
     assert_killed(&mut rig, &mut anna, 1);
     assert_eq!(rig.view.users[0].is_killed.read(), 1);
@@ -51,11 +51,11 @@ fn a_killed_user_has_no_orders_and_enters_none_until_it_may_again() {
 }
 
 #[test]
-fn killing_all_spares_nobody_and_a_user_killed_alone_stays_so() {
+fn kill_all_and_unkill_all_leave_single_kills() {
     let mut rig = Rig::new();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
-    rig.ask(&mut anna, &enter(1, Side::Buy, 1, 950_000));
-    rig.ask(&mut bert, &enter(1, Side::Buy, 1, 950_000));
+    rig.submit(&mut anna, &enter(1, Side::Buy, 1, 950_000));
+    rig.submit(&mut bert, &enter(1, Side::Buy, 1, 950_000));
     assert_eq!(rig.command(AdminCommand::Kill(None)), DONE);
     assert_killed(&mut rig, &mut anna, 1);
     assert_killed(&mut rig, &mut bert, 1);
@@ -66,7 +66,7 @@ fn killing_all_spares_nobody_and_a_user_killed_alone_stays_so() {
 }
 
 #[test]
-fn an_instrument_halts_and_trades_again() {
+fn halt_and_resume() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     let halt = |state| AdminCommand::SetTradingState { instrument: ALPHA, state };
@@ -79,12 +79,12 @@ fn an_instrument_halts_and_trades_again() {
 }
 
 #[test]
-fn a_user_is_disconnected_and_may_come_back() {
+fn a_disconnected_user_can_log_in() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     let command = AdminCommand::Disconnect(ANNA);
     assert_eq!(rig.command(command), AdminOutcome::Done { commands: 0 });
-    assert_eq!(rig.hear(&mut anna), Heard::Closed);
+    assert_eq!(rig.receive(&mut anna), Received::Closed);
     assert_eq!(rig.command(command), AdminOutcome::NotConnected);
     assert_eq!(rig.command(AdminCommand::Disconnect(SessionId(4))), AdminOutcome::UnknownUser);
     assert_eq!(rig.command(AdminCommand::Kill(Some(SessionId(0)))), AdminOutcome::UnknownUser);
@@ -93,36 +93,36 @@ fn a_user_is_disconnected_and_may_come_back() {
 }
 
 #[test]
-fn wrong_passwords_are_forgiven_by_the_administrator() {
+fn unlock_resets_wrong_passwords() {
     let mut rig = Rig::new();
     let try_login = |rig: &mut Rig, password: &str| {
         let mut client = Client::connect(rig.endpoints.order_entry);
         client.send(&login("ANNA", password, "", 1));
         (0..20).for_each(|_| _ = rig.turn());
-        (client.try_hear(), client)
+        (client.try_receive(), client)
     };
-    let refused = Some(Heard::LoginRejected(LoginRejectReason::NOT_AUTHORIZED));
+    let refused = Some(Received::LoginRejected(LoginRejectReason::NOT_AUTHORIZED));
     for _ in 0..3 {
         assert_eq!(try_login(&mut rig, "guess").0, refused);
     }
     assert_eq!(try_login(&mut rig, PASSWORD).0, None, "put off");
     rig.command(AdminCommand::Unlock(ANNA));
     let (response, _anna) = try_login(&mut rig, PASSWORD);
-    assert!(matches!(response, Some(Heard::LoginAccepted { .. })), "{response:?}");
+    assert!(matches!(response, Some(Received::LoginAccepted { .. })), "{response:?}");
 }
 
 #[test]
-fn a_draining_venue_cancels_and_takes_no_new_orders() {
+fn a_draining_venue_accepts_only_cancels() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
-    rig.ask(&mut anna, &enter(1, Side::Buy, 5, 950_000));
+    rig.submit(&mut anna, &enter(1, Side::Buy, 5, 950_000));
     let mut watch = DrainWatch::new(Nanos::from_secs(10));
     assert!(!watch.is_over(&rig.view, rig.now()));
     rig.command(AdminCommand::Drain);
     for request in [enter(2, Side::Buy, 1, 950_000), replace(1, 3, 2, 950_000)] {
         assert_eq!(reject_reason(&mut rig, &mut anna, &request), RejectReason::Halted);
     }
-    let answer = rig.ask(&mut anna, &cancel(1, 0));
+    let answer = rig.submit(&mut anna, &cancel(1, 0));
     assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
     assert!(!watch.is_over(&rig.view, rig.now()), "a client is there");
     drop(anna);
@@ -132,7 +132,7 @@ fn a_draining_venue_cancels_and_takes_no_new_orders() {
 }
 
 #[test]
-fn commands_cost_the_duty_cycle_no_memory() {
+fn commands_do_not_allocate() {
     let mut rig = Rig::new();
     let _anna = rig.log_in("ANNA");
     let mut admin = rig.admin.take().unwrap();
@@ -149,14 +149,14 @@ fn commands_cost_the_duty_cycle_no_memory() {
         AdminCommand::Drain,
     ] {
         admin.submit(command).unwrap();
-        rig.pass(MOMENT);
+        rig.advance(MOMENT);
         assert_eq!(rig.allocations_of(3), 0, "{command:?}");
         assert!(admin.poll().is_some(), "{command:?}");
     }
     // A full queue refuses the next command; the queued commands are still executed.
     let count = std::iter::from_fn(|| admin.submit(AdminCommand::Unlock(ANNA))).count();
     assert_eq!(count, 64);
-    rig.pass(MOMENT);
+    rig.advance(MOMENT);
     assert_eq!(std::iter::from_fn(|| admin.poll()).count(), count);
 }
 
@@ -167,26 +167,26 @@ pub struct Console {
 }
 
 /// A venue and its admin socket.
-pub struct Desk {
+pub struct AdminFixture {
     pub rig: Rig,
     socket: AdminSocket,
     /// Executed commands with the user ids of their senders.
-    pub heard: Vec<(u32, String)>,
+    pub executed: Vec<(u32, String)>,
     path: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-impl Desk {
-    fn new() -> Desk {
-        Desk::of(Rig::new(), |socket| socket)
+impl AdminFixture {
+    fn new() -> AdminFixture {
+        AdminFixture::of(Rig::new(), |socket| socket)
     }
 
-    pub fn of(mut rig: Rig, prepare: impl FnOnce(AdminSocket) -> AdminSocket) -> Desk {
+    pub fn of(mut rig: Rig, prepare: impl FnOnce(AdminSocket) -> AdminSocket) -> AdminFixture {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("venue.sock");
         let client = rig.admin.take().unwrap();
         let socket = AdminSocket::open(&path, client, instruments(), rig.view.clone()).unwrap();
-        Desk { rig, socket: prepare(socket), heard: vec![], path, _folder: folder }
+        AdminFixture { rig, socket: prepare(socket), executed: vec![], path, _folder: folder }
     }
 
     pub fn connect(&self) -> Console {
@@ -196,18 +196,18 @@ impl Desk {
     }
 
     fn poll(&mut self) {
-        self.rig.pass(MOMENT);
-        let heard = &mut self.heard;
-        self.socket.poll(self.rig.now(), |uid, line| heard.push((uid, line.to_owned())));
+        self.rig.advance(MOMENT);
+        let executed = &mut self.executed;
+        self.socket.poll(self.rig.now(), |uid, line| executed.push((uid, line.to_owned())));
     }
 
-    pub fn ask(&mut self, console: &mut Console, line: &str) -> serde_json::Value {
+    pub fn execute(&mut self, console: &mut Console, line: &str) -> serde_json::Value {
         console.stream.write_all(format!("{line}\n").as_bytes()).unwrap();
-        serde_json::from_str(&self.hear(console).unwrap()).unwrap()
+        serde_json::from_str(&self.receive(console).unwrap()).unwrap()
     }
 
     /// Returns the next line; `None` when the connection is closed.
-    fn hear(&mut self, console: &mut Console) -> Option<String> {
+    fn receive(&mut self, console: &mut Console) -> Option<String> {
         for _ in 0..1_000 {
             self.poll();
             if let Some(end) = console.received.find('\n') {
@@ -226,40 +226,40 @@ impl Desk {
 }
 
 #[test]
-fn the_socket_answers_every_line_in_its_order() {
-    let mut desk = Desk::new();
-    assert_eq!(std::fs::metadata(&desk.path).unwrap().permissions().mode() & 0o777, 0o600);
-    let mut anna = desk.rig.log_in("ANNA");
-    let mut console = desk.connect();
-    let status = desk.ask(&mut console, "status");
+fn the_socket_answers_lines_in_order() {
+    let mut fixture = AdminFixture::new();
+    assert_eq!(std::fs::metadata(&fixture.path).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut anna = fixture.rig.log_in("ANNA");
+    let mut console = fixture.connect();
+    let status = fixture.execute(&mut console, "status");
     assert_eq!((&status["ok"], &status["users_connected"]), (&true.into(), &1.into()));
     assert_eq!(status["is_killed"], false);
-    assert_eq!(desk.ask(&mut console, "kill anna"), serde_json::json!({ "ok": true, "commands": 1 }));
-    let users = desk.ask(&mut console, "users");
+    assert_eq!(fixture.execute(&mut console, "kill anna"), serde_json::json!({ "ok": true, "commands": 1 }));
+    let users = fixture.execute(&mut console, "users");
     assert_eq!(users["users"][0]["is_killed"], true);
     assert_eq!(users["users"][1]["is_connected"], false);
     assert_eq!(users["users"][1]["limits"]["open_orders"], serde_json::Value::Null);
-    assert_eq!(desk.ask(&mut console, "limits bert messages=50/5 notional=250000.00")["commands"], 2);
+    assert_eq!(fixture.execute(&mut console, "limits bert messages=50/5 notional=250000.00")["commands"], 2);
     let limits = serde_json::json!({
         "messages_per_second": 50, "burst": 5, "open_orders": null, "order_qty": null, "order_notional": "250000.0000"
     });
-    assert_eq!(desk.ask(&mut console, "users")["users"][1]["limits"], limits);
-    desk.ask(&mut console, "unkill ANNA");
+    assert_eq!(fixture.execute(&mut console, "users")["users"][1]["limits"], limits);
+    fixture.execute(&mut console, "unkill ANNA");
     // Several commands in one write.
     console.stream.write_all(b"halt alpha\r\nstatus\nresume ALPHA\n").unwrap();
-    let lines: Vec<_> = (0..3).map(|_| desk.hear(&mut console).unwrap()).collect();
+    let lines: Vec<_> = (0..3).map(|_| fixture.receive(&mut console).unwrap()).collect();
     assert!(lines[0].contains("commands") && lines[1].contains("logins") && lines[2].contains("commands"));
-    desk.rig.assert_serves(&mut anna, 1);
-    let commands: Vec<&str> = desk.heard.iter().map(|(_, line)| line.as_str()).collect();
+    fixture.rig.assert_serves(&mut anna, 1);
+    let commands: Vec<&str> = fixture.executed.iter().map(|(_, line)| line.as_str()).collect();
     let limits = "limits bert messages=50/5 notional=250000.00";
     assert_eq!(commands, ["kill anna", limits, "unkill ANNA", "halt alpha", "resume ALPHA"]);
 }
 
 #[test]
-fn what_is_no_command_is_answered_by_what_there_is() {
-    let mut desk = Desk::new();
-    let mut console = desk.connect();
-    for (line, says) in [
+fn invalid_commands_get_a_helpful_error() {
+    let mut fixture = AdminFixture::new();
+    let mut console = fixture.connect();
+    for (line, expected) in [
         ("", "there are status"),
         ("launch", "no command 'launch'"),
         ("kill", "needs the name of a user"),
@@ -281,68 +281,68 @@ fn what_is_no_command_is_answered_by_what_there_is() {
         ("reload-users now", "stands alone"),
         ("reload-users", "not started from a configuration file"),
     ] {
-        let answer = desk.ask(&mut console, line);
+        let answer = fixture.execute(&mut console, line);
         assert_eq!(answer["ok"], false, "{line}");
-        assert!(answer["error"].as_str().unwrap().contains(says), "{line}: {answer}");
+        assert!(answer["error"].as_str().unwrap().contains(expected), "{line}: {answer}");
     }
-    assert_eq!(desk.rig.view.order_server.admin_commands.read(), 0);
+    assert_eq!(fixture.rig.view.order_server.admin_commands.read(), 0);
 }
 
 #[test]
-fn a_line_without_end_and_too_many_connections_are_closed() {
-    let mut desk = Desk::new();
-    let mut console = desk.connect();
+fn long_lines_and_excess_connections_are_closed() {
+    let mut fixture = AdminFixture::new();
+    let mut console = fixture.connect();
     console.stream.write_all(&[b'x'; 300]).unwrap();
-    assert!(desk.hear(&mut console).unwrap().contains("too long"));
-    assert_eq!(desk.hear(&mut console), None);
-    let mut consoles: Vec<_> = (0..9).map(|_| desk.connect()).collect();
-    desk.poll();
-    assert_eq!(desk.socket.refused(), 1);
-    assert_eq!(desk.hear(&mut consoles[0]), None, "the oldest");
-    assert_eq!(desk.ask(&mut consoles[8], "status")["admin_refused"], 1);
+    assert!(fixture.receive(&mut console).unwrap().contains("too long"));
+    assert_eq!(fixture.receive(&mut console), None);
+    let mut consoles: Vec<_> = (0..9).map(|_| fixture.connect()).collect();
+    fixture.poll();
+    assert_eq!(fixture.socket.refused(), 1);
+    assert_eq!(fixture.receive(&mut consoles[0]), None, "the oldest");
+    assert_eq!(fixture.execute(&mut consoles[8], "status")["admin_refused"], 1);
     drop(consoles);
-    desk.poll();
-    let mut console = desk.connect();
-    assert_eq!(desk.ask(&mut console, "status")["ok"], true);
+    fixture.poll();
+    let mut console = fixture.connect();
+    assert_eq!(fixture.execute(&mut console, "status")["ok"], true);
 }
 
 #[test]
-fn who_says_all_at_once_and_leaves_still_hears_the_answer() {
-    let mut desk = Desk::new();
-    let mut console = desk.connect();
+fn a_half_closed_client_receives_its_answers() {
+    let mut fixture = AdminFixture::new();
+    let mut console = fixture.connect();
     console.stream.write_all(b"kill-all\nstatus\n").unwrap();
     console.stream.shutdown(Shutdown::Write).unwrap();
-    let heard = &mut desk.heard;
-    desk.socket.poll(desk.rig.now(), |uid, line| heard.push((uid, line.to_owned())));
-    assert!(desk.socket.is_waiting());
-    assert!(desk.hear(&mut console).unwrap().contains("commands"));
-    assert!(desk.hear(&mut console).unwrap().contains("\"is_killed\":true"));
-    assert_eq!(desk.hear(&mut console), None);
-    assert!(!desk.socket.is_waiting());
+    let executed = &mut fixture.executed;
+    fixture.socket.poll(fixture.rig.now(), |uid, line| executed.push((uid, line.to_owned())));
+    assert!(fixture.socket.is_waiting());
+    assert!(fixture.receive(&mut console).unwrap().contains("commands"));
+    assert!(fixture.receive(&mut console).unwrap().contains("\"is_killed\":true"));
+    assert_eq!(fixture.receive(&mut console), None);
+    assert!(!fixture.socket.is_waiting());
 }
 
 #[test]
-fn a_socket_that_nobody_serves_is_taken_over_and_one_in_use_is_not() {
-    let open = |desk: &mut Desk| {
+fn a_stale_socket_is_replaced_and_one_in_use_is_not() {
+    let open = |fixture: &mut AdminFixture| {
         let mut other = Rig::new();
         let client = other.admin.take().unwrap();
-        AdminSocket::open(&desk.path, client, instruments(), other.view.clone()).err()
+        AdminSocket::open(&fixture.path, client, instruments(), other.view.clone()).err()
     };
-    let mut desk = Desk::new();
-    let error = open(&mut desk).unwrap();
+    let mut fixture = AdminFixture::new();
+    let error = open(&mut fixture).unwrap();
     assert!(matches!(error, ListenError::InUse(_)), "{error}");
-    let Desk { rig: _rig, socket, path, _folder, .. } = desk;
+    let AdminFixture { rig: _rig, socket, path, _folder, .. } = fixture;
     drop(socket);
     assert!(!path.exists(), "removed at the end");
 
-    let mut desk = Desk::new();
-    let stale = desk.path.with_file_name("stale.sock");
+    let mut fixture = AdminFixture::new();
+    let stale = fixture.path.with_file_name("stale.sock");
     drop(UnixListener::bind(&stale).unwrap());
-    desk.path = stale.clone();
-    assert!(open(&mut desk).is_none(), "a socket left behind is replaced");
+    fixture.path = stale.clone();
+    assert!(open(&mut fixture).is_none(), "a socket left behind is replaced");
     std::fs::write(&stale, "precious").unwrap();
-    let error = open(&mut desk).unwrap();
+    let error = open(&mut fixture).unwrap();
     assert!(matches!(error, ListenError::NotASocket(_)), "{error}");
-    desk.path = stale.with_file_name("nowhere").join("x.sock");
-    assert!(matches!(open(&mut desk), Some(ListenError::Io { .. })));
+    fixture.path = stale.with_file_name("nowhere").join("x.sock");
+    assert!(matches!(open(&mut fixture), Some(ListenError::Io { .. })));
 }

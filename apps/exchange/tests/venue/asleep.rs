@@ -11,14 +11,14 @@ use tickpath_test_support::wait_for;
 use tickpath_test_venue::{RunningVenue, on_own_threads};
 use tickpath_types::Side;
 
-use crate::support::{Client, Heard, PASSWORD, build, enter, journal, login, settings};
+use crate::support::{Client, Received, PASSWORD, build, enter, journal, login, settings};
 
 const ORDERS: u32 = 20;
 
 /// An order goes from the order server to the matcher, to the journal's thread, and back to the order server
 /// and the publisher. All of these threads sleep before each order.
 #[test]
-fn every_order_is_answered_and_published_by_a_venue_that_slept() {
+fn a_sleeping_venue_answers_and_publishes_every_order() {
     for policy in [Policy::Async, Policy::Group] {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = journal(policy);
@@ -31,10 +31,10 @@ fn every_order_is_answered_and_published_by_a_venue_that_slept() {
             RunningVenue::of(build(&settings).unwrap(), |agents| on_own_threads(agents, IdleStrategy::Park));
         let mut anna = Client::connect(venue.endpoints.order_entry);
         anna.send(&login("ANNA", PASSWORD, "", 1));
-        let hear = |anna: &mut Client| {
-            wait_for("an answer", || anna.try_hear().filter(|heard| *heard != Heard::Heartbeat))
+        let receive = |anna: &mut Client| {
+            wait_for("an answer", || anna.try_receive().filter(|received| *received != Received::Heartbeat))
         };
-        assert!(matches!(hear(&mut anna), Heard::LoginAccepted { .. }));
+        assert!(matches!(receive(&mut anna), Received::LoginAccepted { .. }));
         let (mut bytes, mut before) = ([0; 2_048], vec![0; 3]);
         for user_ref in 1..=ORDERS {
             let have_slept = || venue.sleeps().iter().zip(&before).all(|(now, before)| now > before);
@@ -42,7 +42,7 @@ fn every_order_is_answered_and_published_by_a_venue_that_slept() {
             before = venue.sleeps();
             while line.recv(&mut bytes).unwrap().is_some() {}
             anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
-            assert!(matches!(hear(&mut anna), Heard::Message(_)));
+            assert!(matches!(receive(&mut anna), Received::Message(_)));
             wait_for("the order is not published", || {
                 let received = line.recv(&mut bytes).unwrap()?;
                 let packet = Packet::parse(&bytes[..received.len]).unwrap();

@@ -10,31 +10,31 @@ use tickpath_test_venue::{RunningVenue, on_own_threads};
 use tickpath_types::{OrderEventKind, Side};
 
 use crate::support::{
-    Client, Heard, PASSWORD, Rig, build, enter, event, ioc, login, packet, request_packet, settings,
+    Client, Received, PASSWORD, Rig, build, enter, event, ioc, login, packet, request_packet, settings,
 };
 
 /// Returns the client's messages until the connection closes, without heartbeats.
-fn hear_all(client: &mut Client, mut between: impl FnMut()) -> Vec<Heard> {
-    let mut heard = vec![];
+fn receive_all(client: &mut Client, mut between: impl FnMut()) -> Vec<Received> {
+    let mut received = vec![];
     let deadline = Deadline::start();
-    while heard.last() != Some(&Heard::Closed) {
-        assert!(!deadline.is_over(), "no end after {} messages", heard.len());
-        match client.try_hear() {
-            Some(Heard::Heartbeat) => {}
-            Some(more) => heard.push(more),
+    while received.last() != Some(&Received::Closed) {
+        assert!(!deadline.is_over(), "no end after {} messages", received.len());
+        match client.try_receive() {
+            Some(Received::Heartbeat) => {}
+            Some(more) => received.push(more),
             None => between(),
         }
     }
-    heard
+    received
 }
 
 /// Returns the numbers of the accepted orders. No other answers may come before the end of the session.
-fn accepted(heard: &[Heard]) -> Vec<u32> {
-    let [answers @ .., Heard::EndOfSession, Heard::Closed] = heard else {
-        panic!("{:?} in place of the end of the session", heard.last_chunk::<2>())
+fn accepted(received: &[Received]) -> Vec<u32> {
+    let [answers @ .., Received::EndOfSession, Received::Closed] = received else {
+        panic!("{:?} in place of the end of the session", received.last_chunk::<2>())
     };
-    let user_ref = |answer: &Heard| match answer {
-        Heard::Message(message) => match event(message) {
+    let user_ref = |answer: &Received| match answer {
+        Received::Message(message) => match event(message) {
             OrderEventKind::Accepted { order, .. } => order.user_ref.0,
             other => panic!("{other:?}"),
         },
@@ -67,7 +67,7 @@ fn read_line(line: &mut MulticastReceiver) -> (u64, u64) {
 }
 
 #[test]
-fn every_request_that_was_read_is_answered_and_published_before_the_end_is_said() {
+fn every_read_request_is_answered_before_the_end_of_session() {
     const COUNT: u32 = 500;
     let settings = settings();
     let mut line = MulticastReceiver::join(settings.line_a, Ipv4Addr::LOCALHOST).unwrap();
@@ -82,7 +82,7 @@ fn every_request_that_was_read_is_answered_and_published_before_the_end_is_said(
 
     rig.close();
     assert_eq!(rig.view.order_server.requests.read(), read, "nothing more is read");
-    let answered = accepted(&hear_all(&mut anna, || ()));
+    let answered = accepted(&receive_all(&mut anna, || ()));
     assert_eq!(answered, (1..=read as u32).collect::<Vec<_>>());
     let counters = &rig.view.matcher;
     assert_eq!(counters.commands.read(), rig.view.order_server.commands.read());
@@ -104,7 +104,7 @@ fn with_unread_answers() -> (Rig, Client) {
     let mut rig = Rig::with(&tickpath_exchange::VenueSettings { retained_responses: 1 << 17, ..settings() });
     let mut slow = Client::connect_narrow(rig.endpoints.order_entry);
     slow.send(&login("BERT", PASSWORD, "", 1));
-    assert!(matches!(rig.hear(&mut slow), Heard::LoginAccepted { .. }));
+    assert!(matches!(rig.receive(&mut slow), Received::LoginAccepted { .. }));
     for first in (1..UNREAD_ORDERS).step_by(BURST as usize) {
         let requests: Vec<u8> = (first..first + BURST)
             .flat_map(|user_ref| request_packet(&ioc(user_ref, Side::Buy, 1, 1_000_000)))
@@ -117,29 +117,29 @@ fn with_unread_answers() -> (Rig, Client) {
 }
 
 #[test]
-fn a_client_with_bytes_pending_gets_them_and_then_the_end() {
+fn a_client_receives_pending_bytes_before_the_end_of_session() {
     let (mut rig, mut slow) = with_unread_answers();
     // Half a second.
     (0..5_000).for_each(|_| assert!(!rig.finish_turn(), "it waits for the client"));
-    let heard = hear_all(&mut slow, || _ = rig.finish_turn());
-    let [answers @ .., Heard::EndOfSession, Heard::Closed] = &heard[..] else { panic!("{:?}", heard.last()) };
+    let received = receive_all(&mut slow, || _ = rig.finish_turn());
+    let [answers @ .., Received::EndOfSession, Received::Closed] = &received[..] else { panic!("{:?}", received.last()) };
     assert_eq!(answers.len(), 2 * UNREAD_ORDERS as usize);
     drop(slow);
     rig.until("the end", |rig| rig.finish_turn().then_some(()));
 }
 
 #[test]
-fn who_never_reads_holds_up_the_end_no_longer_than_the_time_allows() {
+fn a_stalled_client_delays_shutdown_only_until_the_time_out() {
     let (mut rig, _slow) = with_unread_answers();
     let mut anna = rig.log_in("ANNA");
     let until = rig.time_of_day() + FINISH_TIMEOUT.0;
     rig.close();
     assert!(rig.time_of_day() >= until);
-    assert_eq!(hear_all(&mut anna, || ()), [Heard::EndOfSession, Heard::Closed]);
+    assert_eq!(receive_all(&mut anna, || ()), [Received::EndOfSession, Received::Closed]);
 }
 
 #[test]
-fn requests_that_come_after_the_end_take_back_nothing_and_are_not_read() {
+fn requests_after_the_end_of_session_are_not_read() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     let _silent = Client::connect(rig.endpoints.order_entry);
@@ -147,12 +147,12 @@ fn requests_that_come_after_the_end_take_back_nothing_and_are_not_read() {
     assert!(!rig.finish_turn());
     anna.send(&packet(b'U', b"Q"));
     while !rig.finish_turn() {}
-    assert_eq!(hear_all(&mut anna, || ()), [Heard::EndOfSession, Heard::Closed]);
+    assert_eq!(receive_all(&mut anna, || ()), [Received::EndOfSession, Received::Closed]);
     assert_eq!(rig.view.order_server.requests.read(), 0);
 }
 
 #[test]
-fn agents_on_threads_of_their_own_end_in_order() {
+fn agents_on_separate_threads_stop_in_order() {
     let settings = settings();
     let mut line = MulticastReceiver::join(settings.line_a, Ipv4Addr::LOCALHOST).unwrap();
     for round in 0..5 {
@@ -165,9 +165,9 @@ fn agents_on_threads_of_their_own_end_in_order() {
         anna.send(&orders(500));
         wait_for("the requests", || (view.order_server.requests.read() > round * 100).then_some(()));
         venue.begin_to_stop();
-        let heard = hear_all(&mut anna, std::thread::yield_now);
-        assert!(matches!(heard[0], Heard::LoginAccepted { .. }));
-        let answered = accepted(&heard[1..]);
+        let received = receive_all(&mut anna, std::thread::yield_now);
+        assert!(matches!(received[0], Received::LoginAccepted { .. }));
+        let answered = accepted(&received[1..]);
         drop(anna);
         venue.stop();
         let read = view.order_server.requests.read();

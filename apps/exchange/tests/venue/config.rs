@@ -42,14 +42,14 @@ fn recovery(text: &str) -> MarketRecoverySettings {
 
 /// Checks that each text is refused with a message of one line that contains the second string.
 fn check_refused(settings: fn(&str) -> Result<VenueSettings, ConfigError>, refused: &[(&str, &str)]) {
-    for (text, says) in refused {
+    for (text, expected) in refused {
         let error = settings(text).err().unwrap_or_else(|| panic!("{text} was accepted")).to_string();
-        assert!(error.contains(says) && error.lines().count() == 1, "{text}: {error}");
+        assert!(error.contains(expected) && error.lines().count() == 1, "{text}: {error}");
     }
 }
 
 #[test]
-fn the_least_configuration_has_sensible_defaults() {
+fn a_minimal_configuration_has_defaults() {
     let settings = settings("order_entry.test_users = ['TEST01', 'TEST02']").unwrap();
     assert_eq!(settings.order_entry.to_string(), "127.0.0.1:26400");
     assert_eq!(settings.limits.max_sessions, 64, "room for more users");
@@ -57,7 +57,7 @@ fn the_least_configuration_has_sensible_defaults() {
 }
 
 #[test]
-fn every_start_has_a_session_of_its_own_unless_the_file_names_one() {
+fn every_start_has_a_new_session_name_unless_configured() {
     let first = with_user("").unwrap().session;
     std::thread::sleep(std::time::Duration::from_millis(2));
     assert_ne!(first, with_user("").unwrap().session);
@@ -68,7 +68,7 @@ fn every_start_has_a_session_of_its_own_unless_the_file_names_one() {
 }
 
 #[test]
-fn the_deribit_front_has_users_of_its_own_and_the_whole_log() {
+fn the_deribit_front_needs_its_users_and_the_whole_log() {
     let user = |ports: &str| format!("[[order_entry.user]]\nname = 'ANNA'\nports = [{ports}]\n");
     let text = |journal: &str, ports: &str, rest: &str| {
         let user = user(ports);
@@ -92,7 +92,7 @@ fn the_deribit_front_has_users_of_its_own_and_the_whole_log() {
 }
 
 #[test]
-fn what_cannot_run_is_refused_in_one_line() {
+fn invalid_settings_are_refused_in_one_line() {
     check_refused(
         settings,
         &[
@@ -146,7 +146,7 @@ fn what_cannot_run_is_refused_in_one_line() {
 }
 
 #[test]
-fn users_that_cannot_be_are_refused_in_one_line() {
+fn invalid_users_are_refused_in_one_line() {
     check_refused(
         |order_entry| settings(&format!("[order_entry]\n{order_entry}")),
         &[
@@ -187,7 +187,7 @@ fn users_that_cannot_be_are_refused_in_one_line() {
 }
 
 #[test]
-fn a_user_has_what_its_entry_says_and_the_rest_from_order_entry() {
+fn user_settings_override_those_of_order_entry() {
     let hash = hash_password("secret").unwrap();
     let users = users(&format!(
         "test_users = ['T']
@@ -228,7 +228,7 @@ fn a_user_has_what_its_entry_says_and_the_rest_from_order_entry() {
 }
 
 #[test]
-fn snapshots_are_offered_unless_the_file_says_otherwise() {
+fn snapshots_are_enabled_by_default() {
     let snapshots = recovery("").snapshots.unwrap();
     assert!(snapshots.glimpse.ip().is_loopback() && snapshots.glimpse.port() == 0);
     assert_eq!(snapshots.group.to_string(), "239.255.26.3:26406");
@@ -239,7 +239,7 @@ fn snapshots_are_offered_unless_the_file_says_otherwise() {
 }
 
 #[test]
-fn drop_copies_are_sent_where_they_are_configured_and_at_the_next_port() {
+fn drop_copy_is_off_by_default_and_has_the_next_port() {
     let desk =
         "test_users = ['ANNA']\n[[order_entry.user]]\nname = 'DESK'\npassword = 'x'\nports = ['drop_copy']";
     let drop_copy =

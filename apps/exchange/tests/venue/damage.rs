@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use tickpath_journal::Policy;
 
 use damages::{Random, Target, kinds};
-use trial::{Outcome, judge, judge_undamaged};
+use trial::{Outcome, run_trial, check_undamaged};
 use writer::{Log, write_log};
 
 /// Trials in CI.
@@ -57,7 +57,7 @@ impl Totals {
 }
 
 #[test]
-fn damage_to_one_file_loses_nothing_silently_and_uses_no_number_twice() {
+fn damage_to_one_file_causes_no_silent_loss_or_reused_number() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (trials, seed) = (number("DAMAGE_TEST_TRIALS", TRIALS), number("DAMAGE_TEST_SEED", 1));
     let mut random = Random(seed);
@@ -70,10 +70,10 @@ fn damage_to_one_file_loses_nothing_silently_and_uses_no_number_twice() {
         let round = (trials - done).min(TRIALS_PER_LOG * classes.len() as u64);
         for (place, (policy, is_killed)) in (0..).zip(&classes) {
             let log = write_log(*policy, *is_killed, random.next());
-            judge_undamaged(&log);
+            check_undamaged(&log);
             let of_class = round / 6 + u64::from(place < round % 6);
             for _ in 0..of_class {
-                let (target, kind, outcome, problem) = judge(&log, &mut random);
+                let (target, kind, outcome, problem) = run_trial(&log, &mut random);
                 totals.add(&log, target, kind, outcome);
                 problems.extend(problem);
                 done += 1;
@@ -93,15 +93,15 @@ fn damage_to_one_file_loses_nothing_silently_and_uses_no_number_twice() {
 /// Without the files that state where the log ends, damage of the last record loses messages silently. The
 /// check must detect that; otherwise it detects nothing.
 #[test]
-fn a_silent_loss_is_seen() {
+fn a_silent_loss_is_detected() {
     let log = write_log(Policy::Group, false, 7);
     let mut random = Random(7);
     for _ in 0..10 {
         let copy = log.copy();
-        damages::remove_promises(copy.path());
+        damages::remove_end_marks(copy.path());
         damages::flip_in_the_last_record(copy.path(), &mut random);
-        let (outcome, words) = trial::start_and_compare(&log, copy.path());
+        let (outcome, description) = trial::start_and_compare(&log, copy.path());
         // Commands that the venue writes at its start may reuse the numbers of the lost messages.
-        assert!(matches!(outcome, Outcome::Lost | Outcome::Twice), "{words}");
+        assert!(matches!(outcome, Outcome::Lost | Outcome::Twice), "{description}");
     }
 }

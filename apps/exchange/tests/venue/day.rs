@@ -13,9 +13,9 @@ use tickpath_types::{
     Side, OrderInstructions, Symbol, TimeInForce, TradingState,
 };
 
-use crate::market_data::{Asker, Line, with_lines};
+use crate::market_data::{RetransmissionClient, Line, with_lines};
 use crate::support::{
-    ALPHA, Client, Heard, Rig, build_on, cancel, enter, instruments, ioc, journal, order, settings,
+    ALPHA, Client, Received, Rig, build_on, cancel, enter, instruments, ioc, journal, order, settings,
 };
 
 const ANNA: SessionId = SessionId(1);
@@ -38,7 +38,7 @@ pub fn state(rig: &Rig, id: InstrumentId) -> TradingState {
 }
 
 /// Returns the messages' types, some with a code: `S` with its event, `H` its state, `I` and `Q` the cross.
-fn told(messages: &[Vec<u8>]) -> String {
+fn summary(messages: &[Vec<u8>]) -> String {
     let word = |message: &Vec<u8>| {
         let code = match message[0] {
             b'S' => Some(message[11]),
@@ -53,16 +53,16 @@ fn told(messages: &[Vec<u8>]) -> String {
 }
 
 /// Returns the new messages of a line since the last call, once all published messages have arrived.
-fn news(rig: &mut Rig, line: &mut Line, seen: &mut usize) -> String {
+fn new_messages(rig: &mut Rig, line: &mut Line, seen: &mut usize) -> String {
     let published = rig.view.publisher.messages.read() as usize;
     rig.until_true("all that was published", |_| {
         line.read();
         line.messages().len() >= published
     });
     let messages = line.messages();
-    let news = told(&messages[*seen..]);
+    let text = summary(&messages[*seen..]);
     *seen = messages.len();
-    news
+    text
 }
 
 pub fn reason(answer: OrderEventKind) -> RejectReason {
@@ -73,16 +73,16 @@ pub fn reason(answer: OrderEventKind) -> RejectReason {
 }
 
 pub fn accepted(rig: &mut Rig, client: &mut Client, request: &OrderRequest) {
-    let answer = rig.ask(client, request);
+    let answer = rig.submit(client, request);
     assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
 }
 
 #[test]
-fn an_auction_collects_orders_says_what_it_would_do_and_crosses() {
+fn an_auction_publishes_imbalances_and_crosses() {
     let (mut rig, mut line, _) = with_lines(&settings());
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     let mut seen = 0;
-    assert_eq!(news(&mut rig, &mut line, &mut seen), "SO SS R HT R HT SQ");
+    assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "SO SS R HT R HT SQ");
     assert_eq!(rig.command(phase(Phase::Auction, Some(ALPHA))), done(2));
     assert_eq!(
         (state(&rig, ALPHA), state(&rig, BRAVO)),
@@ -90,24 +90,24 @@ fn an_auction_collects_orders_says_what_it_would_do_and_crosses() {
     );
     accepted(&mut rig, &mut anna, &enter(1, Side::Buy, 10, 1_000_200));
     accepted(&mut rig, &mut bert, &enter(1, Side::Sell, 10, 1_000_000));
-    rig.pass(SECOND);
-    rig.pass(SECOND);
-    let published = news(&mut rig, &mut line, &mut seen);
+    rig.advance(SECOND);
+    rig.advance(SECOND);
+    let published = new_messages(&mut rig, &mut line, &mut seen);
     assert!(
         published.starts_with("HQ II") && published.contains("A A") && published.ends_with("II"),
         "{published}"
     );
 
     assert_eq!(rig.command(phase(Phase::Open, Some(ALPHA))), done(1));
-    let [anna_heard] = rig.hear_events(&mut anna);
+    let [anna_received] = rig.receive_events(&mut anna);
     assert!(
         matches!(
-            anna_heard,
+            anna_received,
             OrderEventKind::Executed { qty: Qty(10), liquidity: Liquidity::OpeningCross, .. }
         ),
-        "{anna_heard:?}"
+        "{anna_received:?}"
     );
-    assert_eq!(news(&mut rig, &mut line, &mut seen), "C C QI HT");
+    assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "C C QI HT");
     assert_eq!(
         rig.command(phase(Phase::Open, Some(ALPHA))),
         AdminOutcome::Refused(AdminRefusal::Trading),
@@ -121,17 +121,17 @@ fn the_close_crosses_and_halts() {
     let (mut rig, mut line, _) = with_lines(&settings());
     let mut anna = rig.log_in("ANNA");
     let mut seen = 0;
-    news(&mut rig, &mut line, &mut seen);
+    new_messages(&mut rig, &mut line, &mut seen);
     assert_eq!(rig.command(phase(Phase::PreClose, None)), done(4));
     assert_eq!(rig.command(phase(Phase::Close, None)), done(3));
-    assert_eq!(news(&mut rig, &mut line, &mut seen), "HQ IC HQ IC SM QC HH QC HH");
-    assert_eq!(reason(rig.ask(&mut anna, &enter(1, Side::Buy, 1, 1_000_000))), RejectReason::Halted);
+    assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "HQ IC HQ IC SM QC HH QC HH");
+    assert_eq!(reason(rig.submit(&mut anna, &enter(1, Side::Buy, 1, 1_000_000))), RejectReason::Halted);
     let refused = rig.command(phase(Phase::Close, Some(ALPHA)));
     assert_eq!(refused, AdminOutcome::Refused(AdminRefusal::Halted));
 }
 
 #[test]
-fn a_band_pauses_and_an_auction_resumes_with_the_cross() {
+fn a_price_band_pauses_and_an_auction_resumes_trading() {
     let (mut rig, mut line, _) = with_lines(&settings());
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     let band = |reference| AdminCommand::SetPriceBand {
@@ -144,41 +144,41 @@ fn a_band_pauses_and_an_auction_resumes_with_the_cross() {
     assert_eq!(rig.command(band(None)), done(1));
     accepted(&mut rig, &mut anna, &enter(1, Side::Sell, 5, 1_020_000));
     let mut seen = 0;
-    news(&mut rig, &mut line, &mut seen);
+    new_messages(&mut rig, &mut line, &mut seen);
     accepted(&mut rig, &mut bert, &enter(1, Side::Buy, 5, 1_030_000));
-    rig.pass(SECOND);
+    rig.advance(SECOND);
     assert_eq!(state(&rig, ALPHA), TradingState::Paused);
-    rig.pass(SECOND);
-    rig.pass(Nanos::from_secs(5));
-    let [received] = rig.hear_events(&mut bert);
+    rig.advance(SECOND);
+    rig.advance(Nanos::from_secs(5));
+    let [received] = rig.receive_events(&mut bert);
     assert!(matches!(received, OrderEventKind::Executed { qty: Qty(5), .. }), "{received:?}");
     assert_eq!(state(&rig, ALPHA), TradingState::Trading);
-    let published = news(&mut rig, &mut line, &mut seen);
+    let published = new_messages(&mut rig, &mut line, &mut seen);
     assert!(published.starts_with("J HP A") && published.contains("IH"), "{published}");
     assert!(published.ends_with("C C QH HT"), "{published}");
     assert!(!published.replace("QH", "").contains('Q'), "one cross: {published}");
 }
 
 #[test]
-fn a_broken_trade_is_told_to_both_and_to_the_public() {
+fn a_broken_trade_is_reported_to_both_users_and_published() {
     let (mut rig, mut line, _) = with_lines(&settings());
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     accepted(&mut rig, &mut anna, &enter(1, Side::Sell, 5, 1_000_000));
     accepted(&mut rig, &mut bert, &enter(1, Side::Buy, 5, 1_000_000));
-    let [OrderEventKind::Executed { match_id, .. }] = rig.hear_events(&mut bert) else { panic!("no trade") };
-    let _ = rig.hear_event(&mut anna);
+    let [OrderEventKind::Executed { match_id, .. }] = rig.receive_events(&mut bert) else { panic!("no trade") };
+    let _ = rig.receive_event(&mut anna);
     let mut seen = 0;
-    news(&mut rig, &mut line, &mut seen);
+    new_messages(&mut rig, &mut line, &mut seen);
     let command = |match_id| AdminCommand::BreakTrade { match_id, reason: BrokenReason::Erroneous };
     assert_eq!(rig.command(command(match_id)), done(1));
     for client in [&mut anna, &mut bert] {
-        let received = rig.hear_event(client);
+        let received = rig.receive_event(client);
         assert!(
             matches!(received, OrderEventKind::Broken { reason: BrokenReason::Erroneous, .. }),
             "{received:?}"
         );
     }
-    assert_eq!(news(&mut rig, &mut line, &mut seen), "B");
+    assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "B");
     for match_id in [match_id, MatchId(0), MatchId(77)] {
         let refused = AdminOutcome::Refused(AdminRefusal::NoExecution);
         assert_eq!(rig.command(command(match_id)), refused, "{match_id}");
@@ -186,7 +186,7 @@ fn a_broken_trade_is_told_to_both_and_to_the_public() {
 }
 
 #[test]
-fn limits_are_changed_one_by_one() {
+fn limits_change_independently() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     let change = |change| AdminCommand::SetLimits { session: ANNA, change };
@@ -196,10 +196,10 @@ fn limits_are_changed_one_by_one() {
     let open = LimitsChange { open_orders: Some(Some(1)), ..LimitsChange::default() };
     assert_eq!(rig.command(change(open)), done(1));
     let request = enter(1, Side::Buy, 11, 900_000);
-    assert_eq!(reason(rig.ask(&mut anna, &request)), RejectReason::QtyAboveLimit);
+    assert_eq!(reason(rig.submit(&mut anna, &request)), RejectReason::QtyAboveLimit);
     accepted(&mut rig, &mut anna, &enter(2, Side::Buy, 10, 900_000));
     let request = enter(3, Side::Buy, 10, 900_000);
-    assert_eq!(reason(rig.ask(&mut anna, &request)), RejectReason::OpenOrdersAboveLimit);
+    assert_eq!(reason(rig.submit(&mut anna, &request)), RejectReason::OpenOrdersAboveLimit);
     let none = LimitsChange { order_qty: Some(None), open_orders: Some(None), ..LimitsChange::default() };
     assert_eq!(rig.command(change(none)), done(1));
     accepted(&mut rig, &mut anna, &enter(4, Side::Buy, 11, 900_000));
@@ -209,7 +209,7 @@ fn limits_are_changed_one_by_one() {
     assert_eq!(rig.command(change(slow)), done(0), "nothing new");
     accepted(&mut rig, &mut anna, &enter(5, Side::Buy, 1, 900_000));
     let request = enter(6, Side::Buy, 1, 900_000);
-    assert_eq!(reason(rig.ask(&mut anna, &request)), RejectReason::RateAboveLimit);
+    assert_eq!(reason(rig.submit(&mut anna, &request)), RejectReason::RateAboveLimit);
 }
 
 pub fn gamma() -> Instrument {
@@ -217,7 +217,7 @@ pub fn gamma() -> Instrument {
 }
 
 /// Returns settings with capacity for one more instrument.
-pub fn roomy() -> VenueSettings {
+pub fn with_spare_instrument() -> VenueSettings {
     let mut settings = settings();
     settings.limits.max_instruments = 3;
     settings
@@ -231,25 +231,25 @@ pub fn enter_gamma(user_ref: u32, side: Side, price: i64) -> Vec<u8> {
     packet
 }
 
-pub fn hear_type(rig: &mut Rig, client: &mut Client) -> u8 {
-    match rig.hear(client) {
-        Heard::Message(message) => message[0],
+pub fn receive_type(rig: &mut Rig, client: &mut Client) -> u8 {
+    match rig.receive(client) {
+        Received::Message(message) => message[0],
         other => panic!("{other:?} in place of an answer"),
     }
 }
 
 #[test]
-fn an_instrument_is_added_traded_suspended_and_opened_again() {
-    let (mut rig, mut line, _) = with_lines(&roomy());
+fn an_instrument_is_added_traded_suspended_and_reopened() {
+    let (mut rig, mut line, _) = with_lines(&with_spare_instrument());
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     anna.send(&enter_gamma(1, Side::Buy, 1_000_000));
-    assert_eq!(hear_type(&mut rig, &mut anna), b'J', "it is not known yet");
+    assert_eq!(receive_type(&mut rig, &mut anna), b'J', "it is not known yet");
     let mut seen = 0;
-    news(&mut rig, &mut line, &mut seen);
+    new_messages(&mut rig, &mut line, &mut seen);
     assert_eq!(rig.command(AdminCommand::AddInstrument(gamma())), done(2));
     assert_eq!(state(&rig, GAMMA), TradingState::Halted);
     assert_eq!(rig.command(phase(Phase::Open, Some(GAMMA))), done(1));
-    assert_eq!(news(&mut rig, &mut line, &mut seen), "R HH QO HT");
+    assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "R HH QO HT");
     let messages = line.messages();
     let directory = messages.iter().rfind(|message| message[0] == b'R').unwrap();
     let Ok(Message::StockDirectory(directory)) = Message::parse(directory) else { panic!("no directory") };
@@ -259,16 +259,16 @@ fn an_instrument_is_added_traded_suspended_and_opened_again() {
     );
     anna.send(&enter_gamma(2, Side::Buy, 1_000_000));
     bert.send(&enter_gamma(1, Side::Sell, 1_000_000));
-    assert_eq!([hear_type(&mut rig, &mut anna), hear_type(&mut rig, &mut anna)], *b"AE");
-    assert_eq!([hear_type(&mut rig, &mut bert), hear_type(&mut rig, &mut bert)], *b"AE");
+    assert_eq!([receive_type(&mut rig, &mut anna), receive_type(&mut rig, &mut anna)], *b"AE");
+    assert_eq!([receive_type(&mut rig, &mut bert), receive_type(&mut rig, &mut bert)], *b"AE");
 
     anna.send(&enter_gamma(3, Side::Buy, 1_000_000));
-    assert_eq!(hear_type(&mut rig, &mut anna), b'A');
+    assert_eq!(receive_type(&mut rig, &mut anna), b'A');
     assert_eq!(rig.command(AdminCommand::SuspendInstrument { instrument: GAMMA }), done(1));
-    assert_eq!(hear_type(&mut rig, &mut anna), b'C');
+    assert_eq!(receive_type(&mut rig, &mut anna), b'C');
     assert_eq!(rig.command(phase(Phase::Resume, Some(GAMMA))), done(1));
     anna.send(&enter_gamma(4, Side::Buy, 1_000_000));
-    assert_eq!(hear_type(&mut rig, &mut anna), b'A');
+    assert_eq!(receive_type(&mut rig, &mut anna), b'A');
 
     let again = AdminRefusal::Instrument(AddInstrumentError::Symbol { symbol: gamma().symbol });
     assert_eq!(rig.command(AdminCommand::AddInstrument(gamma())), AdminOutcome::Refused(again));
@@ -300,14 +300,14 @@ impl Site {
 }
 
 #[test]
-fn an_added_instrument_is_there_after_a_restart_from_the_log_and_from_a_snapshot() {
-    let mut site = Site::new(roomy());
+fn an_added_instrument_survives_restarts() {
+    let mut site = Site::new(with_spare_instrument());
     let mut rig = site.start();
     assert_eq!(rig.command(AdminCommand::AddInstrument(gamma())), done(2));
     assert_eq!(rig.command(phase(Phase::Open, Some(GAMMA))), done(1));
     let mut anna = rig.log_in("ANNA");
     anna.send(&enter_gamma(1, Side::Buy, 1_000_000));
-    assert_eq!(hear_type(&mut rig, &mut anna), b'A');
+    assert_eq!(receive_type(&mut rig, &mut anna), b'A');
     let mut numbers = 1;
     for round in 0..3 {
         drop(anna);
@@ -320,7 +320,7 @@ fn an_added_instrument_is_there_after_a_restart_from_the_log_and_from_a_snapshot
         for _ in 0..60 {
             numbers += 1;
             anna.send(&enter_gamma(numbers, Side::Buy, 1_000_000));
-            assert_eq!(hear_type(&mut rig, &mut anna), b'A', "{round}");
+            assert_eq!(receive_type(&mut rig, &mut anna), b'A', "{round}");
         }
     }
     drop(anna);
@@ -341,32 +341,32 @@ fn an_added_instrument_is_there_after_a_restart_from_the_log_and_from_a_snapshot
 }
 
 #[test]
-fn what_the_schedule_has_left_of_a_day_that_was_ended_by_command_is_left_out() {
+fn an_end_of_day_command_skips_the_rest_of_the_schedule() {
     let mut settings = settings();
     let steps = [(0, Phase::Start), (1_000, Phase::Auction), (2_000, Phase::Close), (3_000, Phase::EndOfDay)];
     settings.day.schedule = Some(schedule(tickpath_agent::TscClock::system().now(), &steps));
     let (mut rig, mut line, _) = with_lines(&settings);
     let mut seen = 0;
-    settle(&mut rig);
+    run_due_steps(&mut rig);
     assert_eq!(rig.command(phase(Phase::EndOfDay, None)), done(6));
-    let ended = news(&mut rig, &mut line, &mut seen);
+    let ended = new_messages(&mut rig, &mut line, &mut seen);
     assert!(ended.ends_with("SM HH HH SE SC"), "{ended}");
     for state in [TradingState::Trading, TradingState::Halted] {
         let refused = rig.command(AdminCommand::SetTradingState { instrument: ALPHA, state });
         assert_eq!(refused, AdminOutcome::Refused(AdminRefusal::DayNotStarted));
     }
-    rig.pass(Nanos::from_secs(4_000));
-    settle(&mut rig);
-    assert_eq!(news(&mut rig, &mut line, &mut seen), "");
-    rig.pass(Nanos::from_secs(24 * 3_600 - 3_500));
-    settle(&mut rig);
-    assert_eq!(news(&mut rig, &mut line, &mut seen), "SO SS R HH R HH", "the next day comes as ever");
+    rig.advance(Nanos::from_secs(4_000));
+    run_due_steps(&mut rig);
+    assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "");
+    rig.advance(Nanos::from_secs(24 * 3_600 - 3_500));
+    run_due_steps(&mut rig);
+    assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "SO SS R HH R HH", "the next day comes as ever");
 }
 
 /// Checks that the orders of the day are cancelled and reported, and that order numbers start again.
 fn assert_new_day(rig: &mut Rig, client: &mut Client) {
     accepted(rig, client, &enter(1, Side::Buy, 1, 900_000));
-    let answer = rig.ask(client, &cancel(1, 0));
+    let answer = rig.submit(client, &cancel(1, 0));
     assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
 }
 
@@ -374,16 +374,16 @@ fn assert_new_day(rig: &mut Rig, client: &mut Client) {
 fn the_day_ends_and_another_begins() {
     let (mut rig, mut line, _) = with_lines(&settings());
     let mut anna = rig.log_in("ANNA");
-    anna.hears_stages = true;
+    anna.keeps_system_events = true;
     accepted(&mut rig, &mut anna, &enter(7, Side::Buy, 10, 900_000));
     let mut seen = 0;
-    news(&mut rig, &mut line, &mut seen);
+    new_messages(&mut rig, &mut line, &mut seen);
     assert_eq!(rig.command(phase(Phase::Start, None)), AdminOutcome::Refused(AdminRefusal::DayStarted));
     assert_eq!(rig.command(phase(Phase::EndOfDay, None)), done(6));
-    assert_eq!(news(&mut rig, &mut line, &mut seen), "SM HH HH SE D SC");
-    let Heard::Message(stage) = rig.hear(&mut anna) else { panic!("no end of day") };
+    assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "SM HH HH SE D SC");
+    let Received::Message(stage) = rig.receive(&mut anna) else { panic!("no end of day") };
     assert_eq!((stage[0], stage[9]), (b'S', b'E'));
-    let received = rig.hear_event(&mut anna);
+    let received = rig.receive_event(&mut anna);
     let is_over = matches!(
         received,
         OrderEventKind::Canceled { user_ref, reason: CancelReason::EndOfDay, .. } if user_ref.0 == 7
@@ -392,21 +392,21 @@ fn the_day_ends_and_another_begins() {
     for command in [phase(Phase::EndOfDay, None), AdminCommand::AddInstrument(gamma())] {
         assert_eq!(rig.command(command), AdminOutcome::Refused(AdminRefusal::DayNotStarted));
     }
-    assert_eq!(reason(rig.ask(&mut anna, &enter(1, Side::Buy, 1, 900_000))), RejectReason::Halted);
+    assert_eq!(reason(rig.submit(&mut anna, &enter(1, Side::Buy, 1, 900_000))), RejectReason::Halted);
 
     assert_eq!(rig.command(phase(Phase::Start, None)), done(4));
-    let Heard::Message(stage) = rig.hear(&mut anna) else { panic!("no start of day") };
+    let Received::Message(stage) = rig.receive(&mut anna) else { panic!("no start of day") };
     assert_eq!((stage[0], stage[9]), (b'S', b'S'));
     assert_eq!(rig.command(phase(Phase::Open, None)), done(3));
-    assert_eq!(news(&mut rig, &mut line, &mut seen), "SO SS R HH R HH SQ QO HT QO HT");
+    assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "SO SS R HH R HH SQ QO HT QO HT");
     let mut bert = rig.log_in_from("BERT", 3);
     assert_new_day(&mut rig, &mut bert);
 }
 
 /// Executes everything due, one step after the other.
-pub fn settle(rig: &mut Rig) {
+pub fn run_due_steps(rig: &mut Rig) {
     for _ in 0..20 {
-        rig.pass(Nanos::from_millis(20));
+        rig.advance(Nanos::from_millis(20));
         (0..5).for_each(|_| _ = rig.turn());
     }
 }
@@ -435,15 +435,15 @@ fn write_command(site: &Site, session: SessionId, ts: Nanos, kind: CommandKind) 
 }
 
 /// Returns whether an event cancels the order with this number for this reason.
-fn is_canceled(received: &OrderEventKind, number: u32, why: CancelReason) -> bool {
-    matches!(received, OrderEventKind::Canceled { user_ref, reason, .. } if user_ref.0 == number && *reason == why)
+fn is_canceled(received: &OrderEventKind, number: u32, expected: CancelReason) -> bool {
+    matches!(received, OrderEventKind::Canceled { user_ref, reason, .. } if user_ref.0 == number && *reason == expected)
 }
 
 #[test]
-fn an_order_that_is_good_till_cancelled_is_carried_into_the_next_day_and_over_a_restart() {
+fn a_gtc_order_survives_the_day_and_a_restart() {
     let site = Site::new(settings());
     let mut rig = site.start();
-    settle(&mut rig);
+    run_due_steps(&mut rig);
     let ts = Nanos(rig.time_of_day());
     rig.close();
     drop(rig);
@@ -454,23 +454,23 @@ fn an_order_that_is_good_till_cancelled_is_carried_into_the_next_day_and_over_a_
     let mut bert = rig.log_in("BERT");
     accepted(&mut rig, &mut bert, &enter(1, Side::Sell, 5, 1_000_000));
     accepted(&mut rig, &mut bert, &enter(2, Side::Buy, 5, 900_000));
-    let mut asker = Asker::new(&rig);
+    let mut requester = RetransmissionClient::new(&rig);
     let before = rig.view.publisher.messages.read();
     assert_eq!(rig.command(phase(Phase::EndOfDay, None)), done(6));
     for user_ref in [1, 2] {
-        let received = rig.hear_event(&mut bert);
+        let received = rig.receive_event(&mut bert);
         assert!(is_canceled(&received, user_ref, CancelReason::EndOfDay), "{received:?}");
     }
     let count = rig.view.publisher.messages.read() - before;
-    asker.ask("TODAY", before + 1, count as u16);
-    let (_, end) = asker.hear(&mut rig, count as usize);
-    assert_eq!(told(&end), "SM HH HH SE D D D A SC");
+    requester.request("TODAY", before + 1, count as u16);
+    let (_, end) = requester.receive(&mut rig, count as usize);
+    assert_eq!(summary(&end), "SM HH HH SE D D D A SC");
 
     // Anna receives the same messages when she logs in and after a restart.
     drop(bert);
     for _ in 0..2 {
         let mut anna = rig.log_in("ANNA");
-        let [first, second] = rig.hear_events(&mut anna);
+        let [first, second] = rig.receive_events(&mut anna);
         assert!(matches!(first, OrderEventKind::Accepted { .. }), "{first:?}");
         let OrderEventKind::Replaced { order, orig_user_ref, order_id, .. } = second else {
             panic!("{second:?}")
@@ -482,7 +482,7 @@ fn an_order_that_is_good_till_cancelled_is_carried_into_the_next_day_and_over_a_
     }
     let mut bert = rig.log_in_from("BERT", 7);
     accepted(&mut rig, &mut bert, &enter(1, Side::Buy, 10, 1_010_000));
-    let received = rig.hear_event(&mut bert);
+    let received = rig.receive_event(&mut bert);
     assert!(
         matches!(received, OrderEventKind::Executed { qty: Qty(10), match_id: MatchId(1), .. }),
         "{received:?}"
@@ -495,12 +495,12 @@ fn second_of(rig: &Rig) -> u32 {
 }
 
 #[test]
-fn an_order_with_a_time_is_cancelled_when_it_comes_also_after_a_restart() {
+fn a_gtt_order_expires_also_after_a_restart() {
     let site = Site::new(settings());
     let mut rig = site.start();
     if second_of(&rig) + 200 > 24 * 3_600 {
         // Wait past midnight, because there would be no later time of the day.
-        rig.pass(Nanos::from_secs(300));
+        rig.advance(Nanos::from_secs(300));
     }
     let mut anna = rig.log_in("ANNA");
     let second = second_of(&rig);
@@ -512,16 +512,16 @@ fn an_order_with_a_time_is_cancelled_when_it_comes_also_after_a_restart() {
     accepted(&mut rig, &mut anna, &until(1, second + 60));
     accepted(&mut rig, &mut anna, &until(2, second + 120));
     drop(anna);
-    rig.pass(Nanos::from_secs(61));
+    rig.advance(Nanos::from_secs(61));
     let mut anna = rig.log_in_from("ANNA", 3);
-    let received = rig.hear_event(&mut anna);
+    let received = rig.receive_event(&mut anna);
     assert!(is_canceled(&received, 1, CancelReason::Expired), "{received:?}");
     drop(anna);
     rig = site.restart(rig);
     let wait = (24 * 3_600 + second + 121 - second_of(&rig)) % (24 * 3_600);
-    rig.pass(Nanos::from_secs(wait.into()));
+    rig.advance(Nanos::from_secs(wait.into()));
     let mut anna = rig.log_in_from("ANNA", 4);
-    let received = rig.hear_event(&mut anna);
+    let received = rig.receive_event(&mut anna);
     assert!(is_canceled(&received, 2, CancelReason::Expired), "{received:?}");
 }
 
@@ -539,7 +539,7 @@ pub fn schedule(now: Nanos, steps: &[(u32, Phase)]) -> Schedule {
 }
 
 #[test]
-fn a_schedule_makes_the_day_and_is_done_once_whatever_happens() {
+fn each_step_of_a_schedule_runs_once_despite_restarts() {
     let now = tickpath_agent::TscClock::system().now();
     let mut settings = settings();
     let steps = [
@@ -556,8 +556,8 @@ fn a_schedule_makes_the_day_and_is_done_once_whatever_happens() {
     let site = Site::new(settings);
     let mut rig = site.start();
     let mut seen = 0;
-    settle(&mut rig);
-    let first = news(&mut rig, &mut line, &mut seen);
+    run_due_steps(&mut rig);
+    let first = new_messages(&mut rig, &mut line, &mut seen);
     assert_eq!(first, "SO SS R HH R HH HQ IO HQ IO", "and nothing is traded");
     let mut anna = rig.log_in("ANNA");
     accepted(&mut rig, &mut anna, &enter(3, Side::Buy, 5, 1_000_000));
@@ -565,22 +565,22 @@ fn a_schedule_makes_the_day_and_is_done_once_whatever_happens() {
 
     // The venue is killed before the opening and restarts after it.
     rig = site.restart(rig);
-    rig.pass(Nanos::from_secs(1_500));
-    settle(&mut rig);
+    rig.advance(Nanos::from_secs(1_500));
+    run_due_steps(&mut rig);
     assert_eq!(state(&rig, ALPHA), TradingState::Trading);
-    let opened = news(&mut rig, &mut line, &mut seen);
+    let opened = new_messages(&mut rig, &mut line, &mut seen);
     assert!(opened.ends_with("SQ QO HT QO HT") && !opened.contains('R'), "{opened}");
     let published = rig.view.publisher.messages.read();
     rig = site.restart(rig);
-    rig.pass(Nanos::from_secs(1_500));
-    settle(&mut rig);
+    rig.advance(Nanos::from_secs(1_500));
+    run_due_steps(&mut rig);
     assert_eq!(rig.view.publisher.messages.read(), published, "nothing of it again");
 
     // The venue is down for the rest of the day, and resumes on the next.
     rig = site.restart(rig);
-    rig.pass(Nanos::from_secs(24 * 3_600 + 1));
-    settle(&mut rig);
-    let rest = news(&mut rig, &mut line, &mut seen);
+    rig.advance(Nanos::from_secs(24 * 3_600 + 1));
+    run_due_steps(&mut rig);
+    let rest = new_messages(&mut rig, &mut line, &mut seen);
     let day_end = "HQ IC HQ IC SM QC HH QC HH HH HH SE D SC";
     assert!(rest.contains(day_end) && rest.ends_with("SO SS R HH R HH HQ IO HQ IO"), "{rest}");
     let mut bert = rig.log_in_from("BERT", 3);
@@ -588,7 +588,7 @@ fn a_schedule_makes_the_day_and_is_done_once_whatever_happens() {
 }
 
 #[test]
-fn a_schedule_goes_on_and_commands_are_answered_while_orders_come() {
+fn a_schedule_and_commands_run_under_load() {
     let now = tickpath_agent::TscClock::system().now();
     let mut settings = settings();
     let steps =
@@ -596,15 +596,15 @@ fn a_schedule_goes_on_and_commands_are_answered_while_orders_come() {
     settings.day.schedule = Some(schedule(now, &steps));
     let site = Site::new(settings);
     let mut rig = site.start();
-    settle(&mut rig);
+    run_due_steps(&mut rig);
     let mut anna = rig.log_in("ANNA");
     let mut number = 0;
     for expected in [TradingState::QuotationOnly, TradingState::Trading, TradingState::Halted] {
-        rig.pass(Nanos::from_secs(4));
+        rig.advance(Nanos::from_secs(4));
         rig.until_true("the next step", |rig| {
             number += 1;
             anna.request(&ioc(number, Side::Buy, 1, 900_000));
-            while anna.try_hear().is_some() {}
+            while anna.try_receive().is_some() {}
             state(rig, ALPHA) == expected
         });
     }
@@ -612,8 +612,8 @@ fn a_schedule_goes_on_and_commands_are_answered_while_orders_come() {
 }
 
 #[test]
-fn phases_and_steps_cost_the_duty_cycle_no_memory() {
-    let mut settings = roomy();
+fn phases_and_schedule_steps_do_not_allocate() {
+    let mut settings = with_spare_instrument();
     let now = tickpath_agent::TscClock::system().now();
     settings.day.schedule =
         Some(schedule(now, &[(0, Phase::Start), (0, Phase::PreOpen), (1_000, Phase::Open)]));
@@ -621,7 +621,7 @@ fn phases_and_steps_cost_the_duty_cycle_no_memory() {
     let mut admin = rig.admin.take().unwrap();
     assert!(tickpath_agent::counts_allocations());
     let mut allocations = rig.allocations_of(20);
-    rig.pass(Nanos::from_secs(1_500));
+    rig.advance(Nanos::from_secs(1_500));
     allocations += rig.allocations_of(20);
     for command in [
         AdminCommand::AddInstrument(gamma()),
@@ -632,7 +632,7 @@ fn phases_and_steps_cost_the_duty_cycle_no_memory() {
         phase(Phase::EndOfDay, None),
     ] {
         admin.submit(command).unwrap();
-        rig.pass(SECOND);
+        rig.advance(SECOND);
         allocations += rig.allocations_of(20);
         assert!(admin.poll().is_some(), "{command:?}");
     }

@@ -4,8 +4,8 @@ use tickpath_exchange::VenueSettings;
 use tickpath_nasdaq::soupbintcp::PEER_TIMEOUT;
 use tickpath_types::{CancelReason, Nanos, OrderEventKind, Side};
 
-use crate::market_data::{read_lines, with_lines, words};
-use crate::support::{Client, Heard, Rig, cancel, enter, packet, settings};
+use crate::market_data::{read_lines, with_lines, describe};
+use crate::support::{Client, Received, Rig, cancel, enter, packet, settings};
 
 const GRACE: Nanos = Nanos::from_millis(500);
 const MOMENT: Nanos = Nanos::from_millis(50);
@@ -21,13 +21,13 @@ fn rules() -> VenueSettings {
 fn resting(rig: &mut Rig, user: &str) -> Client {
     let mut client = rig.log_in(user);
     for user_ref in 1..=2 {
-        let answer = rig.ask(&mut client, &enter(user_ref, Side::Buy, 10, 950_000));
+        let answer = rig.submit(&mut client, &enter(user_ref, Side::Buy, 10, 950_000));
         assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
     }
     client
 }
 
-fn leave(rig: &mut Rig, client: Client) {
+fn disconnect(rig: &mut Rig, client: Client) {
     let before = rig.view.order_server.disconnects.read();
     drop(client);
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == before + 1);
@@ -41,55 +41,55 @@ fn cancels(rig: &Rig) -> u64 {
 fn assert_cancelled(rig: &mut Rig, user: &str) {
     let mut client = rig.log_in_from(user, 3);
     for user_ref in 1..=2 {
-        let OrderEventKind::Canceled { user_ref: whose, decrement, reason } = rig.hear_event(&mut client)
+        let OrderEventKind::Canceled { user_ref: canceled, decrement, reason } = rig.receive_event(&mut client)
         else {
             panic!("no cancel")
         };
-        assert_eq!((whose.0, decrement.0, reason), (user_ref, 10, CancelReason::System));
+        assert_eq!((canceled.0, decrement.0, reason), (user_ref, 10, CancelReason::System));
     }
     rig.assert_serves(&mut client, 3);
 }
 
 /// Logs the user in and checks that both orders are open.
-fn assert_standing(rig: &mut Rig, user: &str) {
+fn assert_open(rig: &mut Rig, user: &str) {
     let mut client = rig.log_in_from(user, 3);
     for user_ref in 1..=2 {
-        let answer = rig.ask(&mut client, &cancel(user_ref, 0));
+        let answer = rig.submit(&mut client, &cancel(user_ref, 0));
         assert!(matches!(answer, OrderEventKind::Canceled { reason: CancelReason::User, .. }), "{answer:?}");
     }
 }
 
 #[test]
-fn orders_are_cancelled_after_the_grace_and_not_before() {
+fn orders_are_cancelled_after_the_grace_period() {
     let mut rig = Rig::with(&rules());
     let anna = resting(&mut rig, "ANNA");
-    leave(&mut rig, anna);
-    rig.pass(GRACE - MOMENT);
+    disconnect(&mut rig, anna);
+    rig.advance(GRACE - MOMENT);
     assert_eq!(cancels(&rig), 0);
-    rig.pass(MOMENT);
+    rig.advance(MOMENT);
     assert_eq!(cancels(&rig), 1);
-    rig.pass(GRACE);
+    rig.advance(GRACE);
     assert_eq!(cancels(&rig), 1, "once");
     assert_cancelled(&mut rig, "ANNA");
 }
 
 #[test]
-fn who_is_back_in_time_finds_the_orders_open() {
+fn orders_stay_open_if_the_user_reconnects_in_time() {
     let mut rig = Rig::with(&rules());
     let anna = resting(&mut rig, "ANNA");
-    leave(&mut rig, anna);
-    rig.pass(GRACE - MOMENT);
+    disconnect(&mut rig, anna);
+    rig.advance(GRACE - MOMENT);
     let anna = rig.log_in_from("ANNA", 3);
-    rig.pass(GRACE);
+    rig.advance(GRACE);
     assert_eq!(cancels(&rig), 0, "withdrawn");
-    leave(&mut rig, anna);
-    rig.pass(GRACE - MOMENT);
+    disconnect(&mut rig, anna);
+    rig.advance(GRACE - MOMENT);
     assert_eq!(cancels(&rig), 0, "the grace begins again");
-    assert_standing(&mut rig, "ANNA");
+    assert_open(&mut rig, "ANNA");
 }
 
 #[test]
-fn without_grace_they_are_cancelled_behind_what_was_read() {
+fn without_a_grace_period_orders_are_cancelled_after_the_last_request() {
     let mut rig = Rig::with(&rules());
     let mut bert = resting(&mut rig, "BERT");
     // The last order and the end of the connection arrive together.
@@ -97,25 +97,25 @@ fn without_grace_they_are_cancelled_behind_what_was_read() {
     bert.send(&packet(b'O', b""));
     rig.until_true("the hang-up", |rig| cancels(rig) == 1);
     let mut bert = rig.log_in_from("BERT", 3);
-    let answer = rig.hear_event(&mut bert);
+    let answer = rig.receive_event(&mut bert);
     assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
     for user_ref in 1..=3 {
-        let answer = rig.hear_event(&mut bert);
+        let answer = rig.receive_event(&mut bert);
         assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
         assert_eq!(answer.user_ref().0, user_ref);
     }
 }
 
 #[test]
-fn silence_and_logging_out_count_as_gone() {
+fn time_outs_and_logouts_count_as_disconnections() {
     let mut rig = Rig::with(&rules());
     let (anna, mut bert) = (resting(&mut rig, "ANNA"), resting(&mut rig, "BERT"));
     bert.send(&packet(b'O', b""));
     rig.until_true("the log-out", |rig| cancels(rig) == 1);
-    rig.pass(PEER_TIMEOUT);
+    rig.advance(PEER_TIMEOUT);
     rig.until_true("the time-out", |rig| rig.view.order_server.disconnects.read() == 2);
     assert_eq!(cancels(&rig), 1);
-    rig.pass(GRACE);
+    rig.advance(GRACE);
     assert_eq!(cancels(&rig), 2);
     drop(anna);
     assert_cancelled(&mut rig, "ANNA");
@@ -123,17 +123,17 @@ fn silence_and_logging_out_count_as_gone() {
 }
 
 #[test]
-fn orders_of_users_without_the_rule_stay() {
+fn orders_of_users_without_cancel_on_disconnect_stay() {
     let mut rig = Rig::with(&rules());
     let cleo = resting(&mut rig, "CLEO");
-    leave(&mut rig, cleo);
-    rig.pass(Nanos::from_secs(3_600));
+    disconnect(&mut rig, cleo);
+    rig.advance(Nanos::from_secs(3_600));
     assert_eq!(cancels(&rig), 0);
-    assert_standing(&mut rig, "CLEO");
+    assert_open(&mut rig, "CLEO");
 }
 
 #[test]
-fn the_end_of_the_venue_cancels_only_where_that_is_asked_for() {
+fn shutdown_cancels_orders_only_if_configured() {
     for (cancel_at_shutdown, expected) in [(false, 0), (true, 2)] {
         let mut rig = Rig::with(&VenueSettings { cancel_at_shutdown, ..rules() });
         let clients = ["ANNA", "BERT", "CLEO"].map(|user| resting(&mut rig, user));
@@ -147,36 +147,36 @@ fn the_end_of_the_venue_cancels_only_where_that_is_asked_for() {
 }
 
 #[test]
-fn the_cancels_at_the_end_come_before_the_end_of_the_day() {
+fn shutdown_cancels_come_before_the_end_of_the_day() {
     let settings = VenueSettings { cancel_at_shutdown: true, ..rules() };
     let (mut rig, mut a, mut b) = with_lines(&settings);
     let mut bert = resting(&mut rig, "BERT");
-    bert.hears_stages = true;
+    bert.keeps_system_events = true;
     let published = rig.view.publisher.messages.read() as usize;
     rig.close();
-    let mut told = vec![];
-    while let Some(heard) = bert.try_hear() {
-        match heard {
-            Heard::Message(message) => told.push(message[0]),
-            Heard::Closed => break,
+    let mut types = vec![];
+    while let Some(received) = bert.try_receive() {
+        match received {
+            Received::Message(message) => types.push(message[0]),
+            Received::Closed => break,
             _ => {}
         }
     }
-    assert_eq!(told, b"CCS", "two cancels, then the day is over");
-    let said = ["deleted 1", "deleted 2", "system M", "system E", "system C"];
-    read_lines(&mut rig, &mut a, &mut b, published + said.len());
-    let last: Vec<String> = a.messages()[published..].iter().map(|message| words(message)).collect();
-    assert_eq!(last, said);
+    assert_eq!(types, b"CCS", "two cancels, then the day is over");
+    let expected = ["deleted 1", "deleted 2", "system M", "system E", "system C"];
+    read_lines(&mut rig, &mut a, &mut b, published + expected.len());
+    let last: Vec<String> = a.messages()[published..].iter().map(|message| describe(message)).collect();
+    assert_eq!(last, expected);
 }
 
 #[test]
-fn cancels_for_the_absent_cost_no_memory() {
+fn cancel_on_disconnect_does_not_allocate() {
     let mut rig = Rig::with(&rules());
     assert!(tickpath_agent::counts_allocations());
     let anna = resting(&mut rig, "ANNA");
     drop(anna);
     assert_eq!(rig.allocations_of(20), 0);
-    rig.pass(GRACE);
+    rig.advance(GRACE);
     assert_eq!(rig.allocations_of(20), 0);
     assert_eq!(cancels(&rig), 1);
 }

@@ -9,27 +9,27 @@ use tickpath_journal::{Policy, Storage};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, SessionId, Side};
 
-use crate::journal::{Site, hear_messages, trade};
-use crate::support::{Client, Heard, PASSWORD, Rig, USERS, cancel, enter, login, packet};
+use crate::journal::{Site, receive_messages, trade};
+use crate::support::{Client, Received, PASSWORD, Rig, USERS, cancel, enter, login, packet};
 
 /// A copy as received by a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Told {
+struct ReceivedCopy {
     user: String,
     number: u64,
     message: Vec<u8>,
 }
 
-fn told(copies: &[Vec<u8>]) -> Vec<Told> {
-    let told = |bytes: &Vec<u8>| {
+fn parse_copies(copies: &[Vec<u8>]) -> Vec<ReceivedCopy> {
+    let parse = |bytes: &Vec<u8>| {
         let DropCopy { user, number, message } = DropCopy::parse(bytes).unwrap();
-        Told { user: user.to_owned(), number, message: message.to_vec() }
+        ReceivedCopy { user: user.to_owned(), number, message: message.to_vec() }
     };
-    copies.iter().map(told).collect()
+    copies.iter().map(parse).collect()
 }
 
 /// Copies at the start of every log: the start of the day, for each user of the site.
-const STARTS: usize = 5;
+const START_COPIES: usize = 5;
 
 /// Returns a venue with a reader of all users, `DESK`, and a reader of Anna only, `CLERK`.
 fn site(policy: Policy, retained_messages: usize) -> Site {
@@ -48,21 +48,21 @@ fn site(policy: Policy, retained_messages: usize) -> Site {
     site
 }
 
-fn ask_in(rig: &mut Rig, user: &str, number: u64) -> (Client, Heard) {
+fn try_login(rig: &mut Rig, user: &str, number: u64) -> (Client, Received) {
     let mut client = Client::connect(rig.endpoints.drop_copy.unwrap());
     client.send(&login(user, PASSWORD, "", number));
-    let received = rig.hear(&mut client);
+    let received = rig.receive(&mut client);
     (client, received)
 }
 
 /// Logs a reader in, from this number on.
 fn log_in(rig: &mut Rig, user: &str, number: u64) -> Client {
-    let (client, received) = ask_in(rig, user, number);
-    assert_eq!(received, Heard::LoginAccepted { session: "TODAY".into(), next: number }, "{user}");
+    let (client, received) = try_login(rig, user, number);
+    assert_eq!(received, Received::LoginAccepted { session: "TODAY".into(), next: number }, "{user}");
     client
 }
 
-fn hang_up(rig: &mut Rig, client: Client) {
+fn disconnect(rig: &mut Rig, client: Client) {
     let before = rig.view.drop_copy.disconnects.read();
     drop(client);
     rig.until_true("the hang-up", |rig| rig.view.drop_copy.disconnects.read() > before);
@@ -71,25 +71,25 @@ fn hang_up(rig: &mut Rig, client: Client) {
 /// Returns all copies from a number on.
 fn copies_from(rig: &mut Rig, user: &str, number: u64) -> Vec<Vec<u8>> {
     let mut client = log_in(rig, user, number);
-    let copies = hear_messages(rig, &mut client);
-    hang_up(rig, client);
+    let copies = receive_messages(rig, &mut client);
+    disconnect(rig, client);
     copies
 }
 
 #[test]
-fn copies_are_what_users_heard_live_and_from_any_number_across_restarts() {
+fn copies_equal_the_users_messages_from_any_number_across_restarts() {
     for policy in Policy::ALL {
         let site = site(policy, 64);
         let mut rig = site.start();
         let (mut desk, mut clerk) = (log_in(&mut rig, "DESK", 1), log_in(&mut rig, "CLERK", 1));
         let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
         let received = trade(&mut rig, [&mut anna, &mut bert], 1);
-        let (all, of_anna) = (hear_messages(&mut rig, &mut desk), hear_messages(&mut rig, &mut clerk));
+        let (all, of_anna) = (receive_messages(&mut rig, &mut desk), receive_messages(&mut rig, &mut clerk));
         assert_eq!(rig.view.drop_copy.slow_readers.read(), 0, "{policy}");
         assert!(all.len() > 150, "{policy}: more than is kept");
-        assert_eq!(all.len(), STARTS + received[0].len() + received[1].len(), "{policy}");
+        assert_eq!(all.len(), START_COPIES + received[0].len() + received[1].len(), "{policy}");
         for (user, received) in USERS.iter().zip(&received) {
-            let of_user: Vec<Told> = told(&all).into_iter().filter(|copy| copy.user == *user).collect();
+            let of_user: Vec<ReceivedCopy> = parse_copies(&all).into_iter().filter(|copy| copy.user == *user).collect();
             let numbers: Vec<u64> = of_user.iter().map(|copy| copy.number).collect();
             let of_user = &of_user[1..];
             assert_eq!(numbers, (1..=received.len() as u64 + 1).collect::<Vec<_>>(), "{policy}: {user}");
@@ -98,8 +98,8 @@ fn copies_are_what_users_heard_live_and_from_any_number_across_restarts() {
                 "{policy}: {user}"
             );
         }
-        let anna_in_all: Vec<Told> = told(&all).into_iter().filter(|copy| copy.user == "ANNA").collect();
-        assert_eq!(told(&of_anna), anna_in_all, "{policy}");
+        let anna_in_all: Vec<ReceivedCopy> = parse_copies(&all).into_iter().filter(|copy| copy.user == "ANNA").collect();
+        assert_eq!(parse_copies(&of_anna), anna_in_all, "{policy}");
         drop((anna, bert, desk, clerk));
 
         let rewinds = rig.view.drop_copy.rewinds.read();
@@ -114,18 +114,18 @@ fn copies_are_what_users_heard_live_and_from_any_number_across_restarts() {
         assert!(rig.view.drop_copy.rewinds.read() > rewinds, "{policy}: the log was read again");
 
         // Numbers continue after the last copy, and a login from 0 receives only new copies.
-        let (mut new, received) = ask_in(&mut rig, "DESK", 0);
+        let (mut new, received) = try_login(&mut rig, "DESK", 0);
         let next = all.len() as u64 + 1;
-        assert_eq!(received, Heard::LoginAccepted { session: "TODAY".into(), next });
+        assert_eq!(received, Received::LoginAccepted { session: "TODAY".into(), next });
         let mut anna = rig.log_in_from("ANNA", of_anna.len() as u64);
-        rig.ask(&mut anna, &enter(5_000, Side::Sell, 1, 1_100_000));
-        let more = told(&hear_messages(&mut rig, &mut new));
+        rig.submit(&mut anna, &enter(5_000, Side::Sell, 1, 1_100_000));
+        let more = parse_copies(&receive_messages(&mut rig, &mut new));
         assert_eq!((more.len(), more[0].number), (1, of_anna.len() as u64 + 1), "{policy}");
     }
 }
 
 #[test]
-fn silent_connections_keep_no_reader_out() {
+fn silent_connections_do_not_block_readers() {
     let mut site = site(Policy::Async, 64);
     site.settings.pre_login =
         PreLoginLimits { connections: 8, per_address: 4, deadline: Nanos::from_secs(5) };
@@ -137,20 +137,20 @@ fn silent_connections_keep_no_reader_out() {
     rig.until_true("the flood", |rig| rig.view.drop_copy.connections.read() == 21);
     assert_eq!(rig.view.drop_copy.pre_login_evicted.read(), 16);
     reader.send(&login("DESK", PASSWORD, "", 1));
-    assert!(matches!(rig.hear(&mut reader), Heard::LoginAccepted { .. }));
+    assert!(matches!(rig.receive(&mut reader), Received::LoginAccepted { .. }));
     log_in(&mut rig, "CLERK", 1);
 }
 
 #[test]
-fn who_may_not_read_and_what_is_not_there_is_refused() {
+fn unauthorised_readers_and_unavailable_numbers_are_refused() {
     let mut site = site(Policy::Async, 64);
     site.journal.keep_snapshots = 1;
     let mut rig = site.start();
     let refused = |rig: &mut Rig, user: &str, number| {
-        let (client, received) = ask_in(rig, user, number);
+        let (client, received) = try_login(rig, user, number);
         drop(client);
         match received {
-            Heard::LoginRejected(reason) => reason,
+            Received::LoginRejected(reason) => reason,
             other => panic!("{user} from {number}: {other:?}"),
         }
     };
@@ -158,10 +158,10 @@ fn who_may_not_read_and_what_is_not_there_is_refused() {
         (LoginRejectReason::NOT_AUTHORIZED, LoginRejectReason::SESSION_NOT_AVAILABLE);
     assert_eq!(refused(&mut rig, "ANNA", 1), not_authorized, "another endpoint");
     assert_eq!(refused(&mut rig, "ABSENT", 1), not_authorized);
-    assert_eq!(refused(&mut rig, "DESK", STARTS as u64 + 2), not_available, "not there yet");
+    assert_eq!(refused(&mut rig, "DESK", START_COPIES as u64 + 2), not_available, "not there yet");
     let desk = log_in(&mut rig, "DESK", 1);
     assert_eq!(refused(&mut rig, "DESK", 1), not_available, "logged in already");
-    hang_up(&mut rig, desk);
+    disconnect(&mut rig, desk);
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     trade(&mut rig, [&mut anna, &mut bert], 1);
     let oldest = rig.view.journal.snapshot_sequence.read();
@@ -169,27 +169,27 @@ fn who_may_not_read_and_what_is_not_there_is_refused() {
     assert_eq!(refused(&mut rig, "DESK", 1), not_available, "the log begins later");
     let mut wrong = Client::connect(rig.endpoints.drop_copy.unwrap());
     wrong.send(&login("DESK", "guess", "", 1));
-    assert_eq!(rig.hear(&mut wrong), Heard::LoginRejected(not_authorized));
+    assert_eq!(rig.receive(&mut wrong), Received::LoginRejected(not_authorized));
     assert_eq!(rig.view.drop_copy.wrong_passwords.read(), 2);
     assert_eq!(rig.view.drop_copy.logins_refused.read(), 6);
 
     // A reader that sends a message is disconnected.
-    let (mut clerk, received) = ask_in(&mut rig, "CLERK", 0);
-    assert!(matches!(received, Heard::LoginAccepted { .. }), "{received:?}");
+    let (mut clerk, received) = try_login(&mut rig, "CLERK", 0);
+    assert!(matches!(received, Received::LoginAccepted { .. }), "{received:?}");
     clerk.send(&packet(b'U', b"hello"));
-    assert_eq!(rig.hear(&mut clerk), Heard::Closed);
+    assert_eq!(rig.receive(&mut clerk), Received::Closed);
     assert_eq!(rig.view.drop_copy.malformed.read(), 1);
 }
 
 #[test]
-fn a_reader_beyond_the_bound_is_refused() {
+fn readers_above_the_limit_are_refused() {
     let mut site = site(Policy::Async, 64);
     let drop_copy = site.journal.drop_copy.as_mut().unwrap();
     drop_copy.max_connections = 1;
     let mut rig = site.start();
     let _desk = log_in(&mut rig, "DESK", 1);
-    let (_clerk, received) = ask_in(&mut rig, "CLERK", 1);
-    assert_eq!(received, Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE));
+    let (_clerk, received) = try_login(&mut rig, "CLERK", 1);
+    assert_eq!(received, Received::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE));
 }
 
 /// Creates messages until the reader that takes none is disconnected. Returns the number of Anna's messages.
@@ -203,7 +203,7 @@ fn until_overtaken(rig: &mut Rig, anna: &mut Client, first_ref: u32) -> u32 {
         }
         // Each order is answered: a slow reader does not delay anyone.
         for _ in 0..100 {
-            rig.hear_event(anna);
+            rig.receive_event(anna);
         }
         assert!(user_ref < 200_000, "the reader is never overtaken");
     }
@@ -211,7 +211,7 @@ fn until_overtaken(rig: &mut Rig, anna: &mut Client, first_ref: u32) -> u32 {
 }
 
 #[test]
-fn a_reader_that_never_reads_is_left_behind_and_comes_back_for_the_rest() {
+fn a_stalled_reader_is_disconnected_and_resumes_later() {
     let mut site = site(Policy::Async, 256);
     site.journal.segment_len = 1 << 20;
     site.journal.snapshot_every = 5_000;
@@ -221,31 +221,31 @@ fn a_reader_that_never_reads_is_left_behind_and_comes_back_for_the_rest() {
     rig.until_true("the login", |rig| rig.view.drop_copy.logins.read() == 1);
     let mut clerk = log_in(&mut rig, "CLERK", 1);
     let mut anna = rig.log_in("ANNA");
-    let mut heard_by_clerk = 0;
-    while rig.view.drop_copy.slow_readers.read() == 0 && heard_by_clerk < 2_000 {
-        rig.assert_serves(&mut anna, heard_by_clerk / 2 + 1);
-        heard_by_clerk += 2;
+    let mut clerk_messages = 0;
+    while rig.view.drop_copy.slow_readers.read() == 0 && clerk_messages < 2_000 {
+        rig.assert_serves(&mut anna, clerk_messages / 2 + 1);
+        clerk_messages += 2;
     }
     assert_eq!(
-        hear_messages(&mut rig, &mut clerk).len() as u32,
-        heard_by_clerk + 1,
+        receive_messages(&mut rig, &mut clerk).len() as u32,
+        clerk_messages + 1,
         "others are not delayed"
     );
-    hang_up(&mut rig, clerk);
-    let count = heard_by_clerk + until_overtaken(&mut rig, &mut anna, heard_by_clerk / 2 + 1);
+    disconnect(&mut rig, clerk);
+    let count = clerk_messages + until_overtaken(&mut rig, &mut anna, clerk_messages / 2 + 1);
     let mut copies = 0;
-    while let Some(received) = slow.try_hear().filter(|received| *received != Heard::Closed) {
-        copies += u64::from(matches!(received, Heard::Message(_)));
+    while let Some(received) = slow.try_receive().filter(|received| *received != Received::Closed) {
+        copies += u64::from(matches!(received, Received::Message(_)));
     }
     assert!(copies < u64::from(count));
-    let rest = told(&copies_from(&mut rig, "DESK", copies + 1));
+    let rest = parse_copies(&copies_from(&mut rig, "DESK", copies + 1));
     let numbers: Vec<u64> = rest.iter().map(|copy| copy.number).collect();
     // The start of the day went to five users before; all later messages go to one.
     assert_eq!(numbers, (copies - 3..=u64::from(count) + 1).collect::<Vec<_>>(), "nothing is missing");
 }
 
 #[test]
-fn the_log_is_read_again_for_one_at_a_time_and_who_takes_nothing_loses_its_turn() {
+fn the_log_is_rewound_for_one_reader_at_a_time_and_a_stalled_one_is_disconnected() {
     let mut site = site(Policy::Async, 8);
     site.journal.segment_len = 1 << 20;
     site.journal.snapshot_every = 0;
@@ -254,7 +254,7 @@ fn the_log_is_read_again_for_one_at_a_time_and_who_takes_nothing_loses_its_turn(
     for user_ref in 1..=30_000 {
         anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
         anna.request(&cancel(user_ref, 0));
-        rig.hear_events::<2>(&mut anna);
+        rig.receive_events::<2>(&mut anna);
     }
     let mut first = Client::connect_narrow(rig.endpoints.drop_copy.unwrap());
     first.send(&login("DESK", PASSWORD, "", 1));
@@ -264,18 +264,18 @@ fn the_log_is_read_again_for_one_at_a_time_and_who_takes_nothing_loses_its_turn(
     for _ in 0..500 {
         rig.turn();
     }
-    assert_eq!((rig.view.drop_copy.rewinds.read(), second.try_hear()), (1, None), "it waits");
-    rig.pass(Nanos::from_secs(10));
-    assert_eq!(rig.hear(&mut second), Heard::LoginAccepted { session: "TODAY".into(), next: 59_000 });
+    assert_eq!((rig.view.drop_copy.rewinds.read(), second.try_receive()), (1, None), "it waits");
+    rig.advance(Nanos::from_secs(10));
+    assert_eq!(rig.receive(&mut second), Received::LoginAccepted { session: "TODAY".into(), next: 59_000 });
     assert_eq!(rig.view.drop_copy.slow_readers.read(), 1);
     let numbers: Vec<u64> =
-        told(&hear_messages(&mut rig, &mut second)).iter().map(|copy| copy.number).collect();
+        parse_copies(&receive_messages(&mut rig, &mut second)).iter().map(|copy| copy.number).collect();
     assert_eq!(numbers, (59_000..=60_001).collect::<Vec<_>>());
 }
 
 /// A reader needs the log again, but the files that it needs have been removed.
 #[test]
-fn who_needs_a_log_that_is_gone_is_let_go_and_the_others_are_not() {
+fn a_reader_that_needs_a_removed_log_is_disconnected_alone() {
     let site = site(Policy::Async, 64);
     let mut rig = site.start();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
@@ -284,24 +284,24 @@ fn who_needs_a_log_that_is_gone_is_let_go_and_the_others_are_not() {
     let mut segments: Vec<String> = site.disk.list().unwrap().into_iter().filter(is_segment).collect();
     segments.sort();
     assert!(segments.len() > 2, "{segments:?}");
-    let (mut clerk, received) = ask_in(&mut rig, "CLERK", 0);
-    assert!(matches!(received, Heard::LoginAccepted { .. }), "{received:?}");
+    let (mut clerk, received) = try_login(&mut rig, "CLERK", 0);
+    assert!(matches!(received, Received::LoginAccepted { .. }), "{received:?}");
     let mut desk = Client::connect(rig.endpoints.drop_copy.unwrap());
     desk.send(&login("DESK", PASSWORD, "", 1));
     rig.until_true("its turn", |rig| rig.view.drop_copy.rewinds.read() == 1);
     site.disk.remove(&segments[1]).unwrap();
-    while rig.hear(&mut desk) != Heard::Closed {}
+    while rig.receive(&mut desk) != Received::Closed {}
     assert_eq!(rig.view.drop_copy.rewinds_failed.read(), 1);
-    rig.ask(&mut anna, &enter(9_000, Side::Sell, 1, 1_100_000));
-    assert_eq!(hear_messages(&mut rig, &mut clerk).len(), 1, "others receive what is new");
+    rig.submit(&mut anna, &enter(9_000, Side::Sell, 1, 1_100_000));
+    assert_eq!(receive_messages(&mut rig, &mut clerk).len(), 1, "others receive what is new");
     assert_eq!((rig.view.drop_copy.has_failed.read(), rig.view.drop_copy.slow_readers.read()), (0, 0));
-    let (_desk, received) = ask_in(&mut rig, "DESK", 0);
-    assert!(matches!(received, Heard::LoginAccepted { .. }), "{received:?}");
+    let (_desk, received) = try_login(&mut rig, "DESK", 0);
+    assert!(matches!(received, Received::LoginAccepted { .. }), "{received:?}");
 }
 
 /// Between two of its messages are more commands than one run reads.
 #[test]
-fn a_reader_that_nothing_waits_for_keeps_its_turn() {
+fn a_reader_without_pending_messages_keeps_its_rewind() {
     const OTHERS: u32 = 3_000;
     let mut site = site(Policy::Async, 8);
     site.journal.segment_len = 1 << 20;
@@ -312,7 +312,7 @@ fn a_reader_that_nothing_waits_for_keeps_its_turn() {
     for user_ref in 1..=OTHERS {
         bert.request(&enter(user_ref, Side::Buy, 1, 900_000));
         bert.request(&cancel(user_ref, 0));
-        rig.hear_events::<2>(&mut bert);
+        rig.receive_events::<2>(&mut bert);
     }
     rig.assert_serves(&mut anna, 2);
     for user_ref in OTHERS + 1..=OTHERS + 10 {
@@ -324,15 +324,15 @@ fn a_reader_that_nothing_waits_for_keeps_its_turn() {
     rig.turn();
     let before = rig.view.drop_copy.copies.read();
     // The log is slow, not the reader, which took everything at once.
-    rig.pass(Nanos::from_secs(11));
-    assert_eq!(rig.hear(&mut clerk), Heard::LoginAccepted { session: "TODAY".into(), next: 1 });
-    let copies = hear_messages(&mut rig, &mut clerk).len() as u64;
+    rig.advance(Nanos::from_secs(11));
+    assert_eq!(rig.receive(&mut clerk), Received::LoginAccepted { session: "TODAY".into(), next: 1 });
+    let copies = receive_messages(&mut rig, &mut clerk).len() as u64;
     assert_eq!((before, copies), (3, 5), "in two runs");
     assert_eq!((rig.view.drop_copy.rewinds.read(), rig.view.drop_copy.slow_readers.read()), (1, 0));
 }
 
 #[test]
-fn a_reader_that_takes_what_it_is_sent_is_never_overtaken() {
+fn a_reader_that_keeps_up_is_never_overtaken() {
     const ORDERS: u32 = 25;
     let site = site(Policy::Group, 8);
     let mut rig = site.start();
@@ -346,25 +346,25 @@ fn a_reader_that_takes_what_it_is_sent_is_never_overtaken() {
     }
     (0..200).for_each(|_| _ = rig.turn());
     rig.is_disk_stuck = false;
-    let copies = hear_messages(&mut rig, &mut desk);
-    assert_eq!(copies.len(), STARTS + 2 * ORDERS as usize);
+    let copies = receive_messages(&mut rig, &mut desk);
+    assert_eq!(copies.len(), START_COPIES + 2 * ORDERS as usize);
     assert_eq!((rig.view.drop_copy.slow_readers.read(), rig.view.drop_copy.rewinds.read()), (0, 0));
 }
 
 /// A kill cancels all orders of a user in one command.
 #[test]
-fn a_command_that_causes_more_than_is_kept_overtakes_nobody() {
+fn a_command_with_more_messages_than_retained_overtakes_no_reader() {
     const ORDERS: u32 = 25;
     let site = site(Policy::Group, 8);
     let mut rig = site.start();
     let mut anna = rig.log_in("ANNA");
     let mut desk = log_in(&mut rig, "DESK", 1);
     for user_ref in 1..=ORDERS {
-        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000));
+        rig.submit(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000));
     }
-    assert_eq!(hear_messages(&mut rig, &mut desk).len(), STARTS + ORDERS as usize);
+    assert_eq!(receive_messages(&mut rig, &mut desk).len(), START_COPIES + ORDERS as usize);
     assert_eq!(rig.command(AdminCommand::Kill(Some(SessionId(1)))), AdminOutcome::Done { commands: 1 });
-    let copies = told(&hear_messages(&mut rig, &mut desk));
+    let copies = parse_copies(&receive_messages(&mut rig, &mut desk));
     assert_eq!(copies.len(), ORDERS as usize);
     assert!(copies.iter().all(|copy| copy.user == "ANNA" && copy.message[0] == b'C'));
     assert_eq!((rig.view.drop_copy.slow_readers.read(), rig.view.drop_copy.rewinds.read()), (0, 0));
@@ -372,7 +372,7 @@ fn a_command_that_causes_more_than_is_kept_overtakes_nobody() {
 }
 
 #[test]
-fn copies_come_from_a_thread_and_the_last_ones_before_the_end() {
+fn the_drop_copy_thread_sends_all_copies_before_shutdown() {
     let site = site(Policy::Group, 1_024);
     let mut rig = site.start();
     let threads = rig.journal.take().unwrap().start().unwrap();
@@ -382,16 +382,16 @@ fn copies_come_from_a_thread_and_the_last_ones_before_the_end() {
     let mut anna = rig.log_in("ANNA");
     rig.assert_serves(&mut anna, 1);
     let mut received = 0;
-    while received < STARTS + 2 {
-        received += usize::from(matches!(rig.hear(&mut desk), Heard::Message(_)));
+    while received < START_COPIES + 2 {
+        received += usize::from(matches!(rig.receive(&mut desk), Received::Message(_)));
     }
     for user_ref in 2..=100 {
         rig.assert_serves(&mut anna, user_ref);
     }
     rig.close();
     drop(threads);
-    while let Some(next) = desk.try_hear().filter(|next| *next != Heard::Closed) {
-        received += usize::from(matches!(next, Heard::Message(_)));
+    while let Some(next) = desk.try_receive().filter(|next| *next != Received::Closed) {
+        received += usize::from(matches!(next, Received::Message(_)));
     }
-    assert_eq!(received, STARTS + 200);
+    assert_eq!(received, START_COPIES + 200);
 }

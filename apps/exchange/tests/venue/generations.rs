@@ -6,14 +6,14 @@ use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, Side};
 
 use crate::journal::Site;
-use crate::market_data::{Asker, Line};
-use crate::support::{Client, Heard, PASSWORD, Rig, enter, login};
+use crate::market_data::{RetransmissionClient, Line};
+use crate::support::{Client, Received, PASSWORD, Rig, enter, login};
 
 /// Returns the answer to a login from the first message of this session.
-fn answer_to_login(rig: &mut Rig, session: &str) -> Heard {
+fn answer_to_login(rig: &mut Rig, session: &str) -> Received {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login("ANNA", PASSWORD, session, 1));
-    let answer = rig.hear(&mut client);
+    let answer = rig.receive(&mut client);
     drop(client);
     // A connected user cannot log in again, so wait for the disconnection.
     rig.until_true("the end of the connection", |rig| {
@@ -25,20 +25,20 @@ fn answer_to_login(rig: &mut Rig, session: &str) -> Heard {
 /// Returns the session that accepts a login without a session name.
 fn session_of(rig: &mut Rig) -> String {
     match answer_to_login(rig, "") {
-        Heard::LoginAccepted { session, .. } => session,
+        Received::LoginAccepted { session, .. } => session,
         other => panic!("{other:?}"),
     }
 }
 
 /// Runs a venue in which ANNA's order is accepted and published.
-fn live(site: &Site) -> Rig {
+fn publish_one_order(site: &Site) -> Rig {
     let mut rig = site.start();
     let mut anna = Client::connect(rig.endpoints.order_entry);
     anna.send(&login("ANNA", PASSWORD, "", 0));
-    assert!(matches!(rig.hear(&mut anna), Heard::LoginAccepted { .. }));
+    assert!(matches!(rig.receive(&mut anna), Received::LoginAccepted { .. }));
     let published = rig.view.publisher.messages.read();
     anna.request(&enter(1 + published as u32, Side::Buy, 1, 900_000));
-    rig.hear_event(&mut anna);
+    rig.receive_event(&mut anna);
     rig.until_true("the publication", |rig| rig.view.publisher.messages.read() > published);
     rig
 }
@@ -56,21 +56,21 @@ fn after_power_loss(site: &mut Site, rig: Rig) -> Rig {
 }
 
 #[test]
-fn a_loss_of_power_under_async_gives_the_session_another_name() {
+fn power_loss_under_async_renames_the_session() {
     for seed in 0..10 {
         let mut site = Site::new(Policy::Async);
         site.disk = FaultyDisk::new(seed, DiskFaults::default());
-        let rig = live(&site);
+        let rig = publish_one_order(&site);
         let mut rig = site.restart(rig);
         assert_eq!(session_of(&mut rig), "TODAY", "what a killed process wrote is there");
         let mut rig = after_power_loss(&mut site, rig);
         assert_eq!(rig.journal.as_ref().unwrap().recovery.generation, 1);
         assert_eq!(session_of(&mut rig), "TODAY~1");
         // A client of the old session learns that the session no longer exists.
-        let refusal = Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
+        let refusal = Received::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
         assert_eq!(answer_to_login(&mut rig, "TODAY"), refusal);
         let answer = answer_to_login(&mut rig, "TODAY~1");
-        assert!(matches!(answer, Heard::LoginAccepted { .. }), "{answer:?}");
+        assert!(matches!(answer, Received::LoginAccepted { .. }), "{answer:?}");
         // The session keeps that name until the next loss.
         let mut rig = site.restart(rig);
         assert_eq!(session_of(&mut rig), "TODAY~1");
@@ -80,9 +80,9 @@ fn a_loss_of_power_under_async_gives_the_session_another_name() {
 }
 
 #[test]
-fn what_is_safe_keeps_its_name_unless_a_loss_is_accepted() {
+fn a_durable_session_keeps_its_name_unless_a_loss_is_accepted() {
     let mut site = Site::new(Policy::Group);
-    let rig = live(&site);
+    let rig = publish_one_order(&site);
     let mut rig = after_power_loss(&mut site, rig);
     assert_eq!(session_of(&mut rig), "TODAY");
     site.journal.accept_loss = true;
@@ -100,14 +100,14 @@ fn what_is_safe_keeps_its_name_unless_a_loss_is_accepted() {
 }
 
 #[test]
-fn market_data_after_a_loss_is_of_another_session_on_every_way() {
+fn market_data_after_a_loss_has_the_new_session_name() {
     let mut site = Site::new(Policy::Async);
-    let rig = live(&site);
+    let rig = publish_one_order(&site);
     let mut rig = after_power_loss(&mut site, rig);
     let mut lines = [Line::join(site.settings.line_a), Line::join(site.settings.line_b)];
-    rig.pass(Nanos::from_secs(2));
+    rig.advance(Nanos::from_secs(2));
     rig.until_true("the opening", |rig| rig.view.publisher.messages.read() >= 7);
-    rig.pass(Nanos::from_secs(2));
+    rig.advance(Nanos::from_secs(2));
     let is_heartbeat = |datagram: &Vec<u8>| Packet::parse(datagram).unwrap().kind() == Kind::Heartbeat;
     rig.until("heartbeats", |_| {
         lines.iter_mut().for_each(Line::read);
@@ -117,11 +117,11 @@ fn market_data_after_a_loss_is_of_another_session_on_every_way() {
     for datagram in lines.iter().flat_map(|line| &line.datagrams) {
         assert_eq!(Packet::parse(datagram).unwrap().session(), name);
     }
-    let mut asker = Asker::new(&rig);
-    asker.ask("TODAY", 1, 7);
+    let mut requester = RetransmissionClient::new(&rig);
+    requester.request("TODAY", 1, 7);
     rig.until_true("the refusal", |rig| rig.view.publisher.requests_foreign.read() == 1);
-    asker.ask("TODAY~1", 1, 7);
-    let answer = rig.until("an answer", |_| asker.try_hear());
+    requester.request("TODAY~1", 1, 7);
+    let answer = rig.until("an answer", |_| requester.try_receive());
     let answer = Packet::parse(&answer).unwrap();
     assert_eq!((answer.session(), answer.message_count()), (name, 7));
 }

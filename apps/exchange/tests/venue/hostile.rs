@@ -6,14 +6,14 @@ use tickpath_exchange::{PreLoginLimits, VenueSettings, hash_password, hashed_pas
 use tickpath_types::{Nanos, OrderEventKind, OrderRequest, Side};
 
 use crate::support::{
-    Client, Heard, PASSWORD, Rig, enter, ioc, login, order, packet, request_packet, settings,
+    Client, Received, PASSWORD, Rig, enter, ioc, login, order, packet, request_packet, settings,
 };
 
 /// Number of messages that are not valid OUCH after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
 
 /// Byte sequences for which the venue must close a connection, before and after a login.
-fn not_soup() -> Vec<(&'static str, Vec<u8>)> {
+fn invalid_packets() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("text", b"GET / HTTP/1.1\r\nHost: venue\r\n\r\n".to_vec()),
         ("all ones", vec![0xff; 64]),
@@ -30,21 +30,21 @@ fn not_soup() -> Vec<(&'static str, Vec<u8>)> {
 
 /// The venue reads at most 16 KiB at a time.
 #[test]
-fn a_packet_that_is_too_long_is_the_end_as_soon_as_it_says_so() {
-    const ROOM: usize = 16 << 10;
+fn a_packet_with_an_excessive_length_closes_the_connection_at_once() {
+    const BUFFER_LEN: usize = 16 << 10;
     let mut rig = Rig::new();
     let mut client = rig.log_in("ANNA");
     let malformed = |rig: &Rig| rig.view.order_server.malformed.read();
-    pour(&mut rig, &mut client, &packet(b'+', &[b'x'; ROOM - 3]));
+    send_in_pieces(&mut rig, &mut client, &packet(b'+', &[b'x'; BUFFER_LEN - 3]));
     rig.assert_serves(&mut client, 1);
     assert_eq!(malformed(&rig), 0, "at the bound");
-    client.send(&(ROOM as u16 - 1).to_be_bytes());
-    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    client.send(&(BUFFER_LEN as u16 - 1).to_be_bytes());
+    assert_eq!(rig.receive(&mut client), Received::Closed);
     assert_eq!(malformed(&rig), 1);
 }
 
 #[test]
-fn who_sends_much_behind_a_login_waits_for_its_answer() {
+fn data_behind_a_login_waits_for_the_password_check() {
     let mut settings = settings();
     settings.users[0].password = hashed_password(&hash_password(PASSWORD).unwrap()).unwrap();
     let mut rig = Rig::with(&settings);
@@ -57,14 +57,14 @@ fn who_sends_much_behind_a_login_waits_for_its_answer() {
         client.send(piece);
         rig.turn();
     }
-    assert!(matches!(rig.hear(&mut client), Heard::LoginAccepted { .. }));
-    let answer = rig.hear_event(&mut client);
+    assert!(matches!(rig.receive(&mut client), Received::LoginAccepted { .. }));
+    let answer = rig.receive_event(&mut client);
     assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
     assert_eq!(rig.view.order_server.malformed.read(), 0);
 }
 
 /// Sends in pieces, because the venue may disconnect meanwhile.
-fn pour(rig: &mut Rig, client: &mut Client, bytes: &[u8]) {
+fn send_in_pieces(rig: &mut Rig, client: &mut Client, bytes: &[u8]) {
     for piece in bytes.chunks(4_096) {
         if !client.try_send(piece) {
             return;
@@ -74,17 +74,17 @@ fn pour(rig: &mut Rig, client: &mut Client, bytes: &[u8]) {
 }
 
 #[test]
-fn bytes_that_are_no_packets_close_the_connection() {
+fn invalid_packets_close_the_connection() {
     let mut rig = Rig::new();
     let mut witness = rig.log_in("ANNA");
     let mut user_ref = 1;
-    for (what, bytes) in not_soup() {
+    for (what, bytes) in invalid_packets() {
         for is_logged_in in [false, true] {
             let mut client =
                 if is_logged_in { rig.log_in("BERT") } else { Client::connect(rig.endpoints.order_entry) };
             let before = rig.view.order_server.malformed.read();
-            pour(&mut rig, &mut client, &bytes);
-            assert_eq!(rig.hear(&mut client), Heard::Closed, "{what}");
+            send_in_pieces(&mut rig, &mut client, &bytes);
+            assert_eq!(rig.receive(&mut client), Received::Closed, "{what}");
             assert_eq!(rig.view.order_server.malformed.read(), before + 1, "{what}");
             rig.assert_serves(&mut witness, user_ref);
             user_ref += 1;
@@ -97,23 +97,23 @@ fn an_order_before_the_login_closes_the_connection() {
     let mut rig = Rig::new();
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.request(&enter(1, Side::Buy, 1, 1_000_000));
-    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!(rig.receive(&mut client), Received::Closed);
     assert_eq!(rig.view.order_server.requests.read(), 0);
 }
 
 #[test]
-fn a_login_whose_number_is_no_number_closes_the_connection() {
+fn a_login_with_an_invalid_number_closes_the_connection() {
     let mut rig = Rig::new();
     let mut client = Client::connect(rig.endpoints.order_entry);
     let mut bytes = login("ANNA", PASSWORD, "", 1);
     bytes[3 + 30] = b'x';
     client.send(&bytes);
-    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!(rig.receive(&mut client), Received::Closed);
     rig.log_in("ANNA");
 }
 
 #[test]
-fn messages_that_are_no_ouch_are_dropped_and_too_many_close_the_connection() {
+fn invalid_messages_are_dropped_and_too_many_close_the_connection() {
     let mut rig = Rig::new();
     let (mut witness, mut client) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     let order = request_packet(&enter(1, Side::Buy, 1, 1_000_000));
@@ -139,14 +139,14 @@ fn messages_that_are_no_ouch_are_dropped_and_too_many_close_the_connection() {
     rig.until_true("the drops", |rig| rig.view.order_server.malformed.read() == count);
     rig.assert_serves(&mut client, 1);
     client.send(&packet(b'U', b"?one more"));
-    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!(rig.receive(&mut client), Received::Closed);
     rig.assert_serves(&mut witness, 1);
     assert_eq!(rig.view.order_server.malformed.read(), count + 1);
     rig.log_in_from("BERT", 3);
 }
 
 #[test]
-fn a_message_with_bytes_too_many_is_dropped() {
+fn a_message_with_surplus_bytes_is_dropped() {
     let mut rig = Rig::new();
     let mut client = rig.log_in("BERT");
     let mut long = request_packet(&OrderRequest::Enter(order(1, Side::Buy, 1, 1_000_000)));
@@ -159,13 +159,13 @@ fn a_message_with_bytes_too_many_is_dropped() {
 }
 
 #[test]
-fn who_never_reads_stalls_nobody_and_is_disconnected_when_what_is_kept_is_overwritten() {
+fn a_stalled_client_is_disconnected_when_its_messages_are_overwritten() {
     const BURST: u32 = 20;
     let mut rig = Rig::with(&VenueSettings { retained_responses: 256, ..settings() });
     let mut witness = rig.log_in("ANNA");
     let mut slow = Client::connect_narrow(rig.endpoints.order_entry);
     slow.send(&login("BERT", PASSWORD, "", 1));
-    assert!(matches!(rig.hear(&mut slow), Heard::LoginAccepted { .. }));
+    assert!(matches!(rig.receive(&mut slow), Received::LoginAccepted { .. }));
     for burst in 0.. {
         let first = burst * BURST + 1;
         assert!(first < 400_000, "the kernel takes no end of answers");
@@ -175,7 +175,7 @@ fn who_never_reads_stalls_nobody_and_is_disconnected_when_what_is_kept_is_overwr
         if !slow.try_send(&requests) {
             break;
         }
-        rig.pass(Nanos::from_micros(100));
+        rig.advance(Nanos::from_micros(100));
         if burst % 50 == 0 {
             rig.assert_serves(&mut witness, burst + 1);
         }
@@ -187,29 +187,29 @@ fn who_never_reads_stalls_nobody_and_is_disconnected_when_what_is_kept_is_overwr
     // Data in flight is lost with the overwritten messages; the user may continue with new messages.
     let mut again = Client::connect(rig.endpoints.order_entry);
     again.send(&login("BERT", PASSWORD, "", 0));
-    assert!(matches!(rig.hear(&mut again), Heard::LoginAccepted { .. }));
+    assert!(matches!(rig.receive(&mut again), Received::LoginAccepted { .. }));
     rig.assert_serves(&mut again, u32::MAX);
 }
 
 #[test]
-fn a_reader_is_not_slow_because_one_order_is_answered_by_many_messages() {
+fn one_order_with_many_answers_does_not_make_a_client_slow() {
     const RESTING: u32 = 400;
     let mut rig = Rig::with(&VenueSettings { retained_responses: 1, ..settings() });
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     for user_ref in 1..=RESTING {
-        rig.ask(&mut anna, &enter(user_ref, Side::Sell, 1, 1_000_000));
+        rig.submit(&mut anna, &enter(user_ref, Side::Sell, 1, 1_000_000));
     }
     bert.request(&ioc(1, Side::Buy, RESTING.into(), 1_000_000));
     for _ in 0..=RESTING {
-        rig.hear_event(&mut bert);
+        rig.receive_event(&mut bert);
     }
     for user_ref in 1..=RESTING {
-        assert_eq!(rig.hear_event(&mut anna).user_ref().0, user_ref);
+        assert_eq!(rig.receive_event(&mut anna).user_ref().0, user_ref);
     }
 }
 
 #[test]
-fn ten_thousand_connects_cost_no_memory_and_disturb_nobody() {
+fn ten_thousand_connections_do_not_allocate_or_disturb_others() {
     const ROUNDS: usize = 100;
     const EACH: usize = 100;
     let mut rig = Rig::with(&VenueSettings { pre_login: FEW, ..settings() });
@@ -238,7 +238,7 @@ const FLOOD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const FEW: PreLoginLimits = PreLoginLimits { connections: 8, per_address: 4, deadline: Nanos::from_secs(5) };
 
 #[test]
-fn silent_connections_keep_no_client_out() {
+fn silent_connections_do_not_block_clients() {
     let mut rig = Rig::with(&VenueSettings { pre_login: FEW, ..settings() });
     let server = rig.view.order_server.clone();
     let mut flood = Vec::new();
@@ -249,33 +249,33 @@ fn silent_connections_keep_no_client_out() {
         flood.extend((0..20).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
         rig.until_true("all of them", |_| server.connections.read() == round * 45 - 4);
         client.send(&login("ANNA", PASSWORD, "", 1));
-        let response = rig.hear(&mut client);
-        assert!(matches!(response, Heard::LoginAccepted { .. }), "round {round}: {response:?}");
+        let response = rig.receive(&mut client);
+        assert!(matches!(response, Received::LoginAccepted { .. }), "round {round}: {response:?}");
         // From the same address, a login that follows its connection at once is accepted.
         let mut beside = Client::connect_from(FLOOD, rig.endpoints.order_entry);
         beside.send(&login("BERT", PASSWORD, "", 1));
         flood.extend((0..3).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
-        let response = rig.hear(&mut beside);
-        assert!(matches!(response, Heard::LoginAccepted { .. }), "round {round}: {response:?}");
+        let response = rig.receive(&mut beside);
+        assert!(matches!(response, Received::LoginAccepted { .. }), "round {round}: {response:?}");
         rig.until_true("all of them", |_| server.connections.read() == round * 45);
         rig.assert_serves(&mut client, round as u32);
         drop((client, beside));
-        let gone = server.disconnects.read();
-        rig.until_true("the hang-ups", |_| server.disconnects.read() >= gone + 2);
+        let disconnects_before = server.disconnects.read();
+        rig.until_true("the hang-ups", |_| server.disconnects.read() >= disconnects_before + 2);
     }
     let evicted = server.pre_login_evicted.read();
     assert!(evicted >= 5 * 43 - FEW.per_address as u64, "{evicted}");
     assert_eq!(server.logins_refused.read(), 0);
     let closed =
-        flood.iter_mut().filter_map(Client::try_hear).filter(|response| *response == Heard::Closed).count();
+        flood.iter_mut().filter_map(Client::try_receive).filter(|response| *response == Received::Closed).count();
     assert!(closed >= flood.len() - FEW.per_address, "{closed}");
-    rig.pass(FEW.deadline);
+    rig.advance(FEW.deadline);
     let ended = || server.pre_login_evicted.read() + server.pre_login_expired.read();
     rig.until_true("their end", |_| ended() == flood.len() as u64);
 }
 
 #[test]
-fn a_byte_a_second_ends_by_the_time_out() {
+fn one_byte_per_second_does_not_prevent_the_time_out() {
     let mut rig = Rig::new();
     let mut witness = rig.log_in("ANNA");
     let (mut before, mut after) = (Client::connect(rig.endpoints.order_entry), rig.log_in("BERT"));
@@ -287,10 +287,10 @@ fn a_byte_a_second_ends_by_the_time_out() {
         after.try_send(&to_enter[second..=second]);
         witness.send(&packet(b'R', b""));
         rig.turn();
-        rig.pass(Nanos::from_secs(1));
+        rig.advance(Nanos::from_secs(1));
         for (client, closed) in [(&mut before, &mut closed_before), (&mut after, &mut closed_after)] {
-            while let Some(response) = client.try_hear().filter(|_| closed.is_none()) {
-                if response == Heard::Closed {
+            while let Some(response) = client.try_receive().filter(|_| closed.is_none()) {
+                if response == Received::Closed {
                     *closed = Some(second + 1);
                 }
             }
@@ -303,17 +303,17 @@ fn a_byte_a_second_ends_by_the_time_out() {
 }
 
 #[test]
-fn a_login_that_is_sent_again_closes_the_connection_and_is_counted() {
+fn a_repeated_login_closes_the_connection_and_is_counted() {
     let mut rig = Rig::new();
     let mut client = rig.log_in("ANNA");
     client.send(&login("ANNA", PASSWORD, "", 1));
-    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!(rig.receive(&mut client), Received::Closed);
     assert_eq!(rig.view.order_server.malformed.read(), 1);
     // On a separate connection it is a normal login, but a user can log in only once.
     let mut first = rig.log_in("ANNA");
     let mut second = Client::connect(rig.endpoints.order_entry);
     second.send(&login("ANNA", PASSWORD, "", 1));
-    assert!(matches!(rig.hear(&mut second), Heard::LoginRejected(_)));
+    assert!(matches!(rig.receive(&mut second), Received::LoginRejected(_)));
     rig.assert_serves(&mut first, 1);
     assert_eq!(rig.view.order_server.logins_refused.read(), 1);
 }

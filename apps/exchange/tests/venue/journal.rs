@@ -7,9 +7,9 @@ use tickpath_types::{
     Symbol, TradingState,
 };
 
-use crate::market_data::Asker;
+use crate::market_data::RetransmissionClient;
 use crate::support::{
-    ALPHA, Client, Heard, Rig, USERS, build, build_on, cancel, enter, event, journal, replace, settings,
+    ALPHA, Client, Received, Rig, USERS, build, build_on, cancel, enter, event, journal, replace, settings,
 };
 
 /// A venue whose disk and settings survive it.
@@ -46,16 +46,16 @@ impl Site {
 }
 
 /// Returns a client's messages until none arrive for a while.
-pub fn hear_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
+pub fn receive_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
     let mut messages = vec![];
     let mut silent_turns = 0;
     while silent_turns < 200 {
         rig.turn();
         silent_turns += 1;
-        while let Some(heard) = client.try_hear() {
-            match heard {
-                Heard::Message(message) => messages.push(message),
-                Heard::Heartbeat => {}
+        while let Some(received) = client.try_receive() {
+            match received {
+                Received::Message(message) => messages.push(message),
+                Received::Heartbeat => {}
                 other => panic!("{other:?}"),
             }
             silent_turns = 0;
@@ -65,9 +65,9 @@ pub fn hear_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
 }
 
 /// Returns all messages that a user ever received.
-fn whole_stream(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
+fn all_messages(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
     let mut client = rig.log_in(user);
-    let messages = hear_messages(rig, &mut client);
+    let messages = receive_messages(rig, &mut client);
     let hung_up = rig.view.order_server.disconnects.read();
     drop(client);
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() > hung_up);
@@ -86,7 +86,7 @@ pub fn trade(rig: &mut Rig, [anna, bert]: [&mut Client; 2], from: u32) -> [Vec<V
             bert.request(&replace(2 * user_ref, 2 * user_ref + 1, 4, 1_000_300));
         }
     }
-    [hear_messages(rig, anna), hear_messages(rig, bert)]
+    [receive_messages(rig, anna), receive_messages(rig, bert)]
 }
 
 fn hash(rig: &Rig) -> u64 {
@@ -94,13 +94,13 @@ fn hash(rig: &Rig) -> u64 {
 }
 
 #[test]
-fn a_venue_that_was_killed_goes_on_where_its_log_ends() {
+fn a_killed_venue_resumes_at_the_end_of_its_log() {
     for policy in Policy::ALL {
         let site = Site::new(policy);
         let mut rig = site.start();
         let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
-        let [mut anna_heard, mut bert_heard] = trade(&mut rig, [&mut anna, &mut bert], 1);
-        assert!(anna_heard.len() > 60 && bert_heard.len() > 60, "{policy}");
+        let [mut anna_received, mut bert_received] = trade(&mut rig, [&mut anna, &mut bert], 1);
+        assert!(anna_received.len() > 60 && bert_received.len() > 60, "{policy}");
         let published = rig.view.publisher.messages.read();
 
         for round in 1..=3 {
@@ -109,54 +109,54 @@ fn a_venue_that_was_killed_goes_on_where_its_log_ends() {
             assert!(recovery.snapshot.is_some() && recovery.replayed < 100, "{policy}: {recovery}");
             assert_eq!(rig.view.publisher.messages.read(), published, "{policy}: {round}");
             // Anna requests new messages only; Bert all of them.
-            let mut anna = rig.log_in_from("ANNA", anna_heard.len() as u64 + 1);
-            assert_eq!(hear_messages(&mut rig, &mut anna), Vec::<Vec<u8>>::new(), "{policy}");
-            assert_eq!(whole_stream(&mut rig, "BERT"), bert_heard, "{policy}: the same bytes");
+            let mut anna = rig.log_in_from("ANNA", anna_received.len() as u64 + 1);
+            assert_eq!(receive_messages(&mut rig, &mut anna), Vec::<Vec<u8>>::new(), "{policy}");
+            assert_eq!(all_messages(&mut rig, "BERT"), bert_received, "{policy}: the same bytes");
         }
 
         // Used order numbers stay used, the next ones are free, and old orders trade with new ones.
         rig = site.restart(rig);
-        let mut anna = rig.log_in_from("ANNA", anna_heard.len() as u64 + 1);
-        let mut bert = rig.log_in_from("BERT", bert_heard.len() as u64 + 1);
+        let mut anna = rig.log_in_from("ANNA", anna_received.len() as u64 + 1);
+        let mut bert = rig.log_in_from("BERT", bert_received.len() as u64 + 1);
         bert.request(&enter(7, Side::Buy, 1, 1_000_000));
-        assert_eq!(hear_messages(&mut rig, &mut bert), Vec::<Vec<u8>>::new(), "{policy}: sent again");
+        assert_eq!(receive_messages(&mut rig, &mut bert), Vec::<Vec<u8>>::new(), "{policy}: sent again");
         let more = trade(&mut rig, [&mut anna, &mut bert], 5_000);
         let executions = more[1].iter().filter(|message| message[0] == b'E').count();
         assert!(executions > 10, "{policy}: {executions}");
-        anna_heard.extend(more[0].clone());
-        bert_heard.extend(more[1].clone());
+        anna_received.extend(more[0].clone());
+        bert_received.extend(more[1].clone());
         drop((anna, bert));
         rig = site.restart(rig);
-        assert_eq!(whole_stream(&mut rig, "ANNA"), anna_heard, "{policy}");
-        assert_eq!(whole_stream(&mut rig, "BERT"), bert_heard, "{policy}");
+        assert_eq!(all_messages(&mut rig, "ANNA"), anna_received, "{policy}");
+        assert_eq!(all_messages(&mut rig, "BERT"), bert_received, "{policy}");
     }
 }
 
 #[test]
-fn market_data_goes_on_and_is_sent_again_from_before() {
+fn market_data_resumes_and_old_messages_are_retransmitted() {
     let site = Site::new(Policy::Group);
     let mut rig = site.start();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     trade(&mut rig, [&mut anna, &mut bert], 1);
     let count = rig.view.publisher.messages.read();
-    let ask = |rig: &mut Rig, first: u64, count: u16| {
-        let mut asker = Asker::new(rig);
-        asker.ask("TODAY", first, count);
-        asker.hear(rig, count.into())
+    let request = |rig: &mut Rig, first: u64, count: u16| {
+        let mut requester = RetransmissionClient::new(rig);
+        requester.request("TODAY", first, count);
+        requester.receive(rig, count.into())
     };
-    let before = ask(&mut rig, 1, count as u16);
+    let before = request(&mut rig, 1, count as u16);
     drop((anna, bert));
     let mut rig = site.restart(rig);
-    assert_eq!(ask(&mut rig, 1, count as u16), before);
+    assert_eq!(request(&mut rig, 1, count as u16), before);
     let mut anna = rig.log_in("ANNA");
-    hear_messages(&mut rig, &mut anna);
-    rig.ask(&mut anna, &enter(900, Side::Buy, 1, 900_000));
-    let (first, _) = ask(&mut rig, count, 2);
+    receive_messages(&mut rig, &mut anna);
+    rig.submit(&mut anna, &enter(900, Side::Buy, 1, 900_000));
+    let (first, _) = request(&mut rig, count, 2);
     assert_eq!((first, rig.view.publisher.messages.read()), (count, count + 1), "nothing between");
 }
 
 #[test]
-fn nothing_is_told_before_it_is_safe() {
+fn nothing_is_sent_before_it_is_durable() {
     for policy in [Policy::Group, Policy::Sync] {
         let site = Site::new(policy);
         let mut rig = site.start();
@@ -168,25 +168,25 @@ fn nothing_is_told_before_it_is_safe() {
         for _ in 0..1_000 {
             rig.turn();
         }
-        assert_eq!((anna.try_hear(), rig.view.publisher.messages.read()), (None, 7), "{policy}");
+        assert_eq!((anna.try_receive(), rig.view.publisher.messages.read()), (None, 7), "{policy}");
         rig.is_disk_stuck = false;
-        assert!(matches!(rig.hear_event(&mut anna), OrderEventKind::Accepted { .. }));
+        assert!(matches!(rig.receive_event(&mut anna), OrderEventKind::Accepted { .. }));
         rig.until_true("the publication", |rig| rig.view.publisher.messages.read() == 8);
     }
 }
 
 #[test]
-fn what_was_not_answered_when_power_was_lost_may_be_gone_and_the_rest_is_not() {
+fn power_loss_loses_only_unanswered_requests() {
     for seed in 0..20 {
         let mut site = Site::new(Policy::Group);
         site.disk = FaultyDisk::new(seed, DiskFaults::default());
         let mut rig = site.start();
         let mut anna = rig.log_in("ANNA");
-        let mut heard = vec![];
+        let mut received = vec![];
         for user_ref in 1..=30 {
             anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
             if user_ref % 10 != 9 {
-                heard.extend(hear_messages(&mut rig, &mut anna));
+                received.extend(receive_messages(&mut rig, &mut anna));
             }
         }
         rig.is_disk_stuck = true;
@@ -197,29 +197,29 @@ fn what_was_not_answered_when_power_was_lost_may_be_gone_and_the_rest_is_not() {
         site.disk.crash();
         drop(rig);
         let mut rig = site.start();
-        let again = whole_stream(&mut rig, "ANNA");
-        assert!(again.starts_with(&heard), "seed {seed}: {} of {}", again.len(), heard.len());
+        let again = all_messages(&mut rig, "ANNA");
+        assert!(again.starts_with(&received), "seed {seed}: {} of {}", again.len(), received.len());
     }
 }
 
 #[test]
-fn a_stop_is_no_end_of_the_session() {
+fn a_stop_does_not_end_the_session() {
     let site = Site::new(Policy::Group);
     let mut rig = site.start();
     let mut anna = rig.log_in("ANNA");
-    rig.ask(&mut anna, &enter(1, Side::Buy, 10, 1_000_000));
+    rig.submit(&mut anna, &enter(1, Side::Buy, 10, 1_000_000));
     rig.close();
-    let heard = loop {
-        if let Some(heard) = anna.try_hear() {
-            break heard;
+    let received = loop {
+        if let Some(received) = anna.try_receive() {
+            break received;
         }
     };
-    assert_eq!(heard, Heard::Closed, "and not the end of the session");
+    assert_eq!(received, Received::Closed, "and not the end of the session");
     let stopped = hash(&rig);
     drop(rig);
     let mut rig = site.start();
     let mut anna = rig.log_in_from("ANNA", 2);
-    let answer = rig.ask(&mut anna, &cancel(1, 0));
+    let answer = rig.submit(&mut anna, &cancel(1, 0));
     assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
     rig.close();
     assert_ne!(hash(&rig), stopped);
@@ -235,7 +235,7 @@ fn a_stop_is_no_end_of_the_session() {
 }
 
 #[test]
-fn the_opening_is_said_once() {
+fn the_opening_is_logged_once() {
     let site = Site::new(Policy::Async);
     let mut rig = site.start();
     rig.turn();
@@ -249,7 +249,7 @@ fn the_opening_is_said_once() {
 }
 
 #[test]
-fn an_opening_that_was_cut_short_is_finished() {
+fn an_interrupted_opening_is_finished() {
     // Power is lost at every point of the opening.
     for changes in 0..40 {
         let site = Site::new(Policy::Sync);
@@ -271,7 +271,7 @@ fn an_opening_that_was_cut_short_is_finished() {
 }
 
 #[test]
-fn kills_and_limits_and_graces_are_as_they_were() {
+fn kills_limits_and_grace_periods_survive_restarts() {
     let grace = Nanos::from_secs(5);
     let mut site = Site::new(Policy::Group);
     site.settings.users[1].cancel_on_disconnect = Some(grace);
@@ -279,34 +279,34 @@ fn kills_and_limits_and_graces_are_as_they_were() {
     let mut rig = site.start();
     let mut anna = rig.log_in("ANNA");
     let mut bert = rig.log_in("BERT");
-    rig.ask(&mut anna, &enter(1, Side::Sell, 1, 1_000_000));
-    rig.ask(&mut bert, &enter(1, Side::Buy, 1, 900_000));
+    rig.submit(&mut anna, &enter(1, Side::Sell, 1, 1_000_000));
+    rig.submit(&mut bert, &enter(1, Side::Buy, 1, 900_000));
     assert_eq!(rig.command(AdminCommand::Kill(Some(SessionId(1)))), AdminOutcome::Done { commands: 1 });
     drop((anna, bert));
     let mut rig = site.restart(rig);
     let killed: Vec<u64> = rig.view.users.iter().map(|user| user.is_killed.read()).collect();
     assert_eq!((killed, rig.view.order_server.is_killed.read()), (vec![1, 0, 0], 0));
     let mut anna = rig.log_in_from("ANNA", 3);
-    let answer = rig.ask(&mut anna, &enter(2, Side::Sell, 1, 1_000_000));
+    let answer = rig.submit(&mut anna, &enter(2, Side::Sell, 1, 1_000_000));
     assert!(matches!(answer, OrderEventKind::Rejected { reason: RejectReason::Killed, .. }), "{answer:?}");
     let mut cleo = rig.log_in("CLEO");
-    let answer = rig.ask(&mut cleo, &enter(1, Side::Sell, 6, 1_000_000));
+    let answer = rig.submit(&mut cleo, &enter(1, Side::Sell, 6, 1_000_000));
     assert!(matches!(answer, OrderEventKind::Rejected { reason: RejectReason::QtyAboveLimit, .. }));
     // Bert was not connected when the venue restarted: his grace period begins then.
-    rig.pass(grace - Nanos::from_millis(100));
+    rig.advance(grace - Nanos::from_millis(100));
     assert_eq!(rig.view.order_server.cancels_on_disconnect.read(), 0);
-    rig.pass(Nanos::from_millis(200));
+    rig.advance(Nanos::from_millis(200));
     assert_eq!(rig.view.order_server.cancels_on_disconnect.read(), 1, "of who ever sent something");
     let mut bert = rig.log_in_from("BERT", 2);
-    let gone = rig.hear_event(&mut bert);
-    assert!(matches!(gone, OrderEventKind::Canceled { reason: CancelReason::System, .. }), "{gone:?}");
+    let canceled = rig.receive_event(&mut bert);
+    assert!(matches!(canceled, OrderEventKind::Canceled { reason: CancelReason::System, .. }), "{canceled:?}");
     drop((anna, bert, cleo));
 
     // A limit removed from the configuration no longer applies.
     site.settings.users[2].limits = UserLimits::default();
     let mut rig = site.restart(rig);
     let mut cleo = rig.log_in_from("CLEO", 2);
-    let answer = rig.ask(&mut cleo, &enter(2, Side::Sell, 6, 1_000_000));
+    let answer = rig.submit(&mut cleo, &enter(2, Side::Sell, 6, 1_000_000));
     assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
     assert_eq!(rig.command(AdminCommand::Kill(None)), AdminOutcome::Done { commands: 1 });
     let rig = site.restart(rig);
@@ -314,7 +314,7 @@ fn kills_and_limits_and_graces_are_as_they_were() {
 }
 
 #[test]
-fn an_administrator_is_answered_when_the_command_is_safe() {
+fn an_administrator_is_answered_when_the_command_is_durable() {
     let site = Site::new(Policy::Group);
     let mut rig = site.start();
     rig.until_true("the opening", |rig| rig.view.publisher.messages.read() == 7);
@@ -323,7 +323,7 @@ fn an_administrator_is_answered_when_the_command_is_safe() {
     let halt = AdminCommand::SetTradingState { instrument: ALPHA, state: TradingState::Halted };
     admin.submit(halt).unwrap();
     for _ in 0..10 {
-        rig.pass(Nanos::from_millis(20));
+        rig.advance(Nanos::from_millis(20));
         assert_eq!(admin.poll(), None);
     }
     rig.is_disk_stuck = false;
@@ -332,12 +332,12 @@ fn an_administrator_is_answered_when_the_command_is_safe() {
 }
 
 #[test]
-fn without_room_on_the_disk_new_orders_are_refused_and_cancels_are_not() {
+fn a_full_disk_refuses_new_orders_and_accepts_cancels() {
     let mut site = Site::new(Policy::Group);
     site.journal.snapshot_every = 0;
     let mut rig = site.start();
     let mut anna = rig.log_in("ANNA");
-    rig.ask(&mut anna, &enter(1, Side::Buy, 10, 900_000));
+    rig.submit(&mut anna, &enter(1, Side::Buy, 10, 900_000));
     while rig.turn() > 0 {}
     // From now on no further segment fits on the disk.
     let names = site.disk.list().unwrap();
@@ -345,17 +345,17 @@ fn without_room_on_the_disk_new_orders_are_refused_and_cancels_are_not() {
     site.disk.set_faults(DiskFaults { capacity, ..DiskFaults::default() });
     let mut user_ref = 2;
     while rig.view.journal.is_full.read() == 0 {
-        let answer = rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000));
+        let answer = rig.submit(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000));
         assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
         user_ref += 1;
         assert!(user_ref < 1_000, "segments are small");
     }
-    let answer = rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000));
+    let answer = rig.submit(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000));
     assert!(
         matches!(answer, OrderEventKind::Rejected { reason: RejectReason::JournalFull, .. }),
         "{answer:?}"
     );
-    let answer = rig.ask(&mut anna, &cancel(1, 0));
+    let answer = rig.submit(&mut anna, &cancel(1, 0));
     assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
 
     // Fill the last segment as well: then nothing is accepted, and nothing wrong is sent.
@@ -367,27 +367,27 @@ fn without_room_on_the_disk_new_orders_are_refused_and_cancels_are_not() {
         assert!(sent < 1_000, "segments are small");
     }
     anna.request(&enter(user_ref + 1, Side::Buy, 1, 900_000));
-    let messages = hear_messages(&mut rig, &mut anna);
+    let messages = receive_messages(&mut rig, &mut anna);
     assert!(messages.iter().all(|message| event(message).user_ref().0 <= user_ref));
 
     // The disk has space again.
     site.disk.set_faults(DiskFaults::default());
-    let answer = rig.hear_event(&mut anna);
+    let answer = rig.receive_event(&mut anna);
     assert_eq!(answer.user_ref().0, user_ref + 1, "what waited: {answer:?}");
     rig.until_true("room", |rig| rig.view.journal.is_full.read() == 0);
-    let answer = rig.ask(&mut anna, &enter(user_ref + 2, Side::Buy, 1, 900_000));
+    let answer = rig.submit(&mut anna, &enter(user_ref + 2, Side::Buy, 1, 900_000));
     assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
 }
 
 #[test]
-fn refusals_leave_room_for_the_cancels_of_everything_that_is_open() {
+fn refusals_leave_journal_space_for_all_cancels() {
     const OPEN: u32 = 40;
     let mut site = Site::new(Policy::Async);
     site.journal.snapshot_every = 0;
     let mut rig = site.start();
     let mut anna = rig.log_in("ANNA");
     for user_ref in 1..=OPEN {
-        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 10, 900_000));
+        rig.submit(&mut anna, &enter(user_ref, Side::Buy, 10, 900_000));
     }
     while rig.turn() > 0 {}
     let names = site.disk.list().unwrap();
@@ -398,13 +398,13 @@ fn refusals_leave_room_for_the_cancels_of_everything_that_is_open() {
     for user_ref in OPEN + 1..2_000 {
         anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
         loop {
-            match rig.hear(&mut anna) {
-                Heard::Message(message) => {
+            match rig.receive(&mut anna) {
+                Received::Message(message) => {
                     refused[0] += u64::from(message[0] == b'J');
                     break;
                 }
-                Heard::Debug(words) => {
-                    assert!(words.contains("the journal is full"), "{words}");
+                Received::Debug(text) => {
+                    assert!(text.contains("the journal is full"), "{text}");
                     refused[1] += 1;
                     break;
                 }
@@ -415,33 +415,33 @@ fn refusals_leave_room_for_the_cancels_of_everything_that_is_open() {
     assert!(refused[0] > 20 && refused[1] > 500, "{refused:?}");
     assert_eq!(rig.view.journal.unlogged_refusals.read(), refused[1]);
     for user_ref in 1..=OPEN {
-        let answer = rig.ask(&mut anna, &cancel(user_ref, 0));
+        let answer = rig.submit(&mut anna, &cancel(user_ref, 0));
         assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
     }
     // A number refused without a record is still free, and the refusal is not sent again.
     let last = rig.view.order_server.commands.read();
     site.disk.set_faults(DiskFaults::default());
     rig.until_true("room", |rig| rig.view.journal.is_full.read() == 0);
-    let answer = rig.ask(&mut anna, &enter(1_999, Side::Buy, 1, 900_000));
+    let answer = rig.submit(&mut anna, &enter(1_999, Side::Buy, 1, 900_000));
     assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
     assert_eq!(rig.view.order_server.commands.read(), last + 1);
     drop(anna);
     let mut rig = site.restart(rig);
-    let again = whole_stream(&mut rig, "ANNA");
+    let again = all_messages(&mut rig, "ANNA");
     assert_eq!(again.iter().filter(|message| message[0] == b'J').count() as u64, refused[0]);
 }
 
 #[test]
-fn a_disk_that_fails_ends_the_venue_and_nothing_false_was_said() {
+fn a_failed_disk_stops_the_venue_without_false_answers() {
     for (policy, seed) in [(Policy::Async, 1), (Policy::Group, 2), (Policy::Sync, 3)] {
         let mut site = Site::new(policy);
         site.disk = FaultyDisk::new(seed, DiskFaults::default());
         let mut rig = site.start();
         let mut anna = rig.log_in("ANNA");
-        let mut heard = vec![];
+        let mut received = vec![];
         anna.request(&enter(1, Side::Buy, 10, 900_000));
-        heard.extend(hear_messages(&mut rig, &mut anna));
-        assert_eq!(heard.len(), 1, "{policy}");
+        received.extend(receive_messages(&mut rig, &mut anna));
+        assert_eq!(received.len(), 1, "{policy}");
         if policy == Policy::Async {
             site.disk.fail_writes(1)
         } else {
@@ -458,19 +458,19 @@ fn a_disk_that_fails_ends_the_venue_and_nothing_false_was_said() {
         rig.close_at_once();
         drop(rig);
         let last = loop {
-            if let Some(heard) = anna.try_hear() {
-                break heard;
+            if let Some(received) = anna.try_receive() {
+                break received;
             }
         };
-        assert_eq!(last, Heard::Closed, "{policy}: no answer to what is not in the log");
+        assert_eq!(last, Received::Closed, "{policy}: no answer to what is not in the log");
         site.disk.kill();
         let mut rig = site.start();
-        assert!(whole_stream(&mut rig, "ANNA").starts_with(&heard), "{policy}");
+        assert!(all_messages(&mut rig, "ANNA").starts_with(&received), "{policy}");
     }
 }
 
 #[test]
-fn a_venue_that_cannot_go_on_says_why() {
+fn a_venue_that_cannot_resume_states_the_reason() {
     let mut site = Site::new(Policy::Group);
     let mut rig = site.start();
     assert!(site.refusal().contains("in use by another process"), "{}", site.refusal());
@@ -481,11 +481,11 @@ fn a_venue_that_cannot_go_on_says_why() {
     drop(rig);
 
     let good = (site.settings.clone(), site.journal.clone());
-    let mut refuses = |change: &dyn Fn(&mut Site), words: &[&str]| {
+    let mut refuses = |change: &dyn Fn(&mut Site), parts: &[&str]| {
         (site.settings, site.journal) = good.clone();
         change(&mut site);
         let refusal = site.refusal();
-        for word in words {
+        for word in parts {
             assert!(refusal.contains(word), "no '{word}' in {refusal}");
         }
     };
@@ -531,15 +531,15 @@ fn a_venue_that_cannot_go_on_says_why() {
     let mut cleo = rig.log_in(USERS[2]);
     rig.assert_serves(&mut cleo, 1);
     let mut rig = site.restart(rig);
-    assert_eq!(whole_stream(&mut rig, "CLEO").len(), 2);
+    assert_eq!(all_messages(&mut rig, "CLEO").len(), 2);
 }
 
 #[test]
-fn a_log_that_is_damaged_is_refused_and_a_torn_one_is_cut() {
+fn a_damaged_log_is_refused_and_a_torn_tail_is_cut() {
     let site = Site::new(Policy::Async);
     let mut rig = site.start();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
-    let [heard, _] = trade(&mut rig, [&mut anna, &mut bert], 1);
+    let [received, _] = trade(&mut rig, [&mut anna, &mut bert], 1);
     drop((anna, bert));
     site.disk.kill();
     drop(rig);
@@ -562,11 +562,11 @@ fn a_log_that_is_damaged_is_refused_and_a_torn_one_is_cut() {
     site.disk.remove(ACKNOWLEDGED_FILE).unwrap();
     let mut rig = site.start();
     let recovery = rig.journal.as_ref().unwrap().recovery.clone();
-    let said = recovery.to_string();
-    assert!(said.contains(&last) && said.contains("torn tail at byte"), "{said}");
-    assert!(said.contains("no file acknowledged could be read"), "{said}");
-    let again = whole_stream(&mut rig, "ANNA");
-    assert!(heard.starts_with(&again) && again.len() + 3 > heard.len());
+    let description = recovery.to_string();
+    assert!(description.contains(&last) && description.contains("torn tail at byte"), "{description}");
+    assert!(description.contains("no file acknowledged could be read"), "{description}");
+    let again = all_messages(&mut rig, "ANNA");
+    assert!(received.starts_with(&again) && again.len() + 3 > received.len());
     site.disk.kill();
     drop(rig);
 
@@ -606,11 +606,11 @@ fn duty_cycles_with_a_journal_allocate_nothing() {
         for user_ref in 1..=400 {
             anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
             anna.request(&cancel(user_ref, 0));
-            let mut heard = 0;
+            let mut received = 0;
             rig.until_true("the answers", |_| true);
-            while heard < 2 {
+            while received < 2 {
                 allocations += rig.allocations_of(1);
-                heard += usize::from(anna.try_hear().is_some());
+                received += usize::from(anna.try_receive().is_some());
             }
         }
         assert_eq!(allocations, 0, "{policy}");

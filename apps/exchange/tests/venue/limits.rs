@@ -15,7 +15,7 @@ fn limited(limits: UserLimits) -> VenueSettings {
 }
 
 fn assert_accepted(rig: &mut Rig, client: &mut Client, request: &OrderRequest) {
-    let answer = rig.ask(client, request);
+    let answer = rig.submit(client, request);
     assert!(
         matches!(answer, OrderEventKind::Accepted { .. } | OrderEventKind::Replaced { .. }),
         "{answer:?}"
@@ -23,7 +23,7 @@ fn assert_accepted(rig: &mut Rig, client: &mut Client, request: &OrderRequest) {
 }
 
 fn assert_refused(rig: &mut Rig, client: &mut Client, request: &OrderRequest, expected: RejectReason) {
-    match rig.ask(client, request) {
+    match rig.submit(client, request) {
         OrderEventKind::Rejected { user_ref, reason, .. } => {
             assert_eq!((user_ref, reason), (request.user_ref(), expected));
         }
@@ -56,7 +56,7 @@ fn quantity_and_notional_are_limited_exactly() {
 }
 
 #[test]
-fn open_orders_are_limited_however_fast_they_come() {
+fn open_orders_are_limited_within_one_write() {
     let mut rig = Rig::with(&limited(UserLimits { open_orders: Some(3), ..UserLimits::default() }));
     let mut anna = rig.log_in("ANNA");
     // All in one write, so that none is answered before the last is read.
@@ -64,7 +64,7 @@ fn open_orders_are_limited_however_fast_they_come() {
         (1..=5).flat_map(|user_ref| crate::support::request_packet(&enter(user_ref, Side::Buy, 1, PRICE)));
     anna.send(&requests.collect::<Vec<u8>>());
     for user_ref in 1..=5 {
-        match rig.hear_event(&mut anna) {
+        match rig.receive_event(&mut anna) {
             OrderEventKind::Accepted { order, .. } => assert!(order.user_ref.0 == user_ref && user_ref <= 3),
             OrderEventKind::Rejected { user_ref: refused, reason, .. } => {
                 assert!(refused.0 == user_ref && user_ref > 3);
@@ -76,8 +76,8 @@ fn open_orders_are_limited_however_fast_they_come() {
     // A replacement does not add an open order, and an IOC order never rests.
     assert_accepted(&mut rig, &mut anna, &replace(1, 6, 1, PRICE));
     assert_accepted(&mut rig, &mut anna, &ioc(7, Side::Buy, 1, PRICE));
-    rig.hear_event(&mut anna);
-    rig.ask(&mut anna, &cancel(2, 0));
+    rig.receive_event(&mut anna);
+    rig.submit(&mut anna, &cancel(2, 0));
     assert_accepted(&mut rig, &mut anna, &enter(8, Side::Buy, 1, PRICE));
     assert_refused(&mut rig, &mut anna, &enter(9, Side::Buy, 1, PRICE), RejectReason::OpenOrdersAboveLimit);
 }
@@ -92,9 +92,9 @@ fn the_rate_refuses_new_orders_and_lets_cancels_pass() {
     }
     assert_refused(&mut rig, &mut anna, &enter(4, Side::Buy, 1, PRICE), RejectReason::RateAboveLimit);
     assert_refused(&mut rig, &mut anna, &replace(1, 5, 2, PRICE), RejectReason::RateAboveLimit);
-    let answer = rig.ask(&mut anna, &cancel(1, 0));
+    let answer = rig.submit(&mut anna, &cancel(1, 0));
     assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
-    rig.pass(Nanos::from_millis(200));
+    rig.advance(Nanos::from_millis(200));
     assert_accepted(&mut rig, &mut anna, &enter(6, Side::Buy, 1, PRICE));
     assert_eq!(rig.view.order_server.requests_refused.read(), 2);
     assert_eq!(rig.view.users[0].requests_refused.read(), 2);
@@ -102,7 +102,7 @@ fn the_rate_refuses_new_orders_and_lets_cancels_pass() {
 }
 
 #[test]
-fn a_user_trades_what_it_may_trade() {
+fn a_user_trades_only_allowed_instruments() {
     let mut settings = settings();
     settings.users[0].instruments = Some(vec![InstrumentId(2)]);
     let mut rig = Rig::with(&settings);

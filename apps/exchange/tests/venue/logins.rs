@@ -8,11 +8,11 @@ use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, Side};
 
 use crate::support::{
-    Client, Heard, PASSWORD, Rig, build_on, enter, journal, login, request_packet, settings,
+    Client, Received, PASSWORD, Rig, build_on, enter, journal, login, request_packet, settings,
 };
 
-const NOT_AUTHORIZED: Heard = Heard::LoginRejected(LoginRejectReason::NOT_AUTHORIZED);
-const NOT_AVAILABLE: Heard = Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
+const NOT_AUTHORIZED: Received = Received::LoginRejected(LoginRejectReason::NOT_AUTHORIZED);
+const NOT_AVAILABLE: Received = Received::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
 const ACCEPTED: &str = "TODAY";
 
 /// ANNA and BERT have hashes, CLEO has a plain password.
@@ -24,19 +24,19 @@ fn hashed() -> VenueSettings {
     settings
 }
 
-fn try_login(rig: &mut Rig, user: &str, password: &str) -> (Heard, Client) {
+fn try_login(rig: &mut Rig, user: &str, password: &str) -> (Received, Client) {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login(user, password, "", 1));
-    let response = rig.hear(&mut client);
+    let response = rig.receive(&mut client);
     (response, client)
 }
 
-fn is_accepted(response: &Heard) -> bool {
-    matches!(response, Heard::LoginAccepted { session, .. } if session == ACCEPTED)
+fn is_accepted(response: &Received) -> bool {
+    matches!(response, Received::LoginAccepted { session, .. } if session == ACCEPTED)
 }
 
 #[test]
-fn a_hashed_password_lets_in_and_a_wrong_one_does_not() {
+fn hashed_passwords_are_checked() {
     let mut rig = Rig::with(&hashed());
     for (user, password) in [("ANNA", "wrong"), ("ABSENT", PASSWORD), ("ANNA", "")] {
         assert_eq!(try_login(&mut rig, user, password).0, NOT_AUTHORIZED, "{user}");
@@ -55,32 +55,32 @@ fn a_hashed_password_lets_in_and_a_wrong_one_does_not() {
 }
 
 #[test]
-fn what_is_sent_behind_a_login_is_answered_after_it() {
+fn requests_behind_a_login_are_answered_after_it() {
     let mut rig = Rig::with(&hashed());
     let mut client = Client::connect(rig.endpoints.order_entry);
     let mut bytes = login("ANNA", PASSWORD, "", 1);
     bytes.extend(request_packet(&enter(1, Side::Buy, 1, 950_000)));
     client.send(&bytes);
-    let response = rig.hear(&mut client);
+    let response = rig.receive(&mut client);
     assert!(is_accepted(&response), "{response:?}");
-    rig.hear_event(&mut client);
+    rig.receive_event(&mut client);
     rig.assert_serves(&mut client, 2);
 }
 
 #[test]
-fn of_two_logins_at_once_one_is_let_in() {
+fn of_two_simultaneous_logins_one_is_accepted() {
     let mut rig = Rig::with(&hashed());
     let mut clients = [(); 2].map(|()| Client::connect(rig.endpoints.order_entry));
     for client in &mut clients {
         client.send(&login("ANNA", PASSWORD, "", 1));
     }
-    let response = clients.each_mut().map(|client| rig.hear(client));
+    let response = clients.each_mut().map(|client| rig.receive(client));
     assert_eq!(response.iter().filter(|response| is_accepted(response)).count(), 1, "{response:?}");
     assert!(response.contains(&NOT_AVAILABLE), "{response:?}");
 }
 
 #[test]
-fn a_client_that_is_gone_before_the_answer_disturbs_nobody() {
+fn a_client_that_disconnects_during_its_check_does_not_affect_others() {
     let mut settings = hashed();
     settings.pre_login.connections = 1;
     let mut rig = Rig::with(&settings);
@@ -97,7 +97,7 @@ fn a_client_that_is_gone_before_the_answer_disturbs_nobody() {
 }
 
 #[test]
-fn while_passwords_are_checked_the_others_are_served_and_nothing_is_allocated() {
+fn password_checks_delay_no_client_and_do_not_allocate() {
     let mut rig = Rig::with(&hashed());
     let mut cleo = rig.log_in("CLEO");
     let mut client = Client::connect(rig.endpoints.order_entry);
@@ -107,7 +107,7 @@ fn while_passwords_are_checked_the_others_are_served_and_nothing_is_allocated() 
     let mut allocated = 0;
     let response = loop {
         allocated += rig.allocations_of(1);
-        if let Some(response) = client.try_hear() {
+        if let Some(response) = client.try_receive() {
             break response;
         }
     };
@@ -116,7 +116,7 @@ fn while_passwords_are_checked_the_others_are_served_and_nothing_is_allocated() 
 }
 
 #[test]
-fn a_user_logs_in_by_its_doors_alone() {
+fn a_user_logs_in_only_at_its_endpoints() {
     let mut settings = settings();
     settings.users[0].ports = UserPorts { order_entry: false, drop_copy: true, deribit: false };
     let mut rig = Rig::with(&settings);
@@ -125,7 +125,7 @@ fn a_user_logs_in_by_its_doors_alone() {
 }
 
 #[test]
-fn guessing_is_checked_later_and_later_and_never_makes_others_wait() {
+fn guesses_are_delayed_progressively_and_others_are_not() {
     let mut rig = Rig::new();
     for _ in 0..3 {
         assert_eq!(try_login(&mut rig, "ANNA", "guess").0, NOT_AUTHORIZED);
@@ -135,16 +135,16 @@ fn guessing_is_checked_later_and_later_and_never_makes_others_wait() {
         client.send(&login("ANNA", password, "", 1));
         let delayed = rig.view.order_server.logins_delayed.read();
         rig.until_true("the login", |rig| rig.view.order_server.logins_delayed.read() > delayed);
-        rig.pass(Nanos::from_millis(delay - 20));
-        assert_eq!(client.try_hear(), None, "put off");
+        rig.advance(Nanos::from_millis(delay - 20));
+        assert_eq!(client.try_receive(), None, "put off");
         // Neither another user of this address nor this user at another address is delayed.
         let (response, bert) = try_login(&mut rig, "BERT", PASSWORD);
         assert!(is_accepted(&response), "{response:?}");
-        let gone = rig.view.order_server.disconnects.read();
+        let disconnects_before = rig.view.order_server.disconnects.read();
         drop(bert);
-        rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() > gone);
-        rig.pass(Nanos::from_millis(40));
-        let response = rig.hear(&mut client);
+        rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() > disconnects_before);
+        rig.advance(Nanos::from_millis(40));
+        let response = rig.receive(&mut client);
         assert_eq!(is_accepted(&response), password == PASSWORD, "{response:?}");
     }
     let server = &rig.view.order_server;
@@ -153,7 +153,7 @@ fn guessing_is_checked_later_and_later_and_never_makes_others_wait() {
 
 /// Wrong passwords come from many addresses, more than are remembered.
 #[test]
-fn no_number_of_guesses_refuses_the_right_password_where_it_was_used_before() {
+fn guesses_never_lock_out_a_trusted_address() {
     let mut settings = settings();
     settings.login.records_max = 8;
     let mut rig = Rig::with(&settings);
@@ -162,7 +162,7 @@ fn no_number_of_guesses_refuses_the_right_password_where_it_was_used_before() {
     for last in 1..=20 {
         let mut client = Client::connect_from(Ipv4Addr::new(127, 0, 0, last), rig.endpoints.order_entry);
         client.send(&login("ANNA", "guess", "", 1));
-        assert_eq!(rig.hear(&mut client), NOT_AUTHORIZED);
+        assert_eq!(rig.receive(&mut client), NOT_AUTHORIZED);
     }
     // From her own address as well: the login is delayed by the shortest delay, not by the longest.
     let mut guesses: Vec<Client> = (0..12).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
@@ -170,15 +170,15 @@ fn no_number_of_guesses_refuses_the_right_password_where_it_was_used_before() {
     let mut anna = Client::connect(rig.endpoints.order_entry);
     anna.send(&login("ANNA", PASSWORD, "", 1));
     rig.until_true("all logins", |rig| rig.view.order_server.logins_delayed.read() == 10);
-    rig.pass(settings.login.delay);
-    rig.pass(Nanos::from_millis(40));
-    let response = rig.hear(&mut anna);
+    rig.advance(settings.login.delay);
+    rig.advance(Nanos::from_millis(40));
+    let response = rig.receive(&mut anna);
     assert!(is_accepted(&response), "{response:?}");
     assert_eq!(rig.view.users[0].wrong_passwords.read(), 32);
 }
 
 #[test]
-fn guesses_that_come_at_once_are_put_off_like_those_that_come_one_after_the_other() {
+fn simultaneous_guesses_are_delayed_like_sequential_ones() {
     let mut rig = Rig::with(&hashed());
     let mut clients: Vec<Client> = (0..8).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
     for client in &mut clients {
@@ -189,8 +189,8 @@ fn guesses_that_come_at_once_are_put_off_like_those_that_come_one_after_the_othe
     assert_eq!(server.logins_delayed.read(), 5);
     for more in 4..=8 {
         // Delays of 100, 200, 400, 800 and 1,600 ms.
-        rig.pass(Nanos::from_millis(100 << (more - 4)));
-        rig.pass(Nanos::from_millis(40));
+        rig.advance(Nanos::from_millis(100 << (more - 4)));
+        rig.advance(Nanos::from_millis(40));
         rig.until_true("one more", |_| server.wrong_passwords.read() >= more);
     }
     assert_eq!((server.wrong_passwords.read(), server.logins_refused.read()), (8, 8));
@@ -198,7 +198,7 @@ fn guesses_that_come_at_once_are_put_off_like_those_that_come_one_after_the_othe
 
 /// Logins beyond the checker's queue wait; none is refused.
 #[test]
-fn more_logins_than_can_be_checked_at_once_are_checked_later() {
+fn logins_above_the_queue_capacity_are_checked_later() {
     const MANY: u64 = 90;
     let mut settings = hashed();
     settings.pre_login = PreLoginLimits { connections: 128, per_address: 128, ..settings.pre_login };
@@ -217,7 +217,7 @@ fn more_logins_than_can_be_checked_at_once_are_checked_later() {
     for _ in 0..2 {
         let answered = server.wrong_passwords.read();
         rig.until_true("answers", |_| server.wrong_passwords.read() >= (answered + 45).min(MANY));
-        rig.pass(Nanos::from_millis(20));
+        rig.advance(Nanos::from_millis(20));
     }
     rig.until_true("all answers", |_| server.wrong_passwords.read() == MANY);
     assert!(server.logins_delayed.read() > 0);
@@ -225,7 +225,7 @@ fn more_logins_than_can_be_checked_at_once_are_checked_later() {
 }
 
 #[test]
-fn a_flood_of_logins_takes_no_memory_and_leaves_who_is_in_alone() {
+fn a_flood_of_logins_does_not_allocate_or_disturb_others() {
     let mut rig = Rig::new();
     let mut witness = rig.log_in("CLEO");
     assert!(tickpath_agent::counts_allocations());
@@ -235,7 +235,7 @@ fn a_flood_of_logins_takes_no_memory_and_leaves_who_is_in_alone() {
             client.send(&login(&format!("U{round}"), "guess", "", 1));
         }
         assert_eq!(rig.allocations_of(10), 0);
-        rig.pass(Nanos::from_millis(200));
+        rig.advance(Nanos::from_millis(200));
         drop(clients);
         assert_eq!(rig.allocations_of(10), 0);
         if round % 10 == 0 {
@@ -246,7 +246,7 @@ fn a_flood_of_logins_takes_no_memory_and_leaves_who_is_in_alone() {
 }
 
 #[test]
-fn a_login_that_is_put_off_ends_with_its_connection() {
+fn a_delayed_login_ends_with_its_connection() {
     let mut rig = Rig::new();
     for _ in 0..3 {
         try_login(&mut rig, "ANNA", "guess");
@@ -256,13 +256,13 @@ fn a_login_that_is_put_off_ends_with_its_connection() {
     rig.until_true("the guess", |rig| rig.view.order_server.logins_delayed.read() == 1);
     drop(client);
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 4);
-    rig.pass(Nanos::from_secs(1));
+    rig.advance(Nanos::from_secs(1));
     rig.log_in("ANNA");
 }
 
 /// Floods of silent connections, one from each address, arrive while a login is delayed.
 #[test]
-fn a_trusted_login_that_is_put_off_outlasts_a_flood_from_many_addresses() {
+fn a_delayed_trusted_login_survives_a_flood() {
     let mut settings = settings();
     settings.pre_login.connections = 8;
     let mut rig = Rig::with(&settings);
@@ -281,16 +281,16 @@ fn a_trusted_login_that_is_put_off_outlasts_a_flood_from_many_addresses() {
     }
     rig.until_true("the flood", |_| server.connections.read() == connected + 100);
     assert_eq!(server.pre_login_evicted.read(), 93);
-    rig.pass(settings.login.delay);
-    rig.pass(Nanos::from_millis(40));
-    let response = rig.hear(&mut anna);
+    rig.advance(settings.login.delay);
+    rig.advance(Nanos::from_millis(40));
+    let response = rig.receive(&mut anna);
     assert!(is_accepted(&response), "{response:?}");
 }
 
 /// Guesses of ANNA's password from her own address, after a restart. Her login is delayed by the shortest
 /// delay, as before, and by longer ones if the file of trusted logins is missing or damaged.
 #[test]
-fn trusted_logins_outlast_a_restart() {
+fn trusted_logins_survive_a_restart() {
     const FILE: &str = "trusted-logins";
     let disk = FaultyDisk::new(1, Default::default());
     let (settings, journal) = (settings(), journal(Policy::Async));
@@ -301,7 +301,7 @@ fn trusted_logins_outlast_a_restart() {
         (Rig::of(venue), notices)
     };
     let end = |mut rig: Rig| rig.close();
-    let is_prompt = |rig: &mut Rig| {
+    let has_short_delay = |rig: &mut Rig| {
         let server = rig.view.order_server.clone();
         let mut guesses: Vec<Client> = (0..5).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
         guesses.iter_mut().for_each(|client| client.send(&login("ANNA", "guess", "", 1)));
@@ -309,12 +309,12 @@ fn trusted_logins_outlast_a_restart() {
         let mut anna = Client::connect(rig.endpoints.order_entry);
         anna.send(&login("ANNA", PASSWORD, "", 0));
         rig.until_true("the delayed login", |_| server.logins_delayed.read() == 3);
-        rig.pass(settings.login.delay);
-        rig.pass(Nanos::from_millis(40));
+        rig.advance(settings.login.delay);
+        rig.advance(Nanos::from_millis(40));
         let has_answered = server.logins.read() == 1;
-        rig.pass(Nanos::from_millis(300));
-        rig.pass(Nanos::from_millis(40));
-        assert!(matches!(rig.hear(&mut anna), Heard::LoginAccepted { .. }));
+        rig.advance(Nanos::from_millis(300));
+        rig.advance(Nanos::from_millis(40));
+        assert!(matches!(rig.receive(&mut anna), Received::LoginAccepted { .. }));
         has_answered
     };
     let (mut rig, notices) = start();
@@ -323,7 +323,7 @@ fn trusted_logins_outlast_a_restart() {
     end(rig);
     let (mut rig, notices) = start();
     assert_eq!(notices, [""; 0]);
-    assert!(is_prompt(&mut rig));
+    assert!(has_short_delay(&mut rig));
     end(rig);
     for (damage, state) in [(true, "is damaged"), (false, "is missing")] {
         if damage {
@@ -334,7 +334,7 @@ fn trusted_logins_outlast_a_restart() {
         let (mut rig, notices) = start();
         assert_eq!(notices.len(), 1);
         assert!(notices[0].contains(state) && notices[0].lines().count() == 1, "{notices:?}");
-        assert!(!is_prompt(&mut rig), "{state}");
+        assert!(!has_short_delay(&mut rig), "{state}");
         end(rig);
         let (rig, notices) = start();
         assert_eq!(notices, [""; 0], "it is written again");

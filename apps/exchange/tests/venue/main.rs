@@ -19,7 +19,7 @@ mod orders;
 mod recovery;
 mod sessions;
 mod snapshots;
-mod standing;
+mod commanded_settings;
 mod support;
 mod sweeps;
 mod upgrade;

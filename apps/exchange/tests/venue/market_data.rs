@@ -68,7 +68,7 @@ pub fn read_lines(rig: &mut Rig, a: &mut Line, b: &mut Line, count: usize) {
 }
 
 /// Returns one message as text: its type and the fields from which a book is built.
-pub fn words(message: &[u8]) -> String {
+pub fn describe(message: &[u8]) -> String {
     match Message::parse(message).unwrap() {
         Message::SystemEvent(event) => format!("system {}", char::from(event.event_code.0)),
         Message::StockDirectory(directory) => {
@@ -108,18 +108,18 @@ pub fn words(message: &[u8]) -> String {
 }
 
 #[test]
-fn what_happened_is_published_on_both_lines() {
+fn events_are_published_on_both_lines() {
     let (mut rig, mut a, mut b) = with_lines(&settings());
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     let before = rig.time_of_day();
-    rig.ask(&mut anna, &enter(1, Side::Sell, 30, 1_000_000));
-    rig.ask(&mut anna, &enter(2, Side::Sell, 100, 1_000_100));
+    rig.submit(&mut anna, &enter(1, Side::Sell, 30, 1_000_000));
+    rig.submit(&mut anna, &enter(2, Side::Sell, 100, 1_000_100));
     bert.request(&ioc(1, Side::Buy, 20, 1_000_000));
-    rig.hear_events::<2>(&mut bert);
-    rig.hear_event(&mut anna);
-    rig.ask(&mut anna, &cancel(1, 25));
-    rig.ask(&mut anna, &replace(2, 3, 90, 1_000_200));
-    rig.ask(&mut anna, &cancel(1, 0));
+    rig.receive_events::<2>(&mut bert);
+    rig.receive_event(&mut anna);
+    rig.submit(&mut anna, &cancel(1, 25));
+    rig.submit(&mut anna, &replace(2, 3, 90, 1_000_200));
+    rig.submit(&mut anna, &cancel(1, 0));
     let after = rig.time_of_day();
 
     let expected = [
@@ -138,7 +138,7 @@ fn what_happened_is_published_on_both_lines() {
         "deleted 1",
     ];
     read_lines(&mut rig, &mut a, &mut b, expected.len());
-    assert_eq!(a.messages().iter().map(|message| words(message)).collect::<Vec<_>>(), expected);
+    assert_eq!(a.messages().iter().map(|message| describe(message)).collect::<Vec<_>>(), expected);
     assert_eq!(a.datagrams, b.datagrams, "datagram for datagram");
     for message in &a.messages()[OPENING as usize..] {
         let ts = message[5..11].iter().fold(0, |ts, byte| ts << 8 | u64::from(*byte));
@@ -150,7 +150,7 @@ fn what_happened_is_published_on_both_lines() {
 }
 
 #[test]
-fn events_that_come_together_leave_together_and_no_packet_is_too_long() {
+fn simultaneous_events_share_packets_up_to_the_maximum_length() {
     let settings = VenueSettings { packet_bytes: 200, ..settings() };
     let (mut rig, mut a, mut b) = with_lines(&settings);
     let mut anna = rig.log_in("ANNA");
@@ -167,12 +167,12 @@ fn events_that_come_together_leave_together_and_no_packet_is_too_long() {
 }
 
 #[test]
-fn a_quiet_line_says_that_it_lives_and_where_it_stands() {
+fn a_quiet_line_sends_heartbeats_with_the_next_number() {
     let (mut rig, mut a, mut b) = with_lines(&settings());
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
     let before = a.datagrams.len();
     for _ in 0..3 {
-        rig.pass(Nanos::from_secs(1));
+        rig.advance(Nanos::from_secs(1));
     }
     rig.until("three heartbeats", |_| {
         a.read();
@@ -187,7 +187,7 @@ fn a_quiet_line_says_that_it_lives_and_where_it_stands() {
 }
 
 #[test]
-fn the_end_of_the_session_is_said_on_both_lines() {
+fn the_end_of_the_session_is_published_on_both_lines() {
     let (mut rig, mut a, mut b) = with_lines(&settings());
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
     rig.close();
@@ -199,33 +199,33 @@ fn the_end_of_the_session_is_said_on_both_lines() {
     let end = Packet::parse(a.datagrams.last().unwrap()).unwrap().sequence();
     let closing = 3;
     assert_eq!(end, Sequence(OPENING + closing + 1));
-    let said: Vec<u8> = a.messages()[OPENING as usize..].iter().map(|message| message[11]).collect();
-    assert_eq!(said, b"MEC", "the day ends with the session");
+    let closing_events: Vec<u8> = a.messages()[OPENING as usize..].iter().map(|message| message[11]).collect();
+    assert_eq!(closing_events, b"MEC", "the day ends with the session");
 }
 
 /// A client that requests retransmissions.
-pub struct Asker {
+pub struct RetransmissionClient {
     endpoint: UdpEndpoint,
     server: SocketAddrV4,
 }
 
-impl Asker {
-    pub fn new(rig: &Rig) -> Asker {
+impl RetransmissionClient {
+    pub fn new(rig: &Rig) -> RetransmissionClient {
         let endpoint = UdpEndpoint::bind(ANY_PORT).unwrap();
-        Asker { endpoint, server: rig.endpoints.retransmission }
+        RetransmissionClient { endpoint, server: rig.endpoints.retransmission }
     }
 
     fn send(&mut self, datagram: &[u8]) {
         assert_eq!(self.endpoint.send_to(datagram, self.server).unwrap(), SendStatus::Sent);
     }
 
-    pub fn ask(&mut self, session: &str, sequence: u64, message_count: u16) {
+    pub fn request(&mut self, session: &str, sequence: u64, message_count: u16) {
         let session = Session::new(session).unwrap();
         let request = Request { session, sequence: Sequence(sequence), message_count };
         self.send(&request.to_bytes());
     }
 
-    pub fn try_hear(&mut self) -> Option<Vec<u8>> {
+    pub fn try_receive(&mut self) -> Option<Vec<u8>> {
         let mut bytes = [0; 2_048];
         let received = self.endpoint.recv_from(&mut bytes).unwrap()?;
         Some(bytes[..received.len].to_vec())
@@ -233,10 +233,10 @@ impl Asker {
 
     /// Returns the answers' messages until there are `count`, with the number of the first. An answer is one
     /// packet; the rest is requested again.
-    pub fn hear(&mut self, rig: &mut Rig, count: usize) -> (u64, Vec<Vec<u8>>) {
+    pub fn receive(&mut self, rig: &mut Rig, count: usize) -> (u64, Vec<Vec<u8>>) {
         let (mut first, mut messages) = (None, vec![]);
         while messages.len() < count {
-            let datagram = rig.until("an answer", |_| self.try_hear());
+            let datagram = rig.until("an answer", |_| self.try_receive());
             let packet = Packet::parse(&datagram).unwrap();
             assert_eq!(packet.session(), Session::new("TODAY").unwrap());
             for (sequence, message) in packet.messages() {
@@ -245,7 +245,7 @@ impl Asker {
                 messages.push(message.to_vec());
             }
             if let (Some(first), true) = (first, messages.len() < count) {
-                self.ask("TODAY", first + messages.len() as u64, (count - messages.len()) as u16);
+                self.request("TODAY", first + messages.len() as u64, (count - messages.len()) as u16);
             }
         }
         (first.unwrap(), messages)
@@ -253,77 +253,77 @@ impl Asker {
 }
 
 #[test]
-fn lost_messages_come_again_as_they_were() {
+fn lost_messages_are_retransmitted_unchanged() {
     let (mut rig, mut a, mut b) = with_lines(&settings());
     let mut anna = rig.log_in("ANNA");
     for user_ref in 1..=93 {
-        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 1_000_000));
+        rig.submit(&mut anna, &enter(user_ref, Side::Buy, 1, 1_000_000));
     }
     read_lines(&mut rig, &mut a, &mut b, 100);
     let published = a.messages();
-    let mut asker = Asker::new(&rig);
+    let mut requester = RetransmissionClient::new(&rig);
     for (first, count) in [(1, 1), (5, 3), (100, 1), (1, 100)] {
-        asker.ask("TODAY", first, count);
+        requester.request("TODAY", first, count);
         let expected = published[first as usize - 1..][..usize::from(count)].to_vec();
-        assert_eq!(asker.hear(&mut rig, count.into()), (first, expected));
+        assert_eq!(requester.receive(&mut rig, count.into()), (first, expected));
     }
-    asker.ask("TODAY", 99, 1_000);
-    assert_eq!(asker.hear(&mut rig, 2), (99, published[98..].to_vec()), "as far as there are any");
+    requester.request("TODAY", 99, 1_000);
+    assert_eq!(requester.receive(&mut rig, 2), (99, published[98..].to_vec()), "as far as there are any");
     assert_eq!(rig.view.publisher.retransmitted.read(), 1 + 3 + 1 + 100 + 2);
     assert_eq!(rig.view.publisher.requests_dropped.read(), 0);
 }
 
 #[test]
-fn requests_that_make_no_sense_have_no_answer() {
+fn invalid_requests_have_no_answer() {
     let (mut rig, mut a, mut b) = with_lines(&settings());
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
-    let mut asker = Asker::new(&rig);
+    let mut requester = RetransmissionClient::new(&rig);
     let good = Request { session: Session::new("TODAY").unwrap(), sequence: Sequence(1), message_count: 1 };
     let good = good.to_bytes();
     let mut dropped = 0;
     for len in [0, 1, good.len() - 1] {
-        asker.send(&good[..len]);
+        requester.send(&good[..len]);
         dropped += 1;
     }
-    asker.send(&[&good[..], b"x"].concat());
-    asker.send(&[0xff; 300]);
-    asker.ask("TODAY", 1, 0);
-    asker.ask("TODAY", 1, u16::MAX);
-    asker.ask("TODAY", u64::MAX, 1);
-    asker.ask("MONDAY", 1, 1);
-    asker.ask("", 1, 1);
+    requester.send(&[&good[..], b"x"].concat());
+    requester.send(&[0xff; 300]);
+    requester.request("TODAY", 1, 0);
+    requester.request("TODAY", 1, u16::MAX);
+    requester.request("TODAY", u64::MAX, 1);
+    requester.request("MONDAY", 1, 1);
+    requester.request("", 1, 1);
     dropped += 7;
     // Well-formed requests for messages that do not exist.
-    asker.ask("TODAY", 0, 1);
-    asker.ask("TODAY", OPENING + 1, 1);
-    asker.ask("TODAY", u64::MAX - 1, 1);
+    requester.request("TODAY", 0, 1);
+    requester.request("TODAY", OPENING + 1, 1);
+    requester.request("TODAY", u64::MAX - 1, 1);
     let silent = 3;
 
     rig.until("the requests", |rig| (rig.view.publisher.requests.read() == dropped + silent).then_some(()));
-    asker.ask("TODAY", OPENING, 1);
-    let (first, _) = asker.hear(&mut rig, 1);
+    requester.request("TODAY", OPENING, 1);
+    let (first, _) = requester.receive(&mut rig, 1);
     assert_eq!(first, OPENING, "the first answer is to the first good request");
     assert_eq!(rig.view.publisher.requests_dropped.read(), dropped);
     assert_eq!(rig.view.publisher.retransmitted.read(), 1);
 }
 
 #[test]
-fn what_is_no_longer_kept_is_not_sent() {
+fn messages_no_longer_retained_are_not_sent() {
     let (mut rig, mut a, mut b) = with_lines(&VenueSettings { retained_messages: 16, ..settings() });
     let mut anna = rig.log_in("ANNA");
     for user_ref in 1..=93 {
-        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 1_000_000));
+        rig.submit(&mut anna, &enter(user_ref, Side::Buy, 1, 1_000_000));
     }
     read_lines(&mut rig, &mut a, &mut b, 100);
-    let mut asker = Asker::new(&rig);
-    asker.ask("TODAY", 84, 5);
-    asker.ask("TODAY", 85, 16);
-    assert_eq!(asker.hear(&mut rig, 16).0, 85);
+    let mut requester = RetransmissionClient::new(&rig);
+    requester.request("TODAY", 84, 5);
+    requester.request("TODAY", 85, 16);
+    assert_eq!(requester.receive(&mut rig, 16).0, 85);
     assert_eq!(rig.view.publisher.retransmitted.read(), 16);
 }
 
 #[test]
-fn requests_beyond_the_bound_are_dropped_and_counted() {
+fn requests_above_the_limit_are_dropped_and_counted() {
     /// Maximum number of pending requests.
     const PENDING: u64 = 64;
     const BEYOND: u64 = 20;
@@ -331,56 +331,56 @@ fn requests_beyond_the_bound_are_dropped_and_counted() {
     let (mut rig, mut a, mut b) = with_lines(&settings());
     let mut anna = rig.log_in("ANNA");
     for user_ref in 1..=u32::from(MESSAGES) - OPENING as u32 {
-        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 1_000_000));
+        rig.submit(&mut anna, &enter(user_ref, Side::Buy, 1, 1_000_000));
     }
     read_lines(&mut rig, &mut a, &mut b, MESSAGES.into());
-    let mut asker = Asker::new(&rig);
+    let mut requester = RetransmissionClient::new(&rig);
     for _ in 0..PENDING + BEYOND {
-        asker.ask("TODAY", 1, MESSAGES);
+        requester.request("TODAY", 1, MESSAGES);
     }
     rig.until_true("the requests", |rig| rig.view.publisher.requests.read() == PENDING + BEYOND);
     assert_eq!(rig.view.publisher.requests_dropped.read(), BEYOND);
-    let mut heard = 0;
+    let mut answered = 0;
     let mut packets = 0;
     while packets < PENDING {
-        let datagram = rig.until("an answer to each that was taken", |_| asker.try_hear());
-        heard += Packet::parse(&datagram).unwrap().messages().count() as u64;
+        let datagram = rig.until("an answer to each that was taken", |_| requester.try_receive());
+        answered += Packet::parse(&datagram).unwrap().messages().count() as u64;
         packets += 1;
     }
-    assert_eq!(rig.view.publisher.retransmitted.read(), heard, "one packet each");
-    while asker.try_hear().is_some() {}
-    asker.ask("TODAY", 2, 1);
-    assert_eq!(asker.hear(&mut rig, 1).0, 2);
-    assert_eq!(rig.view.publisher.retransmitted.read(), heard + 1, "and none to those beyond");
+    assert_eq!(rig.view.publisher.retransmitted.read(), answered, "one packet each");
+    while requester.try_receive().is_some() {}
+    requester.request("TODAY", 2, 1);
+    assert_eq!(requester.receive(&mut rig, 1).0, 2);
+    assert_eq!(rig.view.publisher.retransmitted.read(), answered + 1, "and none to those beyond");
 }
 
 #[test]
-fn what_is_overwritten_before_its_turn_is_counted() {
-    const ASKED: u64 = 60;
+fn messages_overwritten_before_retransmission_are_counted() {
+    const REQUESTS: u64 = 60;
     let (mut rig, mut a, mut b) = with_lines(&VenueSettings { retained_messages: 16, ..settings() });
     let mut anna = rig.log_in("ANNA");
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
-    let mut asker = Asker::new(&rig);
-    (0..ASKED).for_each(|_| asker.ask("TODAY", 1, 1));
+    let mut requester = RetransmissionClient::new(&rig);
+    (0..REQUESTS).for_each(|_| requester.request("TODAY", 1, 1));
     let publisher = rig.view.publisher.clone();
-    rig.until_true("the requests", |_| publisher.requests.read() == ASKED);
+    rig.until_true("the requests", |_| publisher.requests.read() == REQUESTS);
     assert!(publisher.retransmitted.read() <= 4, "a few in each cycle");
     let orders = (1..=50).flat_map(|user_ref| request_packet(&enter(user_ref, Side::Buy, 1, 1_000_000)));
     anna.send(&orders.collect::<Vec<u8>>());
     rig.until_true("an answer or a count for each", |_| {
-        publisher.retransmitted.read() + publisher.requests_unknown.read() == ASKED
+        publisher.retransmitted.read() + publisher.requests_unknown.read() == REQUESTS
     });
     assert!(publisher.requests_unknown.read() > 0);
 }
 
 #[test]
-fn a_line_is_alive_however_much_is_asked_for() {
+fn retransmissions_do_not_delay_heartbeats() {
     let (mut rig, mut a, mut b) = with_lines(&settings());
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize);
     let packets = a.datagrams.len();
-    let mut asker = Asker::new(&rig);
-    (0..8).for_each(|_| asker.ask("TODAY", 1, 1));
-    rig.pass(Nanos::from_secs(1));
+    let mut requester = RetransmissionClient::new(&rig);
+    (0..8).for_each(|_| requester.request("TODAY", 1, 1));
+    rig.advance(Nanos::from_secs(1));
     assert!((1..8).contains(&rig.view.publisher.retransmitted.read()), "others wait for the next cycle");
     // Without another turn: the heartbeat is in flight.
     wait_for("the heartbeat", || {
@@ -407,7 +407,7 @@ fn two_venues_cannot_share_an_address() {
 }
 
 #[test]
-fn a_line_that_is_no_group_and_instruments_that_cannot_be_matched_are_refused() {
+fn an_invalid_group_and_unmatchable_instruments_are_refused() {
     let no_group = VenueSettings { line_b: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1), ..settings() };
     let error = format!("{:#}", build(&no_group).err().unwrap());
     assert!(error.contains("line B") && error.contains("no multicast group"), "{error}");

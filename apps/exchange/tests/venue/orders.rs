@@ -5,7 +5,7 @@ use tickpath_types::{
     OrderId, OrderRequest, OrderState, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum,
 };
 
-use crate::support::{Heard, Rig, cancel, enter, ioc, order, packet, replace};
+use crate::support::{Received, Rig, cancel, enter, ioc, order, packet, replace};
 
 fn accepted(order: EnterOrder, order_id: u64) -> OrderEventKind {
     OrderEventKind::Accepted { order, order_id: OrderId(order_id), state: OrderState::Live }
@@ -31,7 +31,7 @@ fn rejected(user_ref: u32, reason: RejectReason) -> OrderEventKind {
 }
 
 #[test]
-fn an_order_is_accepted_in_the_bytes_of_the_specification() {
+fn an_accepted_order_has_the_bytes_of_the_specification() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     let before = rig.time_of_day();
@@ -39,7 +39,7 @@ fn an_order_is_accepted_in_the_bytes_of_the_specification() {
     request.extend_from_slice(&1_000_000_u64.to_be_bytes());
     request.extend_from_slice(b"0YPNNfrom-the-test \0\0");
     anna.send(&packet(b'U', &request));
-    let Heard::Message(message) = rig.hear(&mut anna) else { panic!() };
+    let Received::Message(message) = rig.receive(&mut anna) else { panic!() };
     let after = rig.time_of_day();
 
     let ts = u64::from_be_bytes(message[1..9].try_into().unwrap());
@@ -51,34 +51,34 @@ fn an_order_is_accepted_in_the_bytes_of_the_specification() {
 }
 
 #[test]
-fn an_execution_is_told_to_both_sides() {
+fn an_execution_is_reported_to_both_sides() {
     let mut rig = Rig::new();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     let sale = order(1, Side::Sell, 30, 1_000_000);
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(sale)), accepted(sale, 1));
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(sale)), accepted(sale, 1));
     let buy = order(1, Side::Buy, 50, 1_000_100);
     bert.request(&OrderRequest::Enter(buy));
     assert_eq!(
-        rig.hear_events(&mut bert),
+        rig.receive_events(&mut bert),
         [accepted(buy, 2), executed(1, 30, 1_000_000, Liquidity::Removed, 1)],
         "at the price of the order that rested"
     );
-    assert_eq!(rig.hear_event(&mut anna), executed(1, 30, 1_000_000, Liquidity::Added, 1));
+    assert_eq!(rig.receive_event(&mut anna), executed(1, 30, 1_000_000, Liquidity::Added, 1));
     anna.request(&ioc(2, Side::Sell, 20, 1_000_100));
-    assert_eq!(rig.hear_events::<2>(&mut anna)[1], executed(2, 20, 1_000_100, Liquidity::Removed, 2));
-    assert_eq!(rig.hear_event(&mut bert), executed(1, 20, 1_000_100, Liquidity::Added, 2));
+    assert_eq!(rig.receive_events::<2>(&mut anna)[1], executed(2, 20, 1_000_100, Liquidity::Removed, 2));
+    assert_eq!(rig.receive_event(&mut bert), executed(1, 20, 1_000_100, Liquidity::Added, 2));
     assert_eq!(rig.view.matcher.executions.read(), 2);
 }
 
 #[test]
-fn price_comes_before_time_and_time_before_size() {
+fn matching_has_price_time_priority() {
     let mut rig = Rig::new();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     for (user_ref, qty, price) in [(1, 10, 1_000_100), (2, 10, 1_000_000), (3, 90, 1_000_000)] {
-        rig.ask(&mut anna, &enter(user_ref, Side::Sell, qty, price));
+        rig.submit(&mut anna, &enter(user_ref, Side::Sell, qty, price));
     }
     bert.request(&enter(1, Side::Buy, 105, 1_000_100));
-    let [_, first, second, third] = rig.hear_events(&mut bert);
+    let [_, first, second, third] = rig.receive_events(&mut bert);
     let taken = |qty, price, match_id| executed(1, qty, price, Liquidity::Removed, match_id);
     assert_eq!(
         [first, second, third],
@@ -86,35 +86,35 @@ fn price_comes_before_time_and_time_before_size() {
     );
     let given = |user_ref, qty, price, match_id| executed(user_ref, qty, price, Liquidity::Added, match_id);
     assert_eq!(
-        rig.hear_events(&mut anna),
+        rig.receive_events(&mut anna),
         [given(2, 10, 1_000_000, 1), given(3, 90, 1_000_000, 2), given(1, 5, 1_000_100, 3)]
     );
 }
 
 #[test]
-fn a_cancel_reduces_or_takes_away_and_is_told_once() {
+fn a_cancel_reduces_or_removes_and_is_reported_once() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
-    rig.ask(&mut anna, &enter(1, Side::Buy, 100, 1_000_000));
-    assert_eq!(rig.ask(&mut anna, &cancel(1, 60)), canceled(1, 40, CancelReason::User));
-    assert_eq!(rig.ask(&mut anna, &cancel(1, 0)), canceled(1, 60, CancelReason::User));
+    rig.submit(&mut anna, &enter(1, Side::Buy, 100, 1_000_000));
+    assert_eq!(rig.submit(&mut anna, &cancel(1, 60)), canceled(1, 40, CancelReason::User));
+    assert_eq!(rig.submit(&mut anna, &cancel(1, 0)), canceled(1, 60, CancelReason::User));
     // A cancel of an order that is no longer open has no answer: the next answer is for the next order.
     anna.request(&cancel(1, 0));
     let next = order(2, Side::Buy, 1, 1_000_000);
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
 }
 
 #[test]
-fn a_replacement_has_a_number_of_its_own_and_counts_what_was_executed() {
+fn a_replacement_has_a_new_number_and_counts_executions() {
     let mut rig = Rig::new();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     let first = order(1, Side::Sell, 100, 1_000_000);
-    rig.ask(&mut anna, &OrderRequest::Enter(first));
+    rig.submit(&mut anna, &OrderRequest::Enter(first));
     bert.request(&ioc(1, Side::Buy, 30, 1_000_000));
-    rig.hear_events::<2>(&mut bert);
-    rig.hear_event(&mut anna);
+    rig.receive_events::<2>(&mut bert);
+    rig.receive_event(&mut anna);
 
-    let replaced = rig.ask(&mut anna, &replace(1, 2, 80, 1_000_200));
+    let replaced = rig.submit(&mut anna, &replace(1, 2, 80, 1_000_200));
     let order = EnterOrder {
         user_ref: UserRefNum(2),
         qty: Qty(80),
@@ -129,15 +129,15 @@ fn a_replacement_has_a_number_of_its_own_and_counts_what_was_executed() {
         "order 2 was the IOC"
     );
     bert.request(&ioc(2, Side::Buy, 100, 1_000_200));
-    let [_, traded, rest] = rig.hear_events(&mut bert);
+    let [_, traded, rest] = rig.receive_events(&mut bert);
     assert_eq!(traded, executed(2, 50, 1_000_200, Liquidity::Removed, 2), "80 intended less 30 executed");
     assert_eq!(rest, canceled(2, 50, CancelReason::ImmediateOrCancel));
 
-    let gone = rig.ask(&mut anna, &replace(2, 3, 80, 1_000_200));
+    let filled = rig.submit(&mut anna, &replace(2, 3, 80, 1_000_200));
     let client_order_id = ClientOrderId(*b"replaced      ");
     let reason = RejectReason::UnknownOrder;
     assert_eq!(
-        gone,
+        filled,
         OrderEventKind::Executed {
             user_ref: UserRefNum(2),
             qty: Qty(50),
@@ -146,37 +146,37 @@ fn a_replacement_has_a_number_of_its_own_and_counts_what_was_executed() {
             match_id: MatchId(2)
         }
     );
-    let refused = rig.hear_event(&mut anna);
+    let refused = rig.receive_event(&mut anna);
     assert_eq!(refused, OrderEventKind::Rejected { user_ref: UserRefNum(3), reason, client_order_id });
 }
 
 #[test]
-fn a_modification_keeps_the_place() {
+fn a_modification_keeps_its_priority() {
     let mut rig = Rig::new();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
-    rig.ask(&mut anna, &enter(1, Side::Sell, 100, 1_000_000));
-    rig.ask(&mut anna, &enter(2, Side::Sell, 100, 1_000_000));
+    rig.submit(&mut anna, &enter(1, Side::Sell, 100, 1_000_000));
+    rig.submit(&mut anna, &enter(2, Side::Sell, 100, 1_000_000));
     let modify = ModifyOrder { user_ref: UserRefNum(1), side_marking: b'T', qty: Qty(40) };
     let modified = OrderEventKind::Modified { user_ref: UserRefNum(1), side_marking: b'T', qty: Qty(40) };
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Modify(modify)), modified);
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Modify(modify)), modified);
     bert.request(&ioc(1, Side::Buy, 50, 1_000_000));
-    rig.hear_events::<3>(&mut bert);
+    rig.receive_events::<3>(&mut bert);
     assert_eq!(
-        rig.hear_events(&mut anna),
+        rig.receive_events(&mut anna),
         [executed(1, 40, 1_000_000, Liquidity::Added, 1), executed(2, 10, 1_000_000, Liquidity::Added, 2)]
     );
 }
 
 #[test]
-fn ioc_and_post_only_are_accepted_and_end_as_they_say() {
+fn ioc_and_post_only_orders_are_accepted_and_cancelled() {
     let mut rig = Rig::new();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
-    rig.ask(&mut anna, &enter(1, Side::Sell, 10, 1_000_000));
+    rig.submit(&mut anna, &enter(1, Side::Sell, 10, 1_000_000));
 
     let take = EnterOrder { time_in_force: TimeInForce::Ioc, ..order(1, Side::Buy, 25, 1_000_000) };
     bert.request(&OrderRequest::Enter(take));
     assert_eq!(
-        rig.hear_events(&mut bert),
+        rig.receive_events(&mut bert),
         [
             accepted(take, 2),
             executed(1, 10, 1_000_000, Liquidity::Removed, 1),
@@ -184,25 +184,25 @@ fn ioc_and_post_only_are_accepted_and_end_as_they_say() {
         ]
     );
 
-    rig.ask(&mut bert, &enter(2, Side::Buy, 10, 999_900));
-    rig.hear_event(&mut anna);
+    rig.submit(&mut bert, &enter(2, Side::Buy, 10, 999_900));
+    rig.receive_event(&mut anna);
     let crossing = EnterOrder { post_only: true, ..order(2, Side::Sell, 5, 999_900) };
     anna.request(&OrderRequest::Enter(crossing));
-    assert_eq!(rig.hear_events(&mut anna), [accepted(crossing, 4), canceled(2, 5, CancelReason::PostOnly)]);
+    assert_eq!(rig.receive_events(&mut anna), [accepted(crossing, 4), canceled(2, 5, CancelReason::PostOnly)]);
     let resting = EnterOrder { post_only: true, ..order(3, Side::Sell, 5, 1_000_000) };
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(resting)), accepted(resting, 5));
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(resting)), accepted(resting, 5));
 
     let all_or_none = EnterOrder { min_qty: Qty(6), ..EnterOrder { qty: Qty(6), ..take } };
     let all_or_none = EnterOrder { user_ref: UserRefNum(3), ..all_or_none };
     bert.request(&OrderRequest::Enter(all_or_none));
     assert_eq!(
-        rig.hear_events(&mut bert),
+        rig.receive_events(&mut bert),
         [accepted(all_or_none, 6), canceled(3, 6, CancelReason::ImmediateOrCancel)]
     );
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_with_its_reason() {
+fn invalid_orders_are_rejected_with_a_reason() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     let good = order(1, Side::Buy, 10, 1_000_000);
@@ -214,7 +214,7 @@ fn what_cannot_be_done_is_refused_with_its_reason() {
         (5, EnterOrder { min_qty: Qty(5), ..good }, RejectReason::InvalidMinQty),
     ] {
         let bad = EnterOrder { user_ref: UserRefNum(user_ref), ..bad };
-        assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(bad)), rejected(user_ref, reason), "{bad:?}");
+        assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(bad)), rejected(user_ref, reason), "{bad:?}");
     }
     // Invalid values that exist only on the wire: an unknown symbol, side or time in force.
     let wire = crate::support::request_packet(&OrderRequest::Enter(good));
@@ -231,7 +231,7 @@ fn what_cannot_be_done_is_refused_with_its_reason() {
         bad[4..8].copy_from_slice(&user_ref.to_be_bytes());
         bad[offset..offset + bytes.len()].copy_from_slice(bytes);
         anna.send(&bad);
-        assert_eq!(rig.hear_event(&mut anna), rejected(user_ref, reason));
+        assert_eq!(rig.receive_event(&mut anna), rejected(user_ref, reason));
     }
     let counters = &rig.view.order_server;
     assert_eq!((counters.requests.read(), counters.requests_refused.read()), (10, 5));
@@ -239,53 +239,53 @@ fn what_cannot_be_done_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_modification_to_no_side_is_answered_and_uses_no_number_up() {
+fn a_modification_with_an_invalid_side_is_rejected_without_using_a_number() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
-    rig.ask(&mut anna, &enter(7, Side::Sell, 10, 1_000_000));
+    rig.submit(&mut anna, &enter(7, Side::Sell, 10, 1_000_000));
     let modify = ModifyOrder { user_ref: UserRefNum(7), side_marking: b'?', qty: Qty(5) };
     let (reason, client_order_id) = (RejectReason::InvalidSide, ClientOrderId::default());
     let refused = OrderEventKind::Rejected { user_ref: UserRefNum(7), reason, client_order_id };
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Modify(modify)), refused);
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Modify(modify)), refused);
     // An order that is not open has no answer: the next answer is for the next request.
-    let gone = ModifyOrder { user_ref: UserRefNum(u32::MAX), side_marking: b'S', qty: Qty(5) };
-    anna.request(&OrderRequest::Modify(gone));
+    let unknown = ModifyOrder { user_ref: UserRefNum(u32::MAX), side_marking: b'S', qty: Qty(5) };
+    anna.request(&OrderRequest::Modify(unknown));
     let modify = ModifyOrder { user_ref: UserRefNum(7), side_marking: b'T', qty: Qty(5) };
     let modified = OrderEventKind::Modified { user_ref: UserRefNum(7), side_marking: b'T', qty: Qty(5) };
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Modify(modify)), modified, "the order stands");
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Modify(modify)), modified, "the order stands");
     let next = order(8, Side::Buy, 1, 999_900);
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
     assert_eq!(rig.view.order_server.requests_refused.read(), 0, "it is the engine that refuses");
 }
 
 #[test]
-fn a_number_that_was_used_is_ignored_and_the_query_says_the_next() {
+fn a_used_number_is_ignored_and_a_query_returns_the_next() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
-    rig.ask(&mut anna, &enter(7, Side::Buy, 10, 1_000_000));
+    rig.submit(&mut anna, &enter(7, Side::Buy, 10, 1_000_000));
     anna.request(&enter(7, Side::Buy, 10, 1_000_000));
     anna.request(&enter(6, Side::Buy, 10, 1_000_000));
     let next = order(8, Side::Buy, 1, 1_000_000);
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
     anna.send(&packet(b'U', b"Q"));
-    let Heard::Message(answer) = rig.hear(&mut anna) else { panic!() };
+    let Received::Message(answer) = rig.receive(&mut anna) else { panic!() };
     assert_eq!((answer[0], &answer[9..13]), (b'Q', &9_u32.to_be_bytes()[..]));
 }
 
 #[test]
-fn a_user_without_a_number_left_is_answered() {
+fn a_user_with_no_numbers_left_is_answered() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     let last = order(u32::MAX, Side::Buy, 1, 1_000_000);
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(last)), accepted(last, 1));
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(last)), accepted(last, 1));
     anna.send(&packet(b'U', b"Q"));
-    let Heard::Message(answer) = rig.hear(&mut anna) else { panic!() };
+    let Received::Message(answer) = rig.receive(&mut anna) else { panic!() };
     assert_eq!((answer[0], &answer[9..13]), (b'Q', &[0; 4][..]), "there is no next number");
     for number in [1, 0] {
         let client_order_id = order(number, Side::Buy, 1, 1_000_000).client_order_id;
         let (user_ref, reason) = (UserRefNum(number), RejectReason::UserRefsExhausted);
         let rejected = OrderEventKind::Rejected { user_ref, reason, client_order_id };
-        assert_eq!(rig.ask(&mut anna, &enter(number, Side::Buy, 1, 1_000_000)), rejected);
+        assert_eq!(rig.submit(&mut anna, &enter(number, Side::Buy, 1, 1_000_000)), rejected);
     }
 }
 
@@ -305,26 +305,26 @@ fn a_market_order_that_would_rest_is_rejected() {
         reason: RejectReason::PriceOutsideCollar,
         client_order_id: day.client_order_id,
     };
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(day)), rejected);
-    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(ioc)), accepted(ioc, 1));
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(day)), rejected);
+    assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(ioc)), accepted(ioc, 1));
 }
 
 #[test]
-fn a_query_has_its_place_in_the_log_and_its_answer_among_the_answers() {
+fn queries_are_logged_and_answered_in_order() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     let commands = rig.view.matcher.commands.read();
     let request = |user_ref| crate::support::request_packet(&enter(user_ref, Side::Buy, 10, 1_000_000));
     let query = packet(b'U', b"Q");
     anna.send(&[request(1), query.clone(), request(5), query].concat());
-    assert_eq!(rig.hear_event(&mut anna).user_ref(), UserRefNum(1));
+    assert_eq!(rig.receive_event(&mut anna).user_ref(), UserRefNum(1));
     let mut times = vec![];
     for next in [2_u32, 6] {
-        let Heard::Message(answer) = rig.hear(&mut anna) else { panic!() };
+        let Received::Message(answer) = rig.receive(&mut anna) else { panic!() };
         assert_eq!((answer[0], answer.len(), &answer[9..13]), (b'Q', 13, &next.to_be_bytes()[..]));
         times.push(u64::from_be_bytes(answer[1..9].try_into().unwrap()));
         if next == 2 {
-            assert_eq!(rig.hear_event(&mut anna).user_ref(), UserRefNum(5));
+            assert_eq!(rig.receive_event(&mut anna).user_ref(), UserRefNum(5));
         }
     }
     assert!(times[1] >= times[0] + 2, "the times of the first and the third command after it: {times:?}");
@@ -333,7 +333,7 @@ fn a_query_has_its_place_in_the_log_and_its_answer_among_the_answers() {
 }
 
 #[test]
-fn requests_of_one_write_are_answered_in_their_order() {
+fn requests_of_one_write_are_answered_in_order() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
     let mut bytes = vec![];
@@ -343,19 +343,19 @@ fn requests_of_one_write_are_answered_in_their_order() {
     anna.send(&bytes);
     for user_ref in 1..=100 {
         assert_eq!(
-            rig.hear_event(&mut anna),
+            rig.receive_event(&mut anna),
             accepted(order(user_ref, Side::Buy, 1, 1_000_000), user_ref.into())
         );
     }
 }
 
 #[test]
-fn instruments_have_books_of_their_own() {
+fn instruments_have_separate_books() {
     let mut rig = Rig::new();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
-    rig.ask(&mut anna, &enter(1, Side::Sell, 10, 1_000_000));
+    rig.submit(&mut anna, &enter(1, Side::Sell, 10, 1_000_000));
     let other = EnterOrder { instrument: InstrumentId(2), ..order(1, Side::Buy, 10, 1_000_000) };
-    assert_eq!(rig.ask(&mut bert, &OrderRequest::Enter(other)), accepted(other, 2));
+    assert_eq!(rig.submit(&mut bert, &OrderRequest::Enter(other)), accepted(other, 2));
     rig.assert_serves(&mut bert, 2);
     assert_eq!(rig.view.matcher.executions.read(), 0);
 }

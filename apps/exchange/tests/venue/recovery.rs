@@ -14,9 +14,9 @@ use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
 use zerocopy::FromBytes;
 
-use crate::market_data::{Asker, Line, read_lines, with_lines, words};
+use crate::market_data::{RetransmissionClient, Line, read_lines, with_lines, describe};
 use crate::support::{
-    Client, Heard, PASSWORD, Rig, build_on, cancel, enter, ioc, journal, login, packet, replace, settings,
+    Client, Received, PASSWORD, Rig, build_on, cancel, enter, ioc, journal, login, packet, replace, settings,
 };
 
 const INTERVAL: Nanos = Nanos::from_millis(1);
@@ -31,26 +31,26 @@ fn with_snapshots(change: impl FnOnce(&mut SnapshotSettings)) -> VenueSettings {
 }
 
 /// Logs a user in for new messages only.
-fn newcomer(rig: &mut Rig, user: &str) -> Client {
+fn log_in_for_new(rig: &mut Rig, user: &str) -> Client {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login(user, PASSWORD, "", 0));
-    assert!(matches!(rig.hear(&mut client), Heard::LoginAccepted { .. }));
+    assert!(matches!(rig.receive(&mut client), Received::LoginAccepted { .. }));
     client
 }
 
 /// Sends orders on both sides, some of which trade, are reduced, moved or cancelled.
 fn trade(rig: &mut Rig, from: u32) {
-    let mut anna = newcomer(rig, "ANNA");
+    let mut anna = log_in_for_new(rig, "ANNA");
     for user_ref in (from..from + 40).step_by(2) {
         let price = 1_000_000 + i64::from(user_ref % 7) * 100;
-        rig.ask(&mut anna, &enter(user_ref, Side::Sell, 10 + u64::from(user_ref % 5), price));
-        rig.ask(&mut anna, &enter(user_ref + 1, Side::Buy, 7, price - 1_000));
+        rig.submit(&mut anna, &enter(user_ref, Side::Sell, 10 + u64::from(user_ref % 5), price));
+        rig.submit(&mut anna, &enter(user_ref + 1, Side::Buy, 7, price - 1_000));
     }
-    rig.ask(&mut anna, &cancel(from, 3));
-    rig.ask(&mut anna, &cancel(from + 1, 0));
-    rig.ask(&mut anna, &replace(from + 2, from + 40, 5, 1_000_500));
-    let mut bert = newcomer(rig, "BERT");
-    rig.ask(&mut bert, &ioc(from, Side::Buy, 25, 1_000_000));
+    rig.submit(&mut anna, &cancel(from, 3));
+    rig.submit(&mut anna, &cancel(from + 1, 0));
+    rig.submit(&mut anna, &replace(from + 2, from + 40, 5, 1_000_500));
+    let mut bert = log_in_for_new(rig, "BERT");
+    rig.submit(&mut bert, &ioc(from, Side::Buy, 25, 1_000_000));
 }
 
 /// Returns the digest of the books built from the messages.
@@ -72,19 +72,19 @@ fn books<'a>(messages: impl IntoIterator<Item = &'a Vec<u8>>) -> u64 {
 /// Returns a snapshot as a client receives it: its messages, and the number of the first message after it.
 fn glimpse(rig: &mut Rig) -> (Vec<Vec<u8>>, usize) {
     let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
-    client.hears_stages = true;
+    client.keeps_system_events = true;
     client.send(&login("ANYONE", "whatever", "", 1));
-    assert_eq!(rig.hear(&mut client), Heard::LoginAccepted { session: "TODAY".into(), next: 1 });
+    assert_eq!(rig.receive(&mut client), Received::LoginAccepted { session: "TODAY".into(), next: 1 });
     let mut messages = vec![];
     loop {
-        match rig.hear(&mut client) {
-            Heard::Message(message) => messages.push(message),
-            Heard::Heartbeat => {}
-            Heard::EndOfSession => break,
+        match rig.receive(&mut client) {
+            Received::Message(message) => messages.push(message),
+            Received::Heartbeat => {}
+            Received::EndOfSession => break,
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!(rig.receive(&mut client), Received::Closed);
     let next = end_of(&messages.pop().unwrap());
     (messages, next)
 }
@@ -94,7 +94,7 @@ fn end_of(message: &[u8]) -> usize {
 }
 
 /// Waits until the snapshots contain everything published.
-fn settle(rig: &mut Rig) {
+fn wait_for_snapshots(rig: &mut Rig) {
     rig.until_true("the copies", |rig| {
         rig.view.market_recovery.next_sequence.read() == rig.view.publisher.messages.read() + 1
             && rig.view.matcher.market_events.read() == rig.view.publisher.messages.read()
@@ -102,7 +102,7 @@ fn settle(rig: &mut Rig) {
 }
 
 #[test]
-fn a_snapshot_says_everything_in_the_order_in_which_it_trades() {
+fn a_snapshot_lists_everything_in_priority_order() {
     let mut rig = Rig::with(&with_snapshots(|_| {}));
     let mut anna = rig.log_in("ANNA");
     for (user_ref, side, qty, price) in [
@@ -112,12 +112,12 @@ fn a_snapshot_says_everything_in_the_order_in_which_it_trades() {
         (4, Side::Buy, 5, 999_000),
         (5, Side::Buy, 6, 999_500),
     ] {
-        rig.ask(&mut anna, &enter(user_ref, side, qty, price));
+        rig.submit(&mut anna, &enter(user_ref, side, qty, price));
     }
-    rig.ask(&mut anna, &cancel(1, 25));
-    settle(&mut rig);
+    rig.submit(&mut anna, &cancel(1, 25));
+    wait_for_snapshots(&mut rig);
     let (messages, next) = glimpse(&mut rig);
-    let said: Vec<String> = messages.iter().map(|message| words(message)).collect();
+    let described: Vec<String> = messages.iter().map(|message| describe(message)).collect();
     let expected = [
         "system O",
         "system S",
@@ -132,19 +132,19 @@ fn a_snapshot_says_everything_in_the_order_in_which_it_trades() {
         "directory 2 BRAVO",
         "trading 2 T",
     ];
-    assert_eq!(said, expected);
+    assert_eq!(described, expected);
     assert_eq!(next as u64, rig.view.publisher.messages.read() + 1);
     assert_eq!(rig.view.market_recovery.glimpse_snapshots.read(), 1);
 }
 
 #[test]
-fn a_snapshot_and_what_follows_make_the_same_books_as_everything() {
+fn a_snapshot_and_later_messages_build_the_same_books() {
     let settings = with_snapshots(|_| {});
     let (mut rig, mut a, mut b) = with_lines(&settings);
     trade(&mut rig, 1);
     let (snapshot, next) = glimpse(&mut rig);
     trade(&mut rig, 101);
-    settle(&mut rig);
+    wait_for_snapshots(&mut rig);
     let count = rig.view.publisher.messages.read() as usize;
     read_lines(&mut rig, &mut a, &mut b, count);
     let all = a.messages();
@@ -153,42 +153,42 @@ fn a_snapshot_and_what_follows_make_the_same_books_as_everything() {
 }
 
 #[test]
-fn after_a_restart_the_snapshot_is_the_same() {
+fn snapshots_are_the_same_after_a_restart() {
     let disk = FaultyDisk::new(1, DiskFaults::default());
     let (settings, journal) = (with_snapshots(|_| {}), journal(Policy::Async));
     let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
     trade(&mut rig, 1);
-    settle(&mut rig);
+    wait_for_snapshots(&mut rig);
     let before = glimpse(&mut rig);
     disk.kill();
     drop(rig);
     let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
     let after = glimpse(&mut rig);
     assert_eq!(after.1, before.1);
-    let words = |messages: &[Vec<u8>]| messages.iter().map(|message| words(message)).collect::<Vec<_>>();
-    assert_eq!(words(&after.0), words(&before.0));
+    let describe_all = |messages: &[Vec<u8>]| messages.iter().map(|message| describe(message)).collect::<Vec<_>>();
+    assert_eq!(describe_all(&after.0), describe_all(&before.0));
     trade(&mut rig, 101);
-    settle(&mut rig);
+    wait_for_snapshots(&mut rig);
     let later = glimpse(&mut rig);
     assert!(later.1 > after.1 && rig.view.market_recovery.is_behind.read() == 0);
 }
 
 #[test]
-fn multicast_snapshots_come_one_instrument_at_a_time_each_with_its_own_place() {
+fn multicast_snapshots_have_one_instrument_and_its_sequence_each() {
     let settings = with_snapshots(|_| {});
     let group = settings.market_recovery.snapshots.clone().unwrap().group;
     let mut channel = Line::join(group);
     let (mut rig, mut a, mut b) = with_lines(&settings);
     trade(&mut rig, 1);
-    settle(&mut rig);
+    wait_for_snapshots(&mut rig);
     let sent = rig.view.market_recovery.channel_snapshots.read();
     for round in 1..=4 {
-        rig.pass(INTERVAL);
+        rig.advance(INTERVAL);
         rig.turn();
         assert_eq!(rig.view.market_recovery.channel_snapshots.read(), sent + round, "one an interval");
     }
     trade(&mut rig, 101);
-    settle(&mut rig);
+    wait_for_snapshots(&mut rig);
     rig.until("the packets", |_| {
         channel.read();
         (channel.messages().iter().filter(|message| message[0] == b'G').count() as u64 >= sent + 4)
@@ -196,11 +196,11 @@ fn multicast_snapshots_come_one_instrument_at_a_time_each_with_its_own_place() {
     });
     let count = rig.view.publisher.messages.read() as usize;
     read_lines(&mut rig, &mut a, &mut b, count);
-    let (all, said) = (a.messages(), channel.messages());
-    let snapshots: Vec<&[Vec<u8>]> = said.split_inclusive(|message| message[0] == b'G').collect();
+    let (all, channel_messages) = (a.messages(), channel.messages());
+    let snapshots: Vec<&[Vec<u8>]> = channel_messages.split_inclusive(|message| message[0] == b'G').collect();
     assert!(snapshots.iter().all(|snapshot| snapshot[0][0] == b'R'));
     let latest = |name: &str| {
-        let is_of = |snapshot: &&&[Vec<u8>]| words(&snapshot[0]) == name;
+        let is_of = |snapshot: &&&[Vec<u8>]| describe(&snapshot[0]) == name;
         let snapshot = snapshots.iter().take(sent as usize + 4).rev().find(is_of).unwrap();
         (&snapshot[..snapshot.len() - 1], end_of(snapshot.last().unwrap()))
     };
@@ -212,7 +212,7 @@ fn multicast_snapshots_come_one_instrument_at_a_time_each_with_its_own_place() {
 }
 
 #[test]
-fn clients_beyond_the_bound_slow_ones_and_senseless_ones_are_let_go() {
+fn excess_slow_and_malformed_clients_are_disconnected() {
     let mut rig = Rig::with(&with_snapshots(|settings| {
         settings.max_connections = 2;
         settings.time_max = Nanos::from_secs(5);
@@ -222,8 +222,8 @@ fn clients_beyond_the_bound_slow_ones_and_senseless_ones_are_let_go() {
     let [mut silent, mut monday] = [(); 2].map(|()| Client::connect(address));
     monday.send(&login("ANNA", "", "MONDAY", 1));
     let not_available = LoginRejectReason::SESSION_NOT_AVAILABLE;
-    assert_eq!(rig.hear(&mut monday), Heard::LoginRejected(not_available));
-    assert_eq!(rig.hear(&mut monday), Heard::Closed);
+    assert_eq!(rig.receive(&mut monday), Received::LoginRejected(not_available));
+    assert_eq!(rig.receive(&mut monday), Received::Closed);
     assert_eq!(counters.glimpse_refused.read(), 1);
     for (count, bytes) in [&[0, 0][..], b"GET / HTTP/1.1\r\n\r\n", &packet(b'U', b"order"), &[0xff; 600]]
         .into_iter()
@@ -231,19 +231,19 @@ fn clients_beyond_the_bound_slow_ones_and_senseless_ones_are_let_go() {
     {
         let mut client = Client::connect(address);
         client.send(bytes);
-        assert_eq!(rig.hear(&mut client), Heard::Closed);
+        assert_eq!(rig.receive(&mut client), Received::Closed);
         assert_eq!(counters.glimpse_malformed.read(), count as u64 + 1);
     }
-    rig.pass(Nanos::from_secs(5));
+    rig.advance(Nanos::from_secs(5));
     rig.until_true("the silent one", |_| counters.glimpse_evicted.read() + counters.glimpse_slow.read() == 1);
-    assert_eq!(rig.hear(&mut silent), Heard::Closed);
+    assert_eq!(rig.receive(&mut silent), Received::Closed);
     let (_, next) = glimpse(&mut rig);
     assert_eq!(next, 8, "others are served");
 }
 
 /// Many silent connections, and many clients that log in and do not read: user names are not checked here.
 #[test]
-fn one_address_keeps_no_other_from_its_snapshot() {
+fn one_address_does_not_block_others() {
     let flood_from = Ipv4Addr::new(127, 0, 0, 2);
     let mut settings = with_snapshots(|settings| settings.max_connections = 3);
     settings.pre_login = PreLoginLimits { connections: 8, per_address: 4, deadline: Nanos::from_secs(5) };
@@ -264,47 +264,47 @@ fn one_address_keeps_no_other_from_its_snapshot() {
 
 /// This endpoint accepts packets of up to 1 KiB.
 #[test]
-fn a_packet_that_is_too_long_is_the_end_as_soon_as_it_says_so() {
-    const ROOM: usize = 1 << 10;
+fn a_packet_with_an_excessive_length_closes_the_connection_at_once() {
+    const BUFFER_LEN: usize = 1 << 10;
     let mut rig = Rig::with(&with_snapshots(|_| {}));
     let counters = rig.view.market_recovery.clone();
     let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
     // A text that fills the buffer, then only the length of a packet that would need one byte more.
-    client.send(&packet(b'+', &[b'x'; ROOM - 3]));
+    client.send(&packet(b'+', &[b'x'; BUFFER_LEN - 3]));
     (0..50).for_each(|_| _ = rig.turn());
-    assert_eq!((client.try_hear(), counters.glimpse_malformed.read()), (None, 0), "at the bound");
-    client.send(&(ROOM as u16 - 1).to_be_bytes());
-    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!((client.try_receive(), counters.glimpse_malformed.read()), (None, 0), "at the bound");
+    client.send(&(BUFFER_LEN as u16 - 1).to_be_bytes());
+    assert_eq!(rig.receive(&mut client), Received::Closed);
     assert_eq!((counters.glimpse_malformed.read(), counters.glimpse_slow.read()), (1, 0));
 }
 
 #[test]
-fn who_says_too_much_is_counted_once_and_who_logs_out_is_not() {
+fn a_malformed_client_is_counted_once_and_a_logout_is_not() {
     let mut rig = Rig::with(&with_snapshots(|_| {}));
     let counters = rig.view.market_recovery.clone();
-    let gone = |rig: &mut Rig, bytes: &[u8]| {
+    let send_until_closed = |rig: &mut Rig, bytes: &[u8]| {
         let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
         client.send(&[&login("ANYONE", "", "", 1)[..], bytes].concat());
-        while rig.hear(&mut client) != Heard::Closed {}
+        while rig.receive(&mut client) != Received::Closed {}
     };
-    gone(&mut rig, &packet(b'O', b""));
+    send_until_closed(&mut rig, &packet(b'O', b""));
     assert_eq!((counters.glimpse_logins.read(), counters.glimpse_malformed.read()), (1, 0), "a logout");
-    gone(&mut rig, &[packet(b'U', b"order"), packet(b'U', b"another")].concat());
+    send_until_closed(&mut rig, &[packet(b'U', b"order"), packet(b'U', b"another")].concat());
     assert_eq!(counters.glimpse_malformed.read(), 1);
 }
 
 /// The kernel takes 64 KiB of a connection, the server buffers the same amount, and a snapshot has 240 KiB.
 #[test]
-fn clients_that_do_not_read_get_no_more_than_fits_and_delay_nobody() {
+fn stalled_clients_are_bounded_and_delay_no_other() {
     let mut settings = with_snapshots(|_| {});
     settings.limits.max_open_orders = 8_192;
     settings.limits.max_open_orders_per_session = 8_192;
     let mut rig = Rig::with(&settings);
     let mut anna = rig.log_in("ANNA");
     for user_ref in 1..=6_000 {
-        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000 + i64::from(user_ref % 900) * 100));
+        rig.submit(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000 + i64::from(user_ref % 900) * 100));
     }
-    settle(&mut rig);
+    wait_for_snapshots(&mut rig);
     let (address, counters) = (rig.endpoints.glimpse.unwrap(), rig.view.market_recovery.clone());
     let mut stuck: Vec<Client> = (0..2).map(|_| Client::connect_narrow(address)).collect();
     for (client, count) in stuck.iter_mut().zip(1..) {
@@ -314,19 +314,19 @@ fn clients_that_do_not_read_get_no_more_than_fits_and_delay_nobody() {
     rig.assert_serves(&mut anna, 6_001);
     let mut prompt = Client::connect(address);
     prompt.send(&login("PROMPT", "", "", 1));
-    assert!(matches!(rig.hear(&mut prompt), Heard::LoginAccepted { .. }));
+    assert!(matches!(rig.receive(&mut prompt), Received::LoginAccepted { .. }));
     (0..1_000).for_each(|_| _ = rig.turn());
     assert_eq!(counters.glimpse_connections.read(), 3, "neither could be sent everything");
     assert_eq!((counters.glimpse_snapshots.read(), counters.glimpse_slow.read()), (2, 0), "the bound");
-    rig.pass(Nanos::from_secs(2));
+    rig.advance(Nanos::from_secs(2));
     rig.until_true("room", |_| counters.glimpse_snapshots.read() == 3);
     assert_eq!(counters.glimpse_slow.read(), 2, "they have had their turn");
     let mut orders = 0;
     loop {
-        match rig.hear(&mut prompt) {
-            Heard::Message(message) => orders += u64::from(message[0] == b'A'),
-            Heard::Heartbeat => {}
-            other => break assert_eq!(other, Heard::EndOfSession),
+        match rig.receive(&mut prompt) {
+            Received::Message(message) => orders += u64::from(message[0] == b'A'),
+            Received::Heartbeat => {}
+            other => break assert_eq!(other, Received::EndOfSession),
         }
     }
     assert_eq!(orders, 6_000);
@@ -336,7 +336,7 @@ fn clients_that_do_not_read_get_no_more_than_fits_and_delay_nobody() {
 
 /// Data that a client sends during the end of its snapshot must not cause the loss of data in flight.
 #[test]
-fn a_slow_client_that_is_alive_gets_its_snapshot_to_the_end() {
+fn a_slow_client_receives_its_whole_snapshot() {
     const ORDERS: u32 = 2_500;
     let mut settings = with_snapshots(|_| {});
     settings.limits.max_open_orders = 8_192;
@@ -344,9 +344,9 @@ fn a_slow_client_that_is_alive_gets_its_snapshot_to_the_end() {
     let mut rig = Rig::with(&settings);
     let mut anna = rig.log_in("ANNA");
     for user_ref in 1..=ORDERS {
-        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000 + i64::from(user_ref % 900) * 100));
+        rig.submit(&mut anna, &enter(user_ref, Side::Buy, 1, 900_000 + i64::from(user_ref % 900) * 100));
     }
-    settle(&mut rig);
+    wait_for_snapshots(&mut rig);
     let counters = rig.view.market_recovery.clone();
     let mut client = Client::connect_narrow(rig.endpoints.glimpse.unwrap());
     client.send(&login("SLOW", "", "", 1));
@@ -354,10 +354,10 @@ fn a_slow_client_that_is_alive_gets_its_snapshot_to_the_end() {
     (0..100).for_each(|_| _ = rig.turn());
     let (mut orders, mut count) = (0, 0);
     loop {
-        match rig.hear(&mut client) {
-            Heard::Message(message) => orders += u32::from(message[0] == b'A'),
-            Heard::LoginAccepted { .. } | Heard::Heartbeat => {}
-            other => break assert_eq!(other, Heard::EndOfSession, "after {orders} orders"),
+        match rig.receive(&mut client) {
+            Received::Message(message) => orders += u32::from(message[0] == b'A'),
+            Received::LoginAccepted { .. } | Received::Heartbeat => {}
+            other => break assert_eq!(other, Received::EndOfSession, "after {orders} orders"),
         }
         count += 1;
         if count % 100 == 0 && counters.glimpse_connections.read() == 1 {
@@ -366,14 +366,14 @@ fn a_slow_client_that_is_alive_gets_its_snapshot_to_the_end() {
         }
     }
     assert_eq!(orders, ORDERS);
-    assert_eq!(rig.hear(&mut client), Heard::Closed);
+    assert_eq!(rig.receive(&mut client), Received::Closed);
     drop(client);
     rig.until_true("the end", |_| counters.glimpse_connections.read() == 0);
     assert_eq!((counters.glimpse_slow.read(), counters.glimpse_malformed.read()), (0, 0));
 }
 
 #[test]
-fn copies_for_snapshots_cost_the_venue_no_memory_even_if_nobody_takes_them() {
+fn copies_for_snapshots_do_not_allocate_even_without_a_reader() {
     let mut rig = Rig::with(&with_snapshots(|_| {}));
     rig.market_recovery = None;
     let mut anna = rig.log_in("ANNA");
@@ -386,7 +386,7 @@ fn copies_for_snapshots_cost_the_venue_no_memory_even_if_nobody_takes_them() {
 
 /// Messages from the journal and from memory form one stream.
 #[test]
-fn what_memory_has_no_longer_comes_out_of_the_journal_also_after_a_restart() {
+fn old_messages_come_from_the_journal_also_after_a_restart() {
     let disk = FaultyDisk::new(1, DiskFaults::default());
     let (settings, mut journal) =
         (VenueSettings { retained_messages: 16, ..settings() }, journal(Policy::Async));
@@ -400,12 +400,12 @@ fn what_memory_has_no_longer_comes_out_of_the_journal_also_after_a_restart() {
     read_lines(&mut rig, &mut a, &mut b, count);
     let all = a.messages();
     for restarts in 0..2 {
-        let mut asker = Asker::new(&rig);
+        let mut requester = RetransmissionClient::new(&rig);
         for (first, count) in [(1, 5), (1, 40), (70, 10), (3, 1)] {
-            asker.ask("TODAY", first, count);
-            rig.pass(Nanos::from_millis(200));
+            requester.request("TODAY", first, count);
+            rig.advance(Nanos::from_millis(200));
             let expected = all[first as usize - 1..][..usize::from(count)].to_vec();
-            assert_eq!(asker.hear(&mut rig, count.into()), (first, expected), "after {restarts} restarts");
+            assert_eq!(requester.receive(&mut rig, count.into()), (first, expected), "after {restarts} restarts");
         }
         assert!(rig.view.market_recovery.archive_answers.read() >= 4);
         disk.kill();
@@ -415,7 +415,7 @@ fn what_memory_has_no_longer_comes_out_of_the_journal_also_after_a_restart() {
 }
 
 #[test]
-fn old_messages_are_read_from_snapshot_to_snapshot_at_once() {
+fn old_messages_are_read_with_one_rewind() {
     let disk = FaultyDisk::new(1, DiskFaults::default());
     let (settings, mut journal) =
         (VenueSettings { retained_messages: 16, ..settings() }, journal(Policy::Async));
@@ -426,29 +426,29 @@ fn old_messages_are_read_from_snapshot_to_snapshot_at_once() {
     rig.until_true("the snapshots", |rig| rig.view.journal.snapshots.read() >= 3);
     let count = rig.view.publisher.messages.read() as usize;
     read_lines(&mut rig, &mut a, &mut b, count);
-    let mut asker = Asker::new(&rig);
-    let mut heard = vec![];
-    while heard.len() + 16 < count {
-        asker.ask("TODAY", heard.len() as u64 + 1, 10);
-        heard.extend(asker.hear(&mut rig, 10).1);
+    let mut requester = RetransmissionClient::new(&rig);
+    let mut received = vec![];
+    while received.len() + 16 < count {
+        requester.request("TODAY", received.len() as u64 + 1, 10);
+        received.extend(requester.receive(&mut rig, 10).1);
     }
-    assert_eq!(heard, a.messages()[..heard.len()]);
+    assert_eq!(received, a.messages()[..received.len()]);
     assert_eq!(rig.view.market_recovery.archive_rewinds.read(), 1, "one snapshot leads to all");
 }
 
 /// The ring between the publisher and the snapshots has 4,096 slots, and the store 16.
 #[test]
-fn snapshots_that_were_overtaken_go_on_out_of_the_journal() {
+fn overtaken_snapshots_recover_from_the_journal() {
     let disk = FaultyDisk::new(1, DiskFaults::default());
     let settings = VenueSettings { retained_messages: 16, ..with_snapshots(|_| {}) };
     let journal = journal(Policy::Async);
     let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
     let recovery = rig.market_recovery.take();
-    let mut anna = newcomer(&mut rig, "ANNA");
+    let mut anna = log_in_for_new(&mut rig, "ANNA");
     for user_ref in 1..=2_200 {
-        rig.ask(&mut anna, &enter(user_ref, Side::Buy, 5, 900_000 + i64::from(user_ref % 90) * 100));
+        rig.submit(&mut anna, &enter(user_ref, Side::Buy, 5, 900_000 + i64::from(user_ref % 90) * 100));
         if user_ref % 50 > 0 {
-            rig.ask(&mut anna, &cancel(user_ref, 0));
+            rig.submit(&mut anna, &cancel(user_ref, 0));
         }
     }
     assert!(rig.view.publisher.messages.read() > 4_096 + 16);
@@ -458,7 +458,7 @@ fn snapshots_that_were_overtaken_go_on_out_of_the_journal() {
     assert_eq!(rig.view.market_recovery.renewals.read(), 1);
     drop(anna);
     trade(&mut rig, 3_001);
-    settle(&mut rig);
+    wait_for_snapshots(&mut rig);
     let (snapshot, _) = glimpse(&mut rig);
     rig.close();
     let engine = rig.view.engine.lock().unwrap().take().unwrap();
@@ -466,7 +466,7 @@ fn snapshots_that_were_overtaken_go_on_out_of_the_journal() {
 }
 
 #[test]
-fn what_the_journal_has_no_longer_has_no_answer_and_the_archive_is_bounded() {
+fn removed_messages_have_no_answer_and_the_archive_queue_is_bounded() {
     let disk = FaultyDisk::new(1, DiskFaults::default());
     let (settings, mut journal) =
         (VenueSettings { retained_messages: 16, ..settings() }, journal(Policy::Async));
@@ -475,20 +475,20 @@ fn what_the_journal_has_no_longer_has_no_answer_and_the_archive_is_bounded() {
     trade(&mut rig, 1);
     trade(&mut rig, 101);
     rig.until_true("the snapshots", |rig| rig.view.journal.snapshots.read() >= 1);
-    let mut asker = Asker::new(&rig);
+    let mut requester = RetransmissionClient::new(&rig);
     for count in 1..=2 {
-        asker.ask("TODAY", 1, 5);
-        rig.pass(Nanos::from_millis(200));
+        requester.request("TODAY", 1, 5);
+        rig.advance(Nanos::from_millis(200));
         rig.until_true("the refusal", |rig| rig.view.market_recovery.archive_too_old.read() == count);
     }
     assert_eq!(rig.view.market_recovery.archive_rewinds.read(), 1, "it is known by then");
-    assert!(asker.try_hear().is_none());
+    assert!(requester.try_receive().is_none());
 
     /// Maximum number of requests waiting for the archive.
     const WAITING: u64 = 16;
     let archive = rig.market_recovery.take();
     for _ in 0..=WAITING {
-        asker.ask("TODAY", 40, 5);
+        requester.request("TODAY", 40, 5);
     }
     rig.until_true("the requests", |rig| rig.view.publisher.requests.read() == 2 + WAITING + 1);
     assert_eq!(rig.view.publisher.requests_dropped.read(), 1, "one beyond the bound");
@@ -497,38 +497,38 @@ fn what_the_journal_has_no_longer_has_no_answer_and_the_archive_is_bounded() {
 }
 
 #[test]
-fn each_kind_of_request_that_has_no_answer_has_its_counter() {
+fn unanswered_requests_are_counted_by_kind() {
     let requests = RateLimit { per_second: 1, burst: 3 };
     let market_recovery = MarketRecoverySettings { requests, ..MarketRecoverySettings::default() };
     let settings = VenueSettings { market_recovery, ..settings() };
     let (mut rig, mut a, mut b) = with_lines(&settings);
     read_lines(&mut rig, &mut a, &mut b, 7);
-    let mut asker = Asker::new(&rig);
-    asker.ask("MONDAY", 1, 1);
-    asker.ask("TODAY", 1, 0);
-    asker.ask("TODAY", 8, 1); // the future
-    asker.ask("TODAY", u64::MAX - 70_000, 60_000);
-    asker.ask("TODAY", 1, 65_534); // everything
-    asker.ask("TODAY", 1, 1); // one too many
+    let mut requester = RetransmissionClient::new(&rig);
+    requester.request("MONDAY", 1, 1);
+    requester.request("TODAY", 1, 0);
+    requester.request("TODAY", 8, 1); // the future
+    requester.request("TODAY", u64::MAX - 70_000, 60_000);
+    requester.request("TODAY", 1, 65_534); // everything
+    requester.request("TODAY", 1, 1); // one too many
     let publisher = rig.view.publisher.clone();
     rig.until_true("the requests", |_| publisher.requests.read() == 6);
-    assert_eq!(asker.hear(&mut rig, 7).0, 1);
+    assert_eq!(requester.receive(&mut rig, 7).0, 1);
     assert_eq!(publisher.requests_foreign.read(), 1);
     assert_eq!(publisher.requests_malformed.read(), 1);
     assert_eq!(publisher.requests_unknown.read(), 2);
     assert_eq!(publisher.requests_limited.read(), 1);
     assert_eq!(publisher.requests_dropped.read(), 3);
     assert_eq!(publisher.retransmitted.read(), 7);
-    rig.pass(Nanos::from_secs(1));
-    asker.ask("TODAY", 2, 1);
-    assert_eq!(asker.hear(&mut rig, 1).0, 2, "a second later");
+    rig.advance(Nanos::from_secs(1));
+    requester.request("TODAY", 2, 1);
+    assert_eq!(requester.receive(&mut rig, 1).0, 2, "a second later");
 }
 
 #[test]
-fn plain_books_agree_with_the_snapshot() {
+fn reference_books_agree_with_the_snapshot() {
     let mut rig = Rig::with(&with_snapshots(|_| {}));
     trade(&mut rig, 1);
-    settle(&mut rig);
+    wait_for_snapshots(&mut rig);
     let (snapshot, _) = glimpse(&mut rig);
     let limits = BookLimits::new(InstrumentId(2), 1_024);
     let mut builder = BookBuilder::new(Indexed::<ReferenceBooks<()>>::new(limits));

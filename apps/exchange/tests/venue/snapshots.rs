@@ -4,7 +4,7 @@ use tickpath_exchange::{Recovery, UserSettings, VenueSettings};
 use tickpath_journal::{ACKNOWLEDGED_FILE, Policy, Storage, snapshot_name};
 use tickpath_types::{Sequence, Side};
 
-use crate::journal::{Site, hear_messages, trade};
+use crate::journal::{Site, receive_messages, trade};
 use crate::support::{Rig, build, enter, journal, settings};
 
 /// Offset of a snapshot's payload.
@@ -36,15 +36,15 @@ fn kill(site: &Site, rig: Rig) {
     drop(rig);
 }
 
-fn assert_refused(site: &Site, words: &[&str]) {
+fn assert_refused(site: &Site, parts: &[&str]) {
     let refusal = site.refusal();
-    for word in words {
+    for word in parts {
         assert!(refusal.contains(word), "no '{word}' in {refusal}");
     }
 }
 
 /// Runs a venue with a snapshot every `snapshot_every` commands, and kills it.
-fn that_traded(snapshot_every: u64) -> Site {
+fn traded_site(snapshot_every: u64) -> Site {
     let mut site = Site::new(Policy::Group);
     site.journal.snapshot_every = snapshot_every;
     site.settings.limits.max_sessions = 8;
@@ -57,8 +57,8 @@ fn that_traded(snapshot_every: u64) -> Site {
 }
 
 #[test]
-fn the_snapshot_before_a_damaged_one_leads_to_the_same_state_and_a_good_one_is_written() {
-    let site = that_traded(50);
+fn an_older_snapshot_recovers_the_state_and_a_new_one_is_written() {
+    let site = traded_site(50);
     let rig = site.start();
     let whole = recovery(&rig);
     kill(&site, rig);
@@ -77,8 +77,8 @@ fn the_snapshot_before_a_damaged_one_leads_to_the_same_state_and_a_good_one_is_w
 }
 
 #[test]
-fn without_any_snapshot_nobody_knows_what_the_log_was_decided_by() {
-    let site = that_traded(0);
+fn a_log_without_snapshots_is_refused() {
+    let site = traded_site(0);
     let (first, good) = damage_newest(&site, PAYLOAD);
     assert_eq!(first, snapshot_name(Sequence(0)));
     assert_refused(&site, &["begins with command 1", &first, "checksum", "restore one from a copy"]);
@@ -88,8 +88,8 @@ fn without_any_snapshot_nobody_knows_what_the_log_was_decided_by() {
 
 /// Users that are only in the snapshot of a start with more users.
 #[test]
-fn users_that_only_a_damaged_snapshot_knows_are_not_forgotten() {
-    let mut site = that_traded(0);
+fn users_known_only_to_a_damaged_snapshot_are_not_lost() {
+    let mut site = traded_site(0);
     let dora = UserSettings::new("DORA", site.settings.users[0].password.clone());
     site.settings.users.push(dora);
     let mut rig = site.start();
@@ -102,7 +102,7 @@ fn users_that_only_a_damaged_snapshot_knows_are_not_forgotten() {
     let name = snapshots(&site).pop().unwrap();
     let good = site.disk.contents(&name).unwrap();
     // The new state is known even without the snapshot's header or file, unless that record is missing too.
-    for (place, is_recorded, words) in [
+    for (place, is_recorded, part) in [
         (Some(PAYLOAD), true, "does not lead"),
         (Some(PAYLOAD - 1), true, "does not lead"),
         (None, true, "does not lead"),
@@ -117,20 +117,20 @@ fn users_that_only_a_damaged_snapshot_knows_are_not_forgotten() {
         }
         for users in [with_dora.clone(), with_dora[..3].to_vec()] {
             site.settings.users = users;
-            assert_refused(&site, &[words, "from a copy"]);
+            assert_refused(&site, &[part, "from a copy"]);
         }
         site.disk.put(&name, good.clone());
     }
     site.settings.users = with_dora;
     let mut rig = site.start();
     let mut dora = rig.log_in_from("DORA", 0);
-    assert_eq!(hear_messages(&mut rig, &mut dora).len(), 2);
+    assert_eq!(receive_messages(&mut rig, &mut dora).len(), 2);
 }
 
 #[test]
-fn bounds_that_perhaps_only_a_damaged_snapshot_knows_are_not_guessed() {
+fn limits_in_a_damaged_snapshot_are_not_guessed() {
     for place in [PAYLOAD - 1, PAYLOAD] {
-        let mut site = that_traded(50);
+        let mut site = traded_site(50);
         let (name, _) = damage_newest(&site, place);
         site.settings.limits.max_open_orders *= 2;
         assert_refused(
@@ -146,7 +146,7 @@ fn bounds_that_perhaps_only_a_damaged_snapshot_knows_are_not_guessed() {
 }
 
 #[test]
-fn a_snapshot_beside_which_old_ones_stay_is_a_snapshot() {
+fn a_snapshot_is_valid_even_if_old_ones_cannot_be_removed() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = journal(Policy::Async);
     (journal.folder, journal.snapshot_every, journal.keep_snapshots) = (folder.path().into(), 20, 2);
@@ -164,8 +164,8 @@ fn a_snapshot_beside_which_old_ones_stay_is_a_snapshot() {
         follower.follow()
     };
     let error = rig.until("a snapshot", |_| follow().err());
-    let words = error.to_string();
-    assert!(words.starts_with("snapshot 20 was written, and older files"), "{words}");
+    let message = error.to_string();
+    assert!(message.starts_with("snapshot 20 was written, and older files"), "{message}");
     assert!(!error.is_final());
     assert_eq!((rig.view.journal.snapshots.read(), rig.view.journal.snapshot_sequence.read()), (1, 20));
 

@@ -117,18 +117,18 @@ impl Rig {
 
     fn work_on_disk(&mut self) -> usize {
         let Some(journal) = self.journal.as_mut().filter(|_| !self.is_disk_stuck) else { return 0 };
-        journal.work_on_disk() + journal.follow().unwrap_or(0) + journal.copy(self.now).unwrap()
+        journal.work_on_disk() + journal.follow().unwrap_or(0) + journal.run_drop_copy(self.now).unwrap()
     }
 
     /// Advances simulated time, then runs one turn.
-    pub fn pass(&mut self, time: Nanos) {
+    pub fn advance(&mut self, time: Nanos) {
         self.now = self.now + time;
         self.turn();
     }
 
     /// Advances simulated time, then runs one turn of agents that may fail.
     #[allow(dead_code)] // not used by every suite
-    pub fn try_pass(&mut self, time: Nanos) -> Result<usize, AgentFailure> {
+    pub fn try_advance(&mut self, time: Nanos) -> Result<usize, AgentFailure> {
         self.now = self.now + time;
         self.try_turn()
     }
@@ -138,11 +138,11 @@ impl Rig {
         self.now.0 % 86_400_000_000_000
     }
 
-    /// Runs turns until `look` returns a result.
-    pub fn until<R>(&mut self, what: &str, mut look: impl FnMut(&mut Rig) -> Option<R>) -> R {
+    /// Runs turns until `check` returns a result.
+    pub fn until<R>(&mut self, what: &str, mut check: impl FnMut(&mut Rig) -> Option<R>) -> R {
         let deadline = Deadline::start();
         loop {
-            if let Some(found) = look(self) {
+            if let Some(found) = check(self) {
                 return found;
             }
             assert!(!deadline.is_over(), "{what} did not happen");
@@ -150,28 +150,28 @@ impl Rig {
         }
     }
 
-    pub fn until_true(&mut self, what: &str, mut look: impl FnMut(&Rig) -> bool) {
-        self.until(what, |rig| look(rig).then_some(()));
+    pub fn until_true(&mut self, what: &str, mut check: impl FnMut(&Rig) -> bool) {
+        self.until(what, |rig| check(rig).then_some(()));
     }
 
     /// Returns the client's next packet.
-    pub fn hear(&mut self, client: &mut Client) -> Heard {
-        self.until("an answer", |_| client.try_hear())
+    pub fn receive(&mut self, client: &mut Client) -> Received {
+        self.until("an answer", |_| client.try_receive())
     }
 
     /// Returns the next message and skips heartbeats before it.
-    pub fn hear_event(&mut self, client: &mut Client) -> OrderEventKind {
+    pub fn receive_event(&mut self, client: &mut Client) -> OrderEventKind {
         loop {
-            match self.hear(client) {
-                Heard::Message(message) => return event(&message),
-                Heard::Heartbeat => {}
+            match self.receive(client) {
+                Received::Message(message) => return event(&message),
+                Received::Heartbeat => {}
                 other => panic!("{other:?} in place of an answer"),
             }
         }
     }
 
-    pub fn hear_events<const N: usize>(&mut self, client: &mut Client) -> [OrderEventKind; N] {
-        std::array::from_fn(|_| self.hear_event(client))
+    pub fn receive_events<const N: usize>(&mut self, client: &mut Client) -> [OrderEventKind; N] {
+        std::array::from_fn(|_| self.receive_event(client))
     }
 
     /// Logs a user in for every message from the first on, after the start of the day.
@@ -183,21 +183,21 @@ impl Rig {
         let mut client = Client::connect(self.endpoints.order_entry);
         let next = sequence + START_OF_DAY;
         client.send(&login(user, PASSWORD, "", next));
-        assert_eq!(self.hear(&mut client), Heard::LoginAccepted { session: "TODAY".into(), next });
+        assert_eq!(self.receive(&mut client), Received::LoginAccepted { session: "TODAY".into(), next });
         client
     }
 
     /// Sends a request and returns the first answer.
-    pub fn ask(&mut self, client: &mut Client, request: &OrderRequest) -> OrderEventKind {
+    pub fn submit(&mut self, client: &mut Client, request: &OrderRequest) -> OrderEventKind {
         client.request(request);
-        self.hear_event(client)
+        self.receive_event(client)
     }
 
     /// Checks that the venue still serves this client: it answers an order and its cancel.
     pub fn assert_serves(&mut self, client: &mut Client, user_ref: u32) {
-        let answer = self.ask(client, &enter(user_ref, Side::Buy, 1, 900_000));
+        let answer = self.submit(client, &enter(user_ref, Side::Buy, 1, 900_000));
         assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
-        let answer = self.ask(client, &cancel(user_ref, 0));
+        let answer = self.submit(client, &cancel(user_ref, 0));
         assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
     }
 
@@ -213,7 +213,7 @@ impl Rig {
     pub fn command(&mut self, command: AdminCommand) -> AdminOutcome {
         let mut admin = self.admin.take().unwrap();
         let id = admin.submit(command).unwrap();
-        self.pass(Nanos::from_millis(20));
+        self.advance(Nanos::from_millis(20));
         let answer = self.until("an answer to the administrator", |_| admin.poll());
         assert_eq!(answer.id, id);
         self.admin = Some(admin);
@@ -231,7 +231,7 @@ impl Rig {
         let deadline = self.now + FINISH_TIMEOUT;
         while !self.finish_turn() && self.now < deadline {}
         // A failure of the disk loses only trust.
-        let _ = self.journal.as_mut().map(VenueJournal::keep_trusted_logins);
+        let _ = self.journal.as_mut().map(VenueJournal::save_trusted_logins);
         self.invoker.close();
     }
 
@@ -253,7 +253,7 @@ impl Rig {
 
 /// A packet that a client receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     LoginAccepted {
         session: String,
         next: u64,
@@ -273,7 +273,7 @@ pub struct Client {
     stream: TcpStream,
     received: Vec<u8>,
     /// Whether the client returns the stage messages of the day, which most tests do not need.
-    pub hears_stages: bool,
+    pub keeps_system_events: bool,
 }
 
 impl Client {
@@ -298,7 +298,7 @@ impl Client {
 
     /// Connects a client that was [prepared](Client::prepare).
     #[allow(dead_code)] // not used by every suite
-    pub fn reach(&mut self, address: SocketAddrV4) {
+    pub fn connect_prepared(&mut self, address: SocketAddrV4) {
         let socket = socket2::SockRef::from(&self.stream);
         socket.set_nonblocking(false).unwrap();
         socket.connect(&address.into()).unwrap();
@@ -316,7 +316,7 @@ impl Client {
     fn of(stream: TcpStream) -> Client {
         stream.set_nodelay(true).unwrap();
         stream.set_nonblocking(true).unwrap();
-        Client { stream, received: Vec::new(), hears_stages: false }
+        Client { stream, received: Vec::new(), keeps_system_events: false }
     }
 
     /// Sends raw bytes; few enough for the kernel to take at once.
@@ -337,39 +337,39 @@ impl Client {
     }
 
     /// Returns the next packet, if it has arrived.
-    pub fn try_hear(&mut self) -> Option<Heard> {
-        if let Some(heard) = self.take_packet() {
-            return Some(heard);
+    pub fn try_receive(&mut self) -> Option<Received> {
+        if let Some(parsed) = self.take_packet() {
+            return Some(parsed);
         }
         let mut bytes = [0; 4_096];
         match self.stream.read(&mut bytes) {
-            Ok(0) => Some(Heard::Closed),
+            Ok(0) => Some(Received::Closed),
             Ok(count) => {
                 self.received.extend_from_slice(&bytes[..count]);
                 self.take_packet()
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-            Err(_) => Some(Heard::Closed),
+            Err(_) => Some(Received::Closed),
         }
     }
 
-    fn take_packet(&mut self) -> Option<Heard> {
+    fn take_packet(&mut self) -> Option<Received> {
         let (packet, used) = next_packet(&self.received).unwrap()?;
-        let heard = match packet {
+        let parsed = match packet {
             Packet::LoginAccepted(accepted) => {
-                Heard::LoginAccepted { session: accepted.session.to_string(), next: accepted.next_sequence.0 }
+                Received::LoginAccepted { session: accepted.session.to_string(), next: accepted.next_sequence.0 }
             }
-            Packet::LoginRejected(reason) => Heard::LoginRejected(reason),
-            Packet::SequencedData(message) => Heard::Message(message.to_vec()),
-            Packet::Debug(words) => Heard::Debug(String::from_utf8(words.to_vec()).unwrap()),
-            Packet::ServerHeartbeat => Heard::Heartbeat,
-            Packet::EndOfSession => Heard::EndOfSession,
+            Packet::LoginRejected(reason) => Received::LoginRejected(reason),
+            Packet::SequencedData(message) => Received::Message(message.to_vec()),
+            Packet::Debug(text) => Received::Debug(String::from_utf8(text.to_vec()).unwrap()),
+            Packet::ServerHeartbeat => Received::Heartbeat,
+            Packet::EndOfSession => Received::EndOfSession,
             other => panic!("a venue does not send {other:?}"),
         };
         self.received.drain(..used);
-        match heard {
-            Heard::Message(message) if is_stage(&message) && !self.hears_stages => self.take_packet(),
-            heard => Some(heard),
+        match parsed {
+            Received::Message(message) if is_system_event(&message) && !self.keeps_system_events => self.take_packet(),
+            parsed => Some(parsed),
         }
     }
 }
@@ -382,7 +382,7 @@ pub fn request_packet(request: &OrderRequest) -> Vec<u8> {
 }
 
 /// Returns whether a message starts or ends the day.
-fn is_stage(message: &[u8]) -> bool {
+fn is_system_event(message: &[u8]) -> bool {
     message[0] == b'S'
 }
 

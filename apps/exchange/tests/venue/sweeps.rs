@@ -22,7 +22,7 @@ struct Bench {
     market: spsc::Consumer<MarketEvent>,
     counters: Arc<MatcherCounters>,
     sequence: Sequence,
-    heard: Vec<OrderEvent>,
+    order_events: Vec<OrderEvent>,
     published: Vec<MarketEvent>,
 }
 
@@ -51,8 +51,8 @@ impl Bench {
             NoTrace,
         );
         let sequence = Sequence(0);
-        let (heard, published) = (Vec::with_capacity(1 << 17), Vec::with_capacity(1 << 17));
-        let mut bench = Bench { matcher, commands, responses, market, counters, sequence, heard, published };
+        let (order_events, published) = (Vec::with_capacity(1 << 17), Vec::with_capacity(1 << 17));
+        let mut bench = Bench { matcher, commands, responses, market, counters, sequence, order_events, published };
         bench.apply(0, CommandKind::OpenInstrument { instrument: ALPHA, state: TradingState::Trading });
         bench
     }
@@ -66,13 +66,13 @@ impl Bench {
         let before = thread_allocations();
         loop {
             let work = self.matcher.poll();
-            let heard = self.responses.drain(usize::MAX, |response| match response {
-                Response::Order(event) => self.heard.push(*event),
+            let answers = self.responses.drain(usize::MAX, |response| match response {
+                Response::Order(event) => self.order_events.push(*event),
                 Response::Applied { is_ignored, .. } => assert!(!is_ignored),
                 other => panic!("{other:?} to a query that was not sent"),
             });
             let published = self.market.drain(usize::MAX, |event| self.published.push(*event));
-            if work + heard + published == 0 {
+            if work + answers + published == 0 {
                 return thread_allocations() - before;
             }
         }
@@ -85,13 +85,13 @@ impl Bench {
             self.apply(1, CommandKind::Order(OrderRequest::Enter(offer)));
         }
         assert_eq!(self.counters.delayed_events.read(), 0);
-        self.heard.clear();
+        self.order_events.clear();
         self.published.clear();
     }
 }
 
 #[test]
-fn a_sweep_of_twenty_thousand_orders_is_told_in_full_and_allocates_nothing() {
+fn a_sweep_of_twenty_thousand_orders_is_complete_and_does_not_allocate() {
     const ORDERS: u32 = 20_000;
     let mut bench = Bench::new(ORDERS, 1 << 10);
     bench.fill(ORDERS);
@@ -100,7 +100,7 @@ fn a_sweep_of_twenty_thousand_orders_is_told_in_full_and_allocates_nothing() {
     assert_eq!(allocations, 0);
     assert!(bench.counters.delayed_events.read() > 50_000, "both rings were full");
 
-    let (accepted, executed) = bench.heard.split_first().unwrap();
+    let (accepted, executed) = bench.order_events.split_first().unwrap();
     assert!(matches!(accepted.kind, OrderEventKind::Accepted { .. }));
     let (taken, given): (Vec<&OrderEvent>, Vec<&OrderEvent>) =
         executed.iter().partition(|event| event.session == SessionId(2));
@@ -112,7 +112,7 @@ fn a_sweep_of_twenty_thousand_orders_is_told_in_full_and_allocates_nothing() {
 }
 
 #[test]
-fn the_end_of_every_order_at_once_fits_its_bound() {
+fn ending_all_orders_at_once_fits_the_buffers() {
     const ORDERS: u32 = 300;
     // The smallest rings: nearly every event has to wait.
     for kind in [
@@ -127,6 +127,6 @@ fn the_end_of_every_order_at_once_fits_its_bound() {
             matches!(event.kind, MarketEventKind::Executed { .. } | MarketEventKind::Deleted { .. })
         });
         assert_eq!(ends.count(), ORDERS as usize);
-        assert_eq!(bench.heard.len(), if is_sweep { 2 * ORDERS as usize + 1 } else { ORDERS as usize });
+        assert_eq!(bench.order_events.len(), if is_sweep { 2 * ORDERS as usize + 1 } else { ORDERS as usize });
     }
 }

@@ -8,8 +8,8 @@ use tickpath_exchange::{UserLimits, audit};
 use tickpath_journal::{Policy, SessionName, snapshot_name};
 use tickpath_types::{Qty, Sequence};
 
-use crate::journal::{Site, hear_messages, trade};
-use crate::support::{Client, Heard, PASSWORD, login};
+use crate::journal::{Site, receive_messages, trade};
+use crate::support::{Client, Received, PASSWORD, login};
 
 const SEGMENT: &str = "00000000000000000001.journal";
 /// Offset of a snapshot's payload: `TPVENUE`, and its version.
@@ -51,7 +51,7 @@ fn version_of(site: &Site, sequence: Sequence) -> u8 {
 }
 
 #[test]
-fn a_journal_with_snapshots_of_version_1_goes_on() {
+fn a_journal_with_snapshots_of_version_1_is_continued() {
     let [first, second] = snapshots();
     for kept in [vec![first, second.clone()], vec![second]] {
         let newest = kept.last().unwrap().0;
@@ -61,15 +61,15 @@ fn a_journal_with_snapshots_of_version_1_goes_on() {
         let recovery = rig.journal.as_ref().unwrap().recovery.clone();
         assert_eq!((recovery.last, recovery.replayed), (Sequence(LAST), LAST - newest.0));
         assert_eq!((recovery.state_hash, recovery.generation), (STATE_HASH, 0), "{recovery}");
-        for (user, told) in
+        for (user, expected) in
             [("ANNA", include_str!("version_1/ANNA.hex")), ("BERT", include_str!("version_1/BERT.hex"))]
         {
             // A venue of that version did not send the start of the day to users.
             let mut client = Client::connect(rig.endpoints.order_entry);
             client.send(&login(user, PASSWORD, "TODAY", 1));
             let session = "TODAY".to_owned();
-            assert_eq!(rig.hear(&mut client), Heard::LoginAccepted { session, next: 1 });
-            assert!(hear_messages(&mut rig, &mut client).concat() == bytes(told), "{user}");
+            assert_eq!(rig.receive(&mut client), Received::LoginAccepted { session, next: 1 });
+            assert!(receive_messages(&mut rig, &mut client).concat() == bytes(expected), "{user}");
         }
 
         // The venue continues to trade, and its next snapshots have the current version.
@@ -88,7 +88,7 @@ fn a_journal_with_snapshots_of_version_1_goes_on() {
 /// Users now receive more messages, so commands before the newest snapshot do not lead to the same state. The
 /// audit must report that.
 #[test]
-fn what_this_version_decides_otherwise_is_told_by_the_state() {
+fn the_state_hash_reveals_version_differences() {
     let site = site(&snapshots());
     let session = SessionName::new("TODAY").unwrap();
     let error = audit(&site.disk, session, Sequence(0), Sequence(LAST), |_| ()).err().unwrap().to_string();
@@ -98,7 +98,7 @@ fn what_this_version_decides_otherwise_is_told_by_the_state() {
 }
 
 #[test]
-fn a_snapshot_of_a_later_version_is_refused_with_its_file_and_what_to_do() {
+fn a_snapshot_of_a_later_version_is_refused_with_advice() {
     let [(sequence, mut later), _] = snapshots();
     later[PAYLOAD + 7] = VERSION + 1;
     let checksum = crc32c(&later[PAYLOAD..]);
@@ -106,12 +106,12 @@ fn a_snapshot_of_a_later_version_is_refused_with_its_file_and_what_to_do() {
     let checksum = crc32c(&later[..60]);
     later[60..64].copy_from_slice(&checksum.to_le_bytes());
     let refusal = site(&[(sequence, later)]).refusal();
-    for words in [
+    for part in [
         &snapshot_name(sequence),
         &format!("version {}", VERSION + 1),
         "use the version of the program that wrote it",
     ] {
-        assert!(refusal.contains(words), "no '{words}' in {refusal}");
+        assert!(refusal.contains(part), "no '{part}' in {refusal}");
     }
 }
 
@@ -123,7 +123,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 
 /// A start with more users and other limits writes a snapshot with them; the log before it still leads to it.
 #[test]
-fn a_log_whose_users_and_bounds_changed_can_be_read_again_from_its_start() {
+fn a_log_with_changed_users_and_limits_replays_from_its_start() {
     let mut site = Site::new(Policy::Group);
     site.journal.snapshot_every = 0;
     site.settings.limits.max_sessions = 8;

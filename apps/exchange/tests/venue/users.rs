@@ -12,9 +12,9 @@ use tickpath_journal::Policy;
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, OrderEventKind, Qty, RejectReason, SelfTradePrevention, SessionId, Side};
 
-use crate::admin::Desk;
-use crate::journal::{Site, hear_messages, trade};
-use crate::support::{Client, Heard, PASSWORD, Rig, USERS, build, enter, login, settings};
+use crate::admin::AdminFixture;
+use crate::journal::{Site, receive_messages, trade};
+use crate::support::{Client, Received, PASSWORD, Rig, USERS, build, enter, login, settings};
 
 const MOMENT: Nanos = Nanos::from_millis(20);
 const DORA: SessionId = SessionId(4);
@@ -45,29 +45,29 @@ fn site(policy: Policy) -> Site {
 fn add(rig: &mut Rig, user: &UserSettings) -> AdminOutcome {
     let mut admin = rig.admin.take().unwrap();
     let id = admin.submit_user(user).unwrap();
-    rig.pass(MOMENT);
+    rig.advance(MOMENT);
     let AdminAnswer { id: of, outcome } = rig.until("an answer", |_| admin.poll());
     assert_eq!(of, id);
     rig.admin = Some(admin);
     outcome
 }
 
-fn try_login(rig: &mut Rig, user: &str, password: &str) -> (Client, Heard) {
+fn try_login(rig: &mut Rig, user: &str, password: &str) -> (Client, Received) {
     let mut client = Client::connect(rig.endpoints.order_entry);
-    client.hears_stages = true;
+    client.keeps_system_events = true;
     client.send(&login(user, password, "", 1));
-    let received = rig.hear(&mut client);
+    let received = rig.receive(&mut client);
     (client, received)
 }
 
 /// Logs a client in for all messages that the user ever received.
 fn log_in(rig: &mut Rig, user: &str) -> Client {
     let (client, received) = try_login(rig, user, PASSWORD);
-    assert_eq!(received, Heard::LoginAccepted { session: "TODAY".into(), next: 1 }, "{user}");
+    assert_eq!(received, Received::LoginAccepted { session: "TODAY".into(), next: 1 }, "{user}");
     client
 }
 
-fn hang_up(rig: &mut Rig, client: Client) {
+fn disconnect(rig: &mut Rig, client: Client) {
     let before = rig.view.order_server.disconnects.read();
     drop(client);
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() > before);
@@ -75,8 +75,8 @@ fn hang_up(rig: &mut Rig, client: Client) {
 
 fn stream(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
     let mut client = log_in(rig, user);
-    let messages = hear_messages(rig, &mut client);
-    hang_up(rig, client);
+    let messages = receive_messages(rig, &mut client);
+    disconnect(rig, client);
     messages
 }
 
@@ -88,11 +88,11 @@ fn refusal(answer: OrderEventKind) -> Option<RejectReason> {
 }
 
 #[test]
-fn a_user_that_is_added_logs_in_and_is_there_after_a_restart_from_the_log_and_from_a_snapshot() {
+fn an_added_user_logs_in_and_survives_restarts() {
     for policy in [Policy::Async, Policy::Group, Policy::Sync] {
         let mut site = site(policy);
         let mut rig = site.start();
-        let refused = Heard::LoginRejected(LoginRejectReason::NOT_AUTHORIZED);
+        let refused = Received::LoginRejected(LoginRejectReason::NOT_AUTHORIZED);
         assert_eq!(try_login(&mut rig, "DORA", PASSWORD).1, refused, "{policy}: not there yet");
         assert_eq!(add(&mut rig, &dora()), AdminOutcome::Done { commands: COMMANDS });
         assert_eq!((rig.view.users.len(), rig.view.users[3].name()), (4, "DORA"));
@@ -101,10 +101,10 @@ fn a_user_that_is_added_logs_in_and_is_there_after_a_restart_from_the_log_and_fr
         assert_eq!(rig.view.users[3].wrong_passwords.read(), 1);
 
         let mut client = log_in(&mut rig, "DORA");
-        let too_much = rig.ask(&mut client, &enter(1, Side::Buy, 51, 900_000));
+        let too_much = rig.submit(&mut client, &enter(1, Side::Buy, 51, 900_000));
         assert_eq!(refusal(too_much), Some(RejectReason::QtyAboveLimit), "the limit of its settings");
-        rig.ask(&mut client, &enter(2, Side::Buy, 50, 900_000));
-        hang_up(&mut rig, client);
+        rig.submit(&mut client, &enter(2, Side::Buy, 50, 900_000));
+        disconnect(&mut rig, client);
         let of_dora = stream(&mut rig, "DORA");
         assert_eq!(of_dora.len(), 2, "{policy}: nothing of before it came");
 
@@ -112,18 +112,18 @@ fn a_user_that_is_added_logs_in_and_is_there_after_a_restart_from_the_log_and_fr
         assert!(site.journal.session.is_none());
         site.disk.kill();
         drop(rig);
-        let says = site.refusal();
-        assert!(says.contains("ANNA, BERT, CLEO, DORA: keep them in this order"), "{says}");
+        let reason = site.refusal();
+        assert!(reason.contains("ANNA, BERT, CLEO, DORA: keep them in this order"), "{reason}");
         site.settings.users.push(dora());
         let mut rig = site.start();
-        let mut told = of_dora;
+        let mut expected = of_dora;
         for round in 0..3 {
             let recovery = rig.journal.as_ref().unwrap().recovery.clone();
             assert_eq!(recovery.snapshot.is_some(), round > 0, "{policy}: {recovery}");
             assert_eq!(rig.view.users[3].limits.read(), limits());
-            assert_eq!(stream(&mut rig, "DORA"), told, "{policy}: {round}");
+            assert_eq!(stream(&mut rig, "DORA"), expected, "{policy}: {round}");
             let commands = rig.view.order_server.commands.read();
-            rig.pass(MOMENT);
+            rig.advance(MOMENT);
             assert_eq!(rig.view.order_server.commands.read(), commands, "nothing is logged again");
 
             // An end of the day, and enough commands for a snapshot.
@@ -132,27 +132,27 @@ fn a_user_that_is_added_logs_in_and_is_there_after_a_restart_from_the_log_and_fr
             }
             let mut client = log_in(&mut rig, "DORA");
             let mut anna = rig.log_in("ANNA");
-            hear_messages(&mut rig, &mut anna);
-            hear_messages(&mut rig, &mut client);
+            receive_messages(&mut rig, &mut anna);
+            receive_messages(&mut rig, &mut client);
             trade(&mut rig, [&mut client, &mut anna], 1);
-            hang_up(&mut rig, client);
-            hang_up(&mut rig, anna);
-            let before = told.len();
-            told = stream(&mut rig, "DORA");
-            assert!(told.len() > before + 60, "{policy}: {}", told.len());
+            disconnect(&mut rig, client);
+            disconnect(&mut rig, anna);
+            let before = expected.len();
+            expected = stream(&mut rig, "DORA");
+            assert!(expected.len() > before + 60, "{policy}: {}", expected.len());
             rig = site.restart(rig);
         }
-        assert_eq!(stream(&mut rig, "DORA"), told);
+        assert_eq!(stream(&mut rig, "DORA"), expected);
         rig.command(AdminCommand::Kill(Some(DORA)));
         let mut client = log_in(&mut rig, "DORA");
-        hear_messages(&mut rig, &mut client);
-        let killed = rig.ask(&mut client, &enter(1_000, Side::Buy, 1, 900_000));
+        receive_messages(&mut rig, &mut client);
+        let killed = rig.submit(&mut client, &enter(1_000, Side::Buy, 1, 900_000));
         assert_eq!(refusal(killed), Some(RejectReason::Killed));
     }
 }
 
 #[test]
-fn an_addition_that_was_cut_short_is_finished_at_the_start() {
+fn an_interrupted_addition_is_finished_at_the_start() {
     // Power is lost at every point from the command on.
     for changes in 0..12 {
         let mut site = site(Policy::Sync);
@@ -162,7 +162,7 @@ fn an_addition_that_was_cut_short_is_finished_at_the_start() {
         let user = UserSettings { password: Password::plain(PASSWORD), ..dora() };
         rig.admin.as_mut().unwrap().submit_user(&user).unwrap();
         for _ in 0..100 {
-            if rig.try_pass(MOMENT).is_err() {
+            if rig.try_advance(MOMENT).is_err() {
                 break;
             }
         }
@@ -172,14 +172,14 @@ fn an_addition_that_was_cut_short_is_finished_at_the_start() {
         for _ in 0..2 {
             rig = site.start();
             for _ in 0..20 {
-                rig.pass(MOMENT);
+                rig.advance(MOMENT);
             }
             let mut client = log_in(&mut rig, "DORA");
-            hear_messages(&mut rig, &mut client);
+            receive_messages(&mut rig, &mut client);
             let number = 1 + rig.view.order_server.commands.read() as u32;
-            let too_much = rig.ask(&mut client, &enter(number, Side::Buy, 51, 900_000));
+            let too_much = rig.submit(&mut client, &enter(number, Side::Buy, 51, 900_000));
             assert_eq!(refusal(too_much), Some(RejectReason::QtyAboveLimit), "{changes}");
-            let open = rig.ask(&mut client, &enter(number + 1, Side::Buy, 50, 900_000));
+            let open = rig.submit(&mut client, &enter(number + 1, Side::Buy, 50, 900_000));
             assert_eq!(refusal(open), None, "{changes}");
             site.disk.kill();
             drop(rig);
@@ -188,7 +188,7 @@ fn an_addition_that_was_cut_short_is_finished_at_the_start() {
 }
 
 #[test]
-fn who_cannot_be_added_is_refused_and_nothing_is_changed() {
+fn an_invalid_user_is_refused_without_changes() {
     let mut settings = settings();
     settings.limits.max_sessions = 5;
     let mut rig = Rig::with(&settings);
@@ -211,19 +211,19 @@ fn who_cannot_be_added_is_refused_and_nothing_is_changed() {
 }
 
 #[test]
-fn an_addition_costs_the_duty_cycle_no_memory_and_waits_its_turn() {
+fn adding_users_is_queued_and_does_not_allocate() {
     let mut settings = settings();
     settings.limits.max_sessions = 200;
     let mut rig = Rig::with(&settings);
     let mut admin = rig.admin.take().unwrap();
-    rig.pass(MOMENT);
+    rig.advance(MOMENT);
     let users = (0..65).map(|number| UserSettings::new(format!("N{number}"), Password::plain(PASSWORD)));
     let outcomes: Vec<bool> = users.map(|user| admin.submit_user(&user).is_ok()).collect();
     assert_eq!(outcomes.iter().filter(|is_taken| **is_taken).count(), 64);
     assert!(!outcomes[64], "as many wait as may");
     let before = thread_allocations();
     for _ in 0..400 {
-        rig.pass(MOMENT);
+        rig.advance(MOMENT);
     }
     assert_eq!(thread_allocations() - before, 0);
     assert_eq!(std::iter::from_fn(|| admin.poll()).count(), 64);
@@ -233,14 +233,14 @@ fn an_addition_costs_the_duty_cycle_no_memory_and_waits_its_turn() {
 }
 
 #[test]
-fn what_holds_for_all_holds_for_who_comes_later() {
+fn kill_all_and_drain_apply_to_added_users() {
     let mut settings = settings();
     settings.limits.max_sessions = 6;
     let mut rig = Rig::with(&settings);
     rig.command(AdminCommand::Kill(None));
     add(&mut rig, &dora());
     let mut client = log_in(&mut rig, "DORA");
-    let killed = rig.ask(&mut client, &enter(1, Side::Buy, 1, 900_000));
+    let killed = rig.submit(&mut client, &enter(1, Side::Buy, 1, 900_000));
     assert_eq!(refusal(killed), Some(RejectReason::Killed));
     rig.command(AdminCommand::Unkill(None));
     rig.assert_serves(&mut client, 2);
@@ -248,7 +248,7 @@ fn what_holds_for_all_holds_for_who_comes_later() {
     let emil = UserSettings::new("EMIL", Password::plain(PASSWORD));
     add(&mut rig, &emil);
     let mut client = log_in(&mut rig, "EMIL");
-    let halted = rig.ask(&mut client, &enter(1, Side::Buy, 1, 900_000));
+    let halted = rig.submit(&mut client, &enter(1, Side::Buy, 1, 900_000));
     assert_eq!(refusal(halted), Some(RejectReason::Halted));
 }
 
@@ -256,9 +256,9 @@ fn what_holds_for_all_holds_for_who_comes_later() {
 fn copies(rig: &mut Rig, reader: &str, from: u64) -> Vec<Vec<u8>> {
     let mut client = Client::connect(rig.endpoints.drop_copy.unwrap());
     client.send(&login(reader, PASSWORD, "", from));
-    let received = rig.hear(&mut client);
-    assert_eq!(received, Heard::LoginAccepted { session: "TODAY".into(), next: from }, "{reader}");
-    let copies = hear_messages(rig, &mut client);
+    let received = rig.receive(&mut client);
+    assert_eq!(received, Received::LoginAccepted { session: "TODAY".into(), next: from }, "{reader}");
+    let copies = receive_messages(rig, &mut client);
     let before = rig.view.drop_copy.disconnects.read();
     drop(client);
     rig.until_true("the hang-up", |rig| rig.view.drop_copy.disconnects.read() > before);
@@ -266,7 +266,7 @@ fn copies(rig: &mut Rig, reader: &str, from: u64) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn drop_copies_are_of_users_who_come_later_and_for_them() {
+fn drop_copies_include_added_users_and_added_readers() {
     let mut site = site(Policy::Group);
     site.settings.limits.max_sessions = 8;
     let ports = UserPorts { order_entry: false, drop_copy: true, deribit: false };
@@ -280,9 +280,9 @@ fn drop_copies_are_of_users_who_come_later_and_for_them() {
     let mut rig = site.start();
     let mut live = Client::connect(rig.endpoints.drop_copy.unwrap());
     live.send(&login("DESK", PASSWORD, "", 1));
-    assert!(matches!(rig.hear(&mut live), Heard::LoginAccepted { next: 1, .. }));
-    let mut told = hear_messages(&mut rig, &mut live);
-    assert_eq!(told.len(), 4, "the day starts");
+    assert!(matches!(rig.receive(&mut live), Received::LoginAccepted { next: 1, .. }));
+    let mut all_copies = receive_messages(&mut rig, &mut live);
+    assert_eq!(all_copies.len(), 4, "the day starts");
     let only_dora = UserSettings { copies_of: Some(vec!["dora".to_owned()]), ..reader("CLERK") };
     for user in [dora(), reader("AUDIT"), only_dora] {
         assert!(matches!(add(&mut rig, &user), AdminOutcome::Done { .. }));
@@ -292,14 +292,14 @@ fn drop_copies_are_of_users_who_come_later_and_for_them() {
     let mut bert = rig.log_in("BERT");
     let [of_dora, of_bert] = trade(&mut rig, [&mut client, &mut bert], 1);
     drop((client, bert));
-    told.extend(hear_messages(&mut rig, &mut live));
-    assert_eq!(told.len(), 4 + of_dora.len() + of_bert.len());
+    all_copies.extend(receive_messages(&mut rig, &mut live));
+    assert_eq!(all_copies.len(), 4 + of_dora.len() + of_bert.len());
     drop(live);
     for round in 0..3 {
-        assert_eq!(copies(&mut rig, "AUDIT", 1), told, "{round}: from the first on");
-        assert_eq!(copies(&mut rig, "DESK", 3), told[2..], "{round}");
-        let last = told.len() as u64;
-        assert_eq!(copies(&mut rig, "DESK", last), told[told.len() - 1..], "{round}");
+        assert_eq!(copies(&mut rig, "AUDIT", 1), all_copies, "{round}: from the first on");
+        assert_eq!(copies(&mut rig, "DESK", 3), all_copies[2..], "{round}");
+        let last = all_copies.len() as u64;
+        assert_eq!(copies(&mut rig, "DESK", last), all_copies[all_copies.len() - 1..], "{round}");
         assert_eq!(copies(&mut rig, "CLERK", 1).len(), of_dora.len(), "{round}");
         rig = site.restart(rig);
     }
@@ -320,19 +320,19 @@ fn write_config(folder: &Path, more: &str) -> PathBuf {
 }
 
 #[test]
-fn users_that_are_new_in_the_configuration_are_added_by_the_socket() {
+fn reload_adds_new_users_of_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let config = write_config(folder.path(), "");
     let mut settings = settings();
     settings.limits.max_sessions = 6;
-    let mut desk = Desk::of(Rig::of(build(&settings).unwrap()), |socket| socket.with_config(&config));
-    let mut console = desk.connect();
+    let mut fixture = AdminFixture::of(Rig::of(build(&settings).unwrap()), |socket| socket.with_config(&config));
+    let mut console = fixture.connect();
     let none = serde_json::json!({ "ok": true, "commands": 0, "added": [] });
-    assert_eq!(desk.ask(&mut console, "reload-users"), none);
+    assert_eq!(fixture.execute(&mut console, "reload-users"), none);
 
     let user = |name: &str, rest: &str| format!("[[order_entry.user]]\nname = '{name}'\n{rest}\n");
     let plain = format!("password = '{PASSWORD}'");
-    for (more, says) in [
+    for (more, expected) in [
         (user("anna", &plain), "'anna' is named twice"),
         (user("SEVENCH", &plain), "1 to 6 ASCII"),
         (user("DORA ", &plain), "without spaces around"),
@@ -342,18 +342,18 @@ fn users_that_are_new_in_the_configuration_are_added_by_the_socket() {
         ("nonsense = 1".to_owned(), "unknown field"),
     ] {
         write_config(folder.path(), &more);
-        let answer = desk.ask(&mut console, "reload-users");
-        assert!(answer["error"].as_str().is_some_and(|error| error.contains(says)), "{more}: {answer}");
+        let answer = fixture.execute(&mut console, "reload-users");
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(expected)), "{more}: {answer}");
     }
     write_config(folder.path(), "");
     let text = std::fs::read_to_string(&config).unwrap().replace("'BERT'", "'DORA'");
     std::fs::write(&config, text).unwrap();
-    let answer = desk.ask(&mut console, "reload-users");
+    let answer = fixture.execute(&mut console, "reload-users");
     assert!(
         answer["error"].as_str().unwrap().contains("ANNA, BERT, CLEO: keep them in this order"),
         "{answer}"
     );
-    assert_eq!((desk.rig.view.users.len(), desk.heard.len()), (3, 0), "nothing was changed");
+    assert_eq!((fixture.rig.view.users.len(), fixture.executed.len()), (3, 0), "nothing was changed");
 
     let hash = hash_password("emil's").unwrap();
     let dora = user(
@@ -365,19 +365,19 @@ fn users_that_are_new_in_the_configuration_are_added_by_the_socket() {
     let emil = user("EMIL", &format!("password_hash = '{hash}'"));
     write_config(folder.path(), &(dora + &emil));
     let added = serde_json::json!({ "ok": true, "commands": 5, "added": ["DORA", "EMIL"] });
-    assert_eq!(desk.ask(&mut console, "reload-users"), added);
-    assert_eq!(desk.heard.last().unwrap().1, "reload-users: DORA, EMIL");
-    assert_eq!(desk.ask(&mut console, "reload-users"), none, "once");
-    let users = desk.ask(&mut console, "users");
+    assert_eq!(fixture.execute(&mut console, "reload-users"), added);
+    assert_eq!(fixture.executed.last().unwrap().1, "reload-users: DORA, EMIL");
+    assert_eq!(fixture.execute(&mut console, "reload-users"), none, "once");
+    let users = fixture.execute(&mut console, "users");
     assert_eq!(
         (&users["users"][3]["name"], &users["users"][3]["limits"]["order_qty"]),
         (&"DORA".into(), &9.into())
     );
 
-    let mut client = log_in(&mut desk.rig, "DORA");
-    let allowed = desk.rig.ask(&mut client, &enter(1, Side::Buy, 1, 950_000));
+    let mut client = log_in(&mut fixture.rig, "DORA");
+    let allowed = fixture.rig.submit(&mut client, &enter(1, Side::Buy, 1, 950_000));
     assert_eq!(refusal(allowed), None, "the venue's ALPHA, whatever its place in the file");
-    assert_eq!(desk.ask(&mut console, "disconnect dora")["ok"], true);
-    let (_emil, received) = try_login(&mut desk.rig, "EMIL", "EMIL'S");
-    assert!(matches!(received, Heard::LoginAccepted { next: 1, .. }), "{received:?}");
+    assert_eq!(fixture.execute(&mut console, "disconnect dora")["ok"], true);
+    let (_emil, received) = try_login(&mut fixture.rig, "EMIL", "EMIL'S");
+    assert!(matches!(received, Received::LoginAccepted { next: 1, .. }), "{received:?}");
 }

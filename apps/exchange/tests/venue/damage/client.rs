@@ -115,20 +115,20 @@ impl Market {
 }
 
 /// A client that requests retransmissions.
-pub struct Asker {
+pub struct RetransmissionClient {
     socket: UdpSocket,
     pub market: Market,
 }
 
-impl Asker {
-    pub fn ask(server: SocketAddrV4, session: &str, number: u64, count: u16) -> Asker {
+impl RetransmissionClient {
+    pub fn request(server: SocketAddrV4, session: &str, number: u64, count: u16) -> RetransmissionClient {
         let socket = UdpSocket::bind(ANY_PORT).unwrap();
         socket.set_nonblocking(true).unwrap();
         let mut request = format!("{session:<10}").into_bytes();
         request.extend(number.to_be_bytes());
         request.extend(count.to_be_bytes());
         socket.send_to(&request, server).unwrap();
-        Asker { socket, market: Market::default() }
+        RetransmissionClient { socket, market: Market::default() }
     }
 
     /// Reads an answer; true if there was one.

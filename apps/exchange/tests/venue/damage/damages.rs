@@ -97,7 +97,7 @@ pub fn damage(folder: &Path, random: &mut Random) -> (Target, &'static str, Path
 
 /// Removes every file that states where the log ends: those beside the log, the latest snapshot, and the
 /// close mark, which is a segment without records.
-pub fn remove_promises(folder: &Path) {
+pub fn remove_end_marks(folder: &Path) {
     let snapshot = files(folder, |name| Target::Snapshot.is(name)).pop();
     let beside = [ACKNOWLEDGED_FILE, GENERATION_FILE].map(str::to_owned);
     let close_mark = files(folder, |name| name.ends_with(".journal")).pop();
@@ -116,9 +116,9 @@ pub fn flip_in_the_last_record(folder: &Path, random: &mut Random) {
 }
 
 /// Returns the names of the matching files, in ascending order.
-fn files(folder: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
+fn files(folder: &Path, is_match: impl Fn(&str) -> bool) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.filter(|name| is_meant(name)).collect();
+    let mut names: Vec<String> = names.filter(|name| is_match(name)).collect();
     names.sort_unstable();
     names
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use tickpath_journal::{Folder, InspectOptions, Snapshots, inspect};
 use tickpath_types::{Sequence, Side};
 
-use super::client::{Asker, Link};
+use super::client::{RetransmissionClient, Link};
 use super::damages::{Random, Target, damage};
 use super::writer::{Log, venue_settings};
 use crate::support::{Rig, USERS, build, enter, request_packet};
@@ -57,35 +57,35 @@ impl Outcome {
 }
 
 /// Checks that a venue starts on the undamaged log; otherwise a trial of this log would prove nothing.
-pub fn judge_undamaged(log: &Log) {
+pub fn check_undamaged(log: &Log) {
     let copy = log.copy();
-    let (outcome, words) = start_and_compare(log, copy.path());
-    assert_eq!(outcome, Outcome::Whole, "{}: {words}", log.name());
+    let (outcome, description) = start_and_compare(log, copy.path());
+    assert_eq!(outcome, Outcome::Whole, "{}: {description}", log.name());
 }
 
 /// Damages a copy of the log. Returns the damage, the outcome, and a description of the problem, if any.
-pub fn judge(log: &Log, random: &mut Random) -> (Target, &'static str, Outcome, Option<String>) {
+pub fn run_trial(log: &Log, random: &mut Random) -> (Target, &'static str, Outcome, Option<String>) {
     let copy = log.copy();
     let (target, kind, path) = damage(copy.path(), random);
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     let verified = verify(copy.path());
-    let (mut outcome, words) = start_and_compare(log, copy.path());
+    let (mut outcome, description) = start_and_compare(log, copy.path());
     let mut problem = None;
     if outcome == Outcome::Refused {
         let again = start(log, copy.path(), false).err();
         let is_named =
-            words.contains(&name) || has_number(&words, "record ") || has_number(&words, "command ");
+            description.contains(&name) || has_number(&description, "record ") || has_number(&description, "command ");
         if again.is_none() || !is_named || verified.is_none() {
-            problem = Some(format!("refused ({words}), then {again:?}; verify says {verified:?}"));
+            problem = Some(format!("refused ({description}), then {again:?}; verify says {verified:?}"));
         }
         match start(log, copy.path(), true) {
-            Err(words) => {
+            Err(description) => {
                 outcome = Outcome::CopyNeeded;
-                problem = Some(format!("refused although the loss is accepted: {words}"));
+                problem = Some(format!("refused although the loss is accepted: {description}"));
             }
             Ok(mut rig) => {
                 let accepted = log_in(&mut rig, USERS[0], 1).accepted.unwrap().0;
-                let known = log.told.iter().any(|(session, _)| *session == accepted);
+                let known = log.recorded.iter().any(|(session, _)| *session == accepted);
                 drop(rig);
                 let kept =
                     start(log, copy.path(), false).map(|mut rig| log_in(&mut rig, USERS[0], 1).accepted);
@@ -98,11 +98,11 @@ pub fn judge(log: &Log, random: &mut Random) -> (Target, &'static str, Outcome, 
         }
     } else if outcome != Outcome::Whole {
         // No log here lost power, so no venue has a reason to rename its session without accepted loss.
-        problem = Some(words);
+        problem = Some(description);
     }
-    let problem = problem.map(|words| {
+    let problem = problem.map(|description| {
         let kept = copy.keep();
-        format!("{}, {kind} of {name}, {}: {words}", log.name(), kept.display())
+        format!("{}, {kind} of {name}, {}: {description}", log.name(), kept.display())
     });
     (target, kind, outcome, problem)
 }
@@ -135,11 +135,11 @@ fn verify(folder: &Path) -> Option<String> {
 /// Starts a venue on the folder and compares its messages with the record. Returns the reason of a refusal.
 pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
     let mut rig = match start(log, folder, false) {
-        Err(words) => return (Outcome::Refused, words),
+        Err(description) => return (Outcome::Refused, description),
         Ok(rig) => rig,
     };
     let mut outcome = (Outcome::Whole, String::new());
-    for (user, (session, told)) in USERS.iter().zip(&log.told) {
+    for (user, (session, recorded)) in USERS.iter().zip(&log.recorded) {
         let mut link = log_in(&mut rig, user, 1);
         let (name, _) = link.accepted.clone().unwrap();
         if name != *session {
@@ -151,16 +151,16 @@ pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
             link.read();
             link.answer_to(FRESH_REF)
         });
-        let same = told.iter().zip(&link.messages).take_while(|(told, now)| told == now).count();
-        if same < told.len() {
-            let words = format!(
+        let same = recorded.iter().zip(&link.messages).take_while(|(recorded, now)| recorded == now).count();
+        if same < recorded.len() {
+            let description = format!(
                 "{user} recorded {} messages, the first {same} are as they were, {} are there",
-                told.len(),
+                recorded.len(),
                 link.messages.len()
             );
             // If the answer to the new order has the number of a recorded message, that message is lost.
             let is_lost = fresh == same;
-            outcome = outcome.max((if is_lost { Outcome::Lost } else { Outcome::Twice }, words));
+            outcome = outcome.max((if is_lost { Outcome::Lost } else { Outcome::Twice }, description));
         }
     }
     outcome.max(compare_market(log, &mut rig))
@@ -171,18 +171,18 @@ fn compare_market(log: &Log, rig: &mut Rig) -> (Outcome, String) {
     let (session, last) = log.market.last().expect("market data was recorded");
     let first = last.saturating_sub(MARKET_COUNT) + 1;
     let count = (last - first + 1) as u16;
-    let mut asker = Asker::ask(rig.endpoints.retransmission, &session, first, count);
+    let mut requester = RetransmissionClient::request(rig.endpoints.retransmission, &session, first, count);
     // Requests for lost messages have no answer.
     (0..TURNS_MAX).find(|_| {
         rig.turn();
-        asker.read()
+        requester.read()
     });
     for number in first..=last {
         let key = (session.clone(), number);
-        if let Some(told) = log.market.messages.get(&key) {
-            match asker.market.messages.get(&key) {
+        if let Some(recorded) = log.market.messages.get(&key) {
+            match requester.market.messages.get(&key) {
                 None => return (Outcome::Lost, format!("message {number} of market data is gone")),
-                Some(now) if now != told => {
+                Some(now) if now != recorded => {
                     return (Outcome::Twice, format!("message {number} of market data is another"));
                 }
                 Some(_) => {}

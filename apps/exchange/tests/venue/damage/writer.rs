@@ -38,7 +38,7 @@ pub struct Log {
     is_killed: bool,
     folder: TempDir,
     /// For each user: the session name, and every message from the first on.
-    pub told: Vec<(String, Vec<Vec<u8>>)>,
+    pub recorded: Vec<(String, Vec<Vec<u8>>)>,
     pub market: Market,
 }
 
@@ -134,16 +134,16 @@ pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
         Some((line, MulticastReceiver::join(line, Ipv4Addr::LOCALHOST).ok()?))
     };
     let (line, mut receiver) = (0..20).find_map(join).unwrap();
-    let mut told: Vec<(String, Vec<Vec<u8>>)> = USERS.iter().map(|_| Default::default()).collect();
+    let mut recorded: Vec<(String, Vec<Vec<u8>>)> = USERS.iter().map(|_| Default::default()).collect();
     let mut market = Market::default();
     let mut random = Random(seed);
     let mut next_ref = 1;
-    for (life, is_killed) in [true, is_killed].into_iter().enumerate() {
+    for (instance, is_killed) in [true, is_killed].into_iter().enumerate() {
         let mut process = Process::start(folder.path(), policy, line);
         let mut links: Vec<Link> = USERS
             .iter()
-            .zip(&told)
-            .map(|(user, (_, told))| Link::log_in(process.address, user, told.len() as u64 + 1))
+            .zip(&recorded)
+            .map(|(user, (_, recorded))| Link::log_in(process.address, user, recorded.len() as u64 + 1))
             .collect();
         let mut read = |links: &mut Vec<Link>, what: &str, is_enough: &dyn Fn(&[Link]) -> bool| {
             let deadline = Instant::now() + PATIENCE;
@@ -152,7 +152,7 @@ pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
                 if links.iter_mut().map(Link::read).filter(|read| *read).count() == 0 {
                     thread::sleep(REST);
                 }
-                assert!(Instant::now() < deadline, "{policy}, life {life}: {what} did not come");
+                assert!(Instant::now() < deadline, "{policy}, life {instance}: {what} did not come");
             }
         };
         read(&mut links, "the login", &|links| links.iter().all(|link| link.accepted.is_some()));
@@ -176,17 +176,17 @@ pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
             process.stop();
         }
         read(&mut links, "the end", &|links| links.iter().all(|link| link.is_closed));
-        assert_eq!(process.wait().success(), !is_killed, "{policy}, life {life}");
+        assert_eq!(process.wait().success(), !is_killed, "{policy}, life {instance}");
         market.read(&mut receiver);
-        for (link, (session, told)) in links.into_iter().zip(&mut told) {
+        for (link, (session, recorded)) in links.into_iter().zip(&mut recorded) {
             let (name, next) = link.accepted.unwrap();
-            assert_eq!(next, told.len() as u64 + 1);
+            assert_eq!(next, recorded.len() as u64 + 1);
             assert!(session.is_empty() || *session == name, "nothing was damaged yet");
             *session = name;
-            told.extend(link.messages);
+            recorded.extend(link.messages);
         }
     }
-    Log { policy, is_killed, folder, told, market }
+    Log { policy, is_killed, folder, recorded, market }
 }
 
 /// Returns the name of a test of this module, without the program's name.

@@ -15,7 +15,7 @@ const REST: Nanos = Nanos::from_millis(1);
 ///
 /// # Errors
 /// The system refused the thread.
-pub fn start_resting(mut agent: Box<dyn Agent>, clock: TscClock) -> io::Result<BackgroundThread> {
+pub fn start_background_agent(mut agent: Box<dyn Agent>, clock: TscClock) -> io::Result<BackgroundThread> {
     let mut rest = Rest::new(clock, REST)?;
     agent.wake_by(rest.waker());
     let name = agent.role_name().to_owned();

@@ -10,7 +10,7 @@ use tickpath_types::{
 };
 
 use crate::day::{
-    GAMMA, Site, accepted, done, enter_gamma, gamma, hear_type, phase, reason, roomy, schedule, settle, state,
+    GAMMA, Site, accepted, done, enter_gamma, gamma, receive_type, phase, reason, with_spare_instrument, schedule, run_due_steps, state,
 };
 use crate::support::{ALPHA, Client, Rig, build_on, cancel, enter, instruments, journal, settings};
 
@@ -18,33 +18,33 @@ const ANNA: SessionId = SessionId(1);
 
 /// A client whose stream and order numbers continue over restarts of the venue.
 struct Anna {
-    heard: u64,
+    received: u64,
     user_ref: u32,
 }
 
 impl Anna {
     fn log_in(&self, rig: &mut Rig) -> Client {
-        rig.log_in_from("ANNA", self.heard + 1)
+        rig.log_in_from("ANNA", self.received + 1)
     }
 
     /// Returns the reason if an order is refused; cancels the order if it is accepted.
     fn try_order(&mut self, rig: &mut Rig, client: &mut Client, qty: u64) -> Option<RejectReason> {
         self.user_ref += 1;
-        self.heard += 1;
-        let answer = rig.ask(client, &enter(self.user_ref, Side::Buy, qty, 900_000));
+        self.received += 1;
+        let answer = rig.submit(client, &enter(self.user_ref, Side::Buy, qty, 900_000));
         if let tickpath_types::OrderEventKind::Rejected { .. } = answer {
             return Some(reason(answer));
         }
-        self.heard += 1;
-        rig.ask(client, &cancel(self.user_ref, 0));
+        self.received += 1;
+        rig.submit(client, &cancel(self.user_ref, 0));
         None
     }
 
     fn try_gamma(&mut self, rig: &mut Rig, client: &mut Client) -> u8 {
         self.user_ref += 1;
-        self.heard += 1;
+        self.received += 1;
         client.send(&enter_gamma(self.user_ref, Side::Buy, 1_000_000));
-        hear_type(rig, client)
+        receive_type(rig, client)
     }
 }
 
@@ -54,18 +54,18 @@ fn build(site: &Site) -> Venue {
 
 /// Kills the venue and builds it again. Returns its notices about the configuration.
 fn restart(site: &Site, mut rig: Rig) -> (Rig, Vec<String>) {
-    rig.journal.as_mut().unwrap().keep_trusted_logins().unwrap();
+    rig.journal.as_mut().unwrap().save_trusted_logins().unwrap();
     site.disk.kill();
     drop(rig);
     let venue = build(site);
     let notices = venue.notices.clone();
     let mut rig = Rig::of(venue);
-    settle(&mut rig);
+    run_due_steps(&mut rig);
     (rig, notices)
 }
 
 #[test]
-fn a_limit_that_was_commanded_holds_after_a_restart_and_until_the_file_changes_it() {
+fn a_commanded_limit_holds_until_the_file_changes() {
     let mut site = Site::new(settings());
     let qty = |qty| UserLimits { order_qty: Some(Qty(qty)), ..UserLimits::default() };
     site.settings.users[0].limits = qty(100);
@@ -74,16 +74,16 @@ fn a_limit_that_was_commanded_holds_after_a_restart_and_until_the_file_changes_i
     let change =
         LimitsChange { order_qty: Some(Some(Qty(10))), rate: Some(Some(rate)), ..LimitsChange::default() };
     assert_eq!(rig.command(AdminCommand::SetLimits { session: ANNA, change }), done(2));
-    let mut anna = Anna { heard: 0, user_ref: 0 };
+    let mut anna = Anna { received: 0, user_ref: 0 };
     let mut commands = rig.view.order_server.commands.read();
     // From the log alone, and from a snapshot.
     for round in 0..3 {
         let notices;
         (rig, notices) = restart(&site, rig);
         assert_eq!(rig.view.order_server.commands.read(), commands, "nothing to be said again");
-        let words = ["messages=1/7 as commanded, and not none", "qty=10 as commanded, and not 100"];
-        for (notice, words) in notices.iter().zip(words) {
-            assert!(notice.contains("user ANNA") && notice.contains(words), "{notice}");
+        let expected = ["messages=1/7 as commanded, and not none", "qty=10 as commanded, and not 100"];
+        for (notice, expected) in notices.iter().zip(expected) {
+            assert!(notice.contains("user ANNA") && notice.contains(expected), "{notice}");
         }
         assert_eq!(notices.len(), 2, "{notices:?}");
         let limits = rig.view.users[0].limits.read();
@@ -109,8 +109,8 @@ fn a_limit_that_was_commanded_holds_after_a_restart_and_until_the_file_changes_i
     for is_first in [true, false] {
         let notices;
         (rig, notices) = restart(&site, rig);
-        let is_told = notices.iter().any(|notice| notice.contains("qty=50 as the file says now, and not 10"));
-        assert_eq!((is_told, notices.len()), (is_first, 1 + usize::from(is_first)), "{notices:?}");
+        let has_notice = notices.iter().any(|notice| notice.contains("qty=50 as the file says now, and not 10"));
+        assert_eq!((has_notice, notices.len()), (is_first, 1 + usize::from(is_first)), "{notices:?}");
         let mut client = anna.log_in(&mut rig);
         assert_eq!(anna.try_order(&mut rig, &mut client, 51), Some(RejectReason::QtyAboveLimit));
         for _ in 0..3 {
@@ -121,11 +121,11 @@ fn a_limit_that_was_commanded_holds_after_a_restart_and_until_the_file_changes_i
 }
 
 #[test]
-fn an_instrument_is_allowed_to_a_user_with_a_list_and_stays_so() {
-    let mut site = Site::new(roomy());
+fn a_commanded_permission_survives_restarts() {
+    let mut site = Site::new(with_spare_instrument());
     site.settings.users[0].instruments = Some(vec![ALPHA]);
     let mut rig = site.start();
-    let mut anna = Anna { heard: 0, user_ref: 0 };
+    let mut anna = Anna { received: 0, user_ref: 0 };
     let allow =
         |instrument, is_allowed| AdminCommand::AllowInstrument { session: ANNA, instrument, is_allowed };
     let unknown = InstrumentId(u16::MAX);
@@ -140,9 +140,9 @@ fn an_instrument_is_allowed_to_a_user_with_a_list_and_stays_so() {
     }
     assert_eq!(rig.command(AdminCommand::AddInstrument(gamma())), done(2));
     assert_eq!(rig.command(phase(Phase::Open, Some(GAMMA))), done(1));
-    let stranger =
+    let unknown_user =
         AdminCommand::AllowInstrument { session: SessionId(4), instrument: GAMMA, is_allowed: true };
-    assert_eq!(rig.command(stranger), AdminOutcome::UnknownUser);
+    assert_eq!(rig.command(unknown_user), AdminOutcome::UnknownUser);
     let mut client = anna.log_in(&mut rig);
     assert_eq!(anna.try_gamma(&mut rig, &mut client), b'J');
     assert_eq!(rig.command(allow(GAMMA, true)), done(1));
@@ -190,7 +190,7 @@ fn append(site: &mut Site) {
 }
 
 #[test]
-fn an_instrument_that_is_new_in_the_file_is_added_at_the_start() {
+fn a_new_instrument_of_the_file_is_added_at_the_start() {
     let mut site = Site::new(settings());
     let mut rig = site.start();
     let mut anna = rig.log_in("ANNA");
@@ -204,7 +204,7 @@ fn an_instrument_that_is_new_in_the_file_is_added_at_the_start() {
     assert_eq!(state(&rig, GAMMA), TradingState::Trading);
     let mut anna = rig.log_in_from("ANNA", 2);
     anna.send(&enter_gamma(2, Side::Buy, 1_000_000));
-    assert_eq!(hear_type(&mut rig, &mut anna), b'A');
+    assert_eq!(receive_type(&mut rig, &mut anna), b'A');
     drop(anna);
     let commands = rig.view.order_server.commands.read();
     (rig, notices) = restart(&site, rig);
@@ -216,18 +216,18 @@ fn an_instrument_that_is_new_in_the_file_is_added_at_the_start() {
     assert_eq!(notices, ["instrument GAMMA was added before and stays: the file lacks it"]);
     let mut bert = rig.log_in("BERT");
     bert.send(&enter_gamma(1, Side::Sell, 1_000_000));
-    assert_eq!([hear_type(&mut rig, &mut bert), hear_type(&mut rig, &mut bert)], *b"AE");
+    assert_eq!([receive_type(&mut rig, &mut bert), receive_type(&mut rig, &mut bert)], *b"AE");
 }
 
 #[test]
-fn it_is_halted_where_the_day_goes_by_a_schedule_and_waits_for_one_that_has_not_begun() {
+fn with_a_schedule_a_new_instrument_is_halted() {
     for steps in [&[(0, Phase::Start), (0, Phase::Open)][..], &[(1_000, Phase::Start)]] {
         let has_begun = steps.len() == 2;
         let mut site = Site::new(settings());
         let now = tickpath_agent::TscClock::system().now();
         site.settings.day.schedule = Some(schedule(now, steps));
         let mut rig = site.start();
-        settle(&mut rig);
+        run_due_steps(&mut rig);
         append(&mut site);
         let before = rig.view.publisher.messages.read();
         (rig, _) = restart(&site, rig);
@@ -241,12 +241,12 @@ fn it_is_halted_where_the_day_goes_by_a_schedule_and_waits_for_one_that_has_not_
 }
 
 #[test]
-fn an_addition_that_was_cut_short_is_finished() {
+fn an_interrupted_addition_is_finished() {
     // Power is lost at every point of the second start.
     for changes in 0..40 {
         let mut site = Site::new(settings());
         let mut rig = site.start();
-        settle(&mut rig);
+        run_due_steps(&mut rig);
         append(&mut site);
         site.disk.kill();
         drop(rig);
@@ -263,6 +263,6 @@ fn an_addition_that_was_cut_short_is_finished() {
         rig.until_true("the opening", |rig| rig.view.order_server.commands.read() == 7);
         let mut anna = rig.log_in("ANNA");
         anna.send(&enter_gamma(1, Side::Buy, 1_000_000));
-        assert_eq!(hear_type(&mut rig, &mut anna), b'A', "{changes}");
+        assert_eq!(receive_type(&mut rig, &mut anna), b'A', "{changes}");
     }
 }
