@@ -26,7 +26,7 @@ where
     N: Network,
 {
     /// Passes the time to the arbiter and sends its request; returns the amount of work.
-    pub(crate) fn pass_time(&mut self, now: Nanos, out: &mut impl UpdateListener) -> usize {
+    pub(crate) fn handle_timeout(&mut self, now: Nanos, out: &mut impl UpdateListener) -> usize {
         if self.channel.poll_timeout().is_none_or(|deadline| now < deadline) {
             return 0;
         }

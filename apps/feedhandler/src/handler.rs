@@ -22,7 +22,7 @@ use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
 use crate::recovery_sockets::{RecoveryServers, RecoverySockets};
 use crate::senders::Senders;
 use crate::snapshots::{GLIMPSE, SnapshotCounters, SnapshotSources};
-use crate::understudy::Understudy;
+use crate::warm_up_instance::WarmUpInstance;
 use crate::updates::{FeedBooks, Updates};
 
 /// Receive buffer length: the maximum length of a datagram.
@@ -63,14 +63,14 @@ pub struct FeedCounters {
     pub wrong_session: [Counter; 2],
     /// Number of session changes on the lines. The venue was restarted, and the books stay stale
     /// until this program is restarted too.
-    pub foreign_sessions: Counter,
+    pub other_sessions: Counter,
     /// Packets that the kernel dropped because the socket's buffer was full.
     pub kernel_drops: Counter,
     /// Packets that were truncated, fragmented or damaged in transit.
     pub unreadable: Counter,
     /// Datagrams to the recovery socket that did not come from the retransmission server, and were
     /// dropped.
-    pub foreign_answers: Counter,
+    pub unsolicited_answers: Counter,
     /// Packets on the lines from addresses that may not send, dropped.
     pub unauthorised: Counter,
     /// 1 while a gap is open.
@@ -146,7 +146,7 @@ pub struct FeedSettings {
 pub struct FeedHandler<T, N: Network = Kernel> {
     handler: ChannelHandler<FeedBooks, MoldUdp64, ItchRecovery, N>,
     updates: Updates<T>,
-    understudy: Understudy<T>,
+    warm_up_instance: WarmUpInstance<T>,
     loss: Option<LossModel>,
     next_recovery_poll: Nanos,
     next_counters: Nanos,
@@ -180,7 +180,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         let sources = &settings.snapshots;
         let login = LoginRequest::new(USER, "").expect("both are short enough");
         let recovery = ItchRecovery::new(login, sources.glimpse.is_some(), sources.channel.is_some());
-        let understudy = Understudy::new(tracer.warm_up_instance(), clock);
+        let warm_up_instance = WarmUpInstance::new(tracer.warm_up_instance(), clock);
         Ok(FeedHandler {
             handler: ChannelHandler {
                 lines,
@@ -189,7 +189,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
                 channel: Channel::new(&channel_config(settings), books),
             },
             updates: Updates::new(sender, tracer, settings.feed, clock),
-            understudy,
+            warm_up_instance,
             loss: settings.loss.clone(),
             next_recovery_poll: Nanos::ZERO,
             next_counters: Nanos::ZERO,
@@ -243,7 +243,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         if !is_due || channel.has_deferred() {
             return 0;
         }
-        let mut work = self.handler.pass_time(now, &mut self.updates);
+        let mut work = self.handler.handle_timeout(now, &mut self.updates);
         let has_answers = is_polled || self.handler.channel.arbiter().has_gap();
         if has_answers {
             self.next_recovery_poll = now + RECOVERY_POLL_INTERVAL;
@@ -275,7 +275,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             to.far_ahead[index].set(line.far_ahead);
             to.wrong_session[index].set(line.wrong_session);
         }
-        to.foreign_sessions.set(from.other_sessions);
+        to.other_sessions.set(from.other_sessions);
         to.messages.set(channel.arbiter().next_sequence().0 - 1);
         to.gaps_opened.set(from.gaps_opened);
         to.gaps_healed_by_line.set(from.gaps_healed_by_line);
@@ -291,9 +291,9 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         }
         let sockets = sockets.counters();
         to.packets[2].set(sockets.answers);
-        to.foreign_answers.set(sockets.unsolicited);
-        if let Some(healer) = channel.snapshots() {
-            to.snapshots.publish(healer, &sockets);
+        to.unsolicited_answers.set(sockets.unsolicited);
+        if let Some(snapshot_recovery) = channel.snapshots() {
+            to.snapshots.publish(snapshot_recovery, &sockets);
         }
         let drops = lines.as_ref().map(Lines::drops).unwrap_or_default();
         to.kernel_drops.set(drops.kernel);
@@ -370,7 +370,7 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
     }
 
     fn warm_up(&mut self, now: Nanos) {
-        self.understudy.run(now);
+        self.warm_up_instance.run(now);
         self.handler.channel.books_mut().instruments_mut().refresh_fronts();
     }
 
@@ -396,7 +396,7 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
         if std::mem::replace(&mut self.is_closed, true) {
             return;
         }
-        let channel = std::mem::replace(&mut self.handler.channel, Understudy::<T>::channel());
+        let channel = std::mem::replace(&mut self.handler.channel, WarmUpInstance::<T>::channel());
         if let Ok(mut result) = self.result.lock() {
             *result = Some(FinalFeed {
                 arbiter: *channel.line_counters(),

@@ -10,7 +10,7 @@ pub mod live;
 mod recovery_sockets;
 mod senders;
 mod snapshots;
-mod understudy;
+mod warm_up_instance;
 mod updates;
 
 pub use handler::{FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};

@@ -71,7 +71,7 @@ pub(crate) struct Lines<N: Network> {
     /// Index of the receiver to poll first: they alternate.
     next: usize,
     /// Datagrams of a batch from unauthorised addresses, or of another feed.
-    pub(crate) strangers: u64,
+    pub(crate) unauthorised: u64,
     /// Datagrams longer than their buffer.
     pub(crate) truncated: u64,
 }
@@ -90,15 +90,15 @@ impl<N: Network> Lines<N> {
         groups: [Option<SocketAddrV4>; 2],
         interface: Ipv4Addr,
         senders: Senders,
-        wanted: LineReader,
+        method: LineReader,
     ) -> Result<(Option<Lines<N>>, ReadBy), NetError> {
         let joined: Vec<_> = groups.into_iter().flatten().collect();
         let mut because = None;
         let mut ring = None;
-        if wanted != LineReader::Sockets {
+        if method != LineReader::Sockets {
             match PacketRing::join(&joined, interface, PacketRingConfig::default()) {
                 Ok(joined) => ring = Some(joined),
-                Err(error @ NetError::PacketRing { .. }) if wanted == LineReader::Auto => {
+                Err(error @ NetError::PacketRing { .. }) if method == LineReader::Auto => {
                     because = Some(error.to_string());
                 }
                 Err(error) => return Err(error),
@@ -112,7 +112,7 @@ impl<N: Network> Lines<N> {
                 (Reader::Sockets([a?, b?]), ReadBy::Sockets { because })
             }
         };
-        let lines = Lines { reader, senders, next: 0, strangers: 0, truncated: 0 };
+        let lines = Lines { reader, senders, next: 0, unauthorised: 0, truncated: 0 };
         Ok(((!joined.is_empty()).then_some(lines), read_by))
     }
 
@@ -164,7 +164,7 @@ impl<N: Network> Lines<N> {
                 if received.is_truncated {
                     self.truncated += 1;
                 } else if !is_known || !take(LINES[index], datagram) {
-                    self.strangers += 1;
+                    self.unauthorised += 1;
                 }
             }
             return Ok(count);

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn senders_are_those_that_can_be_known() {
+    fn default_senders_depend_on_the_interface() {
         let [here, there, other] =
             [Ipv4Addr::LOCALHOST, Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
         let allowed = |senders: Senders| [here, there, other].map(|address| senders.allows(address));

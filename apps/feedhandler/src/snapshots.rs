@@ -46,7 +46,7 @@ pub struct SnapshotCounters {
     /// Books that wait for a snapshot.
     pub waiting: Counter,
     /// Books recovered by a snapshot.
-    pub healed: Counter,
+    pub recovered: Counter,
     /// Connections to the snapshot server.
     pub connections: Counter,
     /// Number of these connections that did not complete a snapshot.
@@ -65,10 +65,10 @@ pub struct SnapshotCounters {
 
 impl SnapshotCounters {
     /// Publishes the counters.
-    pub(crate) fn publish(&self, healer: &SnapshotRecovery, sockets: &SocketCounters) {
-        let counters = healer.counters();
-        self.waiting.set(healer.waiting().into());
-        self.healed.set(counters.recovered);
+    pub(crate) fn publish(&self, snapshot_recovery: &SnapshotRecovery, sockets: &SocketCounters) {
+        let counters = snapshot_recovery.counters();
+        self.waiting.set(snapshot_recovery.waiting().into());
+        self.recovered.set(counters.recovered);
         self.connections.set(sockets.connections);
         self.failures.set(sockets.failures);
         self.channel_joins.set(sockets.joins);

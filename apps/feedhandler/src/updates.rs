@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_stamped_while_books_are_healed() {
+    fn messages_are_stamped_during_snapshot_recovery() {
         let (tracer, mut drain) = Trace::new(64);
         let mut updates = Updates::new(broadcast::channel(16).0, tracer, 0, TscClock::system());
         let arbiter = ArbiterConfig { max_requests: 0, ..ArbiterConfig::default() };

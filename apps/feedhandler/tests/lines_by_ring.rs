@@ -11,7 +11,7 @@ mod damage;
 mod losses;
 #[path = "lines/snapshots.rs"]
 mod snapshots;
-#[path = "lines/turns.rs"]
-mod turns;
+#[path = "lines/duty_cycles.rs"]
+mod duty_cycles;
 
 const READER: LineReader = LineReader::Ring;

@@ -140,7 +140,7 @@ impl Recorder {
 
     /// Returns true if the venue has another session.
     pub(crate) fn is_foreign(&self) -> bool {
-        self.view.counters.foreign_sessions.read() > 0
+        self.view.counters.other_sessions.read() > 0
     }
 
     /// Returns true if messages were given up as lost.
@@ -154,7 +154,7 @@ impl Recorder {
         let Recorder { view, mut seen, max_instrument, .. } = self;
         seen.ended_at = ended_at;
         seen.lost = view.counters.messages_lost.read();
-        seen.healed = view.counters.snapshots.healed.read();
+        seen.healed = view.counters.snapshots.recovered.read();
         if let Ok(result) = view.result.lock()
             && let Some(last) = result.as_ref()
         {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tickpath_agent::StopSignal;
 use tickpath_config::{Duration, print_stdout, print_stderr, print_stderr_part};
 use tickpath_feedhandler::live::{
-    LiveConfig, LiveReport, Notice, ask, book_line, run as run_handler, summary, to_json,
+    LiveConfig, LiveReport, Notice, send_command, book_line, run as run_handler, summary, to_json,
 };
 
 use super::json;
@@ -94,7 +94,7 @@ fn run_until_stopped(args: &RunArgs) -> anyhow::Result<ExitCode> {
         Notice::Endpoint(line) if is_quiet => print_stderr(line),
         // A reader that disconnected needs no more lines.
         Notice::Endpoint(line) => print_stdout(line).unwrap_or_default(),
-        Notice::Trouble(line) => print_stderr(format_args!("warning: {line}")),
+        Notice::Warning(line) => print_stderr(format_args!("warning: {line}")),
         Notice::Status(line) if is_terminal => print_stderr_part(format_args!("\r\x1b[2K{line}")),
         Notice::Status(_) => {}
     })?;
@@ -129,7 +129,7 @@ fn command(args: &AskArgs, line: &str) -> anyhow::Result<ExitCode> {
     let socket = config.admin.socket.with_context(|| {
         format!("{} names no socket for commands: set admin.socket", args.config.display())
     })?;
-    let answer = ask(&socket, line)?;
+    let answer = send_command(&socket, line)?;
     if let Some(path) = &args.json {
         json::write(path, &answer.to_string())?;
     }

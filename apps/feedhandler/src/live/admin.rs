@@ -29,12 +29,12 @@ pub fn open_socket(path: &Path, commands: SyncSender<LiveCommand>) -> anyhow::Re
 }
 
 fn command(line: &str, commands: &SyncSender<LiveCommand>) -> Result<Value, String> {
-    let gone = "the handler is stopping";
+    let stopping = "the handler is stopping";
     match line.split_whitespace().collect::<Vec<_>>()[..] {
         ["status"] => {
             let (sender, answer) = sync_channel(1);
-            commands.try_send(LiveCommand::Status(sender)).map_err(|_| gone)?;
-            let status = answer.recv_timeout(ANSWER_TIMEOUT).map_err(|_| gone)?;
+            commands.try_send(LiveCommand::Status(sender)).map_err(|_| stopping)?;
+            let status = answer.recv_timeout(ANSWER_TIMEOUT).map_err(|_| stopping)?;
             let mut json = report::to_json(&status.channels, &status.books);
             json["ok"] = json!(true);
             Ok(json)
@@ -42,8 +42,8 @@ fn command(line: &str, commands: &SyncSender<LiveCommand>) -> Result<Value, Stri
         ["resync", symbol] => {
             let symbol = Symbol::new(symbol).map_err(|error| error.to_string())?;
             let (sender, answer) = sync_channel(1);
-            commands.try_send(LiveCommand::Resync(symbol, sender)).map_err(|_| gone)?;
-            let outcomes = answer.recv_timeout(ANSWER_TIMEOUT).map_err(|_| gone)?;
+            commands.try_send(LiveCommand::Resync(symbol, sender)).map_err(|_| stopping)?;
+            let outcomes = answer.recv_timeout(ANSWER_TIMEOUT).map_err(|_| stopping)?;
             report::resynced(symbol, &outcomes)
         }
         _ => Err("status, or resync SYMBOL".to_owned()),
@@ -54,7 +54,7 @@ fn command(line: &str, commands: &SyncSender<LiveCommand>) -> Result<Value, Stri
 ///
 /// # Errors
 /// A message of one line that says what to do.
-pub fn ask(path: &Path, line: &str) -> anyhow::Result<Value> {
+pub fn send_command(path: &Path, line: &str) -> anyhow::Result<Value> {
     let at = path.display();
     tickpath_admin::send_line(path, line, ANSWER_TIMEOUT).map_err(|error| match error {
         SendLineError::Connect(_) => {

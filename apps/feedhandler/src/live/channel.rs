@@ -30,7 +30,7 @@ pub struct ChannelStatus {
     /// Counters of sessions and resynchronised books.
     pub channel: ChannelCounters,
     /// Counters of snapshot recovery.
-    pub healer: SnapshotRecoveryCounters,
+    pub snapshot_recovery: SnapshotRecoveryCounters,
     /// Counters of requests and servers.
     pub recovery: RecoveryCounters,
     /// Sequence of the next message.
@@ -48,7 +48,7 @@ pub struct ChannelStatus {
     /// 1 after messages for instruments without a book: never mapped, or beyond the limit.
     pub bookless: u64,
     /// Datagrams from unauthorised addresses, or of another feed.
-    pub strangers: u64,
+    pub unauthorised: u64,
     /// Datagrams longer than their buffer.
     pub truncated: u64,
     /// Datagrams dropped by the kernel.
@@ -64,7 +64,7 @@ pub struct ChannelStatus {
 impl ChannelStatus {
     /// Returns whether every named book is consistent with its market, and no instrument lacks a book.
     #[must_use]
-    pub const fn is_believable(&self) -> bool {
+    pub const fn is_consistent(&self) -> bool {
         let [_, recovering, stale, suspect] = self.health;
         recovering == 0 && stale == 0 && suspect == 0 && !self.lacks_books()
     }
@@ -122,8 +122,8 @@ pub(super) trait LiveFeed: Send {
     fn resync(&mut self, symbol: Symbol, segment: &mut Option<Segment>) -> ResyncOutcome;
     /// Returns the channel's status; visits all instruments.
     fn status(&self) -> ChannelStatus;
-    /// Returns the books that `wanted` selects.
-    fn books(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus>;
+    /// Returns the books that `is_selected` selects.
+    fn books(&self, is_selected: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus>;
     /// Returns the digest of all books; visits everything.
     fn state_hash(&self) -> u64;
     /// Passes the books that became suspect since the last call to `take`; returns the number not passed.
@@ -163,7 +163,7 @@ where
                 is_admitted
             })?;
         }
-        work += handler.pass_time(now, out);
+        work += handler.handle_timeout(now, out);
         let channel = &handler.channel;
         if handler.lines.is_none() || channel.arbiter().has_gap() || channel.needs_snapshot() {
             work += handler.recover(now, ANSWERS_PER_CYCLE, out);
@@ -198,14 +198,14 @@ where
 
     fn status(&self) -> ChannelStatus {
         let ChannelHandler { lines: sockets, recovery, channel, .. } = &self.handler;
-        let (instruments, healer) = (channel.books().instruments(), channel.snapshots());
+        let (instruments, snapshot_recovery) = (channel.books().instruments(), channel.snapshots());
         let lines = *channel.line_counters();
         let mut status = ChannelStatus {
             lines,
             builder: *instruments.counters(),
             channel: *channel.counters(),
-            healer: healer.map(|healer| *healer.counters()).unwrap_or_default(),
-            waiting: healer.map_or(0, SnapshotRecovery::waiting),
+            snapshot_recovery: snapshot_recovery.map(|snapshot_recovery| *snapshot_recovery.counters()).unwrap_or_default(),
+            waiting: snapshot_recovery.map_or(0, SnapshotRecovery::waiting),
             next_sequence: channel.arbiter().next_sequence().0,
             received: lines.lines[0].packets + lines.lines[1].packets,
             updates: self.output.updates,
@@ -214,7 +214,7 @@ where
         };
         status.recovery = recovery.counters(&self.handler.sockets.counters());
         if let Some(lines) = sockets {
-            (status.strangers, status.truncated) = (lines.strangers, lines.truncated);
+            (status.unauthorised, status.truncated) = (lines.unauthorised, lines.truncated);
             status.kernel_drops = lines.drops().kernel;
         }
         if let Some(stream) = recovery.stream() {
@@ -227,9 +227,9 @@ where
         status
     }
 
-    fn books(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus> {
+    fn books(&self, is_selected: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus> {
         list(self.handler.channel.books().instruments(), &self.output)
-            .filter(|book| wanted(book))
+            .filter(|book| is_selected(book))
             .take(LISTED_MAX)
             .collect()
     }

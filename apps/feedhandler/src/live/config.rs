@@ -109,11 +109,11 @@ impl LiveConfig {
     /// # Errors
     /// [`ConfigError::Value`] when the date or time zone is not valid.
     pub fn midnight(&self, now: Nanos) -> Result<Nanos, ConfigError> {
-        let wrong =
+        let invalid =
             |key: &str, error: &dyn std::fmt::Display| ConfigError::value(format!("feed.{key}: {error}"));
-        let zone: Zone = self.feed.time_zone.parse().map_err(|error| wrong("time_zone", &error))?;
+        let zone: Zone = self.feed.time_zone.parse().map_err(|error| invalid("time_zone", &error))?;
         let date = match &self.feed.session_date {
-            Some(date) => date.parse::<Date>().map_err(|error| wrong("session_date", &error))?,
+            Some(date) => date.parse::<Date>().map_err(|error| invalid("session_date", &error))?,
             None => zone.date_at(now.0),
         };
         Ok(Nanos(zone.utc_ns(date.day() * DAY.0)))
@@ -122,17 +122,17 @@ impl LiveConfig {
 
 /// Checks one channel. Some keys are valid only for certain protocols.
 fn check_channel(channel: &ChannelSection) -> Result<(), ConfigError> {
-    let wrong = |what: String| Err(ConfigError::value(format!("channel '{}': {what}", channel.name)));
+    let invalid = |problem: String| Err(ConfigError::value(format!("channel '{}': {problem}", channel.name)));
     let (name, protocol) = (channel.protocol.as_str(), protocols::protocol::<Kernel>(channel.protocol));
     let is_stream = protocol.is_stream();
     if is_stream != channel.server.is_some() || is_stream == channel.line_a.is_some() {
-        return wrong(match is_stream {
+        return invalid(match is_stream {
             true => format!("{name} needs server, and no lines"),
             false => "name its line_a, and no server".to_owned(),
         });
     }
     if channel.line_b.is_some() && channel.line_b == channel.line_a {
-        return wrong("line_a and line_b are the same: leave line_b out".to_owned());
+        return invalid("line_a and line_b are the same: leave line_b out".to_owned());
     }
     let groups = [
         channel.line_a,
@@ -142,20 +142,20 @@ fn check_channel(channel: &ChannelSection) -> Result<(), ConfigError> {
         channel.refresh_group,
     ];
     if let Some(group) = groups.iter().flatten().find(|group| !group.ip().is_multicast()) {
-        return wrong(format!("{group} is no multicast group: use one of 224.0.0.0 to 239.255.255.255"));
+        return invalid(format!("{group} is no multicast group: use one of 224.0.0.0 to 239.255.255.255"));
     }
     for (key, _, is_set) in channel.server_keys() {
         if is_set && !protocol.server_keys().contains(&key) {
-            return wrong(format!("{key} is of another protocol than {name}: leave it out"));
+            return invalid(format!("{key} is of another protocol than {name}: leave it out"));
         }
     }
-    if let Err(what) = protocol.check(channel) {
-        return wrong(what.to_owned());
+    if let Err(problem) = protocol.check(channel) {
+        return invalid(problem.to_owned());
     }
-    check_bounds(channel).or_else(wrong)
+    check_bounds(channel).or_else(invalid)
 }
 
-/// Checks the numbers of a channel; the error names the one that is wrong.
+/// Checks the numbers of a channel; the error names the one that is invalid.
 fn check_bounds(channel: &ChannelSection) -> Result<(), String> {
     if !(1..=u16::MAX - 1).contains(&channel.max_instruments) {
         return Err("max_instruments: 1 to 65534".to_owned());
@@ -194,20 +194,20 @@ mod tests {
     const ITCH: &str = "[[channel]]\nprotocol = \"itch\"\nline_a = \"239.255.0.1:5000\"\n";
 
     #[test]
-    fn a_channel_needs_no_more_than_its_protocol_and_a_line() {
+    fn a_channel_needs_only_a_protocol_and_a_line() {
         let config = read(ITCH).unwrap();
         let channel = &config.channels[0];
         assert_eq!((channel.name.as_str(), channel.interface), ("itch", Ipv4Addr::LOCALHOST));
         let core = channel.core();
         assert_eq!((core.arbiter.max_requests, core.hold_snapshot), (0, None));
         assert_eq!(core.arbiter.max_gap_messages, u64::MAX, "nothing else would heal it");
-        let again = read(&tickpath_config::to_toml(&config)).unwrap();
-        assert_eq!(tickpath_config::to_toml(&again), tickpath_config::to_toml(&config));
+        let reread = read(&tickpath_config::to_toml(&config)).unwrap();
+        assert_eq!(tickpath_config::to_toml(&reread), tickpath_config::to_toml(&config));
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_one_line_that_says_what_to_do() {
-        for (text, says) in [
+    fn invalid_configurations_are_refused_in_one_line() {
+        for (text, expected) in [
             ("", "name 1 to 64 channels"),
             ("[[channel]]\nprotocol = \"itch\"\n", "name its line_a"),
             ("[[channel]]\nprotocol = \"itch-soup\"\n", "needs server"),
@@ -223,13 +223,13 @@ mod tests {
             (&format!("{ITCH}[feed]\nsymbols = [\"TOOLONGNAME\"]\n"), "symbol"),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.contains(says), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
     }
 
     #[test]
-    fn midnight_is_the_exchanges() {
+    fn midnight_is_in_the_time_zone_of_the_exchange() {
         let at = |date: Option<&str>, zone: &str, now: u64| {
             let mut config = read(ITCH).unwrap();
             config.feed.session_date = date.map(str::to_owned);

@@ -43,34 +43,34 @@ pub struct LiveView {
     /// The latest statuses read, and a buffer for the next read.
     statuses: [Vec<ChannelStatus>; 2],
     suspects: spsc::Consumer<(u16, Suspect)>,
-    untold: Arc<Counter>,
-    untold_seen: u64,
+    unreported: Arc<Counter>,
+    unreported_read: u64,
     books: Arc<Mutex<NamedBooks>>,
 }
 
 impl LiveView {
     /// Returns the pending messages about suspect books, each once, and the number of further ones.
     #[must_use]
-    pub fn take_told(&mut self) -> (Vec<String>, u64) {
+    pub fn take_suspects(&mut self) -> (Vec<String>, u64) {
         let LiveView { names, suspects, .. } = self;
         let lines = std::iter::from_fn(|| suspects.try_pop()).map(|(channel, suspect)| {
             let Suspect { instrument: InstrumentId(id), symbol, reason } = suspect;
             let book = symbol.map_or_else(|| format!("instrument {id}"), |symbol| symbol.to_string());
-            let why = reason.map_or("it contradicted itself", |reason| reason.as_str());
-            format!("channel '{}': the book of {book} is suspect: {why}", names[usize::from(channel)])
+            let reason = reason.map_or("it contradicted itself", |reason| reason.as_str());
+            format!("channel '{}': the book of {book} is suspect: {reason}", names[usize::from(channel)])
         });
         let lines = lines.collect();
-        let untold = self.untold.read();
-        (lines, untold - std::mem::replace(&mut self.untold_seen, untold))
+        let unreported = self.unreported.read();
+        (lines, unreported - std::mem::replace(&mut self.unreported_read, unreported))
     }
 
     /// Returns the channels' recently published statuses.
     #[must_use]
     pub fn channels(&mut self) -> Vec<ChannelReport> {
-        let [latest, room] = &mut self.statuses;
+        let [latest, buffer] = &mut self.statuses;
         // If every attempt collided with a write, keep the previous statuses.
-        if self.published.try_read(room).is_ok() {
-            std::mem::swap(latest, room);
+        if self.published.try_read(buffer).is_ok() {
+            std::mem::swap(latest, buffer);
         }
         let statuses = self.names.iter().zip(&self.statuses[0]);
         statuses.map(|(name, status)| ChannelReport { name: name.clone(), status: *status }).collect()
@@ -104,8 +104,8 @@ pub struct LiveReport {
 impl LiveReport {
     /// Returns whether every book is consistent with its market.
     #[must_use]
-    pub fn is_believable(&self) -> bool {
-        self.channels.iter().all(|channel| channel.status.is_believable())
+    pub fn is_consistent(&self) -> bool {
+        self.channels.iter().all(|channel| channel.status.is_consistent())
     }
 
     /// Returns in one line why the run is incomplete or its books cannot be trusted; `None` when all is well.
@@ -118,7 +118,7 @@ impl LiveReport {
                 counted(lost, "message")
             ));
         }
-        (!self.is_believable()).then(|| "some books cannot be trusted; the counts above say why".to_owned())
+        (!self.is_consistent()).then(|| "some books cannot be trusted; the counts above say why".to_owned())
     }
 }
 
@@ -131,10 +131,10 @@ pub struct LiveHandler {
     commands: Receiver<LiveCommand>,
     /// Latest status of each channel, and the time of its latest packets.
     statuses: Vec<ChannelStatus>,
-    heard: Vec<Nanos>,
+    last_received: Vec<Nanos>,
     published: seqlock::Writer<(), ChannelStatus>,
     suspects: spsc::Producer<(u16, Suspect)>,
-    untold: Arc<Counter>,
+    unreported: Arc<Counter>,
     books: Arc<Mutex<NamedBooks>>,
     latest: Nanos,
     next_publish: Nanos,
@@ -163,26 +163,26 @@ impl LiveHandler {
         let channels = config.channels.iter().map(open_channel).collect::<anyhow::Result<Vec<_>>>()?;
         let statuses = vec![ChannelStatus::default(); channels.len()];
         let (published, reader) = seqlock::cell((), &statuses);
-        let (suspects, told) = spsc::channel(SUSPECTS_MAX);
-        let (untold, books) = (Arc::<Counter>::default(), Arc::<Mutex<NamedBooks>>::default());
+        let (suspects, suspect_reader) = spsc::channel(SUSPECTS_MAX);
+        let (unreported, books) = (Arc::<Counter>::default(), Arc::<Mutex<NamedBooks>>::default());
         let view = LiveView {
             names: channels.iter().map(|channel| channel.name().to_owned()).collect(),
             published: reader,
             statuses: [statuses.clone(), statuses.clone()],
-            suspects: told,
-            untold: Arc::clone(&untold),
-            untold_seen: 0,
+            suspects: suspect_reader,
+            unreported: Arc::clone(&unreported),
+            unreported_read: 0,
             books: Arc::clone(&books),
         };
         let handler = LiveHandler {
-            heard: vec![now; channels.len()],
+            last_received: vec![now; channels.len()],
             channels,
             segment,
             commands,
             statuses,
             published,
             suspects,
-            untold,
+            unreported,
             books,
             latest: now,
             next_publish: Nanos::ZERO,
@@ -198,19 +198,19 @@ impl LiveHandler {
     }
 
     /// Updates the status of every channel.
-    fn look(&mut self) {
-        let statuses = self.statuses.iter_mut().zip(&mut self.heard);
-        for (channel, (status, heard)) in self.channels.iter().zip(statuses) {
+    fn update_statuses(&mut self) {
+        let statuses = self.statuses.iter_mut().zip(&mut self.last_received);
+        for (channel, (status, last_received)) in self.channels.iter().zip(statuses) {
             let received = std::mem::replace(status, channel.status()).received;
             if status.received != received {
-                *heard = self.latest;
+                *last_received = self.latest;
             }
-            status.quiet = self.latest.since(*heard);
+            status.quiet = self.latest.since(*last_received);
         }
     }
 
     fn reports(&mut self) -> Vec<ChannelReport> {
-        self.look();
+        self.update_statuses();
         let mut reports = Vec::with_capacity(self.channels.len());
         for (channel, status) in self.channels.iter().zip(&self.statuses) {
             reports.push(ChannelReport { name: channel.name().to_owned(), status: *status });
@@ -218,10 +218,10 @@ impl LiveHandler {
         reports
     }
 
-    fn listed(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> NamedBooks {
+    fn listed(&self, is_selected: &dyn Fn(&BookStatus) -> bool) -> NamedBooks {
         let mut listed = vec![];
         for channel in &self.channels {
-            let books = channel.books(wanted).into_iter();
+            let books = channel.books(is_selected).into_iter();
             listed.extend(books.map(|book| (channel.name().to_owned(), book)));
         }
         listed
@@ -250,14 +250,14 @@ impl LiveHandler {
     }
 
     /// Queues the books that became suspect, each once.
-    fn tell(&mut self) {
-        let LiveHandler { channels, suspects, untold, .. } = self;
+    fn queue_suspects(&mut self) {
+        let LiveHandler { channels, suspects, unreported, .. } = self;
         for (number, channel) in (0..).zip(channels) {
             let mut refused = 0;
             let more = channel.drain_suspects(&mut |suspect| {
                 refused += u64::from(suspects.try_push((number, suspect)).is_err());
             });
-            untold.add(more + refused);
+            unreported.add(more + refused);
         }
     }
 
@@ -265,9 +265,9 @@ impl LiveHandler {
         if let Some(segment) = &mut self.segment {
             segment.heartbeat(self.latest);
         }
-        self.look();
+        self.update_statuses();
         self.published.write(&(), self.statuses.iter().copied());
-        self.tell();
+        self.queue_suspects();
     }
 }
 
@@ -303,8 +303,8 @@ impl Agent for LiveHandler {
     }
 
     fn on_close(&mut self) {
-        self.tell();
-        self.look();
+        self.queue_suspects();
+        self.update_statuses();
         for (channel, status) in self.channels.iter().zip(&mut self.statuses) {
             status.state_hash = channel.state_hash();
         }

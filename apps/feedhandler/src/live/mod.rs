@@ -11,7 +11,7 @@ mod report;
 mod run;
 mod section;
 
-pub use admin::ask;
+pub use admin::send_command;
 pub use channel::{BookStatus, ChannelStatus, LISTED_MAX, ResyncOutcome};
 pub use config::{CHANNELS_MAX, LiveConfig};
 pub use handler::{ChannelReport, LiveCommand, LiveHandler, LiveReport, LiveView, NamedBooks};

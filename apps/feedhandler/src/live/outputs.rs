@@ -46,7 +46,7 @@ impl Segment {
         self.writer.path().display().to_string()
     }
 
-    fn take_row(&mut self, symbol: Symbol) -> Option<u16> {
+    fn assign_row(&mut self, symbol: Symbol) -> Option<u16> {
         let row = u16::try_from(self.rows).ok().filter(|row| usize::from(*row) < self.writer.rows())?;
         self.writer.name(usize::from(row), symbol.as_str()).ok()?;
         self.rows += 1;
@@ -60,7 +60,7 @@ enum Row {
     /// The instrument has no name yet.
     Unnamed,
     /// No row: the symbol is not configured, or the segment is full.
-    Nowhere,
+    NoRow,
     At(u16),
 }
 
@@ -83,8 +83,8 @@ pub(super) struct ChannelOutput {
     pub(super) trades: u64,
     /// Suspect books that were not reported yet; each is reported once.
     suspects: Vec<Suspect>,
-    untold: u64,
-    is_told: Box<[bool]>,
+    unreported: u64,
+    is_reported: Box<[bool]>,
 }
 
 impl ChannelOutput {
@@ -98,8 +98,8 @@ impl ChannelOutput {
             updates: 0,
             trades: 0,
             suspects: Vec::with_capacity(SUSPECTS_MAX),
-            untold: 0,
-            is_told: vec![false; count].into(),
+            unreported: 0,
+            is_reported: vec![false; count].into(),
         }
     }
 
@@ -123,8 +123,8 @@ impl ChannelOutput {
                 continue;
             }
             let Some(symbol) = instruments.instrument(id).and_then(|state| state.symbol) else { continue };
-            let row = if self.wants(symbol) { segment.take_row(symbol) } else { None };
-            self.rows[place] = row.map_or(Row::Nowhere, Row::At);
+            let row = if self.wants(symbol) { segment.assign_row(symbol) } else { None };
+            self.rows[place] = row.map_or(Row::NoRow, Row::At);
             if let Some(row) = row {
                 // The row exists, because it was just assigned.
                 let _ = segment.writer.write(usize::from(row), &self.quotes[place]);
@@ -142,17 +142,17 @@ impl ChannelOutput {
             let symbol = instruments.instrument(suspect.instrument).and_then(|state| state.symbol);
             take(Suspect { symbol, ..suspect });
         }
-        std::mem::take(&mut self.untold)
+        std::mem::take(&mut self.unreported)
     }
 
     #[cold]
     fn note_health(&mut self, update: &MarketUpdate) {
         let place = usize::from(update.instrument);
-        if update.health() != BookHealth::Suspect || std::mem::replace(&mut self.is_told[place], true) {
+        if update.health() != BookHealth::Suspect || std::mem::replace(&mut self.is_reported[place], true) {
             return;
         }
         if self.suspects.len() == SUSPECTS_MAX {
-            self.untold += 1;
+            self.unreported += 1;
         } else {
             let (instrument, reason) = (update.instrument(), update.reason());
             self.suspects.push(Suspect { instrument, symbol: None, reason });
@@ -186,7 +186,7 @@ impl UpdateListener for Sink<'_> {
                 segment.writer.send(&MarketUpdate { instrument: row, ..*update });
             }
             Row::Unnamed => output.has_unnamed = true,
-            Row::Nowhere => {}
+            Row::NoRow => {}
         }
     }
 }

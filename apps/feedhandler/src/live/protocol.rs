@@ -70,15 +70,15 @@ impl<N: Network> Opening<'_, N> {
     }
 
     /// Returns an error that names the channel.
-    pub(super) fn wrong(&self, what: &str) -> ConfigError {
-        ConfigError::value(format!("channel '{}': {what}", self.section.name))
+    pub(super) fn invalid(&self, problem: &str) -> ConfigError {
+        ConfigError::value(format!("channel '{}': {problem}", self.section.name))
     }
 
     /// Returns the SoupBinTCP login.
     pub(super) fn login(&self) -> anyhow::Result<LoginRequest> {
         let password = self.secret(self.section.password.as_ref())?;
         let login = LoginRequest::new(&self.section.user, &password);
-        Ok(login.ok_or_else(|| self.wrong("user has at most 6 characters, password 10"))?)
+        Ok(login.ok_or_else(|| self.invalid("user has at most 6 characters, password 10"))?)
     }
 
     /// Returns a configuration without servers.

@@ -57,7 +57,7 @@ fn line_json(line: &LineCounters) -> Value {
 }
 
 fn channel_json(report: &ChannelReport) -> Value {
-    let ChannelStatus { lines, builder, channel, healer, recovery, .. } = &report.status;
+    let ChannelStatus { lines, builder, channel, snapshot_recovery, recovery, .. } = &report.status;
     let status = &report.status;
     let [live, recovering, stale, suspect] = status.health;
     json!({
@@ -93,7 +93,7 @@ fn channel_json(report: &ChannelReport) -> Value {
         },
         "disagreements": lines.disagreements,
         "aside": lines.out_of_band,
-        "unauthorised": status.strangers,
+        "unauthorised": status.unauthorised,
         "truncated": status.truncated,
         "kernel_drops": status.kernel_drops,
         "contradictions": counts!(
@@ -103,11 +103,11 @@ fn channel_json(report: &ChannelReport) -> Value {
         "recovery": counts!(
             recovery; requests, refusals, answers, strangers, connections, failures, snapshot_requests, snapshots;
             "books_waiting": status.waiting,
-            "books_healed": healer.recovered,
-            "snapshots_too_old": healer.too_old,
-            "snapshots_too_far_ahead": healer.too_far_ahead,
-            "snapshots_abandoned": healer.abandoned,
-            "messages_dropped": healer.dropped,
+            "books_healed": snapshot_recovery.recovered,
+            "snapshots_too_old": snapshot_recovery.too_old,
+            "snapshots_too_far_ahead": snapshot_recovery.too_far_ahead,
+            "snapshots_abandoned": snapshot_recovery.abandoned,
+            "messages_dropped": snapshot_recovery.dropped,
             "resyncs": channel.resyncs,
             "resyncs_asked": channel.resyncs_asked,
         ),
@@ -119,8 +119,8 @@ fn channel_json(report: &ChannelReport) -> Value {
 /// # Errors
 /// A message, when no channel began to resync.
 pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> Result<Value, String> {
-    let of = |wanted: ResyncOutcome| {
-        let names = outcomes.iter().filter(move |(_, outcome)| *outcome == wanted);
+    let of = |selected: ResyncOutcome| {
+        let names = outcomes.iter().filter(move |(_, outcome)| *outcome == selected);
         names.map(|(name, _)| name.as_str()).collect::<Vec<_>>()
     };
     let begun = of(ResyncOutcome::Begun);
@@ -136,11 +136,11 @@ pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> 
 }
 
 /// Problems of a channel besides its books, each reported once; true for those that have occurred.
-pub(super) fn troubles(status: &ChannelStatus) -> [(bool, &'static str); 17] {
+pub(super) fn warnings(status: &ChannelStatus) -> [(bool, &'static str); 17] {
     let lines = &status.lines;
     let of_lines = |count: fn(&LineCounters) -> u64| lines.lines.iter().any(|line| count(line) > 0);
     [
-        (status.strangers > 0, "packets came from addresses that may not send, or of another feed: dropped"),
+        (status.unauthorised > 0, "packets came from addresses that may not send, or of another feed: dropped"),
         (of_lines(|line| line.malformed), "packets came that are not of its protocol, or damaged: dropped"),
         (status.truncated > 0, "packets came that are longer than a frame of 9216 bytes: dropped"),
         (status.kernel_drops > 0, "the kernel dropped packets that were not read in time"),
@@ -161,7 +161,7 @@ pub(super) fn troubles(status: &ChannelStatus) -> [(bool, &'static str); 17] {
             "messages came about instruments without a book: never mapped, or beyond max_instruments",
         ),
         (
-            has_gone_quiet(status),
+            is_quiet_in_session(status),
             "nothing has come for 5 s, not even the heartbeats that are due each second: is its publisher there?",
         ),
         (
@@ -179,7 +179,7 @@ pub(super) fn troubles(status: &ChannelStatus) -> [(bool, &'static str); 17] {
 }
 
 /// Returns whether no packets arrive in the middle of a session.
-fn has_gone_quiet(status: &ChannelStatus) -> bool {
+fn is_quiet_in_session(status: &ChannelStatus) -> bool {
     let has_ended = status.channel.ended_sessions > status.channel.session_changes;
     status.quiet >= QUIET_MAX && !has_ended
 }
@@ -215,8 +215,8 @@ pub fn book_line(channel: &str, book: &BookStatus) -> String {
         level.map_or_else(|| "-".to_owned(), |(price, qty)| format!("{} at {price}", thousands(qty.0)))
     };
     let (bid, ask) = (level(book.bid), level(book.ask));
-    let why = book.reason.map_or(String::new(), |reason| format!(": {}", reason.as_str()));
-    format!("  {channel} {:<8} bid {bid}, ask {ask}, {}{why}", book.symbol, book.health.as_str())
+    let reason = book.reason.map_or(String::new(), |reason| format!(": {}", reason.as_str()));
+    format!("  {channel} {:<8} bid {bid}, ask {ask}, {}{reason}", book.symbol, book.health.as_str())
 }
 
 /// Formats the status of a channel in a few lines.
@@ -271,18 +271,18 @@ pub fn summary(report: &ChannelReport) -> String {
         "  recovery  {} requests, {} refused, {} books recovered by snapshots, {} wait, {} requested again",
         recovery.requests,
         recovery.refusals,
-        status.healer.recovered,
+        status.snapshot_recovery.recovered,
         status.waiting,
         status.channel.resyncs + status.channel.resyncs_asked,
     );
-    text + &besides(status)
+    text + &rare_counters(status)
 }
 
 /// Formats the counters that are rarely above 0, if they are, each with its name.
-fn besides(status: &ChannelStatus) -> String {
+fn rare_counters(status: &ChannelStatus) -> String {
     let (lines, recovery) = (&status.lines, &status.recovery);
-    let odd = [
-        ("unauthorised", status.strangers + recovery.strangers),
+    let counters = [
+        ("unauthorised", status.unauthorised + recovery.strangers),
         ("kernel drops", status.kernel_drops),
         ("too long", status.truncated),
         ("session changes", status.channel.session_changes),
@@ -291,7 +291,7 @@ fn besides(status: &ChannelStatus) -> String {
         ("disagreements", lines.disagreements),
         ("unknown types", status.builder.unknown_type),
     ];
-    let odd: Vec<String> =
-        odd.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}")).collect();
-    if odd.is_empty() { String::new() } else { format!("\n  besides   {}", odd.join(", ")) }
+    let counters: Vec<String> =
+        counters.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}")).collect();
+    if counters.is_empty() { String::new() } else { format!("\n  besides   {}", counters.join(", ")) }
 }

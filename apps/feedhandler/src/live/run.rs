@@ -12,13 +12,13 @@ use tickpath_types::Nanos;
 use super::admin::open_socket;
 use super::config::LiveConfig;
 use super::handler::{ChannelReport, LiveHandler, LiveReport, LiveView};
-use super::report::{status_line, troubles};
+use super::report::{status_line, warnings};
 use super::section::ChannelSection;
 
 /// Capacity of the command queue.
 const COMMANDS_MAX: usize = 4;
 /// Poll interval for notices.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const STATUS_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Output of a running handler.
@@ -27,7 +27,7 @@ pub enum Notice {
     /// The handler is ready; this is one of its endpoints.
     Endpoint(String),
     /// A problem that the user should know, reported once.
-    Trouble(String),
+    Warning(String),
     /// The current state, each second.
     Status(String),
 }
@@ -49,7 +49,7 @@ pub fn run(
     for channel in &config.channels {
         notice(Notice::Endpoint(endpoint(channel)));
         if channel.line_a.is_some() && channel.senders().is_any() {
-            notice(Notice::Trouble(format!(
+            notice(Notice::Warning(format!(
                 "channel '{}': packets from every address are taken: name the publisher's in sources",
                 channel.name
             )));
@@ -76,17 +76,17 @@ pub fn run(
     };
     let runner = Runner::start(vec![plan], clock, threads_stop.clone())?;
     for warning in runner.warnings() {
-        notice(Notice::Trouble(warning.to_owned()));
+        notice(Notice::Warning(warning.to_owned()));
     }
-    let (start, mut watch) = (clock.now(), Watch { at: clock.now(), messages: vec![] });
-    let mut said = Said::default();
+    let (start, mut status_reporter) = (clock.now(), StatusReporter { at: clock.now(), messages: vec![] });
+    let mut reported = ReportedWarnings::default();
     while !stop.is_stopped() && !runner.is_finished() {
-        std::thread::sleep(LOOK_INTERVAL);
+        std::thread::sleep(POLL_INTERVAL);
         let now = clock.now();
-        tell(&mut view, &mut notice);
+        report_suspects(&mut view, &mut notice);
         let channels = view.channels();
-        said.look(&channels, &mut notice);
-        watch.look(now, &channels, &mut notice);
+        reported.notify(&channels, &mut notice);
+        status_reporter.notify(now, &channels, &mut notice);
         if time.is_some_and(|time| now.since(start) >= time) {
             break;
         }
@@ -94,12 +94,12 @@ pub fn run(
     threads_stop.stop();
     let ended = runner.join();
     drop(socket);
-    tell(&mut view, &mut notice);
+    report_suspects(&mut view, &mut notice);
     ended?;
     let report = LiveReport { channels: view.channels(), books: view.books() };
-    said.look(&report.channels, &mut notice);
+    reported.notify(&report.channels, &mut notice);
     for silent in report.channels.iter().filter(|channel| channel.status.is_silent()) {
-        notice(Notice::Trouble(format!(
+        notice(Notice::Warning(format!(
             "channel '{}': nothing came: check its groups, its interface and who may send",
             silent.name
         )));
@@ -114,37 +114,37 @@ fn endpoint(channel: &ChannelSection) -> String {
     format!("channel '{}': {}, {lines}, on {}", channel.name, channel.protocol.as_str(), channel.interface)
 }
 
-fn tell(view: &mut LiveView, notice: &mut impl FnMut(Notice)) {
-    let (lines, more) = view.take_told();
-    lines.into_iter().for_each(|line| notice(Notice::Trouble(line)));
+fn report_suspects(view: &mut LiveView, notice: &mut impl FnMut(Notice)) {
+    let (lines, more) = view.take_suspects();
+    lines.into_iter().for_each(|line| notice(Notice::Warning(line)));
     if more > 0 {
-        notice(Notice::Trouble(format!("{more} more books are suspect: tickpath feed status lists them")));
+        notice(Notice::Warning(format!("{more} more books are suspect: tickpath feed status lists them")));
     }
 }
 
 /// Problems of channels that were already reported.
 #[derive(Default)]
-struct Said(HashSet<(usize, &'static str)>);
+struct ReportedWarnings(HashSet<(usize, &'static str)>);
 
-impl Said {
-    fn look(&mut self, channels: &[ChannelReport], notice: &mut impl FnMut(Notice)) {
+impl ReportedWarnings {
+    fn notify(&mut self, channels: &[ChannelReport], notice: &mut impl FnMut(Notice)) {
         for (index, channel) in channels.iter().enumerate() {
-            for (_, what) in troubles(&channel.status).into_iter().filter(|(has_happened, _)| *has_happened) {
-                if self.0.insert((index, what)) {
-                    notice(Notice::Trouble(format!("channel '{}': {what}", channel.name)));
+            for (_, warning) in warnings(&channel.status).into_iter().filter(|(has_happened, _)| *has_happened) {
+                if self.0.insert((index, warning)) {
+                    notice(Notice::Warning(format!("channel '{}': {warning}", channel.name)));
                 }
             }
         }
     }
 }
 
-struct Watch {
+struct StatusReporter {
     at: Nanos,
     messages: Vec<u64>,
 }
 
-impl Watch {
-    fn look(&mut self, now: Nanos, channels: &[ChannelReport], notice: &mut impl FnMut(Notice)) {
+impl StatusReporter {
+    fn notify(&mut self, now: Nanos, channels: &[ChannelReport], notice: &mut impl FnMut(Notice)) {
         let passed = now.since(self.at);
         if passed < STATUS_INTERVAL {
             return;

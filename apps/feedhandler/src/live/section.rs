@@ -238,9 +238,9 @@ impl ChannelSection {
     /// Returns the limits and waiting times of the core channel.
     #[must_use]
     pub fn core(&self) -> ChannelConfig {
-        let recovers = |wanted| {
+        let recovers = |kind| {
             let mut keys = self.server_keys().into_iter();
-            keys.any(|(_, recovers, is_set)| is_set && recovers == wanted)
+            keys.any(|(_, recovers, is_set)| is_set && recovers == kind)
         };
         let (has_requests, has_snapshots) = (recovers(Recovers::Messages), recovers(Recovers::Books));
         let arbiter = ArbiterConfig {

@@ -19,8 +19,8 @@ use zerocopy::IntoBytes;
 
 use crate::READER;
 
-/// Simulated duration of one turn.
-const TURN: Nanos = Nanos::from_micros(10);
+/// Simulated duration of one cycle.
+const CYCLE: Nanos = Nanos::from_micros(10);
 const INSTRUMENTS: u16 = 3;
 /// Numbers of messages in the packets, in rotation.
 const PACKET_SIZES: [usize; 4] = [1, 7, 2, 4];
@@ -79,9 +79,9 @@ pub struct Channel {
     pub view: FeedView,
     updates: broadcast::Receiver<MarketUpdate>,
     /// Updates that the engines received.
-    pub heard: Vec<MarketUpdate>,
+    pub received: Vec<MarketUpdate>,
     /// Source address of the latest request to the server.
-    asked_from: Option<SocketAddrV4>,
+    requested_from: Option<SocketAddrV4>,
 }
 
 impl Channel {
@@ -131,16 +131,16 @@ impl Channel {
             now: Nanos::from_secs(1),
             view,
             updates,
-            heard: vec![],
-            asked_from: None,
+            received: vec![],
+            requested_from: None,
         })
     }
 
-    pub fn turn(&mut self) {
-        self.now = self.now + TURN;
+    pub fn run_cycle(&mut self) {
+        self.now = self.now + CYCLE;
         self.invoker.run_once(self.now).unwrap();
         self.answer();
-        self.hear();
+        self.receive_updates();
     }
 
     /// Returns the latest error that the feed handler reported.
@@ -149,22 +149,22 @@ impl Channel {
     }
 
     /// Warms up the feed handler, as a runner does when idle.
-    pub fn rehearse(&mut self, times: usize) {
+    pub fn warm_up(&mut self, times: usize) {
         for _ in 0..times {
             self.invoker.warm_up(self.now);
         }
-        self.hear();
+        self.receive_updates();
     }
 
-    fn hear(&mut self) {
+    fn receive_updates(&mut self) {
         while let Some(update) = self.updates.try_recv().unwrap() {
-            self.heard.push(update);
+            self.received.push(update);
         }
     }
 
     /// Returns the numbers of the messages that the engines received since the last call.
-    pub fn take_heard(&mut self) -> Vec<u64> {
-        of_messages(&std::mem::take(&mut self.heard))
+    pub fn take_received(&mut self) -> Vec<u64> {
+        of_messages(&std::mem::take(&mut self.received))
     }
 
     /// The simulated time.
@@ -177,10 +177,10 @@ impl Channel {
         self.now = self.now + time;
     }
 
-    pub fn pass(&mut self, time: Nanos) {
+    pub fn advance(&mut self, time: Nanos) {
         let end = self.now + time;
         while self.now < end {
-            self.turn();
+            self.run_cycle();
         }
     }
 
@@ -188,11 +188,11 @@ impl Channel {
         let deadline = Deadline::start();
         while !is_so(self) {
             assert!(!deadline.is_over(), "{what} did not happen");
-            self.turn();
+            self.run_cycle();
         }
     }
 
-    /// Sends bytes on one line (0 for A, 1 for B), and runs turns until they were read.
+    /// Sends bytes on one line (0 for A, 1 for B), and runs cycles until they were read.
     pub fn send(&mut self, line: usize, datagram: &[u8]) {
         let before = self.view.counters.packets[line].read();
         self.emit(line, datagram);
@@ -205,21 +205,21 @@ impl Channel {
     }
 
     /// Sends an unrequested datagram from the server to the source of its latest request.
-    pub fn serve_unasked(&mut self, datagram: &[u8]) {
-        let to = self.asked_from.unwrap();
+    pub fn send_unsolicited(&mut self, datagram: &[u8]) {
+        let to = self.requested_from.unwrap();
         assert_eq!(self.server.send_to(datagram, to).unwrap(), SendStatus::Sent);
     }
 
     /// Returns whether the server received a request.
-    pub fn has_asked(&self) -> bool {
-        self.asked_from.is_some()
+    pub fn has_requested(&self) -> bool {
+        self.requested_from.is_some()
     }
 
     /// Sends a datagram from another socket than the server's to the source of the latest request.
-    pub fn intrude(&mut self, datagram: &[u8]) {
-        let to = self.asked_from.unwrap();
-        let mut stranger = UdpEndpoint::bind(ANY_PORT).unwrap();
-        assert_eq!(stranger.send_to(datagram, to).unwrap(), SendStatus::Sent);
+    pub fn send_from_another_socket(&mut self, datagram: &[u8]) {
+        let to = self.requested_from.unwrap();
+        let mut other = UdpEndpoint::bind(ANY_PORT).unwrap();
+        assert_eq!(other.send_to(datagram, to).unwrap(), SendStatus::Sent);
     }
 
     /// Sends the packet of these messages on the lines that do not lose it.
@@ -258,7 +258,7 @@ impl Channel {
         while let Some(received) = self.server.recv_from(&mut bytes).unwrap() {
             let request = Request::parse(&bytes[..received.len]).unwrap();
             assert_eq!(request.session, session());
-            self.asked_from = Some(received.from);
+            self.requested_from = Some(received.from);
             if self.is_answering {
                 let datagram = self.packet(request.sequence.0, usize::from(request.message_count).min(20));
                 assert_eq!(self.server.send_to(&datagram, received.from).unwrap(), SendStatus::Sent);
@@ -266,7 +266,7 @@ impl Channel {
         }
     }
 
-    /// Runs turns until every message was delivered or given up, then closes.
+    /// Runs cycles until every message was delivered or given up, then closes.
     pub fn finish(mut self) -> (FinalFeed, Recording, Vec<MarketUpdate>) {
         let count = self.recording.messages.len() as u64;
         self.until("the last message", |channel| channel.view.counters.messages.read() == count);
@@ -274,17 +274,17 @@ impl Channel {
     }
 
     pub fn close(mut self) -> (FinalFeed, Recording, Vec<MarketUpdate>) {
-        self.turn();
+        self.run_cycle();
         self.invoker.close();
-        self.hear();
+        self.receive_updates();
         let feed = self.view.result.lock().unwrap().take().unwrap();
-        (feed, self.recording, self.heard)
+        (feed, self.recording, self.received)
     }
 }
 
 /// Returns the message numbers of the updates, without those of states and health.
-pub fn of_messages(heard: &[MarketUpdate]) -> Vec<u64> {
-    heard
+pub fn of_messages(received: &[MarketUpdate]) -> Vec<u64> {
+    received
         .iter()
         .filter(|update| update.kind() != Some(UpdateKind::Status))
         .map(|update| update.sequence)

@@ -9,7 +9,7 @@ use crate::READER;
 use crate::channel::{Channel, assert_equal_books, session};
 
 #[test]
-fn garbage_is_counted_and_changes_nothing() {
+fn invalid_packets_are_counted_and_dropped() {
     let Some(mut channel) = Channel::open() else { return };
     let packets = channel.recording.packets();
     channel.send_packet(packets[0], [false; 2]);
@@ -62,14 +62,14 @@ fn packets_of_another_session_are_counted_and_dropped() {
 }
 
 #[test]
-fn a_venue_that_starts_anew_makes_the_books_stale() {
+fn a_restarted_venue_makes_the_books_stale() {
     let Some(mut channel) = Channel::open() else { return };
     channel.send_all(|_, _| false);
     let other = Header::heartbeat(Session::new("TUESDAY").unwrap(), Sequence(1));
     for line in [0, 1, 0] {
         channel.send(line, other.as_bytes());
     }
-    channel.until("the news", |channel| channel.view.counters.foreign_sessions.read() == 1);
+    channel.until("the news", |channel| channel.view.counters.other_sessions.read() == 1);
     let error = channel.last_error().expect("it is reported");
     assert!(error.contains("'TUESDAY'") && error.contains("restart this program"), "{error}");
     let (feed, _, updates) = channel.close();
@@ -79,7 +79,7 @@ fn a_venue_that_starts_anew_makes_the_books_stale() {
 }
 
 #[test]
-fn a_number_far_ahead_is_counted_and_changes_nothing() {
+fn sequence_numbers_far_ahead_are_counted_and_dropped() {
     let Some(mut channel) = Channel::open() else { return };
     let packets = channel.recording.packets();
     channel.send_packet(packets[0], [false; 2]);
@@ -93,7 +93,7 @@ fn a_number_far_ahead_is_counted_and_changes_nothing() {
 }
 
 #[test]
-fn packets_from_addresses_that_may_not_send_are_counted_and_dropped() {
+fn packets_from_unauthorised_sources_are_dropped() {
     let publisher = std::net::Ipv4Addr::new(127, 0, 0, 9);
     let change = |settings: &mut FeedSettings| {
         settings.senders = Senders::of(Some(&[publisher]), settings.interface, None);
@@ -112,29 +112,29 @@ fn packets_from_addresses_that_may_not_send_are_counted_and_dropped() {
 }
 
 #[test]
-fn what_a_stranger_sends_to_the_recovery_socket_is_counted_and_dropped() {
+fn unauthorised_recovery_answers_are_dropped() {
     let Some(mut channel) = Channel::open() else { return };
     channel.is_answering = false;
     let packets = channel.recording.packets();
     channel.send_packet(packets[0], [false; 2]);
     channel.send_packet(packets[2], [false; 2]);
-    channel.until("the request", Channel::has_asked);
+    channel.until("the request", Channel::has_requested);
     // The right session and number, but not from the venue: it refers to an unknown order.
     let mut forged = PacketBuilder::new([0; 1_400], session(), Sequence(packets[1].0));
     for _ in 0..packets[1].1 {
         forged.push(&channel.recording.messages[0]).unwrap();
     }
     let forged = forged.finish().to_vec();
-    channel.intrude(&forged);
-    channel.until("the drop", |channel| channel.view.counters.foreign_answers.read() == 1);
+    channel.send_from_another_socket(&forged);
+    channel.until("the drop", |channel| channel.view.counters.unsolicited_answers.read() == 1);
     channel.until("the gap", |channel| channel.view.counters.open_gap.read() == 1);
     assert_eq!(channel.view.counters.packets[2].read(), 0);
     let good = channel.packet(packets[1].0, packets[1].1);
-    channel.serve_unasked(&good);
+    channel.send_unsolicited(&good);
     channel.until("the server's answer", |channel| channel.view.counters.open_gap.read() == 0);
     // Also while no gap is open.
-    channel.intrude(&forged);
-    channel.until("the drop", |channel| channel.view.counters.foreign_answers.read() == 2);
+    channel.send_from_another_socket(&forged);
+    channel.until("the drop", |channel| channel.view.counters.unsolicited_answers.read() == 2);
     for packet in &packets[3..] {
         channel.send_packet(*packet, [false; 2]);
     }
@@ -143,7 +143,7 @@ fn what_a_stranger_sends_to_the_recovery_socket_is_counted_and_dropped() {
 }
 
 #[test]
-fn messages_that_are_no_itch_are_counted_and_the_rest_is_applied() {
+fn invalid_messages_are_counted_and_the_rest_applied() {
     let Some(mut channel) = Channel::open() else { return };
     let packets = channel.recording.packets();
     let (first, count) = packets[0];

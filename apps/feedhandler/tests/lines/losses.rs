@@ -9,31 +9,31 @@ use zerocopy::IntoBytes;
 use crate::channel::{Channel, assert_equal_books, of_messages, session};
 
 /// Returns the healths of an instrument's book as the engines received them, without repetitions.
-fn healths(heard: &[MarketUpdate], instrument: u16) -> Vec<BookHealth> {
+fn healths(received: &[MarketUpdate], instrument: u16) -> Vec<BookHealth> {
     let mut list: Vec<_> =
-        heard.iter().filter(|update| update.instrument == instrument).map(MarketUpdate::health).collect();
+        received.iter().filter(|update| update.instrument == instrument).map(MarketUpdate::health).collect();
     list.dedup();
     list
 }
 
 #[test]
-fn two_good_lines_give_every_message_once() {
+fn messages_of_both_lines_are_delivered_once() {
     let Some(mut channel) = Channel::open() else { return };
     channel.send_all(|_, _| false);
-    let (feed, recording, heard) = channel.finish();
+    let (feed, recording, received) = channel.finish();
     assert_equal_books(&feed, &recording);
     assert_eq!(feed.worst_health(), BookHealth::Live);
     let count = recording.messages.len() as u64;
     let [a, b, recovery] = &feed.arbiter.lines;
     assert_eq!((a.first_messages, b.duplicate_messages, recovery.packets), (count, count, 0));
     assert_eq!((feed.arbiter.gaps_opened, feed.arbiter.line_losses()), (0, 0));
-    let sequences = of_messages(&heard);
+    let sequences = of_messages(&received);
     assert!(sequences.is_sorted_by(|a, b| a < b), "each message is published once, in order");
     assert!(sequences.len() > 1_500, "{}", sequences.len());
 }
 
 #[test]
-fn what_one_line_loses_comes_by_the_other() {
+fn losses_of_one_line_are_filled_by_the_other() {
     for (losing, other) in [(0, 1), (1, 0)] {
         let Some(mut channel) = Channel::open() else { return };
         channel.send_all(|line, place| line == losing && place % 3 == 1);
@@ -48,7 +48,7 @@ fn what_one_line_loses_comes_by_the_other() {
 }
 
 #[test]
-fn the_lines_may_lose_in_turn() {
+fn alternating_losses_are_filled() {
     let Some(mut channel) = Channel::open() else { return };
     channel.send_all(|line, place| place % 2 == line);
     let (feed, recording, _) = channel.finish();
@@ -57,7 +57,7 @@ fn the_lines_may_lose_in_turn() {
 }
 
 #[test]
-fn a_packet_that_comes_late_closes_the_gap() {
+fn a_late_packet_closes_the_gap() {
     let Some(mut channel) = Channel::open() else { return };
     let packets = channel.recording.packets();
     channel.is_answering = false;
@@ -73,23 +73,23 @@ fn a_packet_that_comes_late_closes_the_gap() {
 }
 
 #[test]
-fn what_both_lines_lose_comes_by_retransmission() {
+fn losses_on_both_lines_are_retransmitted() {
     let Some(mut channel) = Channel::open() else { return };
     channel.send_all(|_, place| place % 10 == 4);
-    let (feed, recording, heard) = channel.finish();
+    let (feed, recording, received) = channel.finish();
     assert_equal_books(&feed, &recording);
     let counters = &feed.arbiter;
     assert!(counters.gaps_healed_by_retransmission > 10, "{counters:?}");
     assert_eq!((counters.gaps_opened, counters.messages_lost), (counters.gaps_healed(), 0));
     assert_eq!(feed.worst_health(), BookHealth::Live);
-    let seen = healths(&heard, 1);
+    let seen = healths(&received, 1);
     assert!(seen.contains(&BookHealth::Recovering), "engines learn of the gap: {seen:?}");
     assert_eq!(seen.last(), Some(&BookHealth::Live));
     assert!(!seen.contains(&BookHealth::Stale), "{seen:?}");
 }
 
 #[test]
-fn a_lost_tail_is_noticed_by_the_heartbeat() {
+fn a_lost_tail_is_detected_by_the_heartbeat() {
     let Some(mut channel) = Channel::open() else { return };
     let last = channel.recording.packets().len() - 1;
     channel.send_all(|_, place| place == last);
@@ -99,7 +99,7 @@ fn a_lost_tail_is_noticed_by_the_heartbeat() {
 }
 
 #[test]
-fn what_is_lost_for_good_makes_every_book_stale() {
+fn permanent_losses_make_every_book_stale() {
     let Some(mut channel) = Channel::with(|settings| settings.arbiter.max_requests = 4) else { return };
     channel.is_answering = false;
     let packets = channel.recording.packets();
@@ -107,40 +107,40 @@ fn what_is_lost_for_good_makes_every_book_stale() {
     for packet in &packets[..200] {
         channel.send_packet(*packet, [false; 2]);
     }
-    assert_eq!(healths(&channel.heard, 1), [BookHealth::Live]);
+    assert_eq!(healths(&channel.received, 1), [BookHealth::Live]);
     channel.send_packet(packets[201], [false; 2]);
-    channel.pass(Nanos::from_millis(50));
-    assert_eq!(healths(&channel.heard, 1), [BookHealth::Live, BookHealth::Recovering]);
+    channel.advance(Nanos::from_millis(50));
+    assert_eq!(healths(&channel.received, 1), [BookHealth::Live, BookHealth::Recovering]);
     assert_eq!(channel.view.counters.open_gap.read(), 1);
     channel.until("the loss", |channel| channel.view.counters.messages_lost.read() > 0);
     assert_eq!(channel.view.counters.messages_lost.read(), lost.1 as u64);
     for instrument in 1..=3 {
-        assert_eq!(healths(&channel.heard, instrument).last(), Some(&BookHealth::Stale), "{instrument}");
+        assert_eq!(healths(&channel.received, instrument).last(), Some(&BookHealth::Stale), "{instrument}");
     }
 
     for packet in &packets[202..] {
         channel.send_packet(*packet, [false; 2]);
     }
-    let (feed, recording, heard) = channel.finish();
+    let (feed, recording, received) = channel.finish();
     assert!(feed.worst_health() >= BookHealth::Stale, "it stays so");
     assert_eq!(feed.arbiter.requests, 4, "as often as it may ask");
     assert_eq!(feed.arbiter.gaps_lost, 1);
     assert_eq!(feed.builder.messages, recording.messages.len() as u64 - lost.1 as u64);
-    assert_eq!(of_messages(&heard).last(), Some(&(recording.messages.len() as u64)), "the session continues");
+    assert_eq!(of_messages(&received).last(), Some(&(recording.messages.len() as u64)), "the session continues");
 }
 
 #[test]
-fn what_was_held_behind_a_loss_comes_at_once() {
+fn buffered_messages_follow_a_loss_at_once() {
     let Some(mut channel) = Channel::with(|settings| settings.retransmission = None) else { return };
     let opening = channel.packet(1, 30);
     channel.send(0, &opening);
-    assert_eq!(channel.take_heard().last(), Some(&30));
+    assert_eq!(channel.take_received().last(), Some(&30));
     let after_the_loss = channel.packet(32, 6);
     channel.send(0, &after_the_loss);
-    channel.until("the loss", |channel| !of_messages(&channel.heard).is_empty());
-    assert_eq!(channel.take_heard(), [32, 33, 34, 35, 36, 37]);
-    channel.pass(Nanos::from_millis(1));
-    assert!(channel.take_heard().is_empty());
+    channel.until("the loss", |channel| !of_messages(&channel.received).is_empty());
+    assert_eq!(channel.take_received(), [32, 33, 34, 35, 36, 37]);
+    channel.advance(Nanos::from_millis(1));
+    assert!(channel.take_received().is_empty());
 }
 
 #[test]
@@ -151,13 +151,13 @@ fn without_a_retransmission_server_a_gap_is_a_loss() {
     let next = Sequence(packets[1].0 + packets[1].1 as u64);
     channel.send(0, Header::heartbeat(session(), next).as_bytes());
     // The time for the other line, and until the counters are published.
-    channel.pass(Nanos::from_millis(2));
+    channel.advance(Nanos::from_millis(2));
     assert_eq!(channel.view.counters.messages_lost.read(), packets[1].1 as u64);
-    assert_eq!(healths(&channel.heard, 1).last(), Some(&BookHealth::Stale));
+    assert_eq!(healths(&channel.received, 1).last(), Some(&BookHealth::Stale));
 }
 
 #[test]
-fn injected_losses_are_counted_and_healed() {
+fn injected_losses_are_counted_and_recovered() {
     let loss = LossConfig { seed: 3, loss_ppm: 100_000, common_ppm: 300_000 };
     let Some(mut channel) = Channel::with(|settings| settings.loss = Some(LossModel::new(&loss))) else {
         return;
@@ -172,7 +172,7 @@ fn injected_losses_are_counted_and_healed() {
 }
 
 #[test]
-fn numbers_that_have_been_begin_the_books_anew() {
+fn repeated_sequence_numbers_reset_the_books() {
     let Some(mut channel) = Channel::open() else { return };
     let opening = channel.packet(1, 30);
     channel.send(0, &opening);

@@ -7,7 +7,7 @@ mod channel;
 mod damage;
 mod losses;
 mod snapshots;
-mod turns;
+mod duty_cycles;
 
 /// Reading method of this suite; `lines_by_ring` runs the same tests with a packet ring.
 const READER: LineReader = LineReader::Sockets;

@@ -110,7 +110,7 @@ impl Glimpse {
 }
 
 /// Returns a channel without retransmission that lost `count` packets from `lost` on.
-fn that_lost(sources: SnapshotSources, lost: usize, count: usize) -> Option<(Channel, usize)> {
+fn channel_with_loss(sources: SnapshotSources, lost: usize, count: usize) -> Option<(Channel, usize)> {
     let mut channel = Channel::with(|settings| {
         settings.snapshots = sources;
         settings.retransmission = None;
@@ -121,7 +121,7 @@ fn that_lost(sources: SnapshotSources, lost: usize, count: usize) -> Option<(Cha
         let is_lost = (lost..lost + count).contains(&place);
         channel.send_packet(*packet, [is_lost; 2]);
     }
-    channel.pass(Nanos::from_millis(2));
+    channel.advance(Nanos::from_millis(2));
     Some((channel, lost + count + 20))
 }
 
@@ -137,23 +137,23 @@ fn check(mut channel: Channel, next_packet: usize) {
     assert_eq!(feed.builder.unknown_order + feed.builder.duplicate_order + feed.builder.malformed, 0);
 }
 
-fn first_of(channel: &Channel, packet: usize) -> u64 {
+fn first_sequence(channel: &Channel, packet: usize) -> u64 {
     channel.recording.packets()[packet].0
 }
 
 #[test]
-fn a_snapshot_over_tcp_heals_a_gap_and_a_late_start() {
+fn a_glimpse_snapshot_recovers_a_gap_and_a_late_start() {
     for lost in [40, 0] {
         let mut glimpse = Glimpse::open();
         let sources = SnapshotSources { glimpse: Some(glimpse.address), ..SnapshotSources::none() };
-        let Some((mut channel, sent)) = that_lost(sources, lost, 60) else { return };
+        let Some((mut channel, sent)) = channel_with_loss(sources, lost, 60) else { return };
         assert_eq!(channel.view.counters.snapshots.waiting.read(), 3);
-        let next = first_of(&channel, lost + 70);
+        let next = first_sequence(&channel, lost + 70);
         glimpse.snapshot = states(&channel.recording, next).concat();
         glimpse.snapshot.push(end(next));
         channel.until("the healing", |channel| {
             glimpse.poll();
-            channel.view.counters.snapshots.healed.read() == 3
+            channel.view.counters.snapshots.recovered.read() == 3
         });
         assert_eq!(glimpse.logins, 1);
         check(channel, sent);
@@ -161,11 +161,11 @@ fn a_snapshot_over_tcp_heals_a_gap_and_a_late_start() {
 }
 
 #[test]
-fn a_server_that_cuts_off_and_one_that_is_too_old_are_asked_again() {
+fn interrupted_and_old_snapshots_are_requested_again() {
     let mut glimpse = Glimpse::open();
     let sources = SnapshotSources { glimpse: Some(glimpse.address), ..SnapshotSources::none() };
-    let Some((mut channel, sent)) = that_lost(sources, 40, 60) else { return };
-    let (old, new) = (first_of(&channel, 50), first_of(&channel, 110));
+    let Some((mut channel, sent)) = channel_with_loss(sources, 40, 60) else { return };
+    let (old, new) = (first_sequence(&channel, 50), first_sequence(&channel, 110));
     glimpse.snapshot = states(&channel.recording, old).concat();
     glimpse.snapshot.push(end(old));
     // In the middle of a message.
@@ -181,37 +181,37 @@ fn a_server_that_cuts_off_and_one_that_is_too_old_are_asked_again() {
         glimpse.poll();
         channel.view.counters.snapshots.too_old.read() >= 1
     });
-    assert_eq!(channel.view.counters.snapshots.healed.read(), 0);
+    assert_eq!(channel.view.counters.snapshots.recovered.read(), 0);
     glimpse.snapshot = states(&channel.recording, new).concat();
     glimpse.snapshot.push(end(new));
     channel.until("the healing", |channel| {
         glimpse.poll();
-        channel.view.counters.snapshots.healed.read() == 3
+        channel.view.counters.snapshots.recovered.read() == 3
     });
     check(channel, sent);
 }
 
 #[test]
-fn a_server_that_says_no_more_than_that_it_is_alive_is_given_up() {
+fn a_server_with_only_heartbeats_times_out() {
     let mut glimpse = Glimpse { is_idle: true, ..Glimpse::open() };
     let sources = SnapshotSources { glimpse: Some(glimpse.address), ..SnapshotSources::none() };
-    let Some((mut channel, sent)) = that_lost(sources, 40, 60) else { return };
-    let mut turns = 0;
+    let Some((mut channel, sent)) = channel_with_loss(sources, 40, 60) else { return };
+    let mut cycles = 0;
     while channel.view.counters.snapshots.failures.read() == 0 {
         glimpse.poll();
         channel.wait(Nanos::from_millis(10));
-        channel.turn();
-        turns += 1;
-        assert!(turns < 1_000, "ten seconds");
+        channel.run_cycle();
+        cycles += 1;
+        assert!(cycles < 1_000, "ten seconds");
     }
     assert_eq!(glimpse.logins, 1);
     glimpse.is_idle = false;
-    let next = first_of(&channel, 110);
+    let next = first_sequence(&channel, 110);
     glimpse.snapshot = states(&channel.recording, next).concat();
     glimpse.snapshot.push(end(next));
     channel.until("the healing", |channel| {
         glimpse.poll();
-        channel.view.counters.snapshots.healed.read() == 3
+        channel.view.counters.snapshots.recovered.read() == 3
     });
     check(channel, sent);
 }
@@ -224,13 +224,13 @@ fn listeners(group: SocketAddrV4) -> usize {
 }
 
 #[test]
-fn where_the_server_fails_the_channel_heals_one_instrument_after_another() {
+fn the_snapshot_channel_recovers_instruments_without_a_server() {
     let group = free_multicast_group().unwrap();
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
     // No server listens at this address.
     let closed = REFUSING;
     let sources = SnapshotSources { glimpse: Some(closed), channel: Some(group), ..SnapshotSources::none() };
-    let Some((mut channel, sent)) = that_lost(sources, 40, 60) else { return };
+    let Some((mut channel, sent)) = channel_with_loss(sources, 40, 60) else { return };
     channel.until("the channel", |channel| channel.view.counters.snapshots.channel_joins.read() == 1);
     assert_eq!(channel.view.counters.snapshots.failures.read(), 1);
     let mut number = 1;
@@ -245,18 +245,18 @@ fn where_the_server_fails_the_channel_heals_one_instrument_after_another() {
         }
     };
     for (index, place) in [(1, 105), (0, 110), (2, 115)] {
-        let next = first_of(&channel, place);
+        let next = first_sequence(&channel, place);
         let mut state = states(&channel.recording, next).swap_remove(index);
         state.push(end(next));
         assert!(state.len() > 30, "several packets");
-        let healed = channel.view.counters.snapshots.healed.read();
+        let recovered = channel.view.counters.snapshots.recovered.read();
         let abandoned = channel.view.counters.snapshots.abandoned.read();
         publish(&state, Some(1));
         channel.until("the loss", |channel| channel.view.counters.snapshots.abandoned.read() > abandoned);
         assert_eq!(listeners(group), 1);
-        assert_eq!(channel.view.counters.snapshots.healed.read(), healed);
+        assert_eq!(channel.view.counters.snapshots.recovered.read(), recovered);
         publish(&state, None);
-        channel.until("the book", |channel| channel.view.counters.snapshots.healed.read() > healed);
+        channel.until("the book", |channel| channel.view.counters.snapshots.recovered.read() > recovered);
     }
     assert_eq!(channel.view.counters.snapshots.waiting.read(), 0);
     assert_eq!(listeners(group), 0, "whole books need no snapshots");
@@ -265,8 +265,8 @@ fn where_the_server_fails_the_channel_heals_one_instrument_after_another() {
 
 #[test]
 fn without_snapshots_books_that_lost_messages_stay_stale() {
-    let Some((mut channel, _)) = that_lost(SnapshotSources::none(), 40, 60) else { return };
-    channel.pass(Nanos::from_millis(5));
+    let Some((mut channel, _)) = channel_with_loss(SnapshotSources::none(), 40, 60) else { return };
+    channel.advance(Nanos::from_millis(5));
     let (feed, ..) = channel.close();
     assert!(feed.worst_health() >= BookHealth::Stale);
     assert!(feed.arbiter.messages_lost > 100);

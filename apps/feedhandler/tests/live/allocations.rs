@@ -60,16 +60,16 @@ fn duty_cycles_do_not_allocate() {
         if first % 10 != 0 && first != LOST {
             rig.send_unread(1, &packet);
         }
-        // Each turn is late enough after the last for all periodic work to be due.
+        // Each cycle is late enough after the last for all periodic work to be due.
         rig.now = rig.now + Nanos::from_millis(3);
         let before = thread_allocations();
-        (0..4).for_each(|_| rig.turn());
+        (0..4).for_each(|_| rig.run_cycle());
         allocations += thread_allocations() - before;
     }
     assert_eq!(allocations, 0);
     let status = &rig.view.channels()[0].status;
     assert!(status.next_sequence > DAY - 100 && status.lines.messages_lost == 1, "{status:#?}");
-    let (told, more) = rig.view.take_told();
-    assert_eq!((told.len(), more), (1, 0), "{told:?}");
-    assert!(told[0].contains("the book of S1 is suspect: a message about an order that does not rest"));
+    let (suspects, more) = rig.view.take_suspects();
+    assert_eq!((suspects.len(), more), (1, 0), "{suspects:?}");
+    assert!(suspects[0].contains("the book of S1 is suspect: a message about an order that does not rest"));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_feedhandler::live::{
-    ChannelSection, LiveConfig, Notice, ProtocolName, ask, run, summary, to_json,
+    ChannelSection, LiveConfig, Notice, ProtocolName, send_command, run, summary, to_json,
 };
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
@@ -33,23 +33,23 @@ fn one_channel(socket: &Path) -> (LiveConfig, SocketAddrV4) {
 }
 
 #[test]
-fn a_running_handler_answers_and_reports_at_its_end() {
+fn a_handler_answers_commands_and_reports_at_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("feed.sock");
     let (config, group) = one_channel(&socket);
-    let missing = ask(&socket, "status").unwrap_err().to_string();
+    let missing = send_command(&socket, "status").unwrap_err().to_string();
     assert!(missing.contains("no feed handler listens"), "{missing}");
 
     let stop = StopSignal::new();
     let stopper = stop.clone();
     let handler = std::thread::spawn(move || {
-        let (mut said, mut troubles) = (vec![], vec![]);
+        let (mut endpoints, mut warnings) = (vec![], vec![]);
         let report = run(&config, None, &stop, None, |notice| match notice {
-            Notice::Endpoint(line) => said.push(line),
-            Notice::Trouble(line) => troubles.push(line),
+            Notice::Endpoint(line) => endpoints.push(line),
+            Notice::Warning(line) => warnings.push(line),
             Notice::Status(_) => {}
         });
-        (report.unwrap(), said, troubles)
+        (report.unwrap(), endpoints, warnings)
     });
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
     let packet = one_packet();
@@ -58,26 +58,26 @@ fn a_running_handler_answers_and_reports_at_its_end() {
         for datagram in [&packet[..], b"hello", &packet[..packet.len() - 1]] {
             assert_eq!(sender.send(datagram).unwrap(), SendStatus::Sent);
         }
-        ask(&socket, "status").ok().filter(|status| status["channels"][0]["messages"] == 2)
+        send_command(&socket, "status").ok().filter(|status| status["channels"][0]["messages"] == 2)
     });
     assert_eq!(status["ok"], true);
     assert_eq!(
         status["channels"][0]["health"],
         json!({"live": 1, "recovering": 0, "stale": 0, "suspect": 0})
     );
-    let refused = ask(&socket, "resync ALPHA").unwrap();
+    let refused = send_command(&socket, "resync ALPHA").unwrap();
     assert_eq!(refused["ok"], false);
     assert!(refused["error"].as_str().unwrap().contains("no snapshots"), "{refused}");
-    assert_eq!(ask(&socket, "resync ABSENT").unwrap()["error"], "no channel knows ABSENT");
-    assert_eq!(ask(&socket, "dance").unwrap()["error"], "status, or resync SYMBOL");
+    assert_eq!(send_command(&socket, "resync ABSENT").unwrap()["error"], "no channel knows ABSENT");
+    assert_eq!(send_command(&socket, "dance").unwrap()["error"], "status, or resync SYMBOL");
     stopper.stop();
-    let (report, said, troubles) = handler.join().unwrap();
-    assert!(report.is_believable() && report.fault().is_none() && !socket.exists());
+    let (report, endpoints, warnings) = handler.join().unwrap();
+    assert!(report.is_consistent() && report.fault().is_none() && !socket.exists());
     // Reported once, for any number of occurrences and any thread timing.
-    let of_strangers = "channel 'one': packets came that are not of its protocol, or damaged: dropped";
-    assert_eq!(troubles.iter().filter(|line| *line == of_strangers).count(), 1, "{troubles:?}");
-    assert!(!troubles.iter().any(|line| is_of_unnamed_senders(line)), "of this machine alone: {troubles:?}");
-    assert!(said.iter().any(|line| line.contains("channel 'one': itch, line A")), "{said:?}");
+    let of_invalid_packets = "channel 'one': packets came that are not of its protocol, or damaged: dropped";
+    assert_eq!(warnings.iter().filter(|line| *line == of_invalid_packets).count(), 1, "{warnings:?}");
+    assert!(!warnings.iter().any(|line| is_about_unnamed_senders(line)), "of this machine alone: {warnings:?}");
+    assert!(endpoints.iter().any(|line| line.contains("channel 'one': itch, line A")), "{endpoints:?}");
     let json = to_json(&report.channels, &report.books);
     assert_eq!(json["books"][0]["bid"], json!({"price": "100.0000", "qty": 7}));
     assert!(summary(&report.channels[0]).contains("1 live"), "{}", summary(&report.channels[0]));
@@ -85,7 +85,7 @@ fn a_running_handler_answers_and_reports_at_its_end() {
 
 /// Both packets hold the day's system events, so that no book is stale.
 #[test]
-fn messages_that_were_lost_for_good_are_a_fault_whatever_the_books_say() {
+fn lost_messages_are_a_fault_even_with_consistent_books() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("feed.sock");
     let (mut config, group) = one_channel(&socket);
@@ -93,34 +93,34 @@ fn messages_that_were_lost_for_good_are_a_fault_whatever_the_books_say() {
     let stop = StopSignal::new();
     let stopper = stop.clone();
     let handler = std::thread::spawn(move || {
-        let mut troubles = vec![];
+        let mut warnings = vec![];
         let report = run(&config, None, &stop, None, |notice| {
-            if let Notice::Trouble(line) = notice {
-                troubles.push(line);
+            if let Notice::Warning(line) = notice {
+                warnings.push(line);
             }
         });
-        (report.unwrap(), troubles)
+        (report.unwrap(), warnings)
     });
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
     wait_until("the loss", || {
         for sequence in [1, 1_001] {
             assert_eq!(sender.send(&system_event(sequence)).unwrap(), SendStatus::Sent);
         }
-        ask(&socket, "status").is_ok_and(|status| as_count(&status) > 0)
+        send_command(&socket, "status").is_ok_and(|status| messages_lost(&status) > 0)
     });
     stopper.stop();
-    let (report, troubles) = handler.join().unwrap();
-    assert!(is_of_unnamed_senders(&troubles[0]), "an empty list of senders names none: {troubles:?}");
-    assert!(report.is_believable(), "no book is known");
+    let (report, warnings) = handler.join().unwrap();
+    assert!(is_about_unnamed_senders(&warnings[0]), "an empty list of senders names none: {warnings:?}");
+    assert!(report.is_consistent(), "no book is known");
     let fault = report.fault().unwrap();
     assert!(fault.starts_with("999 messages were lost for good"), "{fault}");
 }
 
-fn is_of_unnamed_senders(line: &str) -> bool {
+fn is_about_unnamed_senders(line: &str) -> bool {
     line == "channel 'one': packets from every address are taken: name the publisher's in sources"
 }
 
-fn as_count(status: &serde_json::Value) -> u64 {
+fn messages_lost(status: &serde_json::Value) -> u64 {
     status["channels"][0]["gaps"]["messages_lost"].as_u64().unwrap()
 }
 

@@ -52,7 +52,7 @@ fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: u64) -> Vec<u8>
 struct GapFill {
     endpoint: UdpEndpoint,
     messages: Vec<Vec<u8>>,
-    asked: usize,
+    request_count: usize,
 }
 
 impl GapFill {
@@ -60,7 +60,7 @@ impl GapFill {
         let mut bytes = [0; 2_048];
         while let Ok(Some(received)) = self.endpoint.recv_from(&mut bytes) {
             let (request, _) = Request::parse_prefix(&bytes[..received.len]).unwrap().unwrap();
-            self.asked += 1;
+            self.request_count += 1;
             assert_eq!(request.header.session.get(), SESSION);
             for range in request.ranges {
                 let (first, last) = (range.first.get() as u64, range.last.get() as u64);
@@ -75,10 +75,10 @@ impl GapFill {
 }
 
 #[test]
-fn lines_that_cut_differently_are_one_and_what_both_lose_is_filled() {
+fn gaps_are_filled_across_different_segmentation() {
     let messages = messages(600);
     let endpoint = UdpEndpoint::bind(ANY_PORT).unwrap();
-    let mut server = GapFill { endpoint, messages: messages.clone(), asked: 0 };
+    let mut server = GapFill { endpoint, messages: messages.clone(), request_count: 0 };
     let address = server.endpoint.local_address();
     let mut rig = Rig::open(ProtocolName::IexDeep, |section| section.gap_fill = Some(address));
     for step in 0..20_u64 {
@@ -96,7 +96,7 @@ fn lines_that_cut_differently_are_one_and_what_both_lose_is_filled() {
     }
     let status = rig.until("all messages", || server.serve(), |status| status.next_sequence == 601);
     assert!(all_live(&status), "{status:#?}");
-    assert!(server.asked > 0 && status.lines.messages_lost == 0);
+    assert!(server.request_count > 0 && status.lines.messages_lost == 0);
     // The sequence restarts under the same id, which a later send time reveals.
     let restart = segment(&messages, 1, 10, 10_000_000_000);
     rig.send_both(&restart);
@@ -106,7 +106,7 @@ fn lines_that_cut_differently_are_one_and_what_both_lose_is_filled() {
     let mut other = restart.clone();
     other[2..4].copy_from_slice(&Feed::Tops16.protocol_id().to_le_bytes());
     rig.send_both(&other);
-    let status = rig.until("the other feed", || (), |status| status.strangers == 2);
+    let status = rig.until("the other feed", || (), |status| status.unauthorised == 2);
     assert_eq!(status.next_sequence, 11);
 }
 
@@ -146,11 +146,11 @@ impl Snap {
 
     fn answer(&self, minimum: Sequence) -> Vec<u8> {
         let end = self.messages.len() as u64;
-        let mut room = vec![0; snap::FRAME_LEN_MAX];
+        let mut buffer = vec![0; snap::FRAME_LEN_MAX];
         let mut answer = vec![];
         let mut push = |frame: &Frame<'_>| {
-            let len = snap::encode(frame, &mut room).unwrap();
-            answer.extend(&room[..len]);
+            let len = snap::encode(frame, &mut buffer).unwrap();
+            answer.extend(&buffer[..len]);
         };
         if minimum.0 > end {
             push(&Frame::Error(snap::ErrorCode::NOT_YET));
@@ -177,7 +177,7 @@ impl Snap {
 }
 
 #[test]
-fn a_late_start_is_healed_by_a_snapshot_that_the_live_messages_are_joined_to() {
+fn a_late_start_is_recovered_by_a_snapshot() {
     let messages = messages(400);
     let (listener, address) = listen_nonblocking();
     let mut server = Snap { listener, clients: vec![], messages: vec![], served: 0 };

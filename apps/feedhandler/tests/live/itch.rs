@@ -61,20 +61,20 @@ fn packet(session: Session, first: u64, messages: &[Vec<u8>]) -> Vec<u8> {
 struct RequestServer {
     endpoint: UdpEndpoint,
     messages: Vec<Vec<u8>>,
-    asked: usize,
+    request_count: usize,
 }
 
 impl RequestServer {
     fn new(messages: &[Vec<u8>]) -> RequestServer {
         let endpoint = UdpEndpoint::bind(ANY_PORT).unwrap();
-        RequestServer { endpoint, messages: messages.to_vec(), asked: 0 }
+        RequestServer { endpoint, messages: messages.to_vec(), request_count: 0 }
     }
 
     fn serve(&mut self) {
         let mut bytes = [0; 64];
         while let Ok(Some(received)) = self.endpoint.recv_from(&mut bytes) {
             let request = Request::parse(&bytes[..received.len]).unwrap();
-            self.asked += 1;
+            self.request_count += 1;
             let first = request.sequence.0 as usize - 1;
             let end = (first + usize::from(request.message_count).min(PER_PACKET)).min(self.messages.len());
             let answer = packet(request.session, first as u64 + 1, &self.messages[first..end]);
@@ -84,7 +84,7 @@ impl RequestServer {
 }
 
 #[test]
-fn what_both_lines_lose_is_asked_for_and_the_books_are_the_venues() {
+fn losses_on_both_lines_are_requested() {
     let recording = recording();
     let mut server = RequestServer::new(&recording.messages);
     let address = server.endpoint.local_address();
@@ -108,7 +108,7 @@ fn what_both_lines_lose_is_asked_for_and_the_books_are_the_venues() {
     let count = recording.messages.len() as u64;
     let status = rig.until("all messages", || server.serve(), |status| status.next_sequence == count + 1);
     assert!(all_live(&status), "{status:#?}");
-    assert!(server.asked > 0 && status.lines.gaps_healed_by_retransmission > 0);
+    assert!(server.request_count > 0 && status.lines.gaps_healed_by_retransmission > 0);
     assert!(status.lines.gaps_healed_by_line > 0 && status.lines.messages_lost == 0);
     assert!(status.lines.lines[1].skew.count > 0, "copies of line B were timed");
     let (status, books) = rig.close();
@@ -117,7 +117,7 @@ fn what_both_lines_lose_is_asked_for_and_the_books_are_the_venues() {
 }
 
 #[test]
-fn without_anybody_to_ask_a_loss_is_said_and_stays() {
+fn losses_without_a_request_server_remain() {
     let recording = recording();
     let mut rig = Rig::open(ProtocolName::Itch, |_| {});
     for (index, messages) in
@@ -127,14 +127,14 @@ fn without_anybody_to_ask_a_loss_is_said_and_stays() {
     }
     let count = recording.messages.len() as u64;
     let status = rig.until("the end", || (), |status| status.next_sequence == count + 1);
-    assert!(!status.is_believable());
+    assert!(!status.is_consistent());
     assert_eq!(status.lines.messages_lost, PER_PACKET as u64);
     let (_, books) = rig.close();
     assert!(books.iter().all(|(_, health)| *health >= BookHealth::Stale));
 }
 
 #[test]
-fn instruments_beyond_the_bound_are_told_of_and_those_within_are_live() {
+fn instruments_beyond_the_limit_are_reported() {
     let recording = recording();
     let mut rig = Rig::open(ProtocolName::Itch, |section| section.max_instruments = INSTRUMENTS - 1);
     for (index, messages) in recording.messages.chunks(PER_PACKET).enumerate() {
@@ -143,11 +143,11 @@ fn instruments_beyond_the_bound_are_told_of_and_those_within_are_live() {
     let count = recording.messages.len() as u64;
     let status = rig.until("the end", || (), |status| status.next_sequence == count + 1);
     assert_eq!(status.health, [u32::from(INSTRUMENTS) - 1, 0, 0, 0]);
-    assert!(status.lacks_books() && !status.is_believable(), "{status:#?}");
+    assert!(status.lacks_books() && !status.is_consistent(), "{status:#?}");
 }
 
 #[test]
-fn another_session_is_followed_and_a_stranger_is_not() {
+fn new_sessions_are_followed_and_unauthorised_sources_dropped() {
     let recording = recording();
     let mut server = RequestServer::new(&recording.messages);
     let address = server.endpoint.local_address();
@@ -179,7 +179,7 @@ fn another_session_is_followed_and_a_stranger_is_not() {
         section.sources = Some(vec![Ipv4Addr::new(127, 0, 0, 9)]);
     });
     packets("DAY")[..4].iter().for_each(|packet| rig.send_both(packet));
-    let status = rig.until("the unauthorised packets", || (), |status| status.strangers == 8);
+    let status = rig.until("the unauthorised packets", || (), |status| status.unauthorised == 8);
     assert_eq!((status.next_sequence, status.builder.messages), (1, 0));
 }
 
@@ -249,7 +249,7 @@ impl Glimpse {
 }
 
 #[test]
-fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
+fn a_contradicted_book_is_reported_once_and_recovered() {
     let recording = recording();
     let mut glimpse = Glimpse::open();
     let address = glimpse.address;
@@ -277,16 +277,16 @@ fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
     messages.push(unknown);
     glimpse.take(&messages);
     let status = rig.until("the healed book", || glimpse.serve(), all_live);
-    assert_eq!((status.channel.resyncs, status.healer.recovered), (1, 1));
-    let told = rig.told();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("about an order that does not rest"), "{told:?}");
+    assert_eq!((status.channel.resyncs, status.snapshot_recovery.recovered), (1, 1));
+    let suspects = rig.take_suspects();
+    assert_eq!(suspects.len(), 1, "{suspects:?}");
+    assert!(suspects[0].contains("about an order that does not rest"), "{suspects:?}");
 
     // A resync by command works the same way.
     let served = glimpse.served;
     assert_eq!(rig.resync("NOWHERE"), ResyncOutcome::Unknown);
     assert_eq!(rig.resync(&recording.symbols[0]), ResyncOutcome::Begun);
-    let status = rig.until("the book asked for", || glimpse.serve(), |status| status.healer.recovered == 2);
+    let status = rig.until("the book asked for", || glimpse.serve(), |status| status.snapshot_recovery.recovered == 2);
     assert!(all_live(&status) && glimpse.served > served && status.channel.resyncs_asked == 1);
 
     // Other processes read the same data in shared memory.
@@ -296,8 +296,8 @@ fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
     assert_eq!(quote.health(), BookHealth::Live);
     let (status, books) = rig.close();
     assert_eq!((status.state_hash, books.len()), (recording.state_hash, usize::from(INSTRUMENTS)));
-    let twin = books_of(&recording.messages);
-    let best = |side| twin.books().best(InstrumentId(1), side).map(|level| (level.price, level.qty));
+    let reference = books_of(&recording.messages);
+    let best = |side| reference.books().best(InstrumentId(1), side).map(|level| (level.price, level.qty));
     assert_eq!((quote.bid(), quote.ask()), (best(Side::Buy), best(Side::Sell)));
 }
 

@@ -12,8 +12,8 @@ use tickpath_net::{Kernel, MulticastSender, SendStatus, free_multicast_group};
 use tickpath_test_support::Deadline;
 use tickpath_types::{BookHealth, Nanos, Symbol};
 
-/// Simulated duration of one turn.
-const TURN: Nanos = Nanos::from_micros(20);
+/// Simulated duration of one cycle.
+const CYCLE: Nanos = Nanos::from_micros(20);
 
 /// A handler of one channel, and its lines.
 pub struct Rig {
@@ -52,12 +52,12 @@ impl Rig {
         Rig { invoker: Some(invoker), now, view, commands: sender, lines }
     }
 
-    pub fn turn(&mut self) {
-        self.now = self.now + TURN;
+    pub fn run_cycle(&mut self) {
+        self.now = self.now + CYCLE;
         self.invoker.as_mut().unwrap().run_once(self.now).unwrap();
     }
 
-    /// Sends a packet that the next turns read.
+    /// Sends a packet that the next cycles read.
     pub fn send_unread(&mut self, line: usize, packet: &[u8]) {
         assert_eq!(self.lines[line].send(packet).unwrap(), SendStatus::Sent);
     }
@@ -65,8 +65,8 @@ impl Rig {
     pub fn send(&mut self, line: usize, packet: &[u8]) {
         self.send_unread(line, packet);
         // Read at once, so that no buffer fills.
-        self.turn();
-        self.turn();
+        self.run_cycle();
+        self.run_cycle();
     }
 
     /// Sends on both lines.
@@ -74,17 +74,17 @@ impl Rig {
         (0..self.lines.len()).for_each(|line| self.send(line, packet));
     }
 
-    /// Runs turns, and `serve` after each, until the answer to a status command satisfies the condition.
+    /// Runs cycles, and `serve` after each, until the answer to a status command satisfies the condition.
     pub fn until(
         &mut self,
         what: &str,
         mut serve: impl FnMut(),
-        wanted: impl Fn(&ChannelStatus) -> bool,
+        is_done: impl Fn(&ChannelStatus) -> bool,
     ) -> ChannelStatus {
         let deadline = Deadline::start();
         loop {
             let status = self.status(&mut serve).channels[0].status;
-            if wanted(&status) {
+            if is_done(&status) {
                 return status;
             }
             assert!(!deadline.is_over(), "{what}: {status:#?}");
@@ -96,7 +96,7 @@ impl Rig {
         let (sender, answer) = sync_channel(1);
         self.commands.try_send(LiveCommand::Status(sender)).unwrap();
         loop {
-            self.turn();
+            self.run_cycle();
             serve();
             if let Ok(status) = answer.try_recv() {
                 return status;
@@ -105,11 +105,11 @@ impl Rig {
     }
 
     /// Returns the pending messages, once there are some.
-    pub fn told(&mut self) -> Vec<String> {
+    pub fn take_suspects(&mut self) -> Vec<String> {
         let deadline = Deadline::start();
         loop {
-            self.turn();
-            let (lines, more) = self.view.take_told();
+            self.run_cycle();
+            let (lines, more) = self.view.take_suspects();
             if !lines.is_empty() {
                 assert_eq!(more, 0);
                 return lines;
@@ -122,7 +122,7 @@ impl Rig {
         let (sender, answer) = sync_channel(1);
         self.commands.try_send(LiveCommand::Resync(Symbol::new(symbol).unwrap(), sender)).unwrap();
         loop {
-            self.turn();
+            self.run_cycle();
             if let Ok(outcomes) = answer.try_recv() {
                 return outcomes[0].1;
             }
@@ -139,5 +139,5 @@ impl Rig {
 
 /// Returns whether all named books are live.
 pub fn all_live(status: &ChannelStatus) -> bool {
-    status.instruments > 0 && status.is_believable()
+    status.instruments > 0 && status.is_consistent()
 }

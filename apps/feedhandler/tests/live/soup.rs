@@ -51,14 +51,14 @@ impl Server {
         }
         let field =
             |range: std::ops::Range<usize>| std::str::from_utf8(&bytes[range]).unwrap().trim().to_owned();
-        let (session, wanted): (_, usize) = (field(19..29), field(29..49).parse().unwrap());
-        self.logins.push((session.clone(), wanted));
+        let (session, requested): (_, usize) = (field(19..29), field(29..49).parse().unwrap());
+        self.logins.push((session.clone(), requested));
         if !session.is_empty() && session != self.session {
             client.write_all(&soup::packet(b'J', b"S")).unwrap();
             self.client = None;
             return;
         }
-        let next = wanted.clamp(self.first, self.messages.len() + 1);
+        let next = requested.clamp(self.first, self.messages.len() + 1);
         let mut answer = soup::login_accepted(self.session, next as u64);
         let end = self.breaks_after.take().map_or(self.messages.len(), |count| next - 1 + count);
         self.messages[next - 1..end].iter().for_each(|message| answer.extend(soup::packet(b'S', message)));
@@ -107,7 +107,7 @@ fn rig(server: &Server) -> Rig {
 }
 
 #[test]
-fn a_stream_that_breaks_off_goes_on_with_the_next_message() {
+fn a_broken_stream_continues_with_the_next_message() {
     let mut server = Server::open(day(600, 10));
     server.breaks_after = Some(300);
     let mut rig = rig(&server);
@@ -124,18 +124,18 @@ fn a_stream_that_breaks_off_goes_on_with_the_next_message() {
 }
 
 #[test]
-fn books_say_that_the_connection_is_lost() {
+fn a_lost_connection_changes_the_health_of_the_books() {
     let mut server = Server::open(day(10, 10));
     let mut rig = rig(&server);
     rig.until("all of it", || server.serve(), |status| status.next_sequence == 12);
     server.client = None;
     let status = rig.until("the loss", || (), |status| status.health[1] == 1);
-    assert!(!status.is_believable());
+    assert!(!status.is_consistent());
     rig.until("the connection", || server.serve(), all_live);
 }
 
 #[test]
-fn another_session_is_followed_and_one_that_ended_stays() {
+fn a_new_session_is_followed() {
     let mut server = Server::open(day(10, 10));
     let mut rig = rig(&server);
     rig.until("all of it", || server.serve(), |status| status.next_sequence == 12);
@@ -151,7 +151,7 @@ fn another_session_is_followed_and_one_that_ended_stays() {
 }
 
 #[test]
-fn a_server_that_goes_back_is_read_from_its_first_message_on() {
+fn a_server_with_fewer_messages_is_read_from_its_first() {
     let mut server = Server::open(day(10, 10));
     let mut rig = rig(&server);
     rig.until("all of it", || server.serve(), |status| status.next_sequence == 12);
@@ -168,13 +168,13 @@ fn a_server_that_goes_back_is_read_from_its_first_message_on() {
 }
 
 #[test]
-fn what_the_server_has_no_more_is_lost_and_said() {
+fn messages_removed_at_the_server_count_as_lost() {
     let mut server = Server::open(day(10, 10));
     let mut rig = rig(&server);
     rig.until("all of it", || server.serve(), |status| status.next_sequence == 12);
     (server.client, server.first, server.messages) = (None, 15, day(20, 10));
     let status = rig.until("the rest", || server.serve(), |status| status.next_sequence == 22);
-    assert_eq!((status.lines.messages_lost, status.is_believable()), (3, false));
+    assert_eq!((status.lines.messages_lost, status.is_consistent()), (3, false));
     let (_, books) = rig.close();
     assert_eq!(books, [(Symbol::new("ALPHA").unwrap(), BookHealth::Stale)]);
 }

@@ -222,7 +222,7 @@ fn scale_of(mapping: &[u8]) -> u8 {
 }
 
 #[test]
-fn what_both_lines_lose_comes_by_the_request_server_and_a_book_is_refreshed_on_command() {
+fn losses_are_retransmitted_and_books_refreshed_on_command() {
     let day = day();
     let (mut server, address, [retransmissions, refreshes]) = Server::open(&day.messages);
     let mut rig = Rig::open(ProtocolName::Xdp, |section| {
@@ -244,18 +244,18 @@ fn what_both_lines_lose_comes_by_the_request_server_and_a_book_is_refreshed_on_c
     let status = rig.until("all messages", || server.serve(), |status| status.next_sequence == count + 1);
     assert!(all_live(&status), "{status:#?}");
     assert!(server.retransmitted > 0 && status.lines.messages_lost == 0, "{status:#?}");
-    let twin = books(&day.messages);
-    let symbol = twin.instruments().instrument(InstrumentId(1)).unwrap().symbol.unwrap();
+    let reference = books(&day.messages);
+    let symbol = reference.instruments().instrument(InstrumentId(1)).unwrap().symbol.unwrap();
     assert_eq!(rig.resync(symbol.as_str()), ResyncOutcome::Begun);
-    let status = rig.until("the refresh", || server.serve(), |status| status.healer.recovered == 1);
+    let status = rig.until("the refresh", || server.serve(), |status| status.snapshot_recovery.recovered == 1);
     assert!(all_live(&status) && !server.refreshed.is_empty(), "{status:#?}");
     let (status, _) = rig.close();
-    assert_eq!(status.state_hash, twin.instruments().books().state_hash());
+    assert_eq!(status.state_hash, reference.instruments().books().state_hash());
 }
 
 /// A handler starts late, and a packet is lost in the refresh of all symbols.
 #[test]
-fn a_late_start_is_made_up_for_by_a_refresh_of_all_symbols() {
+fn a_late_start_is_recovered_by_a_refresh_of_all_symbols() {
     let day = day();
     let (mut server, address, [retransmissions, refreshes]) = Server::open(&day.messages);
     let mut rig = Rig::open(ProtocolName::Xdp, |section| {

@@ -156,7 +156,7 @@ fn feed_handlers_that_come_late_have_the_venues_books_by_either_door() {
     let by_multicast = market.feed(|feed| feed.snapshots.channel = channel);
     market.trade(60);
     for (view, what) in [(&by_tcp, "a snapshot over TCP"), (&by_multicast, "a snapshot by multicast")] {
-        market.until(what, |_| view.counters.snapshots.healed.read() == 1);
+        market.until(what, |_| view.counters.snapshots.recovered.read() == 1);
     }
     assert_eq!(by_tcp.counters.snapshots.channel_joins.read(), 0);
     assert_eq!(by_multicast.counters.snapshots.connections.read(), 0);
@@ -182,7 +182,7 @@ fn losses_on_both_lines_that_nobody_sends_again_are_healed_again_and_again() {
     for view in [&by_tcp, &by_multicast] {
         assert!(view.counters.injected_losses[0].read() >= 5);
         market.until("the healing", |_| view.counters.snapshots.waiting.read() == 0);
-        assert!(view.counters.messages_lost.read() >= 5 && view.counters.snapshots.healed.read() >= 1);
+        assert!(view.counters.messages_lost.read() >= 5 && view.counters.snapshots.recovered.read() >= 1);
     }
     market.check(&[&by_tcp, &by_multicast]);
 }

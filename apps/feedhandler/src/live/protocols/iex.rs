@@ -39,7 +39,7 @@ impl<N: Network> LiveProtocol<N> for Iex {
     fn open(&self, opening: Opening<'_, N>) -> anyhow::Result<Box<dyn LiveFeed>> {
         let section = opening.section;
         let token = Alpha::new(&opening.secret(section.token.as_ref())?)
-            .ok_or_else(|| opening.wrong("a token has at most 40 characters"))?;
+            .ok_or_else(|| opening.invalid("a token has at most 40 characters"))?;
         let servers = RecoveryServers {
             requests: section.gap_fill,
             connection: section.snap.map(|server| (server, SNAP)),

@@ -17,12 +17,12 @@ fn opened() -> Option<Channel> {
     let mut channel = Channel::open()?;
     let opening = channel.packet(1, OPENING as usize);
     channel.send(0, &opening);
-    assert_eq!(channel.take_heard().last(), Some(&OPENING), "a long packet is delivered at once");
+    assert_eq!(channel.take_received().last(), Some(&OPENING), "a long packet is delivered at once");
     Some(channel)
 }
 
 #[test]
-fn the_lines_are_read_as_was_asked_for() {
+fn the_configured_line_reader_is_used() {
     let Some(channel) = Channel::open() else { return };
     let by = match READER {
         LineReader::Ring => ReadBy::Ring,
@@ -32,7 +32,7 @@ fn the_lines_are_read_as_was_asked_for() {
 }
 
 #[test]
-fn auto_takes_a_ring_where_there_is_one_and_sockets_with_a_reason_where_there_is_none() {
+fn auto_prefers_a_ring_and_falls_back_to_sockets() {
     let has_ring = Channel::with(|settings| settings.reader = LineReader::Ring).is_some();
     let mut channel = Channel::with(|settings| settings.reader = LineReader::Auto).unwrap();
     match channel.view.read_by.get() {
@@ -42,40 +42,40 @@ fn auto_takes_a_ring_where_there_is_one_and_sockets_with_a_reason_where_there_is
     }
     let packet = channel.packet(1, OPENING as usize);
     channel.send(1, &packet);
-    assert_eq!(channel.take_heard().last(), Some(&OPENING));
+    assert_eq!(channel.take_received().last(), Some(&OPENING));
 }
 
 #[test]
-fn each_message_of_a_short_packet_has_a_duty_cycle_of_its_own() {
+fn short_packets_are_delivered_one_message_per_cycle() {
     let Some(mut channel) = opened() else { return };
     let mut first = OPENING + 1;
     for count in 1..=SPREAD_MAX {
         let packet = channel.packet(first, count);
         channel.send(0, &packet);
         for message in first..first + count as u64 {
-            assert_eq!(channel.take_heard(), [message], "of {count} from {first}");
-            channel.turn();
+            assert_eq!(channel.take_received(), [message], "of {count} from {first}");
+            channel.run_cycle();
         }
-        assert!(channel.take_heard().is_empty(), "of {count} from {first}");
+        assert!(channel.take_received().is_empty(), "of {count} from {first}");
         // The other line's copy.
         channel.send(1, &packet);
-        channel.turn();
-        assert!(channel.take_heard().is_empty());
+        channel.run_cycle();
+        assert!(channel.take_received().is_empty());
         first += count as u64;
     }
 }
 
 #[test]
-fn a_packet_with_one_message_more_is_delivered_at_once() {
+fn longer_packets_are_delivered_at_once() {
     let Some(mut channel) = opened() else { return };
     let packet = channel.packet(OPENING + 1, SPREAD_MAX + 1);
     channel.send(0, &packet);
     let all: Vec<_> = (1..=SPREAD_MAX as u64 + 1).map(|message| OPENING + message).collect();
-    assert_eq!(channel.take_heard(), all);
+    assert_eq!(channel.take_received(), all);
 }
 
 #[test]
-fn what_waits_comes_before_the_next_packet() {
+fn deferred_messages_precede_the_next_packet() {
     let Some(mut channel) = opened() else { return };
     let mut first = OPENING + 1;
     for count in [5, 2, 12, 3, 8, 1] {
@@ -85,22 +85,22 @@ fn what_waits_comes_before_the_next_packet() {
         first += count as u64;
     }
     channel.until("the last message", |channel| {
-        channel.heard.last().is_some_and(|update| update.sequence == first - 1)
+        channel.received.last().is_some_and(|update| update.sequence == first - 1)
     });
-    assert_eq!(channel.take_heard(), (OPENING + 1..first).collect::<Vec<_>>());
+    assert_eq!(channel.take_received(), (OPENING + 1..first).collect::<Vec<_>>());
 }
 
 #[test]
-fn the_end_of_an_unfinished_copy_waits_too() {
+fn the_rest_of_a_longer_duplicate_is_deferred() {
     let Some(mut channel) = opened() else { return };
     let (start, whole) = (channel.packet(OPENING + 1, 2), channel.packet(OPENING + 1, 4));
     channel.send(0, &start);
-    channel.turn();
-    assert_eq!(channel.take_heard(), [OPENING + 1, OPENING + 2]);
+    channel.run_cycle();
+    assert_eq!(channel.take_received(), [OPENING + 1, OPENING + 2]);
     channel.send(1, &whole);
-    assert_eq!(channel.take_heard(), [OPENING + 3]);
-    channel.turn();
-    assert_eq!(channel.take_heard(), [OPENING + 4]);
+    assert_eq!(channel.take_received(), [OPENING + 3]);
+    channel.run_cycle();
+    assert_eq!(channel.take_received(), [OPENING + 4]);
 }
 
 #[test]
@@ -109,24 +109,24 @@ fn a_packet_that_closes_a_gap_is_delivered_at_once() {
     channel.is_answering = false;
     let (missing, ahead) = (channel.packet(OPENING + 1, 3), channel.packet(OPENING + 4, 2));
     channel.send(0, &ahead);
-    assert!(channel.take_heard().is_empty());
+    assert!(channel.take_received().is_empty());
     channel.send(1, &missing);
-    assert_eq!(channel.take_heard(), [1, 2, 3, 4, 5].map(|message| OPENING + message));
+    assert_eq!(channel.take_received(), [1, 2, 3, 4, 5].map(|message| OPENING + message));
 }
 
 #[test]
-fn closing_delivers_what_waits() {
+fn closing_delivers_deferred_messages() {
     let Some(mut channel) = opened() else { return };
     let packet = channel.packet(OPENING + 1, 6);
     channel.send(0, &packet);
-    assert_eq!(channel.take_heard(), [OPENING + 1]);
-    let (feed, _, heard) = channel.close();
-    assert_eq!(of_messages(&heard), [2, 3, 4, 5, 6].map(|message| OPENING + message));
+    assert_eq!(channel.take_received(), [OPENING + 1]);
+    let (feed, _, received) = channel.close();
+    assert_eq!(of_messages(&received), [2, 3, 4, 5, 6].map(|message| OPENING + message));
     assert_eq!((feed.builder.messages, feed.next_sequence), (OPENING + 6, Sequence(OPENING + 7)));
 }
 
 #[test]
-fn a_message_too_long_to_wait_overtakes_none() {
+fn a_message_too_long_to_defer_keeps_the_order() {
     let Some(mut channel) = opened() else { return };
     let mut packet = PacketBuilder::new([0; 1_400], session(), Sequence(OPENING + 1));
     let mut long = [0; 60];
@@ -137,45 +137,45 @@ fn a_message_too_long_to_wait_overtakes_none() {
     }
     let packet = packet.finish().to_vec();
     channel.send(0, &packet);
-    assert_eq!(channel.take_heard(), [1, 2, 3, 5].map(|message| OPENING + message), "all at once then");
-    channel.turn();
-    assert!(channel.take_heard().is_empty());
+    assert_eq!(channel.take_received(), [1, 2, 3, 5].map(|message| OPENING + message), "all at once then");
+    channel.run_cycle();
+    assert!(channel.take_received().is_empty());
     let (feed, ..) = channel.close();
     assert_eq!((feed.builder.messages, feed.builder.unknown_type), (OPENING + 5, 1));
 }
 
 #[test]
-fn an_answer_that_nobody_asked_for_overtakes_none() {
+fn unsolicited_answers_keep_the_order() {
     let Some(mut channel) = opened() else { return };
     // A gap, so that the server learns the address for its answers.
     let ahead = channel.packet(OPENING + 3, 1);
     channel.send(0, &ahead);
-    channel.until("the answer", |channel| channel.heard.iter().any(|update| update.sequence == OPENING + 3));
-    channel.pass(Nanos::from_millis(2));
-    channel.take_heard();
+    channel.until("the answer", |channel| channel.received.iter().any(|update| update.sequence == OPENING + 3));
+    channel.advance(Nanos::from_millis(2));
+    channel.take_received();
 
-    let (packet, unasked) = (channel.packet(OPENING + 4, 4), channel.packet(OPENING + 8, 3));
-    channel.serve_unasked(&unasked);
+    let (packet, unsolicited) = (channel.packet(OPENING + 4, 4), channel.packet(OPENING + 8, 3));
+    channel.send_unsolicited(&unsolicited);
     channel.emit(0, &packet);
     channel.wait(Nanos::from_millis(2));
     channel
-        .until("all messages", |channel| channel.heard.iter().any(|update| update.sequence == OPENING + 10));
-    assert_eq!(channel.take_heard(), (OPENING + 4..=OPENING + 10).collect::<Vec<_>>());
+        .until("all messages", |channel| channel.received.iter().any(|update| update.sequence == OPENING + 10));
+    assert_eq!(channel.take_received(), (OPENING + 4..=OPENING + 10).collect::<Vec<_>>());
     let (feed, ..) = channel.close();
     assert_eq!(feed.arbiter.gaps_opened, 1, "the unasked answer was not looked at first");
 }
 
 #[test]
-fn a_rehearsal_is_noticed_by_nobody() {
+fn warm_up_runs_have_no_effect() {
     let Some(mut channel) = opened() else { return };
     let packet = channel.packet(OPENING + 1, 3);
     channel.send(0, &packet);
-    channel.take_heard();
+    channel.take_received();
     for message in [2, 3] {
-        channel.rehearse(100);
-        assert!(channel.heard.is_empty());
-        channel.turn();
-        assert_eq!(channel.take_heard(), [OPENING + message]);
+        channel.warm_up(100);
+        assert!(channel.received.is_empty());
+        channel.run_cycle();
+        assert_eq!(channel.take_received(), [OPENING + message]);
     }
     let rest = channel.recording.packets().into_iter().filter(|(first, _)| *first > OPENING + 3);
     let first = OPENING + 4;
@@ -183,7 +183,7 @@ fn a_rehearsal_is_noticed_by_nobody() {
     channel.send_packet((first, (next - first) as usize), [false; 2]);
     for packet in rest.collect::<Vec<_>>() {
         channel.send_packet(packet, [false; 2]);
-        channel.rehearse(1);
+        channel.warm_up(1);
     }
     let (feed, recording, _) = channel.finish();
     assert_equal_books(&feed, &recording);

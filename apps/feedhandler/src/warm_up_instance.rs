@@ -32,7 +32,7 @@ const INSTRUMENT: Instrument = Instrument {
 };
 
 /// A channel of the same type as the real one, and its synthetic packets.
-pub(crate) struct Understudy<T> {
+pub(crate) struct WarmUpInstance<T> {
     channel: Channel<FeedBooks>,
     updates: Updates<T>,
     packet: PacketBuilder<[u8; PACKET_LEN_MAX]>,
@@ -40,10 +40,10 @@ pub(crate) struct Understudy<T> {
     step: u64,
 }
 
-impl<T: Tracer> Understudy<T> {
-    pub(crate) fn new(tracer: T, clock: TscClock) -> Understudy<T> {
+impl<T: Tracer> WarmUpInstance<T> {
+    pub(crate) fn new(tracer: T, clock: TscClock) -> WarmUpInstance<T> {
         let (sender, _) = broadcast::channel(ORDERS_MAX as usize);
-        Understudy {
+        WarmUpInstance {
             channel: Self::channel(),
             updates: Updates::new(sender, tracer, 0, clock),
             packet: PacketBuilder::new([0; PACKET_LEN_MAX], Session::new("").expect("blanks"), Sequence(1)),
@@ -85,7 +85,7 @@ impl<T: Tracer> Understudy<T> {
     fn push(&mut self, ts: Nanos, kind: MarketEventKind) -> Result<(), EncodeError> {
         let sequence = Sequence(self.next_sequence);
         let event = MarketEvent { sequence, command: Sequence(1), ts, instrument: INSTRUMENT.id, kind };
-        self.packet.push_with(|room| encode_market_event(&event, Some(&INSTRUMENT), room))?;
+        self.packet.push_with(|buffer| encode_market_event(&event, Some(&INSTRUMENT), buffer))?;
         self.next_sequence += 1;
         Ok(())
     }
@@ -99,26 +99,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_packets_make_good_books_for_ever() {
+    fn its_packets_keep_the_books_valid() {
         let (tracer, mut drain) = Trace::new(16);
-        let mut understudy = Understudy::new(tracer.warm_up_instance(), TscClock::system());
-        let mut updates = understudy.updates.sender.subscribe();
+        let mut warm_up_instance = WarmUpInstance::new(tracer.warm_up_instance(), TscClock::system());
+        let mut updates = warm_up_instance.updates.sender.subscribe();
         for step in 1..=20_000 {
-            understudy.run(Nanos(step));
-            let mut told = 0;
+            warm_up_instance.run(Nanos(step));
+            let mut count = 0;
             while updates.try_recv().expect("every update is taken").is_some() {
-                told += 1;
+                count += 1;
             }
-            assert_eq!(told, if step > RESTING { 3 } else { 1 });
+            assert_eq!(count, if step > RESTING { 3 } else { 1 });
         }
-        let builder = understudy.channel.books();
+        let builder = warm_up_instance.channel.books();
         let expected =
-            BuilderCounters { messages: understudy.next_sequence - 1, ..BuilderCounters::default() };
+            BuilderCounters { messages: warm_up_instance.next_sequence - 1, ..BuilderCounters::default() };
         assert_eq!(*builder.counters(), expected);
         assert_eq!(u64::from(builder.books().order_count()), RESTING);
-        assert_eq!(understudy.channel.arbiter().next_sequence(), Sequence(understudy.next_sequence));
-        assert!(!understudy.channel.arbiter().has_gap());
-        assert_eq!(understudy.updates.tracer.dropped(), 0, "its stamps are discarded in time");
+        assert_eq!(warm_up_instance.channel.arbiter().next_sequence(), Sequence(warm_up_instance.next_sequence));
+        assert!(!warm_up_instance.channel.arbiter().has_gap());
+        assert_eq!(warm_up_instance.updates.tracer.dropped(), 0, "its stamps are discarded in time");
         drop(tracer);
         assert_eq!(drain.drain(16, |_| ()), 0);
     }
