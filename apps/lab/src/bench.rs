@@ -7,7 +7,7 @@ use tickpath_agent::{Host, Jitter, TscClock, pin_current_thread};
 
 use crate::context::Context;
 use crate::days::DayView;
-use crate::filter::choose;
+use crate::filter::select_rows;
 use crate::host::{HostView, StealTime, sum};
 use crate::lab::Lab;
 use crate::measurement::{Measurement, Missing, Round, RowSpec, Sample};
@@ -25,10 +25,10 @@ use crate::rows::{host_jitter, measurements};
 /// # Errors
 /// A filter matches no row; the measuring thread cannot be started or pinned; the run was stopped.
 pub fn bench(options: &BenchOptions) -> anyhow::Result<BenchReport> {
-    let wanted = choose(&options.filter, options.external_rows)?;
+    let selected = select_rows(&options.filter, options.external_rows)?;
     let run = thread::Builder::new().name("lab".to_owned());
     thread::scope(|scope| {
-        let handle = run.spawn_scoped(scope, || Run::new(options, &wanted)?.report(measurements()))?;
+        let handle = run.spawn_scoped(scope, || Run::new(options, &selected)?.report(measurements()))?;
         handle.join().map_err(|_| anyhow!("the measuring thread panicked"))?
     })
 }
@@ -43,11 +43,11 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(options: &'a BenchOptions, wanted: &[&RowSpec]) -> anyhow::Result<Run<'a>> {
+    fn new(options: &'a BenchOptions, selected: &[&RowSpec]) -> anyhow::Result<Run<'a>> {
         let host = Host::describe();
         let context = Context::new(TscClock::shared(), options.effort, &host.cores_allowed);
         pin_current_thread(context.near).map_err(|error| anyhow!(error))?;
-        let rows = wanted.iter().map(|spec| Row::of(**spec)).collect();
+        let rows = selected.iter().map(|spec| Row::of(**spec)).collect();
         let steal = StealTime::start(&host.cores_allowed);
         let started = context.clock.now().0;
         Ok(Run { lab: Lab::new(context, options), host, rows, jitter: Jitter::default(), started, steal })
@@ -57,30 +57,30 @@ impl<'a> Run<'a> {
         mut self,
         measurements: impl Iterator<Item = &'static Measurement>,
     ) -> anyhow::Result<BenchReport> {
-        let wanted = measurements.filter(|it| self.rows.iter().any(|row| it.gives(row.spec.name)));
-        let mut plan: Vec<(_, Option<Round>)> = wanted.map(|measurement| (measurement, None)).collect();
+        let selected = measurements.filter(|it| self.rows.iter().any(|row| it.has_row(row.spec.name)));
+        let mut plan: Vec<(_, Option<Round>)> = selected.map(|measurement| (measurement, None)).collect();
         let rounds = self.lab.options.rounds.max(1);
         for round in 1..=rounds {
-            self.lab.tell(format_args!("round {round} of {rounds}"));
+            self.lab.print_progress(format_args!("round {round} of {rounds}"));
             let (jitter, sample) = host_jitter::watch(&self.lab.context);
             self.jitter = sum(self.jitter, jitter);
-            self.keep(&host_jitter::ROW, sample);
+            self.add_sample(&host_jitter::ROW, sample);
             for (measurement, prepared) in &mut plan {
-                self.ensure_wanted()?;
+                self.ensure_not_stopped()?;
                 // Prepared just before it is measured, so that the first figures appear early.
                 if round == 1 {
                     *prepared = self.prepare(measurement);
                 }
                 self.measure(measurement, prepared);
                 // An interrupted measurement may fail; that is no failure of the row.
-                self.ensure_wanted()?;
+                self.ensure_not_stopped()?;
                 if round == 1 {
                     self.show(measurement);
                 }
             }
         }
         let days = self.lab.days().iter().map(|day| DayView::of(&self.lab, day)).collect();
-        self.ensure_wanted()?;
+        self.ensure_not_stopped()?;
         let context = &self.lab.context;
         let host = HostView {
             host: self.host,
@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
         match round() {
             Ok(samples) => {
                 debug_assert!(samples.is_empty() || samples.len() == measurement.rows.len());
-                measurement.rows.iter().zip(samples).for_each(|(spec, sample)| self.keep(spec, sample))
+                measurement.rows.iter().zip(samples).for_each(|(spec, sample)| self.add_sample(spec, sample))
             }
             Err(error) => {
                 self.fail(measurement, &error);
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
     }
 
     fn rows_of(&mut self, measurement: &'static Measurement) -> impl Iterator<Item = &mut Row> {
-        self.rows.iter_mut().filter(|row| measurement.gives(row.spec.name))
+        self.rows.iter_mut().filter(|row| measurement.has_row(row.spec.name))
     }
 
     /// Marks the rows of a measurement as failed and discards their values.
@@ -143,14 +143,14 @@ impl<'a> Run<'a> {
     }
 
     /// Adds a sample to its row, if the row is requested, and the limit, which was measured before it.
-    fn keep(&mut self, spec: &RowSpec, sample: Sample) {
+    fn add_sample(&mut self, spec: &RowSpec, sample: Sample) {
         let value_of =
             |wanted: &str| self.rows.iter().find(|row| row.spec.name == wanted)?.values.last().copied();
         let limit = sample.limit.or_else(|| value_of(spec.limit?));
         let Some(row) = self.rows.iter_mut().find(|row| row.spec.name == spec.name) else { return };
         row.values.push(sample.value);
         row.limits.extend(limit);
-        row.again.extend(sample.again);
+        row.control.extend(sample.control);
         if let Some(found) = sample.note {
             row.note = format!("{}; {found}", spec.note);
         }
@@ -158,13 +158,13 @@ impl<'a> Run<'a> {
 
     /// Shows the rows' values of the first round, before the report has the medians.
     fn show(&self, measurement: &Measurement) {
-        for row in self.rows.iter().filter(|row| measurement.gives(row.spec.name)) {
-            self.lab.tell(format_args!("{}", row.first_look()));
+        for row in self.rows.iter().filter(|row| measurement.has_row(row.spec.name)) {
+            self.lab.print_progress(format_args!("{}", row.progress_line()));
         }
     }
 
     /// Returns an error once the run was stopped.
-    fn ensure_wanted(&self) -> anyhow::Result<()> {
+    fn ensure_not_stopped(&self) -> anyhow::Result<()> {
         ensure!(!self.lab.options.stop.is_stopped(), "interrupted");
         Ok(())
     }
@@ -193,10 +193,10 @@ mod tests {
     ];
 
     #[test]
-    fn a_row_that_fails_leaves_the_others_their_figures() {
+    fn a_failed_row_leaves_the_other_values() {
         let filter = ["stamp", "matching", "matching_p99"].map(str::to_owned).to_vec();
         let options = BenchOptions { filter, rounds: 3, effort: Effort::Smoke, ..BenchOptions::default() };
-        let wanted = choose(&options.filter, &[]).unwrap();
+        let wanted = select_rows(&options.filter, &[]).unwrap();
         let report = Run::new(&options, &wanted).unwrap().report(PARTLY_BROKEN.iter()).unwrap();
         assert_eq!(report.failed().collect::<Vec<_>>(), ["stamp", "matching", "matching_p99"]);
         let failure = |name| report.row(name).and_then(|row| row.failure.as_deref());

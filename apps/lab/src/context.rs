@@ -12,7 +12,7 @@ use tickpath_types::Nanos;
 use crate::statistics::quantile;
 
 /// Empty polls between two checks of whether to keep waiting.
-const POLLS_PER_LOOK: u32 = 1 << 14;
+const POLLS_PER_CHECK: u32 = 1 << 14;
 /// Longest time to wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -80,7 +80,7 @@ impl Context {
     /// Runs `far` on a thread of the other core while `near` runs on this one.
     ///
     /// Both receive a stop signal. It is raised when either returns, and ends the other's waiting.
-    pub(crate) fn beside<T>(
+    pub(crate) fn run_on_two_cores<T>(
         &self,
         far: impl FnOnce(&StopSignal) -> anyhow::Result<()> + Send,
         near: impl FnOnce(&StopSignal) -> anyhow::Result<T>,
@@ -145,29 +145,29 @@ pub(crate) fn wait_for<T>(
     mut poll: impl FnMut() -> anyhow::Result<Option<T>>,
 ) -> anyhow::Result<T> {
     let mut polls: u32 = 0;
-    let mut patience = Patience::default();
+    let mut timeout = WaitTimeout::default();
     loop {
         if let Some(found) = poll()? {
             return Ok(found);
         }
         polls = polls.wrapping_add(1);
-        if polls.is_multiple_of(POLLS_PER_LOOK) {
-            patience.look(stop)?;
+        if polls.is_multiple_of(POLLS_PER_CHECK) {
+            timeout.check(stop)?;
         }
     }
 }
 
 /// The timeout of a wait.
 #[derive(Default)]
-struct Patience {
+struct WaitTimeout {
     deadline: Option<Instant>,
     has_stopped: bool,
 }
 
-impl Patience {
+impl WaitTimeout {
     /// Checks whether to keep waiting.
     #[cold]
-    fn look(&mut self, stop: &StopSignal) -> anyhow::Result<()> {
+    fn check(&mut self, stop: &StopSignal) -> anyhow::Result<()> {
         // The polls between two checks find the other end's last results before it ended.
         if std::mem::replace(&mut self.has_stopped, stop.is_stopped()) {
             return Err(Ended.into());
@@ -215,19 +215,19 @@ mod tests {
     fn one_core_has_no_other_end() {
         let alone = Context::new(TscClock::shared(), Effort::Full, &[3]);
         assert_eq!((alone.near, alone.far), (3, None));
-        let error = alone.beside(|_| Ok(()), |_| Ok(())).unwrap_err().to_string();
+        let error = alone.run_on_two_cores(|_| Ok(()), |_| Ok(())).unwrap_err().to_string();
         assert!(error.contains("needs two cores"), "{error}");
     }
 
     #[test]
-    fn the_error_of_the_other_end_is_the_one_that_is_told() {
+    fn the_error_of_the_other_end_is_reported() {
         if context().far.is_none() {
             return;
         }
         let result: anyhow::Result<()> =
-            context().beside(|_| bail!("no socket"), |stop| wait_for(stop, || Ok(None)));
+            context().run_on_two_cores(|_| bail!("no socket"), |stop| wait_for(stop, || Ok(None)));
         assert_eq!(format!("{:#}", result.unwrap_err()), "the other end: no socket");
-        let result = context().beside(|stop| wait_for(stop, || Ok(None)), |_| Ok(5));
+        let result = context().run_on_two_cores(|stop| wait_for(stop, || Ok(None)), |_| Ok(5));
         assert_eq!(result.unwrap(), 5, "waiting ends with the one that measures");
     }
 }

@@ -69,7 +69,7 @@ impl CountedWork {
     /// [`Missing`]: the reason for missing counts, with the remedy.
     pub(crate) fn count(&self, lab: &Lab<'_>, call: &Call<'_>) -> anyhow::Result<Counted> {
         let counted = lab.counting_command().and_then(|command| {
-            lab.tell(format_args!("counting {} under callgrind", call.what));
+            lab.print_progress(format_args!("counting {} under callgrind", call.what));
             self.callgrind(command, call)
         });
         counted.map_err(|error| Missing(format!("{error:#}")).into())
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_profile_is_an_error() {
+    fn invalid_profiles_are_errors() {
         for profile in ["", "events: Ir\n", "events: Ir\nsummary: x\n", "events: Ir\nsummary: 0\n"] {
             assert!(parse(profile).is_err(), "{profile:?}");
         }

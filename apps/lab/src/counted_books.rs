@@ -18,11 +18,11 @@ use crate::lab::Lab;
 
 /// Names of the books that process a day, and of their reference model.
 pub(crate) const FAST: &str = "fast";
-pub(crate) const PLAIN: &str = "plain";
+pub(crate) const REFERENCE: &str = "plain";
 
 /// The arguments are the kind of books, and the messages, symbols and live orders of the day. The input is
 /// the day.
-pub(crate) const WORK: CountedWork = CountedWork { names: &[FAST, PLAIN], function: "*counted_pass*", run };
+pub(crate) const WORK: CountedWork = CountedWork { names: &[FAST, REFERENCE], function: "*counted_pass*", run };
 
 /// Counts the instructions of one pass of a day through books.
 ///
@@ -35,13 +35,13 @@ pub(crate) fn count(
     with_caches: bool,
 ) -> anyhow::Result<Counted> {
     let config = &day.config;
-    let bytes = day_file::make_only(day, &lab.options.stop)?;
+    let bytes = day_file::generate_uncached(day, &lab.options.stop)?;
     let sizes = [config.messages, u64::from(config.symbols), u64::from(config.live)];
     let call = Call {
         what: format!("{} through the {books} books", day.name),
         arguments: std::iter::once(books.to_owned()).chain(sizes.map(|it| it.to_string())).collect(),
         input: &bytes,
-        expected: words(config.messages, day.live, day.state_hash),
+        expected: result_text(config.messages, day.live, day.state_hash),
         with_caches,
     };
     WORK.count(lab, &call)
@@ -69,24 +69,24 @@ fn outcome<B: BooksById>(config: &ItchDayConfig, file: &[u8]) -> String {
     let mut builder = itch_books::empty::<B>(config);
     counted_pass(&mut builder, file);
     let books = builder.books();
-    words(builder.counters().messages, books.order_count(), books.state_hash())
+    result_text(builder.counters().messages, books.order_count(), books.state_hash())
 }
 
-fn words(messages: u64, live: u32, state_hash: u64) -> String {
+fn result_text(messages: u64, live: u32, state_hash: u64) -> String {
     format!("{messages} messages, {live} live orders, {state_hash:#018x}")
 }
 
 /// The counted pass, identified by this unique name.
 #[inline(never)]
 fn counted_pass<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8]) {
-    itch_books::apply(builder, file, &mut Taken);
+    itch_books::apply(builder, file, &mut OpaqueListener);
 }
 
 /// Accepts every update. If none were used, the compiler would omit as much of their construction as it can
 /// see through, which differs between the kinds of books.
-struct Taken;
+struct OpaqueListener;
 
-impl UpdateListener for Taken {
+impl UpdateListener for OpaqueListener {
     #[inline]
     fn on_update(&mut self, update: &MarketUpdate) {
         black_box(update);

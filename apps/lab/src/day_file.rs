@@ -27,7 +27,7 @@ const UNFINISHED: &str = ".unfinished";
 pub(crate) struct DayFile {
     pub(crate) bytes: Vec<u8>,
     /// Path of the file, or the reason why there is none.
-    pub(crate) kept: Result<PathBuf, String>,
+    pub(crate) cached: Result<PathBuf, String>,
 }
 
 /// Reads a day from the cache; a missing or damaged one is generated and cached.
@@ -37,10 +37,10 @@ pub(crate) struct DayFile {
 ///
 /// # Errors
 /// `stop` was raised, or the generated day is wrong.
-pub(crate) fn load(day: &StandardDay, stop: &StopSignal, is_telling: bool) -> anyhow::Result<DayFile> {
+pub(crate) fn load(day: &StandardDay, stop: &StopSignal, shows_progress: bool) -> anyhow::Result<DayFile> {
     match cache_folder() {
-        Ok(folder) => load_from(&folder, day, stop, is_telling),
-        Err(error) => Ok(DayFile { bytes: make_only(day, stop)?, kept: Err(error.to_string()) }),
+        Ok(folder) => load_from(&folder, day, stop, shows_progress),
+        Err(error) => Ok(DayFile { bytes: generate_uncached(day, stop)?, cached: Err(error.to_string()) }),
     }
 }
 
@@ -48,44 +48,44 @@ fn load_from(
     folder: &Path,
     day: &StandardDay,
     stop: &StopSignal,
-    is_telling: bool,
+    shows_progress: bool,
 ) -> anyhow::Result<DayFile> {
     let path = folder.join(format!("{}.itch", day.name));
     match fs::read(&path) {
         Ok(bytes) => match check(day, &bytes) {
-            Ok(()) => return Ok(DayFile { bytes, kept: Ok(path) }),
-            Err(error) => tell_progress(is_telling, &format!("{}: {error}; making it again", path.display())),
+            Ok(()) => return Ok(DayFile { bytes, cached: Ok(path) }),
+            Err(error) => print_progress(shows_progress, &format!("{}: {error}; making it again", path.display())),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => tell_progress(is_telling, &format!("{}: {error}; making it again", path.display())),
+        Err(error) => print_progress(shows_progress, &format!("{}: {error}; making it again", path.display())),
     }
-    let (bytes, kept) = make_and_keep(day, &path, stop, is_telling)?;
-    let words = match &kept {
+    let (bytes, cached) = generate_and_cache(day, &path, stop, shows_progress)?;
+    let message = match &cached {
         Ok(()) => format!("{} kept as {}, {} bytes", day.name, path.display(), bytes.len()),
         Err(error) => format!("{} is not kept, and made again next time: {error:#}", day.name),
     };
-    tell_progress(is_telling, &words);
-    Ok(DayFile { bytes, kept: kept.map(|()| path).map_err(|error| format!("{error:#}")) })
+    print_progress(shows_progress, &message);
+    Ok(DayFile { bytes, cached: cached.map(|()| path).map_err(|error| format!("{error:#}")) })
 }
 
 /// Generates a day without using the cache.
-pub(crate) fn make_only(day: &StandardDay, stop: &StopSignal) -> anyhow::Result<Vec<u8>> {
-    make(day, stop, |_, _| ())
+pub(crate) fn generate_uncached(day: &StandardDay, stop: &StopSignal) -> anyhow::Result<Vec<u8>> {
+    generate(day, stop, |_, _| ())
 }
 
-type Kept = anyhow::Result<()>;
+type CacheResult = anyhow::Result<()>;
 
-fn make_and_keep(
+fn generate_and_cache(
     day: &StandardDay,
     path: &Path,
     stop: &StopSignal,
-    is_telling: bool,
-) -> anyhow::Result<(Vec<u8>, Kept)> {
-    let mut file = unfinished(day, path);
-    let shows_percent = is_telling && io::stderr().is_terminal();
-    tell_progress(is_telling, &format!("making {} once, for {}", day.name, path.display()));
+    shows_progress: bool,
+) -> anyhow::Result<(Vec<u8>, CacheResult)> {
+    let mut file = create_unfinished(day, path);
+    let shows_percent = shows_progress && io::stderr().is_terminal();
+    print_progress(shows_progress, &format!("making {} once, for {}", day.name, path.display()));
     let mut shown = 0;
-    let made = make(day, stop, |new, percent| {
+    let made = generate(day, stop, |new, percent| {
         if let Ok(open) = &mut file
             && let Err(error) = open.write_all(new)
         {
@@ -101,12 +101,12 @@ fn make_and_keep(
         print_stderr("");
     }
     let bytes = made?;
-    let kept = file.and_then(|file| Ok(file.persist(path).map_err(|error| error.error)?));
-    Ok((bytes, kept.map(|_| ()).with_context(|| format!("cannot write {}", path.display()))))
+    let cached = file.and_then(|file| Ok(file.persist(path).map_err(|error| error.error)?));
+    Ok((bytes, cached.map(|_| ()).with_context(|| format!("cannot write {}", path.display()))))
 }
 
 /// Creates a private temporary file beside the path of a day; it is removed on drop.
-fn unfinished(day: &StandardDay, path: &Path) -> anyhow::Result<NamedTempFile> {
+fn create_unfinished(day: &StandardDay, path: &Path) -> anyhow::Result<NamedTempFile> {
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
     let prefix = format!("{}.itch.", day.name);
@@ -132,7 +132,7 @@ fn remove_abandoned(folder: &Path, prefix: &str) {
 }
 
 /// Generates the bytes of a day's file; passes new bytes and the percentage done to `each`.
-fn make(day: &StandardDay, stop: &StopSignal, mut each: impl FnMut(&[u8], u64)) -> anyhow::Result<Vec<u8>> {
+fn generate(day: &StandardDay, stop: &StopSignal, mut each: impl FnMut(&[u8], u64)) -> anyhow::Result<Vec<u8>> {
     let mut messages = ItchDay::new(day.config)?;
     let mut bytes = Vec::with_capacity(day.config.messages as usize * FRAME_LEN);
     let mut made = 0;
@@ -158,9 +158,9 @@ fn check(day: &StandardDay, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell_progress(is_telling: bool, words: &str) {
-    if is_telling {
-        print_stderr(format_args!("lab bench: {words}"));
+fn print_progress(shows_progress: bool, message: &str) {
+    if shows_progress {
+        print_stderr(format_args!("lab bench: {message}"));
     }
 }
 
@@ -193,11 +193,11 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_made_once_and_a_damaged_one_again() {
+    fn only_a_damaged_day_is_regenerated() {
         let folder = tempfile::tempdir().unwrap();
         let cache = folder.path().join("tickpath");
         let made = load_here(&cache);
-        let path = made.kept.unwrap();
+        let path = made.cached.unwrap();
         assert_eq!(names(&cache), ["itch-500-smoke.itch"]);
         let written = fs::metadata(&path).unwrap().modified().unwrap();
         assert!(load_here(&cache).bytes == made.bytes);
@@ -211,24 +211,24 @@ mod tests {
     }
 
     #[test]
-    fn where_no_file_can_be_a_day_is_made_and_it_is_said_why_it_is_not_kept() {
+    fn a_day_that_cannot_be_cached_has_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
         let day = load_here(&file);
-        assert!(check(&DAY, &day.bytes).is_ok() && day.kept.unwrap_err().contains("cannot write"));
+        assert!(check(&DAY, &day.bytes).is_ok() && day.cached.unwrap_err().contains("cannot write"));
         let in_the_way = folder.path().join("cache/itch-500-smoke.itch/full");
         fs::create_dir_all(&in_the_way).unwrap();
-        assert!(load_here(&folder.path().join("cache")).kept.is_err());
+        assert!(load_here(&folder.path().join("cache")).cached.is_err());
         assert_eq!(names(&folder.path().join("cache")).len(), 1, "nothing unfinished is left");
     }
 
     #[test]
-    fn two_may_make_a_day_at_a_time() {
+    fn two_runs_generate_a_day_at_once() {
         let folder = tempfile::tempdir().unwrap();
         thread::scope(|scope| {
-            let other = scope.spawn(|| load_here(folder.path()).kept);
-            assert!(load_here(folder.path()).kept.is_ok());
+            let other = scope.spawn(|| load_here(folder.path()).cached);
+            assert!(load_here(folder.path()).cached.is_ok());
             assert!(other.join().unwrap().is_ok());
         });
         assert_eq!(names(folder.path()).len(), 1);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_run_leaves_nothing() {
+    fn a_stopped_run_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let stop = StopSignal::new();
         stop.stop();
@@ -246,13 +246,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not() {
+    fn only_abandoned_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (old, new) = ("itch-500-smoke.itch.a.unfinished", "itch-500-smoke.itch.b.unfinished");
         File::create(folder.path().join(new)).unwrap();
         let old = File::create(folder.path().join(old)).unwrap();
         old.set_modified(SystemTime::now() - 2 * UNFINISHED_AGE).unwrap();
-        assert!(load_here(folder.path()).kept.is_ok());
+        assert!(load_here(folder.path()).cached.is_ok());
         let mut left = names(folder.path());
         left.sort_unstable();
         assert_eq!(left, ["itch-500-smoke.itch", new]);

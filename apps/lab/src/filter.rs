@@ -4,17 +4,17 @@ use crate::measurement::RowSpec;
 use crate::rows::{row_names, specs};
 
 /// Maximum number of similar names in the message for an unknown one.
-const NEAR_MAX: usize = 5;
+const SIMILAR_MAX: usize = 5;
 /// Minimum number of letters at the beginning that a similar name has in common with the unknown one.
-const NEAR_LEN_MIN: usize = 2;
+const COMMON_PREFIX_MIN: usize = 2;
 
 /// Returns the rows that a filter names, their limits, and the limits of these; all rows for an empty filter.
 ///
 /// # Errors
-/// As [`names_meant`].
-pub(crate) fn choose(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<&'static RowSpec>> {
-    let filter = names_meant(filter, external)?;
-    Ok(specs().filter(|spec| is_wanted(spec.name, &filter)).collect())
+/// As [`matching_names`].
+pub(crate) fn select_rows(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<&'static RowSpec>> {
+    let filter = matching_names(filter, external)?;
+    Ok(specs().filter(|spec| is_selected(spec.name, &filter)).collect())
 }
 
 /// Returns the full names that match a filter: each of its words is a row's name, or else a prefix of some.
@@ -22,39 +22,39 @@ pub(crate) fn choose(filter: &[String], external: &[&str]) -> anyhow::Result<Vec
 ///
 /// # Errors
 /// A word that is no prefix of any row's name; lists similar names.
-pub fn names_meant(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<String>> {
+pub fn matching_names(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<String>> {
     let mut known: Vec<&str> = row_names().collect();
     known.extend(external);
-    let mut meant = Vec::new();
+    let mut matches = Vec::new();
     for word in filter {
         if known.contains(&word.as_str()) {
-            meant.push(word.clone());
+            matches.push(word.clone());
             continue;
         }
-        let begun = known.iter().filter(|name| !word.is_empty() && name.starts_with(word.as_str()));
-        let before = meant.len();
-        meant.extend(begun.map(|name| (*name).to_owned()));
-        if meant.len() == before {
-            anyhow::bail!("there is no row '{word}'{}: --list names all", near(word, &known));
+        let with_prefix = known.iter().filter(|name| !word.is_empty() && name.starts_with(word.as_str()));
+        let before = matches.len();
+        matches.extend(with_prefix.map(|name| (*name).to_owned()));
+        if matches.len() == before {
+            anyhow::bail!("there is no row '{word}'{}: --list names all", similar_names(word, &known));
         }
     }
-    Ok(meant)
+    Ok(matches)
 }
 
 /// Lists a few names that share the longest prefix with a word, as a part of a message.
-fn near(word: &str, known: &[&str]) -> String {
+fn similar_names(word: &str, known: &[&str]) -> String {
     let common = |name: &str| name.bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
     let most = known.iter().map(|name| common(name)).max().unwrap_or_default();
-    if most < NEAR_LEN_MIN {
+    if most < COMMON_PREFIX_MIN {
         return String::new();
     }
-    let names = known.iter().filter(|name| common(name) == most).take(NEAR_MAX);
+    let names = known.iter().filter(|name| common(name) == most).take(SIMILAR_MAX);
     format!(", near it are {}", names.copied().collect::<Vec<_>>().join(", "))
 }
 
 /// Whether a filter names a row, or a row that it limits. A limit includes its own limit too.
-fn is_wanted(name: &str, filter: &[String]) -> bool {
-    let is_limit_of = |spec: &RowSpec| spec.limit == Some(name) && is_wanted(spec.name, filter);
+fn is_selected(name: &str, filter: &[String]) -> bool {
+    let is_limit_of = |spec: &RowSpec| spec.limit == Some(name) && is_selected(spec.name, filter);
     filter.is_empty() || filter.iter().any(|named| named == name) || specs().any(is_limit_of)
 }
 
@@ -64,11 +64,11 @@ mod tests {
 
     fn chosen(filter: &[&str]) -> Vec<&'static str> {
         let filter: Vec<String> = filter.iter().map(|name| (*name).to_owned()).collect();
-        choose(&filter, &["elsewhere"]).unwrap().iter().map(|spec| spec.name).collect()
+        select_rows(&filter, &["elsewhere"]).unwrap().iter().map(|spec| spec.name).collect()
     }
 
     #[test]
-    fn a_filter_brings_the_limits_of_its_rows() {
+    fn a_filter_includes_the_limits_of_its_rows() {
         assert_eq!(chosen(&[]).len(), row_names().count());
         assert_eq!(chosen(&["order_rtt", "stamp"]), ["tsc_read", "stamp", "tcp_echo", "order_rtt"]);
         assert_eq!(chosen(&["tcp_echo"]), ["tcp_echo"]);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_names_means_all_of_them() {
+    fn a_prefix_selects_all_of_its_names() {
         let deribit = chosen(&["deribit_parse"]);
         assert!(["deribit_parse_book", "deribit_parse_order"].iter().all(|name| deribit.contains(name)));
         assert!(deribit.len() < chosen(&["deribit"]).len());
@@ -87,11 +87,11 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_an_error_that_names_what_is_near() {
-        let error = choose(&["stmap".to_owned()], &["elsewhere"]).err().unwrap().to_string();
+    fn an_unknown_name_is_an_error_with_similar_names() {
+        let error = select_rows(&["stmap".to_owned()], &["elsewhere"]).err().unwrap().to_string();
         assert!(error.contains("'stmap'") && error.contains("near it are stamp"), "{error}");
         for word in ["", "?"] {
-            let error = choose(&[word.to_owned()], &["elsewhere"]).err().unwrap().to_string();
+            let error = select_rows(&[word.to_owned()], &["elsewhere"]).err().unwrap().to_string();
             assert_eq!(error, format!("there is no row '{word}': --list names all"));
         }
     }

@@ -11,7 +11,7 @@ use tickpath_config::print_stderr;
 
 use crate::context::{Context, Effort};
 use crate::day::StandardDay;
-use crate::day_facts::{self, DayFacts};
+use crate::day_statistics::{self, DayStatistics};
 use crate::day_file::{self, DayFile};
 use crate::options::BenchOptions;
 
@@ -29,7 +29,7 @@ pub(crate) struct Day {
     /// The same day at other sizes.
     pub(crate) sizes: fn(Effort) -> StandardDay,
     pub(crate) file: DayFile,
-    pub(crate) facts: DayFacts,
+    pub(crate) statistics: DayStatistics,
 }
 
 impl<'a> Lab<'a> {
@@ -46,14 +46,14 @@ impl<'a> Lab<'a> {
         let stop = &self.options.stop;
         let file = match self.context.effort {
             Effort::Smoke => DayFile {
-                bytes: day_file::make_only(&standard, stop)?,
-                kept: Err("it is made in an instant".to_owned()),
+                bytes: day_file::generate_uncached(&standard, stop)?,
+                cached: Err("it is made in an instant".to_owned()),
             },
             _ => day_file::load(&standard, stop, self.options.show_progress)?,
         };
         self.print_stderr(format_args!("going through {}", standard.name));
-        let facts = day_facts::survey(&standard, &file.bytes)?;
-        let day = Rc::new(Day { standard, sizes, file, facts });
+        let statistics = day_statistics::survey(&standard, &file.bytes)?;
+        let day = Rc::new(Day { standard, sizes, file, statistics });
         self.days.borrow_mut().push(Rc::clone(&day));
         Ok(day)
     }
@@ -76,7 +76,7 @@ impl<'a> Lab<'a> {
     ///
     /// # Errors
     /// [`Missing`]: the reason, with the remedy.
-    pub(crate) fn program_beside(&self, command: &str) -> anyhow::Result<OsString> {
+    pub(crate) fn sibling_program(&self, command: &str) -> anyhow::Result<OsString> {
         let own = self.options.counting_command.as_ref().and_then(|command| command.first());
         let own =
             own.ok_or_else(|| Missing("its program is not known: use `tickpath lab bench`".to_owned()))?;

@@ -11,14 +11,14 @@ pub(crate) struct Sample {
     /// The limit of the same round, unless it is the value of the limit's own row.
     pub(crate) limit: Option<f64>,
     /// The control sample: the limit's work measured again in the same round, divided by the limit.
-    pub(crate) again: Option<f64>,
+    pub(crate) control: Option<f64>,
     /// Details for the row's note; those of the last round are kept.
     pub(crate) note: Option<String>,
 }
 
 impl From<f64> for Sample {
     fn from(value: f64) -> Sample {
-        Sample { value, limit: None, again: None, note: None }
+        Sample { value, limit: None, control: None, note: None }
     }
 }
 
@@ -87,7 +87,7 @@ impl Measurement {
         Measurement { counted: Some(work), ..self }
     }
 
-    pub(crate) fn gives(&self, row: &str) -> bool {
+    pub(crate) fn has_row(&self, row: &str) -> bool {
         self.rows.iter().any(|spec| spec.name == row)
     }
 }

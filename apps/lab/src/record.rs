@@ -77,7 +77,7 @@ mod tests {
     use crate::{BenchOptions, bench};
 
     #[test]
-    fn every_report_is_recorded_in_a_file_of_its_own() {
+    fn every_report_is_recorded_in_a_separate_file() {
         let filter = vec!["host_jitter".to_owned()];
         let commit = Some("0123456789".to_owned());
         let options =

@@ -13,7 +13,7 @@ pub enum Goal {
     RatioAtLeast(f64),
     /// The figure divided by its limit is at most the largest control sample: the limit measured again beside
     /// it in the same round, divided by the limit.
-    RatioWithinAgain,
+    RatioWithinControl,
     /// The figure exceeds its limit by at most this, in its own unit.
     AboveLimitAtMost(f64),
     /// The figure is at most this, in its own unit.
@@ -28,7 +28,7 @@ impl fmt::Display for Goal {
         match self {
             Goal::RatioAtMost(bound) => write!(f, "ratio <= {bound}"),
             Goal::RatioAtLeast(bound) => write!(f, "ratio >= {bound}"),
-            Goal::RatioWithinAgain => f.write_str("ratio <= that of the limit again"),
+            Goal::RatioWithinControl => f.write_str("ratio <= that of the limit again"),
             Goal::AboveLimitAtMost(bound) => write!(f, "value - limit <= {bound}"),
             Goal::ValueAtMost(bound) => write!(f, "value <= {bound}"),
             Goal::ValueAtLeast(bound) => write!(f, "value >= {bound}"),
@@ -102,7 +102,7 @@ pub struct Row {
     pub limits: Vec<f64>,
     /// Control samples: the limit's work measured again beside it in each round, divided by the limit. They
     /// show the noise between equal measurements. Empty without a second measurement.
-    pub again: Vec<f64>,
+    pub control: Vec<f64>,
     /// Exact description of the measurement, or the reason why it is missing.
     pub note: String,
     /// Error that ended the measurement, which then has no values.
@@ -113,8 +113,8 @@ impl Row {
     /// A row without values.
     #[must_use]
     pub fn of(spec: RowSpec) -> Row {
-        let (values, limits, again) = (Vec::new(), Vec::new(), Vec::new());
-        Row { spec, values, limits, again, note: spec.note.to_owned(), failure: None }
+        let (values, limits, control) = (Vec::new(), Vec::new(), Vec::new());
+        Row { spec, values, limits, control, note: spec.note.to_owned(), failure: None }
     }
 
     /// Discards the values of a row whose measurement failed: those of earlier rounds are not trustworthy.
@@ -153,8 +153,8 @@ impl Row {
     }
 
     /// Minimum and maximum of the control samples.
-    pub(crate) fn again_spread(&self) -> Option<[f64; 2]> {
-        spread(&self.again)
+    pub(crate) fn control_spread(&self) -> Option<[f64; 2]> {
+        spread(&self.control)
     }
 
     /// Whether the goal is reached; `None` without a goal, or if the limit leaves something out. A figure
@@ -168,9 +168,9 @@ impl Row {
         self.spec.goal.map(|goal| match goal {
             Goal::RatioAtMost(bound) => holds(self.ratio(), &|ratio| ratio <= bound),
             Goal::RatioAtLeast(bound) => holds(self.ratio(), &|ratio| ratio >= bound),
-            Goal::RatioWithinAgain => {
-                let again = self.again_spread();
-                holds(self.ratio(), &|ratio| again.is_some_and(|[_, greatest]| ratio <= greatest))
+            Goal::RatioWithinControl => {
+                let control = self.control_spread();
+                holds(self.ratio(), &|ratio| control.is_some_and(|[_, greatest]| ratio <= greatest))
             }
             Goal::AboveLimitAtMost(bound) => holds(self.above_limit(), &|above| above <= bound),
             Goal::ValueAtMost(bound) => holds(self.value(), &|value| value <= bound),
@@ -202,19 +202,19 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_within_that_of_equals_reaches_its_goal() {
-        let again = |again: &[f64]| Row {
-            again: again.into(),
-            ..row(&[11.0, 12.0, 13.0], &[10.0, 10.0, 10.0], Goal::RatioWithinAgain)
+    fn a_ratio_within_the_control_reaches_its_goal() {
+        let control = |control: &[f64]| Row {
+            control: control.into(),
+            ..row(&[11.0, 12.0, 13.0], &[10.0, 10.0, 10.0], Goal::RatioWithinControl)
         };
-        assert_eq!(again(&[0.9, 1.2, 1.0]).again_spread(), Some([0.9, 1.2]));
-        assert_eq!(again(&[0.9, 1.2, 1.0]).reached(), Some(true), "at the bound");
-        assert_eq!(again(&[0.9, 1.19, 1.0]).reached(), Some(false), "beyond it");
-        assert_eq!(again(&[]).reached(), Some(false), "not measured again");
+        assert_eq!(control(&[0.9, 1.2, 1.0]).control_spread(), Some([0.9, 1.2]));
+        assert_eq!(control(&[0.9, 1.2, 1.0]).reached(), Some(true), "at the bound");
+        assert_eq!(control(&[0.9, 1.19, 1.0]).reached(), Some(false), "beyond it");
+        assert_eq!(control(&[]).reached(), Some(false), "not measured again");
     }
 
     #[test]
-    fn goals_hold_at_their_bound_and_not_beyond() {
+    fn goals_include_their_bound() {
         for (goal, holds) in [
             (Goal::RatioAtMost(2.0), true),
             (Goal::RatioAtMost(1.99), false),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_whose_limit_leaves_something_out_is_not_judged() {
+    fn a_row_with_an_incomplete_limit_is_not_judged() {
         let excludes = "one order is in flight at a time";
         let row = row(&[10.0], &[10.0], Goal::ValueAtMost(20.0));
         let row = Row { spec: row.spec.not_judged(excludes), ..row };

@@ -12,7 +12,7 @@ mod deribit_history;
 mod deribit_parse;
 mod deribit_send;
 mod echo;
-mod feed_heal;
+mod feed_recovery;
 mod feed_live;
 mod gateway_fanout;
 mod gateway_heartbeat;
@@ -65,7 +65,7 @@ const FILES: &[&[Measurement]] = &[
     journal::MEASUREMENTS,
     journaled_venue::MEASUREMENTS,
     market_data::MEASUREMENTS,
-    feed_heal::MEASUREMENTS,
+    feed_recovery::MEASUREMENTS,
     feed_live::MEASUREMENTS,
     tick_generate::MEASUREMENTS,
     ticks_server::MEASUREMENTS,
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_of_one_row_and_every_limit_is_a_row_before() {
+    fn names_are_unique_and_limits_precede_their_rows() {
         for (place, spec) in specs().enumerate() {
             let before = |name: &str| row_names().take(place).any(|other| other == name);
             assert!(!before(spec.name), "{} is declared twice", spec.name);

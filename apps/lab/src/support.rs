@@ -1,6 +1,6 @@
 //! Parts shared by several measurements: ends of connections, measured programs, a venue, and its load.
 
-pub(crate) mod crowd;
+pub(crate) mod client_group;
 pub(crate) mod deribit_venue;
 pub(crate) mod gateway_clients;
 pub(crate) mod load;

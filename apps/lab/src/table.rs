@@ -125,7 +125,7 @@ impl Row {
         if let Some(excludes) = self.spec.limit_excludes {
             note += &format!("; not judged: {excludes}");
         }
-        if let Some([least, greatest]) = self.again_spread() {
+        if let Some([least, greatest]) = self.control_spread() {
             note += &format!("; the limit again came to {least:.2} to {greatest:.2} times the limit");
         }
         note
@@ -141,14 +141,14 @@ impl Row {
     }
 
     /// One line about the values so far.
-    pub(crate) fn first_look(&self) -> String {
+    pub(crate) fn progress_line(&self) -> String {
         let RowSpec { name, unit, .. } = self.spec;
         match (self.value(), self.ratio()) {
             (Some(value), Some(ratio)) => {
                 let limit = self.spec.limit.unwrap_or_default();
-                format!("{name} {} {unit}, {limit} x {ratio:.2}", figure(value))
+                format!("{name} {} {unit}, {limit} x {ratio:.2}", format_value(value))
             }
-            (Some(value), None) => format!("{name} {} {unit}", figure(value)),
+            (Some(value), None) => format!("{name} {} {unit}", format_value(value)),
             (None, _) => format!("{name}: {}", self.full_note()),
         }
     }
@@ -159,7 +159,7 @@ fn cells(row: &Row) -> [String; COLUMNS] {
     let goal = row.spec.goal.map(|goal| match goal {
         Goal::RatioAtMost(bound) => format!("<= x{bound}"),
         Goal::RatioAtLeast(bound) => format!(">= x{bound}"),
-        Goal::RatioWithinAgain => "<= control".to_owned(),
+        Goal::RatioWithinControl => "<= control".to_owned(),
         Goal::ValueAtMost(bound) => format!("<= {bound}"),
         Goal::AboveLimitAtMost(bound) => format!("<= +{bound}"),
         Goal::ValueAtLeast(bound) => format!(">= {bound}"),
@@ -174,8 +174,8 @@ fn cells(row: &Row) -> [String; COLUMNS] {
     let spread = spread.map(|([least, greatest], value)| format!("{:.0}%", 100.0 * (greatest - least) / value));
     [
         row.spec.name.to_owned(),
-        row.value().map_or_else(dash, figure),
-        row.limit().map_or_else(dash, figure),
+        row.value().map_or_else(dash, format_value),
+        row.limit().map_or_else(dash, format_value),
         row.spec.unit.to_owned(),
         row.ratio().map_or_else(dash, |ratio| format!("{ratio:.2}")),
         goal.unwrap_or_else(dash),
@@ -185,7 +185,7 @@ fn cells(row: &Row) -> [String; COLUMNS] {
 }
 
 /// Formats a number with three significant digits, but all digits before the point.
-fn figure(value: f64) -> String {
+fn format_value(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 || size == 0.0 => 0,
         size if size >= 10.0 => 1,
@@ -201,7 +201,7 @@ mod tests {
     use crate::row::row;
 
     #[test]
-    fn figures_have_three_digits() {
+    fn values_have_three_digits() {
         for (value, text) in [
             (0.0, "0"),
             (0.1234, "0.123"),
@@ -210,7 +210,7 @@ mod tests {
             (123.4, "123"),
             (1234.5, "1234"),
         ] {
-            assert_eq!(figure(value), text);
+            assert_eq!(format_value(value), text);
         }
     }
 
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_reads_as_a_sentence_of_the_table() {
+    fn a_row_has_its_text_in_the_table() {
         let row = Row {
             values: vec![15.0, 14.0, 16.0],
             limits: vec![10.0, 10.0, 10.0],
@@ -231,12 +231,12 @@ mod tests {
         };
         let expected = ["stamp", "15.0", "10.0", "ns", "1.50", "<= x1.6", "yes", "13%"];
         assert_eq!(cells(&row), expected);
-        assert_eq!(row.first_look(), "stamp 15.0 ns, tsc_read x 1.50");
+        assert_eq!(row.progress_line(), "stamp 15.0 ns, tsc_read x 1.50");
         assert_eq!(row.description(), "limit: tsc_read; elsewhere: another 50 ns");
         let mut failed = row;
         failed.fail("the answer was wrong".to_owned());
         let cells = cells(&failed);
         assert_eq!([&cells[1], &cells[2], &cells[6]], ["-", "-", "FAILED"]);
-        assert_eq!(failed.first_look(), "stamp: FAILED: the answer was wrong");
+        assert_eq!(failed.progress_line(), "stamp: FAILED: the answer was wrong");
     }
 }

@@ -81,7 +81,7 @@ fn real_recordings_are_measured() {
 }
 
 #[test]
-fn instructions_are_not_invented() {
+fn missing_instruction_counts_have_a_reason() {
     let report = smoke(&["book_instructions"], 1);
     for row in &report.rows {
         assert!(row.values.is_empty() && row.note.starts_with("not measured: "), "{row:?}");
@@ -105,7 +105,7 @@ fn orders_are_measured_beside_a_bare_echo() {
 }
 
 #[test]
-fn matching_at_a_rate_of_its_own_is_measured_beside_an_empty_loop() {
+fn matching_at_a_fixed_rate_is_measured_beside_an_empty_loop() {
     let rows = ["matching_open_loop", "matching_open_loop_p99", "matching_open_loop_p999"];
     let limits = ["empty_loop", "empty_loop_p99", "empty_loop_p999"];
     check(&rows, &[limits, rows].concat());
@@ -129,7 +129,7 @@ fn a_stuck_client_is_measured_beside_equal_runs() {
     assert_eq!(names, ["hundred_clients", "hundred_clients_p99", "stuck_client", "stuck_client_p99"]);
     for row in report.rows.iter().filter(|row| !row.values.is_empty()) {
         let is_judged = row.spec.limit.is_some();
-        assert_eq!((row.limits.len(), row.again.len()), (is_judged.into(), is_judged.into()), "{row:?}");
+        assert_eq!((row.limits.len(), row.control.len()), (is_judged.into(), is_judged.into()), "{row:?}");
         assert_eq!(row.reached().is_some(), is_judged, "{row:?}");
     }
 }
@@ -165,7 +165,7 @@ fn a_feed_that_loses_on_both_lines_ends_with_the_venues_books() {
 }
 
 #[test]
-fn rows_measured_elsewhere_are_neither_unknown_nor_run() {
+fn rows_of_the_caller_are_known_and_not_run() {
     assert!(smoke(&["hot_allocations"], 1).rows.is_empty());
     let options = BenchOptions { filter: vec!["nothing".to_owned()], ..BenchOptions::default() };
     let error = bench(&options).unwrap_err().to_string();

@@ -6,7 +6,7 @@
 use tickpath_lab::{BenchOptions, Effort, bench};
 
 #[test]
-fn an_order_takes_what_its_record_is_long() {
+fn an_order_takes_the_length_of_its_record() {
     let options = BenchOptions {
         filter: vec!["book_record_bytes".to_owned()],
         rounds: 2,

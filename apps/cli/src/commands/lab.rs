@@ -8,7 +8,7 @@ use tickpath_agent::StopSignal;
 use tickpath_config::{print_stdout, print_stderr};
 use tickpath_demo::{DemoSettings, Outcome, ViewMode};
 use tickpath_lab::{
-    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, check_recordable, names_meant, row,
+    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, check_recordable, matching_names, row,
     row_names, run_counted,
 };
 use tickpath_types::Nanos;
@@ -112,7 +112,7 @@ fn measure(
     commit: Option<&str>,
     stop: &StopSignal,
 ) -> anyhow::Result<BenchReport> {
-    let filter = names_meant(&args.filter, &DEMO_ROWS)?;
+    let filter = matching_names(&args.filter, &DEMO_ROWS)?;
     let options = BenchOptions {
         filter: filter.clone(),
         external_rows: &DEMO_ROWS,

@@ -34,7 +34,7 @@ const CAPACITY: usize = 1_024;
 fn cache_line(context: &Context) -> anyhow::Result<f64> {
     let [ping, pong] = [0, 0].map(|zero| CachePadded::new(AtomicU64::new(zero)));
     let has = |line: &AtomicU64, number| Ok((line.load(Ordering::Acquire) == number).then_some(()));
-    context.beside(
+    context.run_on_two_cores(
         |stop| {
             (1..).try_for_each(|number| {
                 wait_for(stop, || has(&ping, number))?;
@@ -54,7 +54,7 @@ fn cache_line(context: &Context) -> anyhow::Result<f64> {
 fn spsc(context: &Context) -> anyhow::Result<f64> {
     let (mut there_in, mut there_out) = spsc::channel::<Message>(CAPACITY);
     let (mut back_in, mut back_out) = spsc::channel::<Message>(CAPACITY);
-    context.beside(
+    context.run_on_two_cores(
         move |stop| {
             loop {
                 let message = wait_for(stop, || Ok(there_out.try_pop()))?;

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::context::Effort;
-use crate::counted_books::{self, FAST, PLAIN};
+use crate::counted_books::{self, FAST, REFERENCE};
 use crate::day::StandardDay;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
@@ -37,5 +37,5 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
         let counted = counted_books::count(lab, &day, books, false)?;
         Ok(counted.instructions as f64 / day.config.messages as f64)
     };
-    Ok(once([each(PLAIN)?, each(FAST)?]))
+    Ok(once([each(REFERENCE)?, each(FAST)?]))
 }

@@ -30,7 +30,7 @@ const INSTRUMENTS: [u32; 2] = [32_000, 64_000];
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let day = lab.day(StandardDay::itch_8000)?;
-    let (facts, symbols) = (day.facts, day.standard.config.symbols);
+    let (statistics, symbols) = (day.statistics, day.standard.config.symbols);
     let books = |orders: u32, levels: u32, instruments: u16| {
         let limits = BookLimits { max_levels: levels, ..BookLimits::new(InstrumentId(instruments), orders) };
         FastBooks::<()>::new(limits)
@@ -39,18 +39,18 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let level = bytes_each(LEVELS, |levels| books(1, levels, 1))?;
     let book = bytes_each(INSTRUMENTS, |instruments| books(1, 1, instruments as u16))?;
     let limits = itch_books::book_limits(&day.standard.config);
-    let index = grown(|| OrderIndex::new(limits.max_orders))?;
-    let direct = grown(|| DirectBooks::new(limits))?;
-    let per_order = |bytes: f64| bytes / f64::from(facts.live_max);
+    let index = memory_growth(|| OrderIndex::new(limits.max_orders))?;
+    let direct = memory_growth(|| DirectBooks::new(limits))?;
+    let per_order = |bytes: f64| bytes / f64::from(statistics.live_max);
     let note = format!(
         "in {} at its peak of {} live orders each takes besides: {:.1} bytes of the index (all of it, {index} bytes), \
          {:.1} of price levels ({} of {level:.0}) and {:.1} of its book's two sides ({symbols} books of {book:.0}); a \
          feed's books, whose index holds the orders, take {:.1} for each in all ({direct} bytes); all as the memory of this process grows, to a tenth of a byte",
         day.standard.name,
-        facts.live_max,
+        statistics.live_max,
         per_order(index as f64),
-        per_order(f64::from(facts.levels_at_peak) * level),
-        facts.levels_at_peak,
+        per_order(f64::from(statistics.levels_at_peak) * level),
+        statistics.levels_at_peak,
         per_order(f64::from(symbols) * book),
         per_order(direct as f64),
     );
@@ -59,14 +59,14 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 /// Bytes per object that `make` creates, accurate to a tenth.
 fn bytes_each<T>([small, large]: [u32; 2], make: impl Fn(u32) -> T) -> anyhow::Result<f64> {
-    let (of_small, of_large) = (grown(|| make(small))?, grown(|| make(large))?);
+    let (of_small, of_large) = (memory_growth(|| make(small))?, memory_growth(|| make(large))?);
     ensure!(of_large > of_small, "{of_large} bytes for {large} and {of_small} for {small}");
     let each = (of_large - of_small) as f64 / f64::from(large - small);
     Ok((each * 10.0).round() / 10.0)
 }
 
 /// Growth of this process in bytes by the result of `make`.
-fn grown<T>(make: impl FnOnce() -> T) -> anyhow::Result<u64> {
+fn memory_growth<T>(make: impl FnOnce() -> T) -> anyhow::Result<u64> {
     let before = resident_bytes()?;
     let made = black_box(make());
     let after = resident_bytes()?;

@@ -55,30 +55,30 @@ const GROUPS: usize = 480_000;
 /// Time between two writes: a rate of a million a second.
 const WRITE_INTERVAL: Nanos = Nanos(1_000);
 /// Writes between two checks of whether the reader has ended.
-const WRITES_PER_LOOK: u64 = 256;
+const WRITES_PER_CHECK: u64 = 256;
 
 /// A segment in memory, mapped at both ends as by two processes.
-struct Site {
-    _place: TempDir,
+struct CacheSetup {
+    _temp_dir: TempDir,
     writer: SegmentWriter,
     reader: SegmentReader,
 }
 
-impl Site {
-    fn open() -> anyhow::Result<Site> {
-        let place = tempfile::Builder::new()
+impl CacheSetup {
+    fn open() -> anyhow::Result<CacheSetup> {
+        let temp_dir = tempfile::Builder::new()
             .prefix("tickpath-lab-")
             .tempdir_in("/dev/shm")
             .or_else(|_| tempfile::tempdir())
             .context("cannot make a folder")?;
-        let (folder, name) = (Folder::create(place.path())?, SegmentName::new("cache")?);
+        let (folder, name) = (Folder::create(temp_dir.path())?, SegmentName::new("cache")?);
         let config = SegmentConfig { rows: ROWS as u64, stream_capacity: 0, ..SegmentConfig::default() };
         let mut writer = SegmentWriter::create(&folder, &name, &config, Nanos(1))?;
         for row in 0..ROWS {
             writer.write(row, &quote(row as u64))?;
         }
         let reader = SegmentReader::open(&folder, &name)?;
-        Ok(Site { _place: place, writer, reader })
+        Ok(CacheSetup { _temp_dir: temp_dir, writer, reader })
     }
 }
 
@@ -120,7 +120,7 @@ fn order(len: usize) -> Vec<usize> {
 
 /// Measures writes and reads without contention.
 fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let mut site = Site::open()?;
+    let mut setup = CacheSetup::open()?;
     let order = order(BATCH);
     let quotes: Vec<TopOfBook> = (0..BATCH as u64).map(quote).collect();
     each_round(lab, move |context| {
@@ -131,17 +131,17 @@ fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
             let start = cpu::rdtsc_ordered();
             for (row, quote) in order.iter().zip(&quotes) {
                 // The row exists.
-                let _ = site.writer.write(*row, quote);
+                let _ = setup.writer.write(*row, quote);
             }
             writes.push(cpu::rdtsc_ordered() - start);
             let start = cpu::rdtsc_ordered();
-            let seen = read(&site.reader, &order);
+            let counts = read(&setup.reader, &order);
             reads.push(cpu::rdtsc_ordered() - start);
-            ensure!(seen.whole == BATCH as u64, "{} of {BATCH} quotes were read", seen.whole);
+            ensure!(counts.whole == BATCH as u64, "{} of {BATCH} quotes were read", counts.whole);
         }
         for row in 0..ROWS {
             let last = order.iter().zip(&quotes).rfind(|(at, _)| **at == row).map(|(_, quote)| *quote);
-            ensure!(site.reader.try_read(row).ok() == last, "row {row} has not the quote written last");
+            ensure!(setup.reader.try_read(row).ok() == last, "row {row} has not the quote written last");
         }
         let nanos = |ticks: &mut [u64]| context.quantile_ns(ticks, 0.5) / BATCH as f64;
         Ok([nanos(&mut writes), nanos(&mut reads)])
@@ -150,7 +150,7 @@ fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 /// The results of reads.
 #[derive(Default)]
-struct Seen {
+struct ReadCounts {
     whole: u64,
     torn: u64,
     /// Failed reads, because the entry was being written all the time.
@@ -158,55 +158,55 @@ struct Seen {
 }
 
 #[inline(always)]
-fn read(reader: &SegmentReader, order: &[usize]) -> Seen {
-    let mut seen = Seen::default();
+fn read(reader: &SegmentReader, order: &[usize]) -> ReadCounts {
+    let mut counts = ReadCounts::default();
     for row in order {
         match reader.try_read(black_box(*row)) {
-            Ok(quote) if sum(&quote) == 0 => seen.whole += 1,
-            Ok(_) => seen.torn += 1,
-            Err(_) => seen.busy += 1,
+            Ok(quote) if sum(&quote) == 0 => counts.whole += 1,
+            Ok(_) => counts.torn += 1,
+            Err(_) => counts.busy += 1,
         }
     }
-    seen
+    counts
 }
 
 /// Measures reads against a writer on the other core.
 fn open_contended(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let Site { _place: place, mut writer, reader } = Site::open()?;
+    let CacheSetup { _temp_dir: temp_dir, mut writer, reader } = CacheSetup::open()?;
     let order = order(GROUP * ROWS);
     let between: Vec<usize> = order.iter().copied().cycle().take(UNTIMED).collect();
     // Totals over all rounds.
     let (mut reads, mut busy, mut written, mut time) = (0, 0, 0, Nanos(0));
     each_round(lab, move |context| {
-        let _place = &place;
+        let _temp_dir = &temp_dir;
         let groups = context.effort.count(GROUPS);
-        let (mut ticks, seen, took) = context.beside(
+        let (mut ticks, counts, took) = context.run_on_two_cores(
             |stop| write_paced(context, stop, &mut writer, &mut written),
             |_| {
                 let start = context.clock.ticks();
                 let mut ticks = Vec::with_capacity(groups);
-                let mut all = Seen::default();
+                let mut all = ReadCounts::default();
                 for group in order.chunks_exact(GROUP).cycle().take(groups) {
                     let start = cpu::rdtsc_ordered();
                     let timed = read(&reader, group);
                     ticks.push(cpu::rdtsc_ordered() - start);
-                    for seen in [timed, read(&reader, &between)] {
-                        all.whole += seen.whole;
-                        all.torn += seen.torn;
-                        all.busy += seen.busy;
+                    for counts in [timed, read(&reader, &between)] {
+                        all.whole += counts.whole;
+                        all.torn += counts.torn;
+                        all.busy += counts.busy;
                     }
                 }
                 Ok((ticks, all, context.clock.ticks() - start))
             },
         )?;
         let reads_now = (groups * (GROUP + UNTIMED)) as u64;
-        ensure!(seen.torn == 0, "{} of {reads_now} quotes were torn", seen.torn);
+        ensure!(counts.torn == 0, "{} of {reads_now} quotes were torn", counts.torn);
         ensure!(
-            seen.whole + seen.busy == reads_now,
+            counts.whole + counts.busy == reads_now,
             "{} of {reads_now} reads came back",
-            seen.whole + seen.busy
+            counts.whole + counts.busy
         );
-        (reads, busy) = (reads + reads_now, busy + seen.busy);
+        (reads, busy) = (reads + reads_now, busy + counts.busy);
         time = time + context.clock.ticks_to_nanos(took);
         let note = format!(
             "{:.0} M reads, 0 torn, {busy} given up; p50 {:.1} ns; {:.2} M writes/s",
@@ -230,7 +230,7 @@ fn write_paced(
     let interval = context.clock.nanos_to_ticks(WRITE_INTERVAL);
     let mut due = context.clock.ticks();
     loop {
-        if written.is_multiple_of(WRITES_PER_LOOK) && stop.is_stopped() {
+        if written.is_multiple_of(WRITES_PER_CHECK) && stop.is_stopped() {
             return Ok(());
         }
         let value = quote(*written);

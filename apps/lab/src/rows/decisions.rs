@@ -103,7 +103,7 @@ impl<S: Strategy + Send> Engine<S> {
         Ok(engine)
     }
 
-    fn tell(&mut self, kind: OrderEventKind, now: Nanos) -> anyhow::Result<()> {
+    fn push_answer(&mut self, kind: OrderEventKind, now: Nanos) -> anyhow::Result<()> {
         self.events
             .try_push(GatewayEvent::Answer { kind, ts: now })
             .ok()
@@ -125,8 +125,8 @@ impl<S: Strategy + Send> Engine<S> {
         };
         // The order finds nothing to trade with.
         let (user_ref, decrement, reason) = (order.user_ref, order.qty, CancelReason::ImmediateOrCancel);
-        self.tell(OrderEventKind::Accepted { order, order_id: OrderId(step), state: OrderState::Live }, now)?;
-        self.tell(OrderEventKind::Canceled { user_ref, decrement, reason }, now)?;
+        self.push_answer(OrderEventKind::Accepted { order, order_id: OrderId(step), state: OrderState::Live }, now)?;
+        self.push_answer(OrderEventKind::Canceled { user_ref, decrement, reason }, now)?;
         while self.agent.do_work(now)? > 0 {}
         ensure!(self.requests.is_empty(), "answers cause no request");
         Ok(ticks)

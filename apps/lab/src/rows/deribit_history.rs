@@ -36,7 +36,7 @@ const ROUNDS: u64 = 8;
 const WARM_UP: u64 = 1;
 /// Messages that are counted.
 const MESSAGES: u64 = ROUNDS * CHANGES;
-/// Upper bound of the turns of both ends until the kernel has delivered the sent data over the loopback
+/// Upper bound of the turns of both pair until the kernel has delivered the sent data over the loopback
 /// interface.
 const TURNS_MAX: u64 = 100_000_000;
 /// Time in which the kernel delivers sent data, however busy the host is.
@@ -46,16 +46,16 @@ const DELIVERY: Duration = Duration::from_millis(2);
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let mut least = [u64::MAX; 2];
     for _ in 0..COUNTS {
-        for (keeps, least) in [false, true].into_iter().zip(&mut least) {
-            let what = format!("a shell that takes market data in, its history {},", name(keeps));
-            *least = WORK.instructions(lab, what, name(keeps), words(keeps))?.min(*least);
+        for (has_history, least) in [false, true].into_iter().zip(&mut least) {
+            let what = format!("a shell that takes market data in, its history {},", name(has_history));
+            *least = WORK.instructions(lab, what, name(has_history), result_text(has_history))?.min(*least);
         }
     }
     Ok(once(least.map(|counted| counted as f64 / MESSAGES as f64)))
 }
 
-/// Both ends, run in turns on one thread.
-struct Ends {
+/// Both pair, run in turns on one thread.
+struct LinkAndVenue {
     link: Link,
     venue: VenueEnd,
     clock: TscClock,
@@ -73,8 +73,8 @@ fn changes(link: &Link) -> u64 {
     link.feeds().get(CHANNEL).map_or(0, |feed| feed.count)
 }
 
-impl Ends {
-    fn work_until(&mut self, mut is_so: impl FnMut(&Link) -> bool) -> anyhow::Result<()> {
+impl LinkAndVenue {
+    fn poll_until(&mut self, mut is_done: impl FnMut(&Link) -> bool) -> anyhow::Result<()> {
         for _ in 0..TURNS_MAX {
             let before = changes(&self.link);
             if self.is_counted {
@@ -82,11 +82,11 @@ impl Ends {
             } else {
                 self.link.poll();
             }
-            if is_so(&self.link) {
+            if is_done(&self.link) {
                 return Ok(());
             }
             self.venue.work(self.clock.now())?;
-            // Idle turns are counted too. A pause for the kernel's delivery keeps them few.
+            // Idle turns are counted too. A pause for the kernel's delivery has_history them few.
             if self.is_counted && changes(&self.link) == before {
                 thread::sleep(DELIVERY);
             }
@@ -98,7 +98,7 @@ impl Ends {
 
 /// Does the counted work; returns its result.
 fn run(arguments: &[String]) -> anyhow::Result<String> {
-    let keeps = arguments.get(1).is_some_and(|history| history == name(true));
+    let has_history = arguments.get(1).is_some_and(|history| history == name(true));
     let certificates = Certificates::make()?;
     let venue = VenueEnd::open(&certificates)?;
     // Everything is slow under callgrind.
@@ -106,31 +106,31 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     let config: ShellConfig = tickpath_config::parse("shell.toml", &text)?;
     let url = config.checked_url()?;
     let mut link = Link::new(config, url, Some(key()));
-    link.keep_history(keeps);
+    link.keep_history(has_history);
     link.connect();
-    let mut ends = Ends { link, venue, clock: TscClock::system(), is_counted: false };
-    ends.work_until(|link| link.standing() == Standing::Ready)?;
+    let mut pair = LinkAndVenue { link, venue, clock: TscClock::system(), is_counted: false };
+    pair.poll_until(|link| link.standing() == Standing::Ready)?;
     for round in 0..WARM_UP + ROUNDS {
-        ends.link.subscribe(CHANNEL).map_err(anyhow::Error::msg)?;
-        ends.is_counted = round >= WARM_UP;
-        ends.work_until(|link| changes(link) == CHANGES)?;
-        ends.is_counted = false;
-        ends.link.unsubscribe(CHANNEL);
-        ends.work_until(|link| link.active_channels() == 0)?;
+        pair.link.subscribe(CHANNEL).map_err(anyhow::Error::msg)?;
+        pair.is_counted = round >= WARM_UP;
+        pair.poll_until(|link| changes(link) == CHANGES)?;
+        pair.is_counted = false;
+        pair.link.unsubscribe(CHANNEL);
+        pair.poll_until(|link| link.active_channels() == 0)?;
     }
-    let kept = ends.link.history().entries().filter(|entry| entry.way == Way::Received).count();
-    ensure!((kept as u64 > CHANGES) == keeps, "{kept} messages are in the history");
-    Ok(words(keeps))
+    let received = pair.link.history().entries().filter(|entry| entry.way == Way::Received).count();
+    ensure!((received as u64 > CHANGES) == has_history, "{received} messages are in the history");
+    Ok(result_text(has_history))
 }
 
 /// Returns the argument that selects the history.
-const fn name(keeps: bool) -> &'static str {
-    if keeps { "on" } else { "off" }
+const fn name(has_history: bool) -> &'static str {
+    if has_history { "on" } else { "off" }
 }
 
 /// Returns the expected result of a run.
-fn words(keeps: bool) -> String {
-    format!("{MESSAGES} messages taken in, history {}", name(keeps))
+fn result_text(has_history: bool) -> String {
+    format!("{MESSAGES} messages taken in, history {}", name(has_history))
 }
 
 #[cfg(test)]
@@ -138,10 +138,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_work_comes_to_what_is_expected_of_it() {
-        for keeps in [false, true] {
-            let arguments = ["history", name(keeps)].map(str::to_owned);
-            assert_eq!(run(&arguments).unwrap(), words(keeps));
+    fn counted_work_gives_the_expected_result() {
+        for has_history in [false, true] {
+            let arguments = ["history", name(has_history)].map(str::to_owned);
+            assert_eq!(run(&arguments).unwrap(), result_text(has_history));
         }
     }
 }

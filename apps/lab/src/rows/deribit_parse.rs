@@ -40,13 +40,13 @@ const PASSES: u64 = 50;
 
 /// A digest of the parsed values, so that the compiler cannot skip parsing them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Fold {
+struct Digest {
     messages: u64,
     items: u64,
     sum: i64,
 }
 
-impl Fold {
+impl Digest {
     fn add(&mut self, number: Decimal) {
         self.items += 1;
         self.sum =
@@ -56,17 +56,17 @@ impl Fold {
 
 struct Books {
     levels: BookLevels,
-    fold: Fold,
+    digest: Digest,
 }
 
 impl<'a> Visitor<'a> for Books {
     #[inline]
     fn on_data(&mut self, _: Text<'a>, data: &mut Scanner<'a>) -> Result<(), ScanError> {
         let update = black_box(BookUpdate::read(data, &mut self.levels)?);
-        self.fold.messages += update.change_id & 1;
+        self.digest.messages += update.change_id & 1;
         for level in self.levels.bids.iter().chain(&self.levels.asks) {
-            self.fold.add(level.price);
-            self.fold.add(level.amount);
+            self.digest.add(level.price);
+            self.digest.add(level.amount);
         }
         Ok(())
     }
@@ -75,22 +75,22 @@ impl<'a> Visitor<'a> for Books {
 #[derive(Default)]
 struct Orders<'a> {
     order: Order<'a>,
-    fold: Fold,
+    digest: Digest,
 }
 
 impl<'a> Visitor<'a> for Orders<'a> {
     #[inline]
     fn on_result(&mut self, _: Option<Id<'a>>, result: &mut Scanner<'a>) -> Result<(), ScanError> {
-        let fold = &mut self.fold;
+        let digest = &mut self.digest;
         OrderReply::read_each(result, &mut self.order, |trade| {
             let trade = black_box(trade);
-            fold.add(trade.price);
-            fold.add(trade.amount);
+            digest.add(trade.price);
+            digest.add(trade.amount);
         })?;
         let order = black_box(&self.order);
-        fold.messages += order.creation_timestamp & 1;
-        fold.add(order.amount);
-        fold.add(order.filled());
+        digest.messages += order.creation_timestamp & 1;
+        digest.add(order.amount);
+        digest.add(order.filled());
         Ok(())
     }
 }
@@ -100,20 +100,20 @@ impl<'a> Visitor<'a> for Orders<'a> {
 fn expected(
     lines: &str,
     read: impl for<'f> Fn(&'f Value, &mut Vec<&'f Value>) -> Option<u64>,
-) -> anyhow::Result<Fold> {
-    let mut fold = Fold::default();
+) -> anyhow::Result<Digest> {
+    let mut digest = Digest::default();
     for line in lines.lines() {
         let frame: Value = serde_json::from_str(line)?;
         let mut numbers = Vec::new();
-        fold.messages += read(&frame, &mut numbers).context("a field is missing")? & 1;
+        digest.messages += read(&frame, &mut numbers).context("a field is missing")? & 1;
         for number in numbers {
-            fold.add(number.to_string().parse()?);
+            digest.add(number.to_string().parse()?);
         }
     }
-    Ok(fold)
+    Ok(digest)
 }
 
-fn expected_books() -> anyhow::Result<Fold> {
+fn expected_books() -> anyhow::Result<Digest> {
     expected(BOOKS, |frame, numbers| {
         let data = &frame["params"]["data"];
         for side in ["bids", "asks"] {
@@ -123,7 +123,7 @@ fn expected_books() -> anyhow::Result<Fold> {
     })
 }
 
-fn expected_orders(replies: &str) -> anyhow::Result<Fold> {
+fn expected_orders(replies: &str) -> anyhow::Result<Digest> {
     expected(replies, |frame, numbers| {
         let (order, trades) = (&frame["result"]["order"], frame["result"]["trades"].as_array()?);
         numbers.extend(trades.iter().flat_map(|trade| [&trade["price"], &trade["amount"]]));
@@ -135,28 +135,28 @@ fn expected_orders(replies: &str) -> anyhow::Result<Fold> {
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let books = expected_books()?;
     let orders = ORDERS.lines().map(|reply| Ok((reply, expected_orders(reply)?)));
-    let orders = orders.collect::<anyhow::Result<Vec<(&str, Fold)>>>()?;
+    let orders = orders.collect::<anyhow::Result<Vec<(&str, Digest)>>>()?;
     each_round(lab, move |context| Ok([round_of_books(context, books)?, round_of_orders(context, &orders)?]))
 }
 
-fn round_of_books(context: &Context, expected: Fold) -> anyhow::Result<Sample> {
-    let mut visitor = Books { levels: BookLevels::with_capacity(64), fold: Fold::default() };
+fn round_of_books(context: &Context, expected: Digest) -> anyhow::Result<Sample> {
+    let mut visitor = Books { levels: BookLevels::with_capacity(64), digest: Digest::default() };
     let nanos = time(context, BOOKS, |frame| {
         Inbound::parse_with(frame, &mut visitor).map(drop).context("a recorded change of a book")
     })?;
-    check(visitor.fold, expected, context)?;
+    check(visitor.digest, expected, context)?;
     Ok(Sample::with_note(nanos, note(context, BOOKS)?))
 }
 
 /// Measures all replies; the value is that of the longest one.
-fn round_of_orders(context: &Context, replies: &[(&'static str, Fold)]) -> anyhow::Result<Sample> {
+fn round_of_orders(context: &Context, replies: &[(&'static str, Digest)]) -> anyhow::Result<Sample> {
     let mut found = Vec::with_capacity(replies.len());
     for (reply, expected) in replies {
         let mut visitor = Orders::default();
         let nanos = time(context, reply, |frame| {
             Inbound::parse_with(frame, &mut visitor).map(drop).context("a recorded reply to an order")
         })?;
-        check(visitor.fold, *expected, context)?;
+        check(visitor.digest, *expected, context)?;
         found.push((reply.len(), nanos));
     }
     let (len, nanos) = found.iter().copied().max_by_key(|(len, _)| *len).context("there are replies")?;
@@ -187,7 +187,7 @@ fn time(
 }
 
 /// Checks that all passes together parsed the expected values the expected number of times.
-fn check(found: Fold, expected: Fold, context: &Context) -> anyhow::Result<()> {
+fn check(found: Digest, expected: Digest, context: &Context) -> anyhow::Result<()> {
     let passes = context.effort.count(GROUPS) as u64 * PASSES;
     ensure!(
         (found.messages, found.items) == (expected.messages * passes, expected.items * passes),
@@ -217,17 +217,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_what_another_reader_finds() {
+    fn parsed_messages_match_another_reader() {
         let (books, orders) = (expected_books().unwrap(), expected_orders(ORDERS).unwrap());
-        let mut visitor = Books { levels: BookLevels::default(), fold: Fold::default() };
+        let mut visitor = Books { levels: BookLevels::default(), digest: Digest::default() };
         for line in BOOKS.lines() {
             Inbound::parse_with(line, &mut visitor).unwrap();
         }
-        assert_eq!(visitor.fold, books);
+        assert_eq!(visitor.digest, books);
         let mut visitor = Orders::default();
         for line in ORDERS.lines() {
             Inbound::parse_with(line, &mut visitor).unwrap();
         }
-        assert_eq!(visitor.fold, orders);
+        assert_eq!(visitor.digest, orders);
     }
 }

@@ -71,7 +71,7 @@ const COMMANDS: usize = 20;
 
 /// Receives the events of the link.
 #[derive(Default)]
-struct Owner {
+struct LinkListener {
     unix_ms: u64,
     is_ready: bool,
     /// Number of answers with our label.
@@ -81,9 +81,9 @@ struct Owner {
 }
 
 /// Parses an order reply in the same pass as its frame.
-struct Replies<'o>(&'o mut u64);
+struct ReplyVisitor<'o>(&'o mut u64);
 
-impl<'a> Visitor<'a> for Replies<'_> {
+impl<'a> Visitor<'a> for ReplyVisitor<'_> {
     fn on_result(&mut self, _: Option<Id<'a>>, result: &mut Scanner<'a>) -> Result<(), ScanError> {
         let mut order = Order::default();
         OrderReply::read_each(result, &mut order, |_| ())?;
@@ -92,14 +92,14 @@ impl<'a> Visitor<'a> for Replies<'_> {
     }
 }
 
-impl Listener for Owner {
+impl Listener for LinkListener {
     fn unix_ms(&mut self, _: Nanos) -> u64 {
         self.unix_ms
     }
 
     fn on_text<'f>(&mut self, _: Received, text: &'f str) -> Result<Inbound<'f>, ScanError> {
         if self.is_ready {
-            Inbound::parse_with(text, &mut Replies(&mut self.answers))
+            Inbound::parse_with(text, &mut ReplyVisitor(&mut self.answers))
         } else {
             Inbound::parse(text.as_bytes())
         }
@@ -117,12 +117,12 @@ impl Listener for Owner {
 }
 
 /// One end of a bare TLS connection.
-struct Bare<T> {
+struct BareTls<T> {
     tls: T,
     socket: TcpStream,
 }
 
-impl<T: DerefMut<Target = ConnectionCommon<D>>, D: SideData> Bare<T> {
+impl<T: DerefMut<Target = ConnectionCommon<D>>, D: SideData> BareTls<T> {
     fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.tls.writer().write_all(bytes)?;
         while self.tls.wants_write() {
@@ -137,9 +137,9 @@ impl<T: DerefMut<Target = ConnectionCommon<D>>, D: SideData> Bare<T> {
         let mut len = 0;
         if unless_blocked(self.tls.read_tls(&mut self.socket))? > 0 {
             self.tls.process_new_packets()?;
-            let mut room = [0; 4_096];
+            let mut buffer = [0; 4_096];
             loop {
-                match unless_blocked(self.tls.reader().read(&mut room))? {
+                match unless_blocked(self.tls.reader().read(&mut buffer))? {
                     0 => break,
                     count => len += count as u64,
                 }
@@ -154,7 +154,7 @@ impl<T: DerefMut<Target = ConnectionCommon<D>>, D: SideData> Bare<T> {
 }
 
 /// Opens a bare TLS connection and returns both ends.
-fn bare_tls(certificates: &Certificates) -> anyhow::Result<(Bare<ClientConnection>, Bare<ServerConnection>)> {
+fn bare_tls(certificates: &Certificates) -> anyhow::Result<(BareTls<ClientConnection>, BareTls<ServerConnection>)> {
     let provider = Arc::new(default_provider());
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&certificates.ca)?)?;
@@ -169,8 +169,8 @@ fn bare_tls(certificates: &Certificates) -> anyhow::Result<(Bare<ClientConnectio
         .with_single_cert(chain, PrivateKeyDer::from_pem_file(&certificates.key)?)?;
     let [client_socket, server_socket] = tcp_pair()?;
     let tls = ClientConnection::new(Arc::new(client), ServerName::try_from("localhost")?)?;
-    let mut client = Bare { tls, socket: client_socket };
-    let mut server = Bare { tls: ServerConnection::new(Arc::new(server))?, socket: server_socket };
+    let mut client = BareTls { tls, socket: client_socket };
+    let mut server = BareTls { tls: ServerConnection::new(Arc::new(server))?, socket: server_socket };
     while !(client.is_open() && server.is_open()) {
         client.read()?;
         server.read()?;
@@ -201,7 +201,7 @@ fn buy(context: &Context, certificates: &Certificates) -> anyhow::Result<[Sample
     let mut link = Link::new(LinkConfig::new(route, session));
     let (mut client, mut server) = bare_tls(certificates)?;
     let received = AtomicU64::new(0);
-    let (len, mut bare, mut sent) = context.beside(
+    let (len, mut bare, mut sent) = context.run_on_two_cores(
         |stop| {
             while !stop.is_stopped() {
                 let came = server.read()?;
@@ -225,17 +225,17 @@ fn send(
     context: &Context,
     stop: &StopSignal,
     link: &mut Link,
-    client: &mut Bare<ClientConnection>,
+    client: &mut BareTls<ClientConnection>,
     received: &AtomicU64,
 ) -> anyhow::Result<(usize, Vec<u64>, Vec<u64>)> {
     let orders = context.effort.count(ORDERS);
     let now = || context.clock.now();
-    let mut owner = Owner { unix_ms: 1_765_463_719_142, ..Owner::default() };
+    let mut listener = LinkListener { unix_ms: 1_765_463_719_142, ..LinkListener::default() };
     link.connect(now());
     wait_for(stop, || {
-        link.do_work(now(), &mut owner);
-        ensure!(owner.failure.is_none(), "the login failed: {:?}", owner.failure);
-        Ok(owner.is_ready.then_some(()))
+        link.do_work(now(), &mut listener);
+        ensure!(listener.failure.is_none(), "the login failed: {:?}", listener.failure);
+        Ok(listener.is_ready.then_some(()))
     })?;
     let order = PlaceOrder {
         order_type: None,
@@ -253,8 +253,8 @@ fn send(
         frame.extend_from_slice(link.sent().as_bytes());
         ensure!(link.sent().contains(LABEL), "the order was not what was sent last");
         wait_for(stop, || {
-            link.do_work(now(), &mut owner);
-            Ok((owner.answers > number).then_some(()))
+            link.do_work(now(), &mut listener);
+            Ok((listener.answers > number).then_some(()))
         })?;
         context.spin(PAUSE);
         bare.push(context.timed(|| client.write(&frame))?);
@@ -276,7 +276,7 @@ fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sam
     let text = venue.shell_config(certificates, 10);
     let config: ShellConfig = tickpath_config::parse("shell.toml", &text)?;
     let url = config.checked_url()?;
-    let (mut times, mut written, auth, buy) = context.beside(
+    let (mut times, mut written, auth, buy) = context.run_on_two_cores(
         |stop| venue.serve_until(stop, &context.clock, std::hint::spin_loop),
         |_| {
             let mut shell =

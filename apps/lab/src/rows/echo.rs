@@ -43,7 +43,7 @@ fn udp_pair() -> io::Result<[UdpSocket; 2]> {
 /// A connected non-blocking socket.
 trait Wire: Send {
     fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()>;
-    fn read_some(&mut self, room: &mut [u8]) -> io::Result<usize>;
+    fn read_some(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
 impl Wire for TcpStream {
@@ -51,8 +51,8 @@ impl Wire for TcpStream {
         self.write_all(bytes)
     }
 
-    fn read_some(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        self.read(room)
+    fn read_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read(buffer)
     }
 }
 
@@ -61,14 +61,14 @@ impl Wire for UdpSocket {
         self.send(bytes).map(|_| ())
     }
 
-    fn read_some(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        self.recv(room)
+    fn read_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.recv(buffer)
     }
 }
 
 fn p50_us(context: &Context, [mut client, mut server]: [impl Wire; 2]) -> anyhow::Result<f64> {
     let (request_len, answer_len) = wire_lens()?;
-    context.beside(
+    context.run_on_two_cores(
         move |stop| {
             let (mut request, mut answer) = (vec![0; request_len], vec![0; answer_len]);
             loop {
@@ -96,17 +96,17 @@ fn p50_us(context: &Context, [mut client, mut server]: [impl Wire; 2]) -> anyhow
     )
 }
 
-/// Fills `room` with received bytes.
-fn receive(stop: &StopSignal, wire: &mut impl Wire, room: &mut [u8]) -> anyhow::Result<()> {
+/// Fills `buffer` with received bytes.
+fn receive(stop: &StopSignal, wire: &mut impl Wire, buffer: &mut [u8]) -> anyhow::Result<()> {
     let mut len = 0;
     wait_for(stop, || {
-        match wire.read_some(&mut room[len..]) {
+        match wire.read_some(&mut buffer[len..]) {
             Ok(0) => bail!("the connection was closed"),
             Ok(count) => len += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error.into()),
         }
-        Ok((len == room.len()).then_some(()))
+        Ok((len == buffer.len()).then_some(()))
     })
 }
 

@@ -9,7 +9,7 @@ use tickpath_gateway_protocol::{Event, EventKind, TopOfBook};
 
 use super::prelude::*;
 use crate::counted::CountedWork;
-use crate::support::gateway_clients::DoorPlace;
+use crate::support::gateway_clients::PortFolder;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     &[
@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let each = |clients: usize| -> anyhow::Result<f64> {
         let what = format!("events to {clients} clients of a gateway");
-        let counted = WORK.instructions(lab, what, &clients.to_string(), words(clients))?;
+        let counted = WORK.instructions(lab, what, &clients.to_string(), result_text(clients))?;
         Ok(counted as f64 / EVENTS as f64)
     };
     let [one, many] = CLIENTS;
@@ -52,28 +52,28 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 /// The counted function, identified by this unique name.
 #[inline(never)]
-fn counted_broadcast(door: &mut ClientPort, event: &mut Event) {
-    door.broadcast(event);
+fn counted_broadcast(port: &mut ClientPort, event: &mut Event) {
+    port.broadcast(event);
 }
 
 /// Does the counted work; returns its result.
 fn run(arguments: &[String]) -> anyhow::Result<String> {
     let count: usize = arguments.get(1).context("how many clients there are")?.parse()?;
-    let place = DoorPlace::make()?;
-    let mut door = place.open(|_| ())?;
+    let port_folder = PortFolder::make()?;
+    let mut port = port_folder.open(|_| ())?;
     let mut clients = Vec::with_capacity(count);
     for _ in 0..count {
-        let config = ClientConfig { timeout: PATIENCE, ..place.client()? };
+        let config = ClientConfig { timeout: PATIENCE, ..port_folder.client()? };
         let connecting = thread::spawn(move || Client::connect(config));
-        let id = let_in(&mut door)?;
+        let id = admit_client(&mut port)?;
         let client = connecting.join().ok().context("the client panicked")??;
-        ensure!(door.send_instrument_ready(id, SYMBOL), "the client is in");
+        ensure!(port.send_instrument_ready(id, SYMBOL), "the client is in");
         clients.push((client, 0_u64));
     }
     for number in 1..=EVENTS {
         let mut event = Event::of(&TopOfBook { change_id: number, ..TopOfBook::default() });
         event.header.symbol = SYMBOL;
-        counted_broadcast(&mut door, &mut event);
+        counted_broadcast(&mut port, &mut event);
         if number % BATCH == 0 {
             for (client, last) in &mut clients {
                 while let Some(event) = client.poll() {
@@ -87,14 +87,14 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
             }
         }
     }
-    Ok(words(count))
+    Ok(result_text(count))
 }
 
-fn let_in(door: &mut ClientPort) -> anyhow::Result<ClientId> {
+fn admit_client(port: &mut ClientPort) -> anyhow::Result<ClientId> {
     let start = Instant::now();
     loop {
-        if let Some(ClientPortEvent::Login(login)) = door.poll(monotonic()) {
-            return door.admit(login.id, capability::TRADING).context("there is room");
+        if let Some(ClientPortEvent::Login(login)) = port.poll(monotonic()) {
+            return port.admit(login.id, capability::TRADING).context("there is room");
         }
         ensure!(start.elapsed() < PATIENCE, "no client connects");
         thread::yield_now();
@@ -102,7 +102,7 @@ fn let_in(door: &mut ClientPort) -> anyhow::Result<ClientId> {
 }
 
 /// Returns the expected result of a run.
-fn words(clients: usize) -> String {
+fn result_text(clients: usize) -> String {
     format!("{EVENTS} events to {clients} clients")
 }
 
@@ -111,10 +111,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_work_comes_to_what_is_expected_of_it() {
+    fn counted_work_gives_the_expected_result() {
         let run = |clients: &str| run(&["fanout", clients].map(str::to_owned));
         for clients in CLIENTS {
-            assert_eq!(run(&clients.to_string()).unwrap(), words(clients));
+            assert_eq!(run(&clients.to_string()).unwrap(), result_text(clients));
         }
         assert!(run("many").is_err());
     }

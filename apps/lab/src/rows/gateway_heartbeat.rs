@@ -6,7 +6,7 @@ use tickpath_gateway_io::{Client, ClientPortEvent, monotonic};
 use tickpath_gateway_protocol::frame::capability;
 
 use super::prelude::*;
-use crate::support::gateway_clients::DoorPlace;
+use crate::support::gateway_clients::PortFolder;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     &[row("gateway_heartbeat", "ns")
@@ -25,17 +25,17 @@ const PING_INTERVAL: Nanos = Nanos::from_micros(100);
 
 /// Measures one way in each direction between a gateway's endpoint and a client; both poll without a pause.
 fn heartbeat(context: &Context) -> anyhow::Result<Sample> {
-    let place = DoorPlace::make()?;
-    let mut door = place.open(|config| config.heartbeat = PING_INTERVAL)?;
+    let port_folder = PortFolder::make()?;
+    let mut port = port_folder.open(|config| config.heartbeat = PING_INTERVAL)?;
     let pings = context.effort.count(PINGS).max(20);
     let mut times = [Vec::with_capacity(pings), Vec::with_capacity(pings)];
     let is_done = AtomicBool::new(false);
-    context.beside(
+    context.run_on_two_cores(
         |stop| {
             while !stop.is_stopped() && times[0].len() < pings {
-                match door.poll(monotonic()) {
+                match port.poll(monotonic()) {
                     Some(ClientPortEvent::Login(login)) => {
-                        door.admit(login.id, capability::TRADING).context("there is room")?;
+                        port.admit(login.id, capability::TRADING).context("there is room")?;
                     }
                     Some(ClientPortEvent::Heartbeat(_, heartbeat)) => {
                         times[0].push(heartbeat.to_client_ns);
@@ -48,7 +48,7 @@ fn heartbeat(context: &Context) -> anyhow::Result<Sample> {
             wait_for(stop, || Ok(None))
         },
         |stop| {
-            let mut client = Client::start(place.client()?);
+            let mut client = Client::start(port_folder.client()?);
             wait_for(stop, || {
                 client.poll();
                 Ok(is_done.load(Ordering::Acquire).then_some(()))

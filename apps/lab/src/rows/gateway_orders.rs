@@ -75,7 +75,7 @@ fn bare_rings(context: &Context) -> anyhow::Result<f64> {
         (Producer::<Request>::over(there.clone())?, Consumer::<Request>::over(there)?);
     let (mut to_client, mut of_gateway) =
         (Producer::<Event>::over(back.clone())?, Consumer::<Event>::over(back)?);
-    let mut ticks = context.beside(
+    let mut ticks = context.run_on_two_cores(
         move |stop| {
             loop {
                 let request = wait_for(stop, || Ok(of_client.try_pop()))?;
@@ -126,28 +126,28 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec
     let folder = tempfile::tempdir()?;
     let mut venue = VenueEnd::open(certificates)?;
     let config = configuration(folder.path(), &venue.url(), &certificates.ca)?;
-    venue.beside(REST, || {
+    venue.serve_during(REST, || {
         let gateway = Gateway::build(&config, None, Some(&folder.path().join("shm")), context.clock)?;
         let (mut agent, metrics, socket) = (gateway.agent, gateway.metrics, gateway.endpoints.socket);
         let notes = gateway.notes;
         let latency = metrics.request_latency(RequestKind::CREATE_ORDER);
         let mut to_wire = Vec::with_capacity(context.effort.count(ORDERS));
         let written = &mut to_wire;
-        let trips = context.beside(
+        let trips = context.run_on_two_cores(
             |stop| {
                 agent.on_start()?;
-                let (mut gone, mut rehearsed) = (0, context.clock.now());
+                let (mut previous_sum, mut warmed_up_at) = (0, context.clock.now());
                 while !stop.is_stopped() {
                     let now = context.clock.now();
                     if agent.do_work(now)? > 0 {
                         // Read on this thread: no other thread reads a gateway's figures between two orders.
                         if latency.count() as usize > written.len() {
                             let sum = metrics.inter_process.sum() + latency.sum();
-                            written.push(sum - std::mem::replace(&mut gone, sum));
+                            written.push(sum - std::mem::replace(&mut previous_sum, sum));
                         }
-                    } else if now.since(rehearsed) >= REHEARSE_INTERVAL {
+                    } else if now.since(warmed_up_at) >= REHEARSE_INTERVAL {
                         // Like the thread of a gateway.
-                        rehearsed = now;
+                        warmed_up_at = now;
                         agent.warm_up(now);
                     }
                 }
@@ -157,8 +157,8 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec
             |stop| {
                 let mut client = Client::start(gateway_clients::client(&socket, "trader")?);
                 let (account, symbol) = ready(&mut client, stop).map_err(|error| {
-                    let said: Vec<String> = notes.try_iter().collect();
-                    error.context(format!("the gateway is not ready: {}", said.join("; ")))
+                    let messages: Vec<String> = notes.try_iter().collect();
+                    error.context(format!("the gateway is not ready: {}", messages.join("; ")))
                 })?;
                 trade(context, &mut client, account, symbol, stop)
             },

@@ -60,7 +60,7 @@ const SETTLING: Duration = Duration::from_secs(2);
 const USER: &str = "LAB";
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let program = lab.program_beside("exchange")?;
+    let program = lab.sibling_program("exchange")?;
     each_round(lab, move |context| measure(&program, context.effort))
 }
 
@@ -84,14 +84,14 @@ fn measure(program: &OsString, effort: Effort) -> anyhow::Result<[Sample; 4]> {
     let (mut answers, mut echoes, mut syncs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..effort.count(MESSAGES) {
         thread::sleep(SILENCE);
-        echoes.push(micros(echo.ask(b"?", |received| received.drain(..).next().is_some())?));
+        echoes.push(micros(echo.round_trip(b"?", |received| received.drain(..).next().is_some())?));
         thread::sleep(SILENCE);
         let start = Instant::now();
         file.write_all_at(&[1; 64], 0)?;
         file.sync_data()?;
         syncs.push(micros(start.elapsed()));
         thread::sleep(SILENCE);
-        answers.push(micros(client.ask(&question, |received| has_packet_of(received, b'S'))?));
+        answers.push(micros(client.round_trip(&question, |received| has_packet_of(received, b'S'))?));
     }
     let p50 = |times: &[f64]| median(times).context("a round has messages");
     let note = format!("a bare fdatasync after the same silence {:.0} us", p50(&syncs)?);
@@ -151,21 +151,21 @@ folder = "journal"
 }
 
 /// A connection that records when the kernel received each answer.
-struct Stamped {
+struct TimestampedStream {
     stream: TcpStream,
     received: Vec<u8>,
 }
 
-impl Stamped {
-    fn connect(address: SocketAddr) -> anyhow::Result<Stamped> {
+impl TimestampedStream {
+    fn connect(address: SocketAddr) -> anyhow::Result<TimestampedStream> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         setsockopt(&stream, sockopt::ReceiveTimestampns, &true)?;
-        Ok(Stamped { stream, received: Vec::new() })
+        Ok(TimestampedStream { stream, received: Vec::new() })
     }
 
     /// Returns the time from a request until `is_answered` finds its answer, measured at the socket.
-    fn ask(
+    fn round_trip(
         &mut self,
         request: &[u8],
         is_answered: impl Fn(&mut Vec<u8>) -> bool,
@@ -215,17 +215,17 @@ fn has_packet_of(received: &mut Vec<u8>, kind: u8) -> bool {
     false
 }
 
-fn log_in(address: SocketAddr) -> anyhow::Result<Stamped> {
-    let mut client = Stamped::connect(address)?;
+fn log_in(address: SocketAddr) -> anyhow::Result<TimestampedStream> {
+    let mut client = TimestampedStream::connect(address)?;
     let login = packet(b'L', format!("{USER:<6}{:<10}{:10}{:>20}", "test", "", 0).as_bytes());
-    client.ask(&login, |received| has_packet_of(received, b'A')).context("the venue refused the login")?;
+    client.round_trip(&login, |received| has_packet_of(received, b'A')).context("the venue refused the login")?;
     Ok(client)
 }
 
 /// Opens a connection to a thread that sleeps until data arrive and sends them back.
-fn start_echo() -> anyhow::Result<Stamped> {
+fn start_echo() -> anyhow::Result<TimestampedStream> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    let echo = Stamped::connect(listener.local_addr()?)?;
+    let echo = TimestampedStream::connect(listener.local_addr()?)?;
     let (mut stream, _) = listener.accept()?;
     stream.set_nodelay(true)?;
     // The thread ends with the connection.

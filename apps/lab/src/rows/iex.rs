@@ -54,15 +54,15 @@ struct Outcome {
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let path = data_file(CAPTURE)?;
     let capture = Capture::load(&path).with_context(|| path.display().to_string())?;
-    let (messages, of_books) = (capture.outcome.counters.messages, capture.apart()?[0].len() as u64);
+    let (messages, of_books) = (capture.outcome.counters.messages, capture.split_messages()?[0].len() as u64);
     ensure!(of_books > 0, "the capture changes no book");
     let passes = (lab.context.effort.count(MESSAGES) as u64).div_ceil(messages);
     each_round(lab, move |context| {
         let (mut all, mut book, mut others) = (0, 0, 0);
         for _ in 0..passes {
             all += capture.pass(context)?;
-            let apart = capture.pass_apart(context)?;
-            (book, others) = (book + apart.0, others + apart.1);
+            let ticks = capture.pass_split(context)?;
+            (book, others) = (book + ticks.0, others + ticks.1);
         }
         let book = context.nanos_each(book, passes * of_books);
         let others = context.nanos_each(others, passes * (messages - of_books));
@@ -83,9 +83,9 @@ impl Capture {
             bytes.extend_from_slice(packet.payload);
             segments.push(start..bytes.len());
         }
-        let mut plain = empty::<Indexed<ReferenceBooks>>();
-        apply(&bytes, &segments, &mut plain)?;
-        let outcome = Outcome::of(&plain);
+        let mut reference_books = empty::<Indexed<ReferenceBooks>>();
+        apply(&bytes, &segments, &mut reference_books)?;
+        let outcome = Outcome::of(&reference_books);
         Ok(Capture { bytes, segments, outcome })
     }
 
@@ -100,7 +100,7 @@ impl Capture {
     }
 
     /// Separates the messages that change books from all others.
-    fn apart(&self) -> anyhow::Result<[Vec<&[u8]>; 2]> {
+    fn split_messages(&self) -> anyhow::Result<[Vec<&[u8]>; 2]> {
         let [mut of_books, mut others] = [Vec::new(), Vec::new()];
         for range in &self.segments {
             for (_, message) in Segment::parse(&self.bytes[range.clone()])?.messages() {
@@ -112,8 +112,8 @@ impl Capture {
     }
 
     /// Ticks of the messages that change books, and of all others, each kind separately.
-    fn pass_apart(&self, context: &Context) -> anyhow::Result<(u64, u64)> {
-        let [of_books, others] = self.apart()?;
+    fn pass_split(&self, context: &Context) -> anyhow::Result<(u64, u64)> {
+        let [of_books, others] = self.split_messages()?;
         let timed = |messages: &[&[u8]]| {
             let mut books = empty::<DirectBooks>();
             let ticks = context.timed(|| {
@@ -162,8 +162,8 @@ fn apply(
         arbiter.handle_packet(Nanos(1), Line::A, &bytes[range.clone()], &mut Books(books));
     }
     let counters = arbiter.counters();
-    let troubles = counters.lines[Line::A as usize].malformed + counters.gaps_opened;
-    ensure!(troubles == 0, "{troubles} segments are malformed or do not continue where the last one ended");
+    let faults = counters.lines[Line::A as usize].malformed + counters.gaps_opened;
+    ensure!(faults == 0, "{faults} segments are malformed or do not continue where the last one ended");
     Ok(())
 }
 
@@ -183,11 +183,11 @@ mod tests {
 
     /// If the capture is available, its message counts equal those of the protocol's sheet.
     #[test]
-    fn the_capture_is_the_one_of_the_sheet() {
+    fn the_capture_matches_its_data_sheet() {
         let Ok(path) = data_file(CAPTURE) else { return println!("skipped: {CAPTURE} is not there") };
         let capture = Capture::load(&path).unwrap();
         let Outcome { counters, symbols, state_hash } = capture.outcome;
-        assert_eq!((counters.messages, symbols, capture.apart().unwrap()[0].len()), (329_936, 7_802, 18_915));
+        assert_eq!((counters.messages, symbols, capture.split_messages().unwrap()[0].len()), (329_936, 7_802, 18_915));
         assert_eq!(state_hash, 0x6a5c_6eca_0b89_05bf);
     }
 }

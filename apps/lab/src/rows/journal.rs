@@ -92,7 +92,7 @@ impl Log {
         }
     }
 
-    pub(super) fn settle(&mut self) -> anyhow::Result<()> {
+    pub(super) fn wait_until_durable(&mut self) -> anyhow::Result<()> {
         while !self.journal.is_all_durable() {
             self.poll()?;
         }
@@ -101,9 +101,9 @@ impl Log {
 }
 
 /// Ignores events: a replay has no listeners.
-struct NoOne;
+struct IgnoredEvents;
 
-impl EventListener for NoOne {
+impl EventListener for IgnoredEvents {
     fn on_order_event(&mut self, event: &OrderEvent) {
         black_box(event.is_reply);
     }
@@ -120,7 +120,7 @@ fn open_replay(lab: &Lab<'_>) -> anyhow::Result<Round> {
     for command in workload.opening.iter().chain(&workload.commands) {
         log.append(|out| command.encode(out))?;
     }
-    log.settle()?;
+    log.wait_until_durable()?;
     let (instruments, limits) = (workload.instruments, workload.limits);
     let (state_hash, last) = (workload.state_hash, log.journal.last_appended());
     each_round(lab, move |context| {
@@ -132,11 +132,11 @@ fn open_replay(lab: &Lab<'_>) -> anyhow::Result<Round> {
         while let Some(record) = reader.next(last)? {
             waiting.push(Command::decode(record.payload)?);
             if waiting.len() == LOOK_AHEAD_LEN {
-                engine.apply_batch(&waiting, &mut NoOne);
+                engine.apply_batch(&waiting, &mut IgnoredEvents);
                 waiting.clear();
             }
         }
-        engine.apply_batch(&waiting, &mut NoOne);
+        engine.apply_batch(&waiting, &mut IgnoredEvents);
         let elapsed = context.clock.ticks_to_nanos(context.clock.ticks() - start);
         ensure!(engine.state_hash() == state_hash, "the log led to another state than its commands");
         Ok([last.0 as f64 * 1_000.0 / elapsed.0 as f64])
@@ -169,7 +169,7 @@ fn open_group(lab: &Lab<'_>) -> anyhow::Result<Round> {
                 out[..PAYLOAD.len()].copy_from_slice(black_box(&PAYLOAD));
                 PAYLOAD.len()
             })?;
-            log.settle()?;
+            log.wait_until_durable()?;
             ticks[1].push(context.clock.ticks() - start);
         }
         Ok(ticks.map(|mut ticks| context.quantile_ns(&mut ticks, 0.5) / 1_000.0))

@@ -15,7 +15,7 @@ use tickpath_types::{InstrumentTable, OrderEventKind, OrderRequest, OrderState, 
 use super::journal::{COMMANDS, Log};
 use super::prelude::*;
 use crate::support::load::workload;
-use crate::support::venue::{self, Beside, NO_TRACERS, USER, instruments};
+use crate::support::venue::{self, RunningVenue, NO_TRACERS, USER, instruments};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
     on_two_cores(
@@ -77,7 +77,7 @@ fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
     // The thread that writes to the disk gets a core when another thread is idle.
     let idle = IdleStrategy::Yield;
     let rate =
-        venue::beside(context, idle, agents, |stop| flood(context, endpoints, instruments, stop, count))?;
+        venue::run_with_venue(context, idle, agents, |stop| flood(context, endpoints, instruments, stop, count))?;
     venue::check_final_state(&view, count)?;
     Ok(rate)
 }
@@ -91,15 +91,15 @@ fn flood(
     count: u64,
 ) -> anyhow::Result<f64> {
     let clock = context.clock;
-    let mut entry = venue::log_in(endpoints.order_entry, USER, instruments, &mut Beside { clock, stop })?;
+    let mut entry = venue::log_in(endpoints.order_entry, USER, instruments, &mut RunningVenue { clock, stop })?;
     let start = clock.ticks();
     let (mut sent, mut accepted) = (0, 0);
     while accepted < count {
-        let room = (IN_FLIGHT - (sent - accepted)).min(count - sent).min(ORDERS_PER_WRITE);
-        for number in sent + 1..=sent + room {
+        let batch = (IN_FLIGHT - (sent - accepted)).min(count - sent).min(ORDERS_PER_WRITE);
+        for number in sent + 1..=sent + batch {
             entry.queue(&OrderRequest::Enter(venue::order(number as u32)))?;
         }
-        sent += room;
+        sent += batch;
         entry.flush(clock.now())?;
         accepted += wait_for(stop, || {
             // Number of acceptances, and of other answers.
@@ -117,11 +117,11 @@ fn flood(
             let [new, others] = answers;
             ensure!(others == 0, "{others} of the orders were not accepted");
             let is_full = sent - accepted == IN_FLIGHT || sent == count;
-            let goes_on = new > 0 || !is_full;
-            if !goes_on {
+            let continues = new > 0 || !is_full;
+            if !continues {
                 thread::sleep(PAUSE);
             }
-            Ok(goes_on.then_some(new))
+            Ok(continues.then_some(new))
         })?;
     }
     let elapsed = clock.ticks_to_nanos(clock.ticks() - start);
@@ -180,7 +180,7 @@ fn write_log(
     for command in commands {
         log.append(|out| command.encode(out))?;
     }
-    log.settle()?;
+    log.wait_until_durable()?;
     drop(log);
     let mut journal =
         Venue::build(settings, context.clock, NO_TRACERS)?.journal.context("the venue has a journal")?;

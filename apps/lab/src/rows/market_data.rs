@@ -82,7 +82,7 @@ fn bare_datagrams(context: &Context) -> anyhow::Result<f64> {
     let (mut sender, mut receiver) = line()?;
     let in_flight_max = in_flight_max(&receiver);
     let received = CachePadded::new(AtomicU64::new(0));
-    context.beside(
+    context.run_on_two_cores(
         |stop| {
             let mut batch = RecvBatch::new(RECEIVE_BATCH, 2_048);
             let mut next: u64 = 0;
@@ -152,7 +152,7 @@ impl Feed {
         let in_flight_max = in_flight_max(&self.receiver) * MESSAGES_PER_PACKET_MIN;
         let received = CachePadded::new(AtomicU64::new(first - 1));
         let Feed { events, publisher, stamps, counters, receiver, arbiter } = self;
-        let elapsed = context.beside(
+        let elapsed = context.run_on_two_cores(
             |stop| receive(context, stop, receiver, arbiter, stamps, end, &received),
             |stop| {
                 let start = context.clock.ticks();
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_the_next_message_or_not_of_its_length_is_noticed() {
+    fn wrong_sequences_and_lengths_are_counted() {
         let add = [&b"A"[..], &[0; 35]].concat();
         let mut check = Check { received: 0, wrong: 0 };
         check.on_message(Sequence(1), &add);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mix_is_what_it_says_and_fills_packets_as_the_bound_expects() {
+    fn the_event_mix_matches_its_description() {
         let count =
             |wanted: fn(&MarketEventKind) -> bool| (0..20).filter(|it| wanted(&event_kind(*it))).count();
         assert_eq!(count(|kind| matches!(kind, MarketEventKind::Add { .. })), 9);

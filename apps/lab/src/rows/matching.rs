@@ -42,8 +42,8 @@ const RING: usize = 1_024;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let workload = workload(&lab.context, COMMANDS);
-    let plain: Engine<ReferenceBooks<Owner>> = workload.opened();
-    pass(&lab.context, &workload, plain, SLICE)
+    let reference_engine: Engine<ReferenceBooks<Owner>> = workload.opened();
+    pass(&lab.context, &workload, reference_engine, SLICE)
         .context("the plain books, which the others are checked by")?;
     let opened: Engine<FastBooks<Owner>> = workload.opened();
     each_round(lab, move |context| {

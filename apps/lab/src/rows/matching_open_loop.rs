@@ -46,7 +46,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 /// Interval between commands: a million commands a second.
 const INTERVAL: Nanos = Nanos::from_micros(1);
 /// Number of commands between two switches of the loops, so that the host's noise affects both.
-const TURN: usize = 10_000;
+const CHUNK_LEN: usize = 10_000;
 /// Number of batches after which the event rings are emptied even when behind: they are full.
 const BATCHES_MAX: u32 = 4;
 
@@ -63,10 +63,10 @@ fn round(
 ) -> anyhow::Result<[f64; 6]> {
     let mut rings = Rings::new();
     let [mut empty, mut matching] = [(); 2].map(|()| Vec::with_capacity(workload.commands.len()));
-    for commands in workload.commands.chunks(TURN) {
-        take_turn(context, commands, &mut empty, &mut Nothing);
+    for commands in workload.commands.chunks(CHUNK_LEN) {
+        run_chunk(context, commands, &mut empty, &mut EmptyWork);
         let mut matcher = Matching { engine: &mut engine, rings: &mut rings };
-        take_turn(context, commands, &mut matching, &mut matcher);
+        run_chunk(context, commands, &mut matching, &mut matcher);
     }
     check(workload, &engine, &rings)?;
     let quantiles = |ticks: &mut [u64]| [0.5, 0.99, 0.999].map(|wanted| context.quantile_ns(ticks, wanted));
@@ -82,17 +82,17 @@ trait Work {
     }
 
     /// Executes one of them.
-    fn take(&mut self, command: &Command) {
+    fn execute(&mut self, command: &Command) {
         black_box(command);
     }
 
     /// Uses idle time.
-    fn rest(&mut self) {}
+    fn on_idle(&mut self) {}
 }
 
-struct Nothing;
+struct EmptyWork;
 
-impl Work for Nothing {}
+impl Work for EmptyWork {}
 
 /// The work of the venue's matcher.
 struct Matching<'a> {
@@ -109,12 +109,12 @@ impl Work for Matching<'_> {
     }
 
     #[inline(always)]
-    fn take(&mut self, command: &Command) {
+    fn execute(&mut self, command: &Command) {
         self.engine.apply(command, self.rings);
     }
 
     /// Uses idle time to drain the events.
-    fn rest(&mut self) {
+    fn on_idle(&mut self) {
         self.rings.drain();
     }
 }
@@ -122,7 +122,7 @@ impl Work for Matching<'_> {
 /// Executes each command at its intended time, or as soon as those before it are done. Adds the ticks from
 /// the intended time to the end. Commands that are due together are executed together, up to the matcher's
 /// batch size.
-fn take_turn(context: &Context, commands: &[Command], ticks: &mut Vec<u64>, work: &mut impl Work) {
+fn run_chunk(context: &Context, commands: &[Command], ticks: &mut Vec<u64>, work: &mut impl Work) {
     let interval = context.clock.nanos_to_ticks(INTERVAL);
     let mut due: ArrayVec<Command, LOOK_AHEAD_LEN> = ArrayVec::new();
     let mut intended = context.clock.ticks() + interval;
@@ -132,7 +132,7 @@ fn take_turn(context: &Context, commands: &[Command], ticks: &mut Vec<u64>, work
         black_box(*next);
         let mut now = context.clock.ticks();
         if now < intended || batches == BATCHES_MAX {
-            work.rest();
+            work.on_idle();
             batches = 0;
         }
         while now < intended {
@@ -144,12 +144,12 @@ fn take_turn(context: &Context, commands: &[Command], ticks: &mut Vec<u64>, work
         due.extend(taken.iter().copied());
         work.look_ahead(&due);
         for command in &due {
-            work.take(command);
+            work.execute(command);
             ticks.push(context.clock.ticks().saturating_sub(intended));
             intended += interval;
         }
         waiting = rest;
         batches += 1;
     }
-    work.rest();
+    work.on_idle();
 }

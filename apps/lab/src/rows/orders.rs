@@ -12,7 +12,7 @@ use tickpath_types::{InstrumentTable, Nanos};
 use super::echo::TRIPS;
 use super::prelude::*;
 use crate::support::paced;
-use crate::support::venue::{self, Beside, USER, instruments};
+use crate::support::venue::{self, RunningVenue, USER, instruments};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     &[
@@ -79,7 +79,7 @@ fn measure(context: &Context, journal: Option<JournalSettings>) -> anyhow::Resul
     let settings = VenueSettings { journal, ..venue::settings(instruments.clone(), orders as u32)? };
     let Venue { agents, endpoints, view, journal, .. } = Venue::build(&settings, context.clock, tracers)?;
     let _journal = journal.map(VenueJournal::start).transpose()?;
-    let round_trip = venue::beside(context, IdleStrategy::Spin, agents, |stop| {
+    let round_trip = venue::run_with_venue(context, IdleStrategy::Spin, agents, |stop| {
         trade(context, endpoints, instruments, stop, &mut stamps)
     })?;
     venue::check_final_state(&view, orders)?;
@@ -95,7 +95,7 @@ fn trade(
     stamps: &mut Stamps,
 ) -> anyhow::Result<f64> {
     let clock = context.clock;
-    let mut venue = Beside { clock, stop };
+    let mut venue = RunningVenue { clock, stop };
     let mut entry = venue::log_in(endpoints.order_entry, USER, instruments, &mut venue)?;
     let trips = context.effort.count(TRIPS);
     let mut ticks = paced::trips(context, trips / 10, trips, |number| {

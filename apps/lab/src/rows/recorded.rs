@@ -128,8 +128,8 @@ impl Recording {
         let mut bytes = Vec::new();
         decompress(File::open(path)?)?.read_to_end(&mut bytes)?;
         let (outcome, live_max) = match format {
-            Format::Dbn => plain_outcome(DbnReader::new(&bytes[..])?)?,
-            Format::Lobster { levels } => plain_outcome(lobster(&bytes, levels))?,
+            Format::Dbn => reference_outcome(DbnReader::new(&bytes[..])?)?,
+            Format::Lobster { levels } => reference_outcome(lobster(&bytes, levels))?,
         };
         Ok(Recording { bytes, format, outcome, live_max })
     }
@@ -167,7 +167,7 @@ fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyh
 }
 
 /// Returns the final state of the reference model, and the maximum number of resting orders.
-fn plain_outcome(mut reader: impl EventReader) -> anyhow::Result<(Outcome, u32)> {
+fn reference_outcome(mut reader: impl EventReader) -> anyhow::Result<(Outcome, u32)> {
     let mut books = RecordedBooks::<ReferenceBooks>::new(ORDERS_MAX, reader.info());
     let mut live_max = 0;
     while let Some(event) = reader.next_event()? {
@@ -199,7 +199,7 @@ mod tests {
     /// If the recordings are available, the measured books end in the same state as those of
     /// `tickpath replay`.
     #[test]
-    fn the_measured_books_are_those_of_replay() {
+    fn measured_books_match_replay() {
         for (file, format) in DBN_FILES.iter().chain(&LOBSTER_FILES) {
             let Ok(path) = data_file(file) else {
                 println!("skipped: {file} is not there");

@@ -38,7 +38,7 @@ fn commands() -> String {
 
 /// Measures once, because the result is the same in each round.
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let program = lab.program_beside("shell")?;
+    let program = lab.sibling_program("shell")?;
     Ok(once(measure(&program)?))
 }
 
@@ -72,13 +72,13 @@ fn run(
     let mut venue = VenueEnd::open(certificates)?;
     // Everything is slow under valgrind.
     std::fs::write(config, venue.shell_config(certificates, 300))?;
-    let output = venue.beside(REST, || shell(program, valgrind, config))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the shell ended with {}: {}", output.status, told.trim());
+    let output = venue.serve_during(REST, || shell(program, valgrind, config))?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the shell ended with {}: {}", output.status, stderr.trim());
     ensure!(
-        said.matches("open: buy 10 BTC-PERPETUAL").count() >= 2,
-        "the orders are not in what the shell said: {said}"
+        stdout.matches("open: buy 10 BTC-PERPETUAL").count() >= 2,
+        "the orders are not in what the shell said: {stdout}"
     );
     Ok(())
 }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_valgrind_writes_is_read() {
+    fn valgrind_output_is_parsed() {
         let massif = "snapshot=0\nmem_heap_B=0\nmem_heap_extra_B=0\n#-\nmem_heap_B=1000\nmem_heap_extra_B=24\nmem_heap_B=5\nmem_heap_extra_B=3\n";
         assert_eq!(peak(massif).unwrap(), 1024);
         assert!(peak("desc: x").is_err());

@@ -4,9 +4,9 @@ use tickpath_agent::IdleStrategy;
 use tickpath_exchange::Venue;
 
 use super::prelude::*;
-use crate::support::crowd::{self, Crowd};
+use crate::support::client_group::{self, ClientGroup};
 use crate::support::paced;
-use crate::support::venue::{self, Beside};
+use crate::support::venue::{self, RunningVenue};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     &[
@@ -27,12 +27,12 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
                  goal is the greatest ratio that hundred_clients_again came to in a round",
             )
             .limit("hundred_clients")
-            .goal(Goal::RatioWithinAgain)
+            .goal(Goal::RatioWithinControl)
             .reference("a C++ tick simulator p99 +17% with 10 clients"),
         row("stuck_client_p99", "us")
             .note("the same, p99")
             .limit("hundred_clients_p99")
-            .goal(Goal::RatioWithinAgain),
+            .goal(Goal::RatioWithinControl),
     ],
     open,
 )];
@@ -42,7 +42,7 @@ const TRIPS: usize = 3_500;
 const WARM_UP: usize = 400;
 // The venue keeps the stuck client for longer than the measurement.
 const _: () =
-    assert!(crowd::ANSWERS_EACH as usize * (TRIPS + WARM_UP) + crowd::BURST_ANSWERS <= crowd::RETAINED);
+    assert!(client_group::ANSWERS_EACH as usize * (TRIPS + WARM_UP) + client_group::BURST_ANSWERS <= client_group::RETAINED);
 
 /// The other clients' round trips in microseconds, and the number of times the last connection was full.
 #[derive(Clone, Copy, Default)]
@@ -66,33 +66,33 @@ fn count(context: &Context) -> usize {
     context.effort.count(TRIPS) + context.effort.count(WARM_UP)
 }
 
-fn samples([hundred, stuck, again]: [Trips; 3], count: usize) -> [Sample; 6] {
-    let beside = |value: f64, limit, again: f64| Sample { again: Some(again / limit), ..value.into() };
+fn samples([hundred, stuck, control]: [Trips; 3], count: usize) -> [Sample; 6] {
+    let with_control = |value: f64, limit, control: f64| Sample { control: Some(control / limit), ..value.into() };
     let note = format!("in {count} round trips the venue tried {} times to write to it", stuck.tries);
     [
         hundred.p50.into(),
         hundred.p99.into(),
-        again.p50.into(),
-        again.p99.into(),
-        Sample { note: Some(note), ..beside(stuck.p50, hundred.p50, again.p50) },
-        beside(stuck.p99, hundred.p99, again.p99),
+        control.p50.into(),
+        control.p99.into(),
+        Sample { note: Some(note), ..with_control(stuck.p50, hundred.p50, control.p50) },
+        with_control(stuck.p99, hundred.p99, control.p99),
     ]
 }
 
 fn measure(context: &Context, is_stuck: bool) -> anyhow::Result<Trips> {
     let clock = context.clock;
-    let Venue { agents, endpoints, view, .. } = crowd::venue(clock, count(context))?;
-    let (mut ticks, tries) = venue::beside(context, IdleStrategy::Spin, agents, |stop| {
-        let mut venue = Beside { clock, stop };
-        let mut crowd = Crowd::connect(endpoints.order_entry, is_stuck, &view, &mut venue)?;
+    let Venue { agents, endpoints, view, .. } = client_group::venue(clock, count(context))?;
+    let (mut ticks, tries) = venue::run_with_venue(context, IdleStrategy::Spin, agents, |stop| {
+        let mut venue = RunningVenue { clock, stop };
+        let mut client_group = ClientGroup::connect(endpoints.order_entry, is_stuck, &view, &mut venue)?;
         let tries = view.order_server.full_connections.read();
         let (warm_up, measured) = (context.effort.count(WARM_UP), context.effort.count(TRIPS));
         let ticks = paced::trips(context, warm_up, measured, |number| {
-            let ticks = context.timed(|| crowd.trade(number as usize - 1, &mut venue))?;
-            crowd.trade_last(clock.now())?;
+            let ticks = context.timed(|| client_group.trade(number as usize - 1, &mut venue))?;
+            client_group.trade_last(clock.now())?;
             Ok(ticks)
         })?;
-        crowd.check(&view)?;
+        client_group.check(&view)?;
         Ok((ticks, view.order_server.full_connections.read() - tries))
     })?;
     let [p50, p99] = [0.5, 0.99].map(|wanted| context.quantile_ns(&mut ticks, wanted) / 1_000.0);

@@ -5,7 +5,7 @@ use tickpath_exchange::Venue;
 
 use super::prelude::*;
 use crate::counted::CountedWork;
-use crate::support::crowd::{self, Crowd};
+use crate::support::client_group::{self, ClientGroup};
 use crate::support::venue::{CYCLE, Wait};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
@@ -32,8 +32,8 @@ const LAST: [[&str; 2]; 2] = [["reads", "reads"], ["stuck", "is stuck"]];
 const TRIPS: usize = 2_000;
 const WARM_UP: usize = 200;
 /// Simulated time of one turn of the venue's agents.
-const TURN: Nanos = Nanos::from_micros(15);
-/// Turns after each order of the last client: one reads, one answers.
+const TURN_INTERVAL: Nanos = Nanos::from_micros(15);
+/// SteppedVenue after each order of the last client: one reads, one answers.
 const TURNS_AFTER: usize = 2;
 /// Upper bound of the turns until the kernel has delivered the sent data over the loopback interface.
 const TURNS_MAX: usize = 1_000_000;
@@ -42,14 +42,14 @@ const TURNS_MAX: usize = 1_000_000;
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let each = |[argument, verb]: [&str; 2]| -> anyhow::Result<f64> {
         let what = format!("a venue whose hundredth client {verb}");
-        Ok(WORK.instructions(lab, what, argument, words(verb))? as f64 / TRIPS as f64)
+        Ok(WORK.instructions(lab, what, argument, result_text(verb))? as f64 / TRIPS as f64)
     };
     let [reads, is_stuck] = LAST;
     Ok(once([each(reads)?, each(is_stuck)?]))
 }
 
 /// A venue that runs its turns while its clients wait, in simulated time.
-struct Turns {
+struct SteppedVenue {
     invoker: Invoker,
     now: Nanos,
     is_counted: bool,
@@ -61,9 +61,9 @@ fn counted_turn(invoker: &mut Invoker, now: Nanos) -> anyhow::Result<usize> {
     Ok(invoker.run_once(now)?)
 }
 
-impl Turns {
+impl SteppedVenue {
     fn turn(&mut self) -> anyhow::Result<()> {
-        self.now = self.now + TURN;
+        self.now = self.now + TURN_INTERVAL;
         if self.is_counted {
             counted_turn(&mut self.invoker, self.now)?;
         } else {
@@ -73,7 +73,7 @@ impl Turns {
     }
 }
 
-impl Wait for Turns {
+impl Wait for SteppedVenue {
     fn now(&self) -> Nanos {
         self.now
     }
@@ -94,11 +94,11 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     let last = LAST.iter().position(|[argument, _]| arguments.get(1).is_some_and(|it| it == argument));
     let Some(last) = last else { bail!("no client '{}'", arguments[1..].join(" ")) };
     let clock = TscClock::system();
-    let Venue { agents, endpoints, view, .. } = crowd::venue(clock, TRIPS + WARM_UP)?;
+    let Venue { agents, endpoints, view, .. } = client_group::venue(clock, TRIPS + WARM_UP)?;
     let mut invoker = Invoker::new("venue", agents, &CYCLE)?;
     invoker.start()?;
-    let mut venue = Turns { invoker, now: clock.now(), is_counted: false };
-    let mut crowd = Crowd::connect(endpoints.order_entry, last == 1, &view, &mut venue)?;
+    let mut venue = SteppedVenue { invoker, now: clock.now(), is_counted: false };
+    let mut client_group = ClientGroup::connect(endpoints.order_entry, last == 1, &view, &mut venue)?;
     let counters = &view.order_server;
     let mut before = 0;
     for trip in 0..WARM_UP + TRIPS {
@@ -106,21 +106,21 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
             venue.is_counted = true;
             before = counters.requests.read();
         }
-        crowd.trade(trip, &mut venue)?;
-        crowd.trade_last(venue.now())?;
+        client_group.trade(trip, &mut venue)?;
+        client_group.trade_last(venue.now())?;
         for _ in 0..TURNS_AFTER {
             venue.turn()?;
         }
     }
-    crowd.check(&view)?;
+    client_group.check(&view)?;
     let requests = counters.requests.read() - before;
     ensure!(requests == 2 * TRIPS as u64, "{requests} requests were read in {TRIPS} round trips");
     venue.invoker.close();
-    Ok(words(LAST[last][1]))
+    Ok(result_text(LAST[last][1]))
 }
 
 /// Returns the expected result of a run.
-fn words(verb: &str) -> String {
+fn result_text(verb: &str) -> String {
     format!("{TRIPS} round trips, the hundredth client {verb}")
 }
 
@@ -129,10 +129,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_work_comes_to_what_is_expected_of_it() {
+    fn counted_work_gives_the_expected_result() {
         let run = |last: &str| run(&["crowd", last].map(str::to_owned));
         for [last, verb] in LAST {
-            assert_eq!(run(last).unwrap(), words(verb));
+            assert_eq!(run(last).unwrap(), result_text(verb));
         }
         assert!(run("other").unwrap_err().to_string().contains("'other'"));
     }

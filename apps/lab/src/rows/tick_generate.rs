@@ -32,7 +32,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
                 let stamps = TickStamps { sequence: made, ts: Nanos(made * 10), interval: Nanos(10) };
                 let batch = generator.next_batch(stamps);
                 made += batch.len() as u64;
-                sum = width.run(Fold { ticks: batch, sum });
+                sum = width.run(Digest { ticks: batch, sum });
             }
             Ok(())
         })?;
@@ -45,12 +45,12 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 }
 
 /// Reads every field of every tick, so that the compiler cannot omit any.
-struct Fold<'a> {
+struct Digest<'a> {
     ticks: Ticks<'a>,
     sum: u64,
 }
 
-impl Work for Fold<'_> {
+impl Work for Digest<'_> {
     type Output = u64;
 
     #[inline(always)]
@@ -71,12 +71,12 @@ fn fold(sum: u64, tick: Tick) -> u64 {
 /// Checks that the ticks are valid, and equal for all vector widths.
 fn check(market: &TickGeneratorConfig) -> anyhow::Result<()> {
     let mut widest = TickGenerator::new(market)?;
-    let mut plain = TickGenerator::with_width(market, Width::BASELINE)?;
+    let mut baseline = TickGenerator::with_width(market, Width::BASELINE)?;
     let mut compared = 0;
     while compared < COMPARED {
         let stamps = TickStamps { sequence: compared as u64, ..TickStamps::default() };
         let batch = widest.next_batch(stamps);
-        ensure!(batch == plain.next_batch(stamps), "vectors of two widths made different ticks");
+        ensure!(batch == baseline.next_batch(stamps), "vectors of two widths made different ticks");
         ensure!(
             batch.iter().all(|tick| tick.bid() < tick.ask() && tick.bid_qty() > 0),
             "a quote that cannot be"

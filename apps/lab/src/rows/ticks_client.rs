@@ -74,7 +74,7 @@ const PIECE_LENS: [usize; 4] = [65_536, 4_096, 1_448, 100];
 /// Passes over the stream of a full round, with pieces of each length.
 const PASSES: usize = 300;
 /// Pictures of a full round.
-const PICTURES: usize = 1_000;
+const FRAMES: usize = 1_000;
 /// Tick rate of the client, per second.
 const RATE: u64 = 100_000;
 /// Interval between two writes of ticks.
@@ -95,7 +95,7 @@ fn tick(sequence: u64, ts: Nanos) -> Tick {
     }
 }
 
-fn sealed(first: u64, count: u64, ts: Nanos) -> Vec<Tick> {
+fn ticks_with_checksums(first: u64, count: u64, ts: Nanos) -> Vec<Tick> {
     let mut ticks: Vec<Tick> = (first..first + count).map(|sequence| tick(sequence, ts)).collect();
     fill_checksums(&mut ticks);
     ticks
@@ -118,12 +118,12 @@ fn greeting(with_symbols: bool) -> anyhow::Result<Vec<u8>> {
 
 /// Folds all ticks, so that the compiler cannot omit reading them.
 #[derive(Default, PartialEq, Eq, Debug)]
-struct Fold {
+struct Digest {
     ticks: u64,
     qty: u64,
 }
 
-impl TickListener for Fold {
+impl TickListener for Digest {
     #[inline]
     fn on_ticks(&mut self, ticks: &[Tick]) {
         self.ticks += ticks.len() as u64;
@@ -135,8 +135,8 @@ impl TickListener for Fold {
 }
 
 fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let ticks = sealed(1, PARSED, Nanos(1));
-    let mut expected = Fold::default();
+    let ticks = ticks_with_checksums(1, PARSED, Nanos(1));
+    let mut expected = Digest::default();
     for tick in &ticks {
         expected.ticks += 1;
         expected.qty += u64::from(match tick.kind().context("a tick has a kind")? {
@@ -155,7 +155,7 @@ fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
                 // length.
                 let mut parser = TickParser::with_buffer(2 * stream.len() + 2);
                 parser.free_space()[..stream.len()].copy_from_slice(&stream);
-                let mut found = Fold::default();
+                let mut found = Digest::default();
                 let start = context.clock.ticks();
                 for piece in black_box(&stream[..]).chunks(len) {
                     black_box(parser.free_space());
@@ -177,7 +177,7 @@ fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Discards a picture's escape codes and counts their bytes.
+/// Discards a frame's escape codes and counts their bytes.
 struct Discard(Rc<Cell<usize>>);
 
 impl Write for Discard {
@@ -199,27 +199,27 @@ fn open_view(lab: &Lab<'_>) -> anyhow::Result<Round> {
         let mut view = TicksView::new("127.0.0.1:9200", None);
         let written = Rc::new(Cell::new(0));
         let mut canvas = Canvas::new(120, 40, 20, Discard(Rc::clone(&written)))?;
-        let (mut pictures, mut next) = (Vec::new(), 1);
-        for picture in 0..context.effort.count(PICTURES) as u64 {
+        let (mut draw_times, mut next) = (Vec::new(), 1);
+        for frame in 0..context.effort.count(FRAMES) as u64 {
             // Ten ticks a symbol: each changes price and volume.
             let count = 10 * u64::from(SYMBOLS);
-            feed.feed(sealed(next, count, Nanos(next)).as_bytes(), Nanos(next + 1))?;
+            feed.feed(ticks_with_checksums(next, count, Nanos(next)).as_bytes(), Nanos(next + 1))?;
             next += count;
             written.set(0);
             let start = context.clock.ticks();
-            view.update(&shared, Duration::from_millis(500 * (picture + 1)));
+            view.update(&shared, Duration::from_millis(500 * (frame + 1)));
             let rows = canvas.draw(&view)?;
-            pictures.push(context.clock.ticks() - start);
+            draw_times.push(context.clock.ticks() - start);
             ensure!(rows == 20 && view.rows.len() == usize::from(SYMBOLS), "{rows} symbols were drawn");
             ensure!(written.get() > 500, "a picture of {} bytes shows no change", written.get());
         }
-        let nanos = context.quantile_ns(&mut pictures, 0.5);
+        let nanos = context.quantile_ns(&mut draw_times, 0.5);
         Ok([nanos / 1e6])
     })
 }
 
 fn open_memory(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let program = lab.program_beside("ticks")?;
+    let program = lab.sibling_program("ticks")?;
     each_round(lab, move |context| {
         let sending = if context.effort == Effort::Full { SENDING } else { SENDING / 3 };
         let folder = tempfile::tempdir()?;
@@ -230,19 +230,19 @@ fn open_memory(lab: &Lab<'_>) -> anyhow::Result<Round> {
         command.arg(format!("{}ms", (sending + SPARE).as_millis()));
         command.arg("--json").arg(&report).stdout(Stdio::null());
         let mut client = Program::start(&mut command, Signal::SIGKILL)?;
-        let found = serve_and_look(&listener, &mut client, sending, context.clock)?;
+        let found = serve_and_measure(&listener, &mut client, sending, context.clock)?;
         Ok([found.sample(&client.report(&report, "client")?["counts"], sending)?])
     })
 }
 
 /// A client's use of the machine.
-struct Found {
+struct ClientUsage {
     sent: u64,
     resident_bytes: u64,
     cpu: Duration,
 }
 
-impl Found {
+impl ClientUsage {
     fn sample(&self, counts: &serde_json::Value, sending: Duration) -> anyhow::Result<Sample> {
         let count = |name: &str| counts[name].as_u64().unwrap_or(u64::MAX);
         let (ticks, lost) = (count("ticks"), count("lost").saturating_add(count("corrupt")));
@@ -258,24 +258,24 @@ impl Found {
 }
 
 /// Sends ticks at the rate, measures the client, and keeps the connection until the client has ended.
-fn serve_and_look(
+fn serve_and_measure(
     listener: &TcpListener,
     client: &mut Program,
     sending: Duration,
     clock: TscClock,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<ClientUsage> {
     let mut stream = accept(listener, client)?;
     stream.write_all(&greeting(true)?)?;
     let (started, mut sent) = (Instant::now(), 0);
     while started.elapsed() < sending {
         let due = started.elapsed().as_nanos() as u64 * RATE / 1_000_000_000;
         if due > sent {
-            stream.write_all(sealed(sent + 1, due - sent, clock.now()).as_bytes())?;
+            stream.write_all(ticks_with_checksums(sent + 1, due - sent, clock.now()).as_bytes())?;
             sent = due;
         }
         thread::sleep(WRITE_INTERVAL);
     }
-    let found = Found { sent, resident_bytes: client.memory_bytes("VmRSS")?, cpu: client.cpu_time()? };
+    let usage = ClientUsage { sent, resident_bytes: client.memory_bytes("VmRSS")?, cpu: client.cpu_time()? };
     while client.child.try_wait()?.is_none() {
         // A client that ends meanwhile does not read the heartbeat.
         match stream.write_all(with_checksum(Heartbeat::new(sent + 1, clock.now())).as_bytes()) {
@@ -285,7 +285,7 @@ fn serve_and_look(
             _ => thread::sleep(Duration::from_millis(100)),
         }
     }
-    Ok(found)
+    Ok(usage)
 }
 
 /// Waits for the client and its first messages.

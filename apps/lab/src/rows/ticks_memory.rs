@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const TICKS_EACH: u64 = 1_000;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let program = lab.program_beside("ticks")?;
+    let program = lab.sibling_program("ticks")?;
     let clients = lab.context.effort.count(CLIENTS).max(10);
     let stop = lab.options.stop.clone();
     // One socket for each client, and a reserve for other files.

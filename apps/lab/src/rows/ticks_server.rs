@@ -74,7 +74,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .goal(Goal::ValueAtLeast(30.0))
                 .reference("145,833 a second"),
         ],
-        |lab| each_round(lab, |context| Ok([bulk(context)?.into(), as_fast_as_it_goes(context)?])),
+        |lab| each_round(lab, |context| Ok([bulk(context)?.into(), unpaced(context)?])),
     ),
 ];
 
@@ -121,7 +121,7 @@ fn one_way(context: &Context) -> anyhow::Result<[f64; 2]> {
     let [mut reader, mut writer] = tcp_pair()?;
     let interval = context.clock.nanos_to_ticks(Nanos(1_000_000_000 / u64::from(RATE)));
     let clock = context.clock;
-    let mut latencies = context.beside(
+    let mut latencies = context.run_on_two_cores(
         move |_| {
             let mut message = [0; TICK_LEN];
             let mut intended = clock.ticks() + interval;
@@ -135,18 +135,18 @@ fn one_way(context: &Context) -> anyhow::Result<[f64; 2]> {
         },
         |stop| {
             let mut latencies = Vec::with_capacity(count);
-            let mut room = vec![0; PACED_READ_LEN];
+            let mut buffer = vec![0; PACED_READ_LEN];
             let mut waiting = 0;
             while latencies.len() < count {
-                let got = wait_for(stop, || read(&mut reader, &mut room[waiting..]))?;
+                let got = wait_for(stop, || read(&mut reader, &mut buffer[waiting..]))?;
                 let now = clock.ticks();
-                let (messages, rest) = room[..waiting + got].as_chunks::<TICK_LEN>();
+                let (messages, rest) = buffer[..waiting + got].as_chunks::<TICK_LEN>();
                 for message in messages {
                     let intended = u64::from_le_bytes(*message.first_chunk().expect("56 bytes hold 8"));
                     latencies.push(clock.ticks_to_nanos(now.saturating_sub(intended)).0);
                 }
                 let (start, len) = (messages.len() * TICK_LEN, rest.len());
-                room.copy_within(start..start + len, 0);
+                buffer.copy_within(start..start + len, 0);
                 waiting = len;
             }
             Ok(latencies)
@@ -160,7 +160,7 @@ fn bulk(context: &Context) -> anyhow::Result<f64> {
     let bytes = context.effort.count(FAST_TICKS) * TICK_LEN;
     let [mut reader, mut writer] = tcp_pair()?;
     writer.set_nonblocking(false)?;
-    context.beside(
+    context.run_on_two_cores(
         move |_| {
             let block = vec![7; FAST_WRITE];
             let mut left = bytes;
@@ -172,15 +172,15 @@ fn bulk(context: &Context) -> anyhow::Result<f64> {
             Ok(())
         },
         |stop| {
-            let mut room = vec![0; READ_LEN];
+            let mut buffer = vec![0; READ_LEN];
             let mut got = 0;
             let mut start = None;
             while got < bytes {
-                let count = wait_for(stop, || read(&mut reader, &mut room));
+                let count = wait_for(stop, || read(&mut reader, &mut buffer));
                 // The writer ends once the kernel has accepted all bytes.
                 got += match count {
                     Err(error) if error.is::<crate::context::Ended>() => {
-                        read(&mut reader, &mut room)?.unwrap_or(0)
+                        read(&mut reader, &mut buffer)?.unwrap_or(0)
                     }
                     other => other?,
                 };
@@ -201,7 +201,7 @@ fn with_server<T>(
     let clock = context.clock;
     let mut server = TicksServer::open(settings, clock)?;
     let address = server.local_address();
-    let result = context.beside(
+    let result = context.run_on_two_cores(
         |stop| {
             while !stop.is_stopped() {
                 for _ in 0..64 {
@@ -225,7 +225,7 @@ pub(super) struct Client<L> {
     pub(super) parser: Box<TickParser>,
     pub(super) sink: L,
     /// Time of its last message.
-    said: Nanos,
+    last_sent: Nanos,
 }
 
 impl<L: TickListener> Client<L> {
@@ -241,7 +241,7 @@ impl<L: TickListener> Client<L> {
         encode_subscribe(1, &[], &mut request);
         stream.write_all(&request)?;
         stream.set_nonblocking(true)?;
-        Ok(Client { stream, parser: Box::new(parser), sink, said: now })
+        Ok(Client { stream, parser: Box::new(parser), sink, last_sent: now })
     }
 
     /// Reads once, if data are available.
@@ -254,9 +254,9 @@ impl<L: TickListener> Client<L> {
 
     /// Sends a due heartbeat: the server disconnects silent clients.
     #[inline]
-    fn show_life(&mut self, now: Nanos) -> anyhow::Result<()> {
-        if now.since(self.said) >= HEARTBEAT {
-            self.said = now;
+    fn send_heartbeat(&mut self, now: Nanos) -> anyhow::Result<()> {
+        if now.since(self.last_sent) >= HEARTBEAT {
+            self.last_sent = now;
             self.stream.write_all(with_checksum(Heartbeat::new(0, Nanos::ZERO)).as_bytes())?;
         }
         Ok(())
@@ -384,7 +384,7 @@ fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> an
                     at = (at + 1) % clients.len();
                     let found = clients[at].poll()?;
                     if found.is_some() {
-                        clients[at].show_life(now())?;
+                        clients[at].send_heartbeat(now())?;
                     }
                     Ok(found)
                 })?;
@@ -418,7 +418,7 @@ fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> an
 }
 
 /// Millions of ticks per second that are generated on one core and verified on the other.
-fn as_fast_as_it_goes(context: &Context) -> anyhow::Result<Sample> {
+fn unpaced(context: &Context) -> anyhow::Result<Sample> {
     let count = context.effort.count(FAST_TICKS) as u64;
     let settings = ServeSettings {
         rate: TickRate::Max,
@@ -434,7 +434,7 @@ fn as_fast_as_it_goes(context: &Context) -> anyhow::Result<Sample> {
         let mut at_start = 0;
         while client.sink.ticks < at_start + count {
             wait_for(stop, || client.poll())?;
-            client.show_life(clock.now())?;
+            client.send_heartbeat(clock.now())?;
             if start.is_none() && client.sink.ticks > 0 {
                 (start, at_start) = (Some(clock.ticks()), client.sink.ticks);
             }

@@ -51,7 +51,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let mut bursts = Capture::new(XdpDayConfig { flow, ..XdpDayConfig::xdp_500() })?;
     let mut full = Capture::new(XdpDayConfig { window_ns: FULL_WINDOW_NS, ..bursts.config })?;
     // Both have the same messages, so they end in the same books.
-    bursts.state_hash = bursts.plain_hash(expected)?;
+    bursts.state_hash = bursts.reference_hash(expected)?;
     full.state_hash = bursts.state_hash;
     each_round(lab, move |context| {
         let value = bursts.pass(context)?;
@@ -79,10 +79,10 @@ impl Capture {
     }
 
     /// Returns the hash of the books by the reference model, whose levels must be `levels`.
-    fn plain_hash(&self, levels: u64) -> anyhow::Result<u64> {
-        let mut plain = self.empty::<Indexed<ReferenceBooks>>();
-        self.apply(&mut plain)?;
-        let books = plain.instruments().books();
+    fn reference_hash(&self, levels: u64) -> anyhow::Result<u64> {
+        let mut reference_books = self.empty::<Indexed<ReferenceBooks>>();
+        self.apply(&mut reference_books)?;
+        let books = reference_books.instruments().books();
         ensure!(levels_hash(books) == levels, "the levels are not those of the same flow in ITCH");
         Ok(books.state_hash())
     }
@@ -102,7 +102,7 @@ impl Capture {
         let mut packets = Packets::new(black_box(&self.bytes[..]));
         while packets.fill()? {
             let walk =
-                Walk { packets: packets.block(), rows: &mut rows, channel: Channel(0), messages: None };
+                MessageIter { packets: packets.block(), rows: &mut rows, channel: Channel(0), messages: None };
             count += builder.handle_batch(walk, &mut IgnoreUpdates);
         }
         ensure!(count == self.messages, "{count} messages of {} were in their rows", self.messages);
@@ -127,7 +127,7 @@ impl Capture {
 }
 
 /// Iterates over the messages of packets that are in sequence; ends at a packet that is not.
-struct Walk<'a, P> {
+struct MessageIter<'a, P> {
     packets: P,
     /// Number of the next message, by channel.
     rows: &'a mut [u32; u8::MAX as usize],
@@ -135,7 +135,7 @@ struct Walk<'a, P> {
     messages: Option<Messages<'a>>,
 }
 
-impl<'a, P: Iterator<Item = tickpath_capture::Packet<'a>>> Iterator for Walk<'a, P> {
+impl<'a, P: Iterator<Item = tickpath_capture::Packet<'a>>> Iterator for MessageIter<'a, P> {
     type Item = Message<'a>;
 
     #[inline(always)]

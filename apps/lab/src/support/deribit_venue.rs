@@ -108,7 +108,7 @@ impl VenueEnd {
     }
 
     /// Runs `work` while a thread serves, which sleeps when idle.
-    pub(crate) fn beside<T>(
+    pub(crate) fn serve_during<T>(
         &mut self,
         rest: Duration,
         work: impl FnOnce() -> anyhow::Result<T>,

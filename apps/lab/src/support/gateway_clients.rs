@@ -13,13 +13,13 @@ use tickpath_shm::{Folder, SegmentName};
 pub(crate) const PASSWORD: &str = "test";
 
 /// The folder of an endpoint: its socket and its shared memory.
-pub(crate) struct DoorPlace {
+pub(crate) struct PortFolder {
     folder: TempDir,
 }
 
-impl DoorPlace {
-    pub(crate) fn make() -> anyhow::Result<DoorPlace> {
-        Ok(DoorPlace { folder: tempfile::tempdir()? })
+impl PortFolder {
+    pub(crate) fn make() -> anyhow::Result<PortFolder> {
+        Ok(PortFolder { folder: tempfile::tempdir()? })
     }
 
     fn socket(&self) -> PathBuf {

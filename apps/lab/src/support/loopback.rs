@@ -25,8 +25,8 @@ pub(crate) fn tcp_pair() -> io::Result<[TcpStream; 2]> {
 ///
 /// # Errors
 /// The connection was closed or failed.
-pub(crate) fn read(stream: &mut TcpStream, room: &mut [u8]) -> anyhow::Result<Option<usize>> {
-    match stream.read(room) {
+pub(crate) fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> anyhow::Result<Option<usize>> {
+    match stream.read(buffer) {
         Ok(0) => bail!("the connection was closed"),
         Ok(count) => Ok(Some(count)),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),

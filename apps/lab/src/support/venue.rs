@@ -86,7 +86,7 @@ pub(crate) fn publisher(
 }
 
 /// Runs a venue's agents on the other core while `near` runs on this one; raises the signal when they end.
-pub(crate) fn beside<T>(
+pub(crate) fn run_with_venue<T>(
     context: &Context,
     idle: IdleStrategy,
     agents: Vec<Box<dyn Agent>>,
@@ -119,12 +119,12 @@ pub(crate) trait Wait {
 }
 
 /// A venue on another thread.
-pub(crate) struct Beside<'a> {
+pub(crate) struct RunningVenue<'a> {
     pub(crate) clock: TscClock,
     pub(crate) stop: &'a StopSignal,
 }
 
-impl Wait for Beside<'_> {
+impl Wait for RunningVenue<'_> {
     fn now(&self) -> Nanos {
         self.clock.now()
     }

@@ -11,7 +11,7 @@ use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 const INSTRUMENT: InstrumentId = InstrumentId(1);
 
 /// Capacity of the index as a multiple of the books' capacity, in orders.
-const INDEX_ROOM: u32 = 4;
+const INDEX_CAPACITY: u32 = 4;
 
 /// Order-by-order books of the one instrument of a recording.
 pub(super) struct RecordedBooks<B> {
@@ -34,7 +34,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
             books: B::new(BookLimits::new(INSTRUMENT, max_orders)),
             // A venue's ids come in clusters. With spare capacity in the table, nearly each has a place in
             // its own bucket.
-            index: OrderIndex::new(max_orders.saturating_mul(INDEX_ROOM)),
+            index: OrderIndex::new(max_orders.saturating_mul(INDEX_CAPACITY)),
             info,
             events: 0,
             unknown: 0,
@@ -55,20 +55,20 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
         match event.kind {
             EventKind::Add { order_id, level, qty } => {
-                self.take_out_better_than_best(level);
-                self.take_out_crossed(level);
+                self.remove_better_than_best(level);
+                self.remove_crossed(level);
                 self.add(order_id, level, qty);
             }
             EventKind::Delete { order_id, level, qty } => {
-                level.into_iter().for_each(|level| self.take_out_better_than_best(level));
+                level.into_iter().for_each(|level| self.remove_better_than_best(level));
                 self.delete(order_id, qty);
             }
             EventKind::Reduce { order_id, by, level } => {
-                level.into_iter().for_each(|level| self.take_out_better_than_best(level));
+                level.into_iter().for_each(|level| self.remove_better_than_best(level));
                 self.reduce_known(order_id, by);
             }
             EventKind::Modify { order_id, level, qty } => {
-                self.take_out_better_than_best(level);
+                self.remove_better_than_best(level);
                 self.modify(order_id, level, qty);
             }
             EventKind::Replace { order_id, new_order_id, price, qty } => {
@@ -79,7 +79,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
             }
             EventKind::Fill { order_id, qty, side, price, in_auction: false } => {
                 if let (true, Some(side), Some(price)) = (self.is_partial(), side, price) {
-                    self.take_out_better(Level { side, price });
+                    self.remove_better(Level { side, price });
                 }
                 // If the recording reports the outcome of a fill separately, only that report changes the
                 // book.
@@ -88,7 +88,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
                 }
             }
             EventKind::Clear => {
-                Side::BOTH.into_iter().for_each(|side| while self.take_out_front(side) {});
+                Side::BOTH.into_iter().for_each(|side| while self.remove_front(side) {});
             }
             EventKind::Fill { .. }
             | EventKind::Trade { .. }
@@ -164,34 +164,34 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
 
     /// All events in a recording of the best level are at the best price, except an auction's fills.
     #[inline]
-    fn take_out_better_than_best(&mut self, level: Level) {
+    fn remove_better_than_best(&mut self, level: Level) {
         if matches!(self.info.depth, Depth::Partial { levels: Some(1) }) {
-            self.take_out_better(level);
+            self.remove_better(level);
         }
     }
 
     /// Removes orders that are better than the price of a trade: they no longer rest.
     #[inline]
-    fn take_out_better(&mut self, Level { side, price }: Level) {
+    fn remove_better(&mut self, Level { side, price }: Level) {
         // An order of the other side would trade with orders that are better by one unit or more.
         let better = select_unpredictable(side == Side::Buy, 1, -1);
         let beyond = Price(price.0.saturating_add(better));
         while self.books.would_trade(INSTRUMENT, side.opposite(), beyond) {
-            self.take_out_front(side);
+            self.remove_front(side);
         }
     }
 
     /// Removes orders that an added order would cross: an added order does not trade.
     #[inline]
-    fn take_out_crossed(&mut self, Level { side, price }: Level) {
+    fn remove_crossed(&mut self, Level { side, price }: Level) {
         if self.is_partial() {
             while self.books.would_trade(INSTRUMENT, side, price) {
-                self.take_out_front(side.opposite());
+                self.remove_front(side.opposite());
             }
         }
     }
 
-    fn take_out_front(&mut self, side: Side) -> bool {
+    fn remove_front(&mut self, side: Side) -> bool {
         let Some(front) = self.books.front(INSTRUMENT, side) else { return false };
         let order = self.books.remove(front);
         self.index.remove(order.id.0);

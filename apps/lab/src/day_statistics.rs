@@ -11,7 +11,7 @@ use crate::itch_books;
 
 /// The demands of a day on its reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DayFacts {
+pub(crate) struct DayStatistics {
     /// Maximum number of orders that rest at a time.
     pub(crate) live_max: u32,
     /// Number of price levels when most orders rest.
@@ -21,33 +21,33 @@ pub(crate) struct DayFacts {
 }
 
 /// Replays a day once, message by message, and compares its final state with the expected one.
-pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayFacts> {
+pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayStatistics> {
     let mut builder: BookBuilder<DirectBooks> = itch_books::empty(&day.config);
-    let mut refs = References::default();
-    let mut facts = DayFacts::default();
+    let mut refs = UsedReferences::default();
+    let mut statistics = DayStatistics::default();
     for (message, sequence) in itch_books::frames(file).zip(1..) {
         builder.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);
         let live = builder.books().order_count();
-        refs.see(message)?;
-        if live > facts.live_max {
-            (facts.live_max, facts.levels_at_peak) = (live, builder.books().level_count());
+        refs.record(message)?;
+        if live > statistics.live_max {
+            (statistics.live_max, statistics.levels_at_peak) = (live, builder.books().level_count());
         }
     }
     itch_books::check(&builder, day)?;
-    facts.unique_refs = refs.unique;
-    Ok(facts)
+    statistics.unique_refs = refs.unique;
+    Ok(statistics)
 }
 
 /// The order references that a day assigned.
 #[derive(Default)]
-struct References {
+struct UsedReferences {
     /// One bit for each.
     seen: Vec<u64>,
     unique: u64,
 }
 
-impl References {
-    fn see(&mut self, message: &[u8]) -> anyhow::Result<()> {
+impl UsedReferences {
+    fn record(&mut self, message: &[u8]) -> anyhow::Result<()> {
         // An add has its reference at the common position of order messages; a replacement has the new one
         // after it.
         let at = match message.first() {

@@ -25,7 +25,7 @@ pub(crate) const ANSWERS_EACH: u64 = 2;
 pub(crate) const BURST_ANSWERS: usize = ANSWERS_EACH as usize * BURST as usize;
 
 /// The clients. All but the last one trade in turn, and the last one trades after each of them.
-pub(crate) struct Crowd {
+pub(crate) struct ClientGroup {
     others: Vec<OrderEntry>,
     last: OrderEntry,
     /// The last client reads nothing.
@@ -52,22 +52,22 @@ fn name(place: usize) -> String {
     format!("{USER}{place}")
 }
 
-impl Crowd {
+impl ClientGroup {
     /// Logs all clients in; with `is_stuck`, the last one is stuck on return.
     pub(crate) fn connect(
         address: SocketAddrV4,
         is_stuck: bool,
         view: &VenueView,
         venue: &mut impl Wait,
-    ) -> anyhow::Result<Crowd> {
+    ) -> anyhow::Result<ClientGroup> {
         let log_in = |place| venue::log_in(address, &name(place), instruments(1), venue);
         let mut others = (1..=CLIENTS).map(log_in).collect::<anyhow::Result<Vec<_>>>()?;
         let last = others.pop().context("there is a hundredth client")?;
-        let mut crowd = Crowd { others, last, is_stuck, last_ref: 0 };
+        let mut client_group = ClientGroup { others, last, is_stuck, last_ref: 0 };
         if is_stuck {
-            crowd.fill(view, venue)?;
+            client_group.fill(view, venue)?;
         }
-        Ok(crowd)
+        Ok(client_group)
     }
 
     /// Sends order number `trip`, from 0, and waits for its acceptance.

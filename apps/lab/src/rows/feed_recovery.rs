@@ -95,7 +95,7 @@ struct Market {
     feed: Feed,
     /// Time at which the current gap opened; `None` without a gap.
     opened: Option<Nanos>,
-    heal_ns: Vec<u64>,
+    recovery_ns: Vec<u64>,
     lost_packets: u64,
 }
 
@@ -117,7 +117,7 @@ impl Market {
             arbiter: Arbiter::new(ArbiterConfig::default()),
             feed: Feed { books: BookBuilder::new(DirectBooks::new(limits)) },
             opened: None,
-            heal_ns: Vec::new(),
+            recovery_ns: Vec::new(),
             lost_packets: 0,
         })
     }
@@ -179,7 +179,7 @@ impl Market {
         match (self.opened, self.arbiter.has_gap()) {
             (None, true) => self.opened = Some(now),
             (Some(opened), false) => {
-                self.heal_ns.push(now.since(opened).0);
+                self.recovery_ns.push(now.since(opened).0);
                 self.opened = None;
             }
             _ => {}
@@ -187,11 +187,11 @@ impl Market {
     }
 
     fn sample(&mut self) -> Sample {
-        let [p50, p99] = [0.5, 0.99].map(|wanted| quantile(&mut self.heal_ns, wanted) as f64 / 1_000.0);
+        let [p50, p99] = [0.5, 0.99].map(|wanted| quantile(&mut self.recovery_ns, wanted) as f64 / 1_000.0);
         let note = format!(
             "{} packets lost, {} gaps healed in {p50:.0} us p50 and {p99:.0} us p99; books equal 100%",
             self.lost_packets,
-            self.heal_ns.len()
+            self.recovery_ns.len()
         );
         Sample::with_note(p99, note)
     }
