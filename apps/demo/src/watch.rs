@@ -308,13 +308,13 @@ fn feed_view(market: &Market) -> FeedView {
         name: name.to_owned(),
         packets: counters.packets[index].read(),
         lost_messages: counters.missed_messages[index].read(),
-        first_copies: counters.first_messages[index].read(),
+        first_arrivals: counters.first_messages[index].read(),
     };
     FeedView {
         lines: vec![line("A", 0), line("B", 1)],
         gaps: counters.gaps_opened.read(),
-        healed_by_line: counters.gaps_healed_by_line.read(),
-        healed_by_retransmit: counters.gaps_healed_by_retransmission.read(),
+        recovered_by_line: counters.gaps_healed_by_line.read(),
+        recovered_by_retransmit: counters.gaps_healed_by_retransmission.read(),
         gap_open: counters.open_gap.read() == 1,
         lost_messages: counters.messages_lost.read(),
     }

@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => Mode::Auto,
     };
     let instruments = args.next().map_or(Ok(5), |text| text.parse())?;
-    let mut market = MadeUp::new(instruments)?;
+    let mut market = SampleMarket::new(instruments)?;
     let mut view = View::open(mode)?;
     let start = Instant::now();
     while start.elapsed() < PLANNED {
@@ -42,13 +42,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Figures that vary like those of a market.
-struct MadeUp {
+struct SampleMarket {
     view: MarketView,
     random: Xoshiro256PlusPlus,
 }
 
-impl MadeUp {
-    fn new(instruments: usize) -> Result<MadeUp, Box<dyn std::error::Error>> {
+impl SampleMarket {
+    fn new(instruments: usize) -> Result<SampleMarket, Box<dyn std::error::Error>> {
         let names = ["ALPHA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL"];
         let instrument = |index: usize| {
             let name = names.get(index).map_or(format!("SYM{index}"), |name| (*name).to_owned());
@@ -91,17 +91,17 @@ impl MadeUp {
             host: "AMD EPYC (Zen 5), 2 CPUs, TSC 2.600 GHz, kernel 6.18".into(),
             ..MarketView::default()
         };
-        Ok(MadeUp { view, random: Xoshiro256PlusPlus::seed_from_u64(7) })
+        Ok(SampleMarket { view, random: Xoshiro256PlusPlus::seed_from_u64(7) })
     }
 
-    fn up_to(&mut self, bound: u64) -> u64 {
+    fn random_below(&mut self, bound: u64) -> u64 {
         self.random.next_u64() % (bound + 1)
     }
 
     fn advance(&mut self, elapsed: Duration) {
         self.view.elapsed = elapsed;
         for index in 0..self.view.instruments.len() {
-            let (step, qty, trades) = (self.up_to(4) as i64 - 2, self.up_to(900) + 100, self.up_to(40));
+            let (step, qty, trades) = (self.random_below(4) as i64 - 2, self.random_below(900) + 100, self.random_below(40));
             let instrument = &mut self.view.instruments[index];
             let bid = instrument.bid.map_or(1_000_000, |(price, _)| price.0) + 100 * step;
             instrument.bid = Some((Price(bid), Qty(qty)));
@@ -114,7 +114,7 @@ impl MadeUp {
         }
         let mut position = 0;
         for index in 0..self.view.participants.len() {
-            let (orders, fills, drift) = (self.up_to(400), self.up_to(60), self.up_to(2_000) as i64 - 1_000);
+            let (orders, fills, drift) = (self.random_below(400), self.random_below(60), self.random_below(2_000) as i64 - 1_000);
             let participant = &mut self.view.participants[index];
             participant.orders += orders;
             participant.fills += fills;
@@ -128,7 +128,7 @@ impl MadeUp {
         if let Some(last) = self.view.participants.last_mut() {
             last.position -= position;
         }
-        let jitter = self.up_to(4_000) as f64;
+        let jitter = self.random_below(4_000) as f64;
         self.view.rates = Rates {
             orders: 38_000.0 + jitter,
             commands: 38_000.0 + jitter,
@@ -153,20 +153,20 @@ impl MadeUp {
     }
 
     fn advance_feed(&mut self) {
-        let lost = u64::from(self.up_to(9) == 0);
-        let packets = self.up_to(400) + 5_500;
+        let lost = u64::from(self.random_below(9) == 0);
+        let packets = self.random_below(400) + 5_500;
         let feed = &mut self.view.feed;
         for (index, line) in feed.lines.iter_mut().enumerate() {
             line.packets += packets;
-            line.first_copies += if index == 0 { packets * 97 / 100 } else { packets * 3 / 100 };
+            line.first_arrivals += if index == 0 { packets * 97 / 100 } else { packets * 3 / 100 };
         }
         feed.lines[0].lost_messages += 3 * lost;
         feed.gaps += lost;
-        feed.healed_by_line += lost;
+        feed.recovered_by_line += lost;
     }
 
     fn advance_latency(&mut self) {
-        let jitter = self.up_to(1_000);
+        let jitter = self.random_below(1_000);
         for span in &mut self.view.latency {
             let base = span.p50_ns;
             span.p50_ns = (base * 99 + base * (500 + jitter) / 1_000 + 50) / 100;

@@ -95,9 +95,9 @@ pub struct FeedView {
     /// Gaps seen in the joined stream.
     pub gaps: u64,
     /// Gaps closed by packets of another line.
-    pub healed_by_line: u64,
+    pub recovered_by_line: u64,
     /// Gaps closed by the retransmission server.
-    pub healed_by_retransmit: u64,
+    pub recovered_by_retransmit: u64,
     /// True while messages are missing.
     pub gap_open: bool,
     /// Messages that could not be recovered from any source.
@@ -114,7 +114,7 @@ pub struct FeedLine {
     /// Messages that did not arrive on this line.
     pub lost_messages: u64,
     /// Messages that arrived on this line first.
-    pub first_copies: u64,
+    pub first_arrivals: u64,
 }
 
 /// The distribution of one span's duration.

@@ -70,11 +70,11 @@ pub fn plan(area: Rect, view: &MarketView) -> Plan {
         if is_roomy { Section::new(0, 0) } else { Section::new(1, 1) },
         if is_roomy { Section::new(0, note_rows(view, chrome)) } else { Section::new(0, 0) },
     ];
-    let mut spare = give_least(&mut sections, area.height);
+    let mut spare = allocate_minimum(&mut sections, area.height);
     if is_roomy {
         spare -= sections[MARKET].grow(spare, area.height / 2);
     }
-    spare = give_in_turn(&mut sections, spare);
+    spare = distribute_rest(&mut sections, spare);
     if is_roomy {
         // An incomplete list of agents would be useless: they are shown when all of them fit.
         let agents = agent_rows(view, sections[SYSTEM].rows.saturating_sub(chrome));
@@ -123,7 +123,7 @@ impl Section {
 
 /// Gives every section its minimum while rows last; a section that gets none wants none. Returns the rows
 /// left.
-fn give_least(sections: &mut [Section], rows: u16) -> u16 {
+fn allocate_minimum(sections: &mut [Section], rows: u16) -> u16 {
     let mut left = rows;
     for section in sections.iter_mut() {
         if section.rows_min <= left {
@@ -137,7 +137,7 @@ fn give_least(sections: &mut [Section], rows: u16) -> u16 {
 }
 
 /// Gives rows in turn to the sections that want more; returns the rows left.
-fn give_in_turn(sections: &mut [Section], rows: u16) -> u16 {
+fn distribute_rest(sections: &mut [Section], rows: u16) -> u16 {
     let mut left = rows;
     while left > 0 {
         let before = left;
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_market_comes_first_and_leaves_the_others_half() {
+    fn the_market_grows_first_and_leaves_half_of_the_rows() {
         let mut view = MarketView::default();
         for count in 0..60 {
             view.instruments = vec![instrument(); count];
@@ -247,10 +247,10 @@ mod tests {
     }
 
     #[test]
-    fn rows_left_over_stay_with_nobody() {
+    fn surplus_rows_stay_unassigned() {
         let mut sections = [Section::new(1, 2), Section::new(5, 9), Section::new(1, 1)];
-        let left = give_least(&mut sections, 4);
-        assert_eq!((left, give_in_turn(&mut sections, left)), (2, 1));
+        let left = allocate_minimum(&mut sections, 4);
+        assert_eq!((left, distribute_rest(&mut sections, left)), (2, 1));
         assert_eq!(sections.map(|section| section.rows), [2, 0, 1]);
     }
 }

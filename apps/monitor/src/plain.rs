@@ -97,9 +97,9 @@ mod tests {
     }
 
     /// A pipe whose reader has closed it.
-    struct Gone(usize);
+    struct ClosedPipe(usize);
 
-    impl Write for Gone {
+    impl Write for ClosedPipe {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
             self.0 += 1;
             Err(ErrorKind::BrokenPipe.into())
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_ends_the_drawing_quietly() {
-        let mut writer = PlainWriter::new(Gone(0));
+        let mut writer = PlainWriter::new(ClosedPipe(0));
         for second in 0..3 {
             writer.draw(&at(second * 1_000)).unwrap();
         }

@@ -74,10 +74,10 @@ pub fn render(area: Rect, buf: &mut Buffer, columns: &[Column], rows: &[Vec<Cell
     total(&kept, &widths).min(area.width.into()) as u16
 }
 
-/// Indices of the columns that fit into `room`.
-fn fit(columns: &[Column], widths: &[usize], room: usize) -> Vec<usize> {
+/// Indices of the columns that fit into `available`.
+fn fit(columns: &[Column], widths: &[usize], available: usize) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..columns.len()).collect();
-    while total(&kept, widths) > room {
+    while total(&kept, widths) > available {
         match kept.iter().copied().max_by_key(|&index| columns[index].rank) {
             Some(index) if columns[index].rank > 0 => kept.retain(|&other| other != index),
             _ => break,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_column_with_the_highest_rank_goes_first_and_rank_0_stays() {
+    fn the_highest_rank_is_dropped_first_and_rank_0_stays() {
         assert_eq!(drawn(21), ["Name    open         ", "maker      7         "]);
         assert_eq!(drawn(7), ["Name   ", "maker  "]);
         assert_eq!(drawn(3), ["Nam", "mak"]);

@@ -13,7 +13,7 @@ use ratatui::crossterm::terminal::{
 };
 
 /// True while this process holds the terminal: drawing is allowed, and the terminal must be restored.
-static IS_HELD: AtomicBool = AtomicBool::new(false);
+static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
 
 /// A full-screen terminal; dropping it restores the terminal.
 pub struct FullScreen {
@@ -24,16 +24,16 @@ pub struct FullScreen {
 impl FullScreen {
     /// Takes over the terminal behind standard output.
     pub fn open() -> io::Result<FullScreen> {
-        if IS_HELD.swap(true, Ordering::AcqRel) {
+        if IS_ACTIVE.swap(true, Ordering::AcqRel) {
             return Err(io::Error::new(
                 io::ErrorKind::ResourceBusy,
                 "the terminal already shows a live view: close that one first",
             ));
         }
-        give_back_on_panic();
+        restore_on_panic();
         if let Err(error) = enable_raw_mode() {
             // No setting was changed, and the output may be no terminal: write no escape codes.
-            IS_HELD.store(false, Ordering::Release);
+            IS_ACTIVE.store(false, Ordering::Release);
             return Err(unusable(&error));
         }
         let opened = execute!(stdout(), EnterAlternateScreen)
@@ -41,21 +41,21 @@ impl FullScreen {
         match opened {
             Ok(terminal) => Ok(FullScreen { terminal }),
             Err(error) => {
-                give_back();
+                restore();
                 Err(unusable(&error))
             }
         }
     }
 
     /// False once a panic of any thread restored the terminal: drawing now would cover its message.
-    pub fn is_held() -> bool {
-        IS_HELD.load(Ordering::Acquire)
+    pub fn is_active() -> bool {
+        IS_ACTIVE.load(Ordering::Acquire)
     }
 }
 
 impl Drop for FullScreen {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
@@ -72,8 +72,8 @@ fn unusable(error: &io::Error) -> io::Error {
 }
 
 /// Restores the terminal if it is held; does nothing the second time.
-fn give_back() {
-    if IS_HELD.swap(false, Ordering::AcqRel) {
+fn restore() {
+    if IS_ACTIVE.swap(false, Ordering::AcqRel) {
         // If the terminal itself is closed, there is nothing to restore and no place for a message.
         let _ = disable_raw_mode();
         // Cleared first: after a resize some terminals carry rows over to the main screen.
@@ -82,12 +82,12 @@ fn give_back() {
 }
 
 /// Makes every later panic restore the terminal before its message is printed.
-fn give_back_on_panic() {
+fn restore_on_panic() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            give_back();
+            restore();
             previous(info);
         }));
     });

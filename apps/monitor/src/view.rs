@@ -102,7 +102,7 @@ impl View {
     /// An error of the terminal, for instance that it is closed.
     pub fn poll_key(&mut self, timeout: Duration) -> io::Result<Option<Action>> {
         match &mut self.surface {
-            Surface::Tui(tui) if FullScreen::is_held() => tui.poll_key(timeout),
+            Surface::Tui(tui) if FullScreen::is_active() => tui.poll_key(timeout),
             _ => {
                 thread::sleep(timeout);
                 Ok(None)
@@ -123,7 +123,7 @@ impl Tui {
     }
 
     fn draw(&mut self, view: &MarketView) -> io::Result<()> {
-        if !FullScreen::is_held() {
+        if !FullScreen::is_active() {
             return Ok(());
         }
         if self.screen.is_frozen && self.frozen.is_none() {

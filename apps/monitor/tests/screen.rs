@@ -67,12 +67,12 @@ fn sample() -> MarketView {
         },
         feed: FeedView {
             lines: vec![
-                FeedLine { name: "A".into(), packets: 1_113_841, lost_messages: 9, first_copies: 970 },
-                FeedLine { name: "B".into(), packets: 1_113_840, lost_messages: 0, first_copies: 30 },
+                FeedLine { name: "A".into(), packets: 1_113_841, lost_messages: 9, first_arrivals: 970 },
+                FeedLine { name: "B".into(), packets: 1_113_840, lost_messages: 0, first_arrivals: 30 },
             ],
             gaps: 7,
-            healed_by_line: 5,
-            healed_by_retransmit: 1,
+            recovered_by_line: 5,
+            recovered_by_retransmit: 1,
             gap_open: true,
             lost_messages: 0,
         },
@@ -204,7 +204,7 @@ fn agents_are_shown_when_all_of_them_fit() {
 }
 
 #[test]
-fn bars_and_sparklines_follow_the_figures() {
+fn bars_and_sparklines_follow_the_values() {
     let rows = screen_of(&sample(), 120, 40, Screen::default());
     let bar = |name: &str| {
         let row = rows
@@ -221,7 +221,7 @@ fn bars_and_sparklines_follow_the_figures() {
 }
 
 #[test]
-fn what_was_lost_is_said_before_everything_else() {
+fn losses_are_shown_first() {
     let mut view = sample();
     view.feed.lost_messages = 1_234;
     let rows = screen_of(&view, 80, 24, Screen::default());
@@ -270,7 +270,7 @@ fn every_size_can_be_drawn() {
 }
 
 #[test]
-fn extreme_figures_do_not_break_the_screen() {
+fn extreme_values_do_not_break_the_screen() {
     let mut view = sample();
     view.elapsed = Duration::MAX;
     view.planned = Some(Duration::ZERO);
@@ -288,7 +288,7 @@ fn extreme_figures_do_not_break_the_screen() {
     };
     view.participants[1].position = i64::MIN;
     view.participants[1].pnl = i128::MIN;
-    view.feed.lines[0].first_copies = u64::MAX;
+    view.feed.lines[0].first_arrivals = u64::MAX;
     view.latency[0] = span("tick_to_trade", u64::MAX, 0, u64::MAX);
     view.threads[0].utilisation = f64::NAN;
     view.threads[1].utilisation = f64::INFINITY;
@@ -299,7 +299,7 @@ fn extreme_figures_do_not_break_the_screen() {
 }
 
 #[test]
-fn the_plain_line_explains_itself() {
+fn the_plain_line_names_its_values() {
     assert_eq!(
         plain_line(&sample()),
         "00:12 of 01:00 | orders 38,123/s | market messages 61,000/s | fills 4,100/s \

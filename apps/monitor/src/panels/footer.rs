@@ -1,4 +1,4 @@
-//! The last row: keys, and the notes in turn or the host; above it, in a roomy view, the notes.
+//! The last row: keys, and the notes in index or the host; above it, in a roomy view, the notes.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -23,20 +23,20 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, with_note: bool) 
         keys.push_span(Span::styled(format!(" {effect}  "), palette::LABEL));
     }
     let (x, _) = buf.set_line(area.x, area.y, &keys, area.width);
-    let room = usize::from(area.right().saturating_sub(x + 1));
-    let (text, style) = match note_of(view).filter(|_| with_note) {
+    let available = usize::from(area.right().saturating_sub(x + 1));
+    let (text, style) = match current_note(view).filter(|_| with_note) {
         Some(note) => (format!("! {}", format::printable(note)), palette::WARN),
         None => (format::printable(&view.host), palette::LABEL),
     };
-    let text = shorten(&text, room);
+    let text = shorten(&text, available);
     let width = Line::raw(text.as_str()).width() as u16;
     buf.set_string((area.right() - 1).saturating_sub(width).max(x), area.y, text, style);
 }
 
 /// Returns the current note; they take turns because there is no space for all.
-fn note_of(view: &MarketView) -> Option<&String> {
-    let turn = view.elapsed.as_secs() / NOTE_SECONDS;
-    view.notes.get(usize::try_from(turn).unwrap_or(0) % view.notes.len().max(1))
+fn current_note(view: &MarketView) -> Option<&String> {
+    let index = view.elapsed.as_secs() / NOTE_SECONDS;
+    view.notes.get(usize::try_from(index).unwrap_or(0) % view.notes.len().max(1))
 }
 
 /// The newest notes, oldest on top.
@@ -52,13 +52,13 @@ pub fn render_notes(area: Rect, buf: &mut Buffer, notes: &[String]) {
     }
 }
 
-/// Truncates to at most `room` characters; an ellipsis marks the cut.
-fn shorten(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
+/// Truncates to at most `available` characters; an ellipsis marks the cut.
+fn shorten(text: &str, available: usize) -> String {
+    if text.chars().count() <= available {
         return text.to_owned();
     }
-    let mut out: String = text.chars().take(room.saturating_sub(1)).collect();
-    if room > 0 {
+    let mut out: String = text.chars().take(available.saturating_sub(1)).collect();
+    if available > 0 {
         out.push('…');
     }
     out

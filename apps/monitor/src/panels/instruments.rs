@@ -22,7 +22,7 @@ const COLUMNS: [Column; 10] = [
 ];
 
 /// Blank characters after the last column's heading.
-const HEADING_ROOM: u16 = 6;
+const HEADING_PADDING: u16 = 6;
 
 /// Skips `scroll` instruments, as long as that leaves no row empty.
 pub fn render(area: Rect, buf: &mut Buffer, instruments: &[InstrumentView], scroll: usize, is_roomy: bool) {
@@ -45,9 +45,9 @@ pub fn render(area: Rect, buf: &mut Buffer, instruments: &[InstrumentView], scro
     if !is_roomy && rows.len() < instruments.len() {
         let (from, of) = (first + 1, instruments.len());
         // The last column's heading is shorter than the cells below it.
-        let room = usize::from((inner.width.saturating_sub(used) + HEADING_ROOM).min(inner.width));
+        let available = usize::from((inner.width.saturating_sub(used) + HEADING_PADDING).min(inner.width));
         let more = [format!("{from}-{last} of {of}"), format!("{from}-{last}/{of}")];
-        if let Some(more) = more.iter().find(|more| more.len() < room) {
+        if let Some(more) = more.iter().find(|more| more.len() < available) {
             buf.set_string(inner.right() - more.len() as u16, inner.y, more, palette::LABEL);
         }
     }

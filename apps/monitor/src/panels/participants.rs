@@ -33,14 +33,14 @@ pub fn render(area: Rect, buf: &mut Buffer, participants: &[ParticipantView], is
     let total = total(participants);
     let amounts = participants.iter().map(|participant| participant.pnl);
     let decimals = format::price_decimals(amounts);
-    let room = usize::from(inner.height.saturating_sub(1));
+    let rows_max = usize::from(inner.height.saturating_sub(1));
     let mut rows: Vec<_> = participants.iter().map(|it| row(it, decimals)).collect();
     if is_roomy && !participants.is_empty() {
         rows.push(total_row(&total, decimals));
     }
-    if rows.len() > room && room > 0 {
-        let left_out = rows.len() - (room - 1);
-        rows.truncate(room - 1);
+    if rows.len() > rows_max && rows_max > 0 {
+        let left_out = rows.len() - (rows_max - 1);
+        rows.truncate(rows_max - 1);
         rows.push(more(left_out));
     }
     table::render(inner, buf, &COLUMNS, &rows);

@@ -37,8 +37,8 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, is_roomy: bool) {
 }
 
 fn render_feed(area: Rect, buf: &mut Buffer, feed: &FeedView) {
-    let first_copies: f64 = feed.lines.iter().map(|line| line.first_copies as f64).sum();
-    let rows: Vec<_> = feed.lines.iter().map(|line| feed_row(line, first_copies)).collect();
+    let first_arrivals: f64 = feed.lines.iter().map(|line| line.first_arrivals as f64).sum();
+    let rows: Vec<_> = feed.lines.iter().map(|line| feed_row(line, first_arrivals)).collect();
     let below = area.y + 1 + rows.len() as u16;
     // The gaps are always shown; lines are dropped for them.
     let y = below.min(area.bottom().saturating_sub(1));
@@ -46,9 +46,9 @@ fn render_feed(area: Rect, buf: &mut Buffer, feed: &FeedView) {
     buf.set_line(area.x, y, &gaps(feed), area.width);
 }
 
-fn feed_row(line: &FeedLine, all_first_copies: f64) -> Vec<Cell> {
-    let share = match all_first_copies > 0.0 {
-        true => format::percent(line.first_copies as f64 / all_first_copies),
+fn feed_row(line: &FeedLine, all_first_arrivals: f64) -> Vec<Cell> {
+    let share = match all_first_arrivals > 0.0 {
+        true => format::percent(line.first_arrivals as f64 / all_first_arrivals),
         false => "-".to_owned(),
     };
     let lost = if line.lost_messages == 0 { palette::LABEL } else { palette::WARN };
@@ -56,7 +56,7 @@ fn feed_row(line: &FeedLine, all_first_copies: f64) -> Vec<Cell> {
         (format::printable(&line.name), palette::ACCENT),
         (format::count(line.packets), palette::VALUE),
         (format::count(line.lost_messages), lost),
-        (format::count(line.first_copies), palette::LABEL),
+        (format::count(line.first_arrivals), palette::LABEL),
         (share, palette::LABEL),
     ]
 }
@@ -73,13 +73,13 @@ fn gaps(feed: &FeedView) -> Line<'static> {
         true => Span::styled("gap OPEN", palette::WARN),
         false => Span::styled("no gap open", palette::GOOD),
     });
-    let healed = format!(
+    let recovered = format!(
         ", {} seen: {} by line, {} resent",
         format::count(feed.gaps),
-        format::count(feed.healed_by_line),
-        format::count(feed.healed_by_retransmit)
+        format::count(feed.recovered_by_line),
+        format::count(feed.recovered_by_retransmit)
     );
-    line.push_span(Span::styled(healed, palette::LABEL));
+    line.push_span(Span::styled(recovered, palette::LABEL));
     line
 }
 

@@ -120,7 +120,7 @@ impl Viewer {
     /// An error of the terminal, for instance that it is closed.
     pub fn poll_key(&mut self, timeout: Duration) -> io::Result<Option<Action>> {
         match &mut self.surface {
-            Surface::Tui(tui) if FullScreen::is_held() => tui.poll_key(timeout),
+            Surface::Tui(tui) if FullScreen::is_active() => tui.poll_key(timeout),
             _ => {
                 thread::sleep(timeout);
                 Ok(None)
@@ -133,7 +133,7 @@ impl Tui {
     /// Draws; returns the number of symbols shown.
     fn draw(&mut self, view: &TicksView) -> io::Result<usize> {
         let mut rows = 0;
-        if FullScreen::is_held() {
+        if FullScreen::is_active() {
             let (board, now) = (&self.board, now());
             self.full_screen
                 .terminal
