@@ -14,7 +14,7 @@ use crate::addresses::Addresses;
 use crate::iex::{self, IexService};
 use crate::itch::ItchService;
 use crate::options::PublishOptions;
-use crate::packet::{Key, Kind, PacketHead, for_each_message};
+use crate::packet::{ChannelKey, Kind, PacketHead, for_each_message};
 use crate::report::{ChannelReport, LineReport};
 use crate::service::Service;
 use crate::store::Store;
@@ -33,7 +33,7 @@ struct Line {
 
 /// One channel.
 pub(crate) struct Channel {
-    key: Key,
+    key: ChannelKey,
     lines: Vec<Line>,
     store: Store,
     service: Option<Box<dyn Service>>,
@@ -52,7 +52,7 @@ impl Channel {
     /// Opens the lines of a channel, and its services if requested. The port of channel `index` is `index`
     /// above the first channel's port. An XDP channel has a separate product and number.
     pub(crate) fn open(
-        key: Key,
+        key: ChannelKey,
         product: (u8, u8),
         index: u16,
         options: &PublishOptions,
@@ -95,7 +95,7 @@ impl Channel {
         })
     }
 
-    pub(crate) const fn key(&self) -> &Key {
+    pub(crate) const fn key(&self) -> &ChannelKey {
         &self.key
     }
 
@@ -121,20 +121,20 @@ impl Channel {
     const fn protocol(&self) -> &'static str {
         use tickpath_iex::Feed;
         match self.key {
-            Key::Itch(_) => "itch",
-            Key::Xdp(_) => "xdp",
-            Key::Iex(Feed::Deep10, _) => "iex-deep",
-            Key::Iex(Feed::DeepPlus10, _) => "iex-deep-plus",
-            Key::Iex(Feed::Tops16, _) => "iex-tops",
-            Key::Iex(Feed::Tops15, _) => "iex-tops-1.5",
+            ChannelKey::Itch(_) => "itch",
+            ChannelKey::Xdp(_) => "xdp",
+            ChannelKey::Iex(Feed::Deep10, _) => "iex-deep",
+            ChannelKey::Iex(Feed::DeepPlus10, _) => "iex-deep-plus",
+            ChannelKey::Iex(Feed::Tops16, _) => "iex-tops",
+            ChannelKey::Iex(Feed::Tops15, _) => "iex-tops-1.5",
         }
     }
 
     /// Stores a packet and sends it on both lines. A duplicate is not sent again.
     pub(crate) fn publish(&mut self, now: Nanos, head: &PacketHead, payload: &[u8]) {
         let end = head.first + head.count;
-        if head.kind == Kind::Aside {
-            self.counts.aside += 1;
+        if head.kind == Kind::OutOfBand {
+            self.counts.out_of_band += 1;
             return;
         }
         if self.next == 0 {
@@ -148,7 +148,7 @@ impl Channel {
                 service.on_restart();
             }
         } else if end < self.next || (end == self.next && head.kind == Kind::Messages) {
-            self.counts.copies += 1;
+            self.counts.duplicates += 1;
             return;
         }
         self.counts.missing += head.first.saturating_sub(self.next);
@@ -207,9 +207,9 @@ impl Channel {
         // The publisher's clock is as far past the last packet as the clock here.
         let now_ns = head.sent_ns + now.since(self.last_sent).0;
         match self.key {
-            Key::Iex(..) => iex::heartbeat(&self.last, now_ns),
-            Key::Xdp(_) => Some(xdp::heartbeat(self.next, now_ns)),
-            Key::Itch(session) => Some(self.mold_header(session).as_bytes().to_vec()),
+            ChannelKey::Iex(..) => iex::heartbeat(&self.last, now_ns),
+            ChannelKey::Xdp(_) => Some(xdp::heartbeat(self.next, now_ns)),
+            ChannelKey::Itch(session) => Some(self.mold_header(session).as_bytes().to_vec()),
         }
     }
 
@@ -235,14 +235,14 @@ impl Channel {
         ChannelReport {
             lines: self.lines.iter().map(|line| line.counts).collect(),
             service: self.service.as_ref().map(|service| service.counters()).unwrap_or_default(),
-            kept: self.next.saturating_sub(self.store.oldest().max(1)),
+            stored: self.next.saturating_sub(self.store.oldest().max(1)),
             ..self.counts.clone()
         }
     }
 }
 
 fn serve(
-    key: Key,
+    key: ChannelKey,
     product: (u8, u8),
     line: SocketAddrV4,
     options: &PublishOptions,
@@ -250,9 +250,9 @@ fn serve(
 ) -> anyhow::Result<Box<dyn Service>> {
     let orders = options.max_orders;
     Ok(match key {
-        Key::Itch(session) => Box::new(ItchService::open(session, addresses, orders)?),
-        Key::Xdp(_) => Box::new(XdpService::open(product, line, options.interface, addresses, orders)?),
-        Key::Iex(feed, channel) => Box::new(IexService::open(feed, channel, addresses, orders)?),
+        ChannelKey::Itch(session) => Box::new(ItchService::open(session, addresses, orders)?),
+        ChannelKey::Xdp(_) => Box::new(XdpService::open(product, line, options.interface, addresses, orders)?),
+        ChannelKey::Iex(feed, channel) => Box::new(IexService::open(feed, channel, addresses, orders)?),
     })
 }
 

@@ -17,15 +17,15 @@ pub(crate) struct Client<T> {
     /// Time of its last request or its last accepted byte.
     pub(crate) latest: Nanos,
     /// It has made a request.
-    pub(crate) has_asked: bool,
+    pub(crate) has_requested: bool,
     /// It is closed at the next call of [`accept`](Clients::accept).
-    pub(crate) is_gone: bool,
+    pub(crate) is_disconnected: bool,
 }
 
 impl<T> Client<T> {
     /// Passes the pending bytes to the kernel.
     pub(crate) fn flush(&mut self) {
-        self.is_gone |= matches!(self.tcp.flush_pending(), Err(_) | Ok(SendOutcome::Closed));
+        self.is_disconnected |= matches!(self.tcp.flush_pending(), Err(_) | Ok(SendOutcome::Closed));
     }
 }
 
@@ -74,59 +74,59 @@ impl<T> Clients<T> {
     /// closed for a new one.
     pub(crate) fn accept(&mut self, now: Nanos, new: impl Fn() -> T) -> usize {
         for index in 0..self.list.len() {
-            if self.list[index].has_asked && self.waiting.remove(self.list[index].id) {
-                self.enter(now, index);
+            if self.list[index].has_requested && self.waiting.remove(self.list[index].id) {
+                self.admit_requester(now, index);
             }
         }
-        let mut came = 0;
-        while came < ACCEPTS_PER_CYCLE
+        let mut accepted_count = 0;
+        while accepted_count < ACCEPTS_PER_CYCLE
             && let Ok(Some(tcp)) = self.acceptor.accept()
         {
-            came += 1;
+            accepted_count += 1;
             let peer = *tcp.peer_address().ip();
             if let Some(id) = self.waiting.victim(peer) {
                 self.refused += 1;
-                self.dismiss(id);
+                self.disconnect(id);
             }
             let id = self.next_id;
             self.next_id += 1;
             self.accepted += 1;
             self.waiting.admit(now, id, peer);
-            self.list.push(Client { id, tcp, state: new(), latest: now, has_asked: false, is_gone: false });
+            self.list.push(Client { id, tcp, state: new(), latest: now, has_requested: false, is_disconnected: false });
         }
         while let Some(id) = self.waiting.expired(now) {
-            self.dismiss(id);
+            self.disconnect(id);
         }
         let Clients { list, waiting, served, .. } = self;
         list.retain(|client| {
-            if client.is_gone {
+            if client.is_disconnected {
                 waiting.remove(client.id);
                 served.remove(client.id);
             }
-            !client.is_gone
+            !client.is_disconnected
         });
-        came
+        accepted_count
     }
 
     /// Handles the first request of a connection.
-    fn enter(&mut self, now: Nanos, index: usize) {
+    fn admit_requester(&mut self, now: Nanos, index: usize) {
         let (id, peer) = (self.list[index].id, *self.list[index].tcp.peer_address().ip());
         if let Some(rival) = self.served.fair_share_victim(peer) {
-            self.dismiss(rival);
+            self.disconnect(rival);
         }
         if self.served.is_full() {
             self.refused += 1;
-            self.list[index].is_gone = true;
+            self.list[index].is_disconnected = true;
         } else {
             self.served.admit(now, id, peer);
         }
     }
 
-    fn dismiss(&mut self, id: u64) {
+    fn disconnect(&mut self, id: u64) {
         self.waiting.remove(id);
         self.served.remove(id);
         if let Some(client) = self.list.iter_mut().find(|client| client.id == id) {
-            client.is_gone = true;
+            client.is_disconnected = true;
         }
     }
 }
@@ -138,19 +138,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silent_connections_keep_no_client_out() {
+    fn idle_connections_do_not_displace_clients() {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
         let sizes = BufferSizes { receive: 64, pending: 64 };
         let mut clients = Clients::bind(address, sizes, 2, Nanos::from_secs(10)).unwrap();
         let limits = PreLoginLimits::default();
         let connect = || TcpStream::connect(clients.local_address()).unwrap();
         let _served = [connect(), connect()];
-        let _silent: Vec<TcpStream> = (0..200).map(|_| connect()).collect();
+        let _idle: Vec<TcpStream> = (0..200).map(|_| connect()).collect();
         let mut now = Nanos::from_secs(1);
         while clients.accepted < 202 {
             clients.accept(now, || ());
             // The first two make their request at once.
-            clients.list.iter_mut().filter(|client| client.id < 2).for_each(|client| client.has_asked = true);
+            clients.list.iter_mut().filter(|client| client.id < 2).for_each(|client| client.has_requested = true);
         }
         clients.accept(now, || ());
         assert_eq!(
@@ -158,7 +158,7 @@ mod tests {
             (2 + limits.per_address, 0, 1)
         );
         assert_eq!(clients.refused as usize, 200 - limits.per_address);
-        clients.list[2].has_asked = true;
+        clients.list[2].has_requested = true;
         clients.accept(now, || ());
         assert_eq!(clients.list.len(), 1 + limits.per_address, "one too many of this address");
         now = now + Nanos::from_secs(10);

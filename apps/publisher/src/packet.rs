@@ -9,7 +9,7 @@ use tickpath_nyse::DeliveryFlag;
 
 /// Identifies a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
+pub(crate) enum ChannelKey {
     /// ITCH in MoldUDP64: the session. Both lines of it are one channel.
     Itch(Session),
     /// NYSE XDP, whose packets do not name their channel: the group.
@@ -18,12 +18,12 @@ pub(crate) enum Key {
     Iex(Feed, u32),
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for ChannelKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Key::Itch(session) => write!(f, "ITCH session '{session}'"),
-            Key::Xdp(group) => write!(f, "XDP of {group}"),
-            Key::Iex(feed, channel) => write!(f, "IEX {} channel {channel}", feed.name()),
+            ChannelKey::Itch(session) => write!(f, "ITCH session '{session}'"),
+            ChannelKey::Xdp(group) => write!(f, "XDP of {group}"),
+            ChannelKey::Iex(feed, channel) => write!(f, "IEX {} channel {channel}", feed.name()),
         }
     }
 }
@@ -38,13 +38,13 @@ pub(crate) enum Kind {
     /// It ends the session.
     EndOfSession,
     /// Out-of-band, of a recovery: not part of the channel itself.
-    Aside,
+    OutOfBand,
 }
 
 /// The contents of a packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketHead {
-    pub(crate) key: Key,
+    pub(crate) key: ChannelKey,
     pub(crate) kind: Kind,
     pub(crate) first: u64,
     pub(crate) count: u64,
@@ -66,7 +66,7 @@ fn iex(payload: &[u8]) -> Option<PacketHead> {
     let segment = Segment::parse(payload).ok()?;
     let sent_ns = segment.send_time().0;
     Some(PacketHead {
-        key: Key::Iex(segment.feed()?, segment.channel()),
+        key: ChannelKey::Iex(segment.feed()?, segment.channel()),
         kind: if segment.is_heartbeat() { Kind::Heartbeat } else { Kind::Messages },
         first: segment.sequence().0,
         count: segment.message_count().into(),
@@ -88,7 +88,7 @@ fn xdp(payload: &[u8], dst: SocketAddrV4) -> Option<PacketHead> {
         | DeliveryFlag::REFRESH_START
         | DeliveryFlag::REFRESH_PART
         | DeliveryFlag::REFRESH_END
-        | DeliveryFlag::UNAVAILABLE => Kind::Aside,
+        | DeliveryFlag::UNAVAILABLE => Kind::OutOfBand,
         _ => return None,
     };
     let sent_ns = packet.send_time().as_nanos();
@@ -96,7 +96,7 @@ fn xdp(payload: &[u8], dst: SocketAddrV4) -> Option<PacketHead> {
         message.get(2..4) == Some(&tickpath_nyse::SequenceNumberReset::TYPE.to_le_bytes())
     });
     Some(PacketHead {
-        key: Key::Xdp(dst),
+        key: ChannelKey::Xdp(dst),
         kind,
         first: packet.sequence().into(),
         count: packet.message_count().into(),
@@ -118,7 +118,7 @@ fn itch(payload: &[u8]) -> Option<PacketHead> {
         return None;
     }
     Some(PacketHead {
-        key: Key::Itch(packet.session()),
+        key: ChannelKey::Itch(packet.session()),
         kind,
         first: packet.sequence().0,
         count: if kind == Kind::Messages { packet.message_count().into() } else { 0 },
@@ -130,17 +130,17 @@ fn itch(payload: &[u8]) -> Option<PacketHead> {
 
 /// Passes each message of a packet whose head was read to `take`: its number, its bytes and its tag, which
 /// for IEX is its stream offset.
-pub(crate) fn for_each_message(key: &Key, payload: &[u8], mut take: impl FnMut(u64, &[u8], u64)) {
+pub(crate) fn for_each_message(key: &ChannelKey, payload: &[u8], mut take: impl FnMut(u64, &[u8], u64)) {
     match key {
-        Key::Itch(_) => {
+        ChannelKey::Itch(_) => {
             let Ok(packet) = moldudp64::Packet::parse(payload) else { return };
             packet.messages().for_each(|(sequence, message)| take(sequence.0, message, 0));
         }
-        Key::Xdp(_) => {
+        ChannelKey::Xdp(_) => {
             let Ok(packet) = tickpath_nyse::Packet::parse(payload) else { return };
             packet.messages().for_each(|(sequence, message)| take(sequence.into(), message, 0));
         }
-        Key::Iex(..) => {
+        ChannelKey::Iex(..) => {
             let Ok(segment) = Segment::parse(payload) else { return };
             let mut offset = segment.stream_offset();
             for (sequence, message) in segment.messages() {

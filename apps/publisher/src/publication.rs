@@ -20,7 +20,7 @@ const INSTRUMENTS_DEFAULT: usize = 1_024;
 /// Packets sent between two polls for requests.
 const PACKETS_PER_CYCLE: usize = 32;
 /// Longest sleep when there is nothing to do.
-const REST: Duration = Duration::from_micros(200);
+const IDLE_SLEEP: Duration = Duration::from_micros(200);
 /// Interval of the progress reports.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_millis(500);
 
@@ -51,8 +51,8 @@ pub struct Publication {
     source: Source,
     addresses: Option<Addresses>,
     channels: Vec<Channel>,
-    held: Timed,
-    is_held: bool,
+    pending: Timed,
+    has_pending: bool,
     /// Recorded time of the first packet, and the clock's time when it was sent.
     origin: Option<(u64, Nanos)>,
     packets: u64,
@@ -100,8 +100,8 @@ impl Publication {
             survey,
             addresses,
             channels,
-            held: Timed::default(),
-            is_held: false,
+            pending: Timed::default(),
+            has_pending: false,
             origin: None,
             packets: 0,
             unknown: 0,
@@ -122,8 +122,8 @@ impl Publication {
             let instruments = self.survey.instruments(channel.key());
             if instruments > INSTRUMENTS_DEFAULT {
                 // Reserve for instruments that have not been seen yet.
-                let room = (instruments + instruments / 4).min(INSTRUMENTS_MAX);
-                text.push_str(&format!("max_instruments = {room}\n"));
+                let capacity = (instruments + instruments / 4).min(INSTRUMENTS_MAX);
+                text.push_str(&format!("max_instruments = {capacity}\n"));
             }
             parts.push(text);
         }
@@ -148,7 +148,7 @@ impl Publication {
             let mut work = 0;
             phase = match phase {
                 Phase::Waiting { until } if now >= until => Phase::Playing,
-                Phase::Playing => match self.play(&clock) {
+                Phase::Playing => match self.send_due(&clock) {
                     Some(sent) => {
                         work += sent;
                         Phase::Playing
@@ -168,7 +168,7 @@ impl Publication {
                 observer(&self.progress(matches!(phase, Phase::Lingering { .. })));
             }
             if work == 0 {
-                std::thread::sleep(REST);
+                std::thread::sleep(IDLE_SLEEP);
             }
         };
         let now = clock.now();
@@ -181,11 +181,11 @@ impl Publication {
     }
 
     /// Sends the due packets; returns their number, or `None` at the end of the recording.
-    fn play(&mut self, clock: &TscClock) -> Option<usize> {
+    fn send_due(&mut self, clock: &TscClock) -> Option<usize> {
         for sent in 0..PACKETS_PER_CYCLE {
-            if !self.is_held {
-                match self.source.next(&mut self.held) {
-                    Ok(true) => self.is_held = true,
+            if !self.has_pending {
+                match self.source.next(&mut self.pending) {
+                    Ok(true) => self.has_pending = true,
                     Ok(false) => return None,
                     Err(error) => {
                         self.read_error = Some(format!("{error:#}"));
@@ -197,7 +197,7 @@ impl Publication {
             if !self.is_due(now) {
                 return Some(sent);
             }
-            self.is_held = false;
+            self.has_pending = false;
             self.publish(now);
         }
         Some(PACKETS_PER_CYCLE)
@@ -205,14 +205,14 @@ impl Publication {
 
     fn is_due(&mut self, now: Nanos) -> bool {
         let Speed::Hundredths(speed) = self.options.speed else { return true };
-        let ts_ns = self.held.ts_ns;
+        let ts_ns = self.pending.ts_ns;
         let (first_ns, start) = *self.origin.get_or_insert((ts_ns, now));
         let recorded = u128::from(ts_ns.saturating_sub(first_ns));
         now.since(start).0 >= (recorded * 100 / u128::from(speed)) as u64
     }
 
     fn publish(&mut self, now: Nanos) {
-        let Timed { dst: Some(dst), payload, .. } = &self.held else { return };
+        let Timed { dst: Some(dst), payload, .. } = &self.pending else { return };
         let Some(head) = read_head(payload, *dst) else {
             self.unknown += 1;
             return;
@@ -221,7 +221,7 @@ impl Publication {
         let known = self.channels.iter().position(|channel| *channel.key() == head.key);
         let index = match known {
             Some(index) => index,
-            None if head.kind == Kind::Aside => return,
+            None if head.kind == Kind::OutOfBand => return,
             None if self.channels.len() == CHANNELS_MAX => {
                 self.beyond_channels += 1;
                 return;
@@ -263,7 +263,7 @@ impl Publication {
     }
 
     fn report(&self, is_stopped: bool) -> PublishReport {
-        let (tcp, counters) = self.source.passed_over();
+        let (tcp, counters) = self.source.skipped_counts();
         PublishReport {
             file: self.options.file.clone(),
             channels: self.channels.iter().map(Channel::report).collect(),

@@ -31,15 +31,15 @@ pub struct ChannelReport {
     /// Heartbeats added by the publisher.
     pub heartbeats: u64,
     /// Duplicate packets, as of a second line in the recording.
-    pub copies: u64,
+    pub duplicates: u64,
     /// Packets of retransmissions and refreshes in the recording, which are not published.
-    pub aside: u64,
+    pub out_of_band: u64,
     /// Messages missing from the recording.
     pub missing: u64,
     /// Number of sequence resets.
     pub restarts: u64,
     /// Messages still stored.
-    pub kept: u64,
+    pub stored: u64,
     /// Its lines.
     pub lines: Vec<LineReport>,
     /// The counters of its recovery services, by name.
@@ -53,11 +53,11 @@ impl ChannelReport {
             packets: 0,
             messages: 0,
             heartbeats: 0,
-            copies: 0,
-            aside: 0,
+            duplicates: 0,
+            out_of_band: 0,
             missing: 0,
             restarts: 0,
-            kept: 0,
+            stored: 0,
             lines: Vec::new(),
             service: Vec::new(),
         }
@@ -121,11 +121,11 @@ impl PublishReport {
                 "packets": channel.packets,
                 "messages": channel.messages,
                 "heartbeats": channel.heartbeats,
-                "copies": channel.copies,
-                "aside": channel.aside,
+                "copies": channel.duplicates,
+                "aside": channel.out_of_band,
                 "missing": channel.missing,
                 "restarts": channel.restarts,
-                "kept": channel.kept,
+                "kept": channel.stored,
                 "lines": lines,
                 "service": counts(&channel.service),
             })
@@ -150,15 +150,15 @@ impl fmt::Display for PublishReport {
         for channel in &self.channels {
             let ChannelReport { name, packets, messages, .. } = channel;
             write!(f, "\n{name}: {messages} messages in {packets} packets")?;
-            for (count, words) in [
+            for (count, description) in [
                 (channel.heartbeats, "heartbeats added"),
                 (channel.restarts, "times the numbering restarted"),
-                (channel.copies, "copies left out"),
-                (channel.aside, "packets of recoveries left out"),
+                (channel.duplicates, "copies left out"),
+                (channel.out_of_band, "packets of recoveries left out"),
                 (channel.missing, "messages missing in the recording"),
             ] {
                 if count > 0 {
-                    write!(f, ", {count} {words}")?;
+                    write!(f, ", {count} {description}")?;
                 }
             }
             for line in &channel.lines {
@@ -172,13 +172,13 @@ impl fmt::Display for PublishReport {
                 write!(f, "\n  {name} {count}")?;
             }
         }
-        for (count, words) in [
+        for (count, description) in [
             (self.unknown, "packets of no known protocol"),
             (self.beyond_channels, "packets of channels beyond the bound"),
             (self.tcp, "packets of TCP"),
         ] {
             if count > 0 {
-                write!(f, "\n{count} {words} left out")?;
+                write!(f, "\n{count} {description} left out")?;
             }
         }
         for (what, count) in self.skipped.iter().filter(|(_, count)| *count > 0) {

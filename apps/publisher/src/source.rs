@@ -77,7 +77,7 @@ impl Source {
     }
 
     /// Returns the numbers of skipped frames: TCP frames, and those without a payload.
-    pub(crate) fn passed_over(&self) -> (u64, PacketCounters) {
+    pub(crate) fn skipped_counts(&self) -> (u64, PacketCounters) {
         match &self.reader {
             Reader::Capture { packets, tcp } => (*tcp, *packets.counters()),
             Reader::Itch(_) => (0, PacketCounters::default()),

@@ -7,14 +7,14 @@ const BYTES_PER_ENTRY: usize = 32;
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Bytes written before it in total; [`HOLE`] for a message that the recording lacks.
+    /// Bytes written before it in total; [`MISSING`] for a message that the recording lacks.
     at: u64,
     len: u16,
     /// A protocol-specific value, such as a stream offset.
     tag: u64,
 }
 
-const HOLE: u64 = u64::MAX;
+const MISSING: u64 = u64::MAX;
 
 /// The newest messages of one channel by number, in a fixed amount of memory. Messages have any length.
 pub(crate) struct Store {
@@ -27,12 +27,12 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Creates a store of `room` bytes for messages, and an index of about the same size.
-    pub(crate) fn new(room: usize) -> Store {
-        let room = room.max(1 << 16);
-        let entries_max = room / BYTES_PER_ENTRY;
+    /// Creates a store of `capacity` bytes for messages, and an index of about the same size.
+    pub(crate) fn new(capacity: usize) -> Store {
+        let capacity = capacity.max(1 << 16);
+        let entries_max = capacity / BYTES_PER_ENTRY;
         Store {
-            bytes: vec![0; room].into_boxed_slice(),
+            bytes: vec![0; capacity].into_boxed_slice(),
             written: 0,
             entries: VecDeque::with_capacity(entries_max),
             entries_max,
@@ -66,20 +66,20 @@ impl Store {
             self.restart(sequence);
         }
         while self.next < sequence {
-            self.push(Entry { at: HOLE, len: 0, tag: 0 });
+            self.push(Entry { at: MISSING, len: 0, tag: 0 });
         }
-        let room = self.bytes.len() as u64;
-        let place = self.written % room;
-        if place + message.len() as u64 > room {
-            self.written += room - place;
+        let capacity = self.bytes.len() as u64;
+        let place = self.written % capacity;
+        if place + message.len() as u64 > capacity {
+            self.written += capacity - place;
         }
         let (at, end) = (self.written, self.written + message.len() as u64);
         // Drops the messages that are about to be overwritten, and those before them.
-        let is_overwritten = |entry: &Entry| entry.at == HOLE || entry.at + room < end;
+        let is_overwritten = |entry: &Entry| entry.at == MISSING || entry.at + capacity < end;
         while self.entries.front().is_some_and(is_overwritten) {
             self.entries.pop_front();
         }
-        let place = (at % room) as usize;
+        let place = (at % capacity) as usize;
         self.bytes[place..place + message.len()].copy_from_slice(message);
         self.written = end;
         self.push(Entry { at, len: message.len() as u16, tag });
@@ -97,7 +97,7 @@ impl Store {
     pub(crate) fn message(&self, sequence: u64) -> Option<(&[u8], u64)> {
         let index = sequence.checked_sub(self.oldest())?;
         let Entry { at, len, tag } = *self.entries.get(usize::try_from(index).ok()?)?;
-        if at == HOLE {
+        if at == MISSING {
             return None;
         }
         let place = (at % self.bytes.len() as u64) as usize;
@@ -114,23 +114,23 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_messages_are_kept_as_far_as_there_is_room() {
+    fn the_newest_messages_are_stored_up_to_the_capacity() {
         let mut store = Store::new(1 << 16);
         for sequence in 1..=5_000 {
             store.append(sequence, &message(sequence), sequence * 2);
             let oldest = store.oldest();
-            for kept in [oldest, (oldest + sequence) / 2, sequence] {
-                assert_eq!(store.message(kept), Some((&message(kept)[..], kept * 2)));
+            for stored in [oldest, (oldest + sequence) / 2, sequence] {
+                assert_eq!(store.message(stored), Some((&message(stored)[..], stored * 2)));
             }
             assert_eq!(store.message(oldest - 1), None);
             assert_eq!(store.message(sequence + 1), None);
         }
-        let kept: usize = (store.oldest()..=5_000).map(|sequence| message(sequence).len()).sum();
-        assert!(kept > 60_000, "{kept}");
+        let stored: usize = (store.oldest()..=5_000).map(|sequence| message(sequence).len()).sum();
+        assert!(stored > 60_000, "{stored}");
     }
 
     #[test]
-    fn messages_that_never_came_are_told_from_those_beside_them() {
+    fn missing_messages_are_distinguished_from_their_neighbours() {
         let mut store = Store::new(1);
         store.append(7, b"seven", 0);
         store.append(10, b"ten", 0);

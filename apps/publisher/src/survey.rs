@@ -8,7 +8,7 @@ use tickpath_config::{Date, Zone};
 use tickpath_nyse::{Message, Packet, SymbolIndexMapping};
 
 use crate::options::PublishOptions;
-use crate::packet::{Key, Kind, PacketHead, for_each_message, read_head};
+use crate::packet::{ChannelKey, Kind, PacketHead, for_each_message, read_head};
 use crate::source::{Source, Timed};
 use crate::xdp::PRODUCT_DEFAULT;
 
@@ -32,13 +32,13 @@ const IEX_SYMBOL: std::ops::Range<usize> = 10..18;
 #[derive(Default)]
 pub(crate) struct Survey {
     /// The channels, in order of appearance.
-    pub(crate) keys: Vec<Key>,
+    pub(crate) keys: Vec<ChannelKey>,
     /// Maps groups that are another line of a channel to that channel's group.
     lines: HashMap<SocketAddrV4, SocketAddrV4>,
     /// Product and channel by XDP group.
     products: HashMap<SocketAddrV4, (u8, u8)>,
     /// Instruments of each channel: locates, symbol indexes or symbols.
-    instruments: HashMap<Key, HashSet<u64>>,
+    instruments: HashMap<ChannelKey, HashSet<u64>>,
     /// The day in New York on which the first packet was sent, if packets give their send time.
     pub(crate) date: Option<Date>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Survey {
 #[derive(Default)]
 struct Group {
     packets: HashMap<u64, u64>,
-    in_common: HashMap<SocketAddrV4, i64>,
+    common_packets: HashMap<SocketAddrV4, i64>,
 }
 
 impl Survey {
@@ -61,9 +61,9 @@ impl Survey {
             // A read error is reported when publishing reaches it.
             let Ok(true) = source.next(&mut timed) else { break };
             let head = timed.dst.and_then(|dst| read_head(&timed.payload, dst));
-            let Some(head) = head.filter(|head| head.kind != Kind::Aside) else { continue };
-            if let Key::Xdp(group) = head.key {
-                note(&mut groups, group, &head, &timed.payload);
+            let Some(head) = head.filter(|head| head.kind != Kind::OutOfBand) else { continue };
+            if let ChannelKey::Xdp(group) = head.key {
+                record_packet(&mut groups, group, &head, &timed.payload);
                 if let Some(product) = product_of(&timed.payload) {
                     survey.products.insert(group, product);
                 }
@@ -90,14 +90,14 @@ impl Survey {
         let mut first: Vec<SocketAddrV4> = Vec::new();
         let lines = &mut self.lines;
         self.keys.retain(|key| {
-            let Key::Xdp(group) = key else { return true };
-            let in_common = |other: &&SocketAddrV4| {
+            let ChannelKey::Xdp(group) = key else { return true };
+            let common_packets = |other: &&SocketAddrV4| {
                 let of = |one: &SocketAddrV4, other: &SocketAddrV4| {
-                    groups.get(one).and_then(|group| group.in_common.get(other)).copied().unwrap_or(0)
+                    groups.get(one).and_then(|group| group.common_packets.get(other)).copied().unwrap_or(0)
                 };
                 of(group, other) + of(other, group) >= i64::from(COMMON_PACKETS)
             };
-            match first.iter().find(in_common) {
+            match first.iter().find(common_packets) {
                 Some(other) => {
                     lines.insert(*group, *other);
                     false
@@ -111,41 +111,41 @@ impl Survey {
     }
 
     /// Product and channel of an XDP channel.
-    pub(crate) fn product(&self, key: &Key) -> (u8, u8) {
+    pub(crate) fn product(&self, key: &ChannelKey) -> (u8, u8) {
         match key {
-            Key::Xdp(group) => self.products.get(group).copied().unwrap_or(PRODUCT_DEFAULT),
+            ChannelKey::Xdp(group) => self.products.get(group).copied().unwrap_or(PRODUCT_DEFAULT),
             _ => PRODUCT_DEFAULT,
         }
     }
 
     /// The number of instruments for which a handler of a channel needs capacity, as seen in the survey.
-    pub(crate) fn instruments(&self, key: &Key) -> usize {
+    pub(crate) fn instruments(&self, key: &ChannelKey) -> usize {
         let Some(seen) = self.instruments.get(key) else { return 0 };
         match key {
             // A locate is an index into a table.
-            Key::Itch(_) => seen.iter().max().map_or(0, |locate| *locate as usize),
-            Key::Xdp(_) | Key::Iex(..) => seen.len(),
+            ChannelKey::Itch(_) => seen.iter().max().map_or(0, |locate| *locate as usize),
+            ChannelKey::Xdp(_) | ChannelKey::Iex(..) => seen.len(),
         }
     }
 
     /// The channel of a packet.
-    pub(crate) fn key_of(&self, head: &PacketHead) -> Key {
+    pub(crate) fn key_of(&self, head: &PacketHead) -> ChannelKey {
         match head.key {
-            Key::Xdp(group) => Key::Xdp(self.lines.get(&group).copied().unwrap_or(group)),
+            ChannelKey::Xdp(group) => ChannelKey::Xdp(self.lines.get(&group).copied().unwrap_or(group)),
             key => key,
         }
     }
 }
 
 /// Returns the instrument of a message, by the channel's numbers or characters.
-fn instrument_of(key: &Key, message: &[u8]) -> Option<u64> {
+fn instrument_of(key: &ChannelKey, message: &[u8]) -> Option<u64> {
     match key {
         // Every message has its locate there, also in a recording without the directory.
-        Key::Itch(_) => message.get(1..3)?.try_into().ok().map(u16::from_be_bytes).map(u64::from),
-        Key::Xdp(_) if message.get(2..4) == Some(&SymbolIndexMapping::TYPE.to_le_bytes()) => {
+        ChannelKey::Itch(_) => message.get(1..3)?.try_into().ok().map(u16::from_be_bytes).map(u64::from),
+        ChannelKey::Xdp(_) if message.get(2..4) == Some(&SymbolIndexMapping::TYPE.to_le_bytes()) => {
             message.get(4..8)?.try_into().ok().map(u32::from_le_bytes).map(u64::from)
         }
-        Key::Iex(..) => message.get(IEX_SYMBOL)?.try_into().ok().map(u64::from_le_bytes),
+        ChannelKey::Iex(..) => message.get(IEX_SYMBOL)?.try_into().ok().map(u64::from_le_bytes),
         _ => None,
     }
 }
@@ -160,7 +160,7 @@ fn product_of(payload: &[u8]) -> Option<(u8, u8)> {
 }
 
 /// Records the other groups that sent an equal packet with the same number.
-fn note(groups: &mut HashMap<SocketAddrV4, Group>, group: SocketAddrV4, head: &PacketHead, payload: &[u8]) {
+fn record_packet(groups: &mut HashMap<SocketAddrV4, Group>, group: SocketAddrV4, head: &PacketHead, payload: &[u8]) {
     if head.kind != Kind::Messages {
         return;
     }
@@ -175,7 +175,7 @@ fn note(groups: &mut HashMap<SocketAddrV4, Group>, group: SocketAddrV4, head: &P
     let own = groups.entry(group).or_default();
     for (other, is_same) in others {
         // One difference outweighs all matches.
-        *own.in_common.entry(other).or_default() += if is_same { 1 } else { -(1 << 32) };
+        *own.common_packets.entry(other).or_default() += if is_same { 1 } else { -(1 << 32) };
     }
     if own.packets.len() < REMEMBERED_PACKETS {
         own.packets.insert(head.first, hash);

@@ -28,7 +28,7 @@ const IDLE_MAX: Nanos = Nanos::from_secs(10);
 const PENDING_LEN: usize = 64 << 10;
 
 /// Whether a request refers to this stream.
-fn is_ours(stream: &Stream, request: &Request<'_>) -> bool {
+fn is_for_stream(stream: &Stream, request: &Request<'_>) -> bool {
     let header = request.header;
     header.protocol_id.get() == stream.feed.protocol_id()
         && header.channel.get() == stream.channel
@@ -76,7 +76,7 @@ impl UdpGapFill {
             let bytes = &bytes[..received.len];
             let request = Request::parse_prefix(bytes).ok().flatten().filter(|(_, len)| *len == bytes.len());
             let request = request.filter(|(request, _)| {
-                is_ours(stream, request)
+                is_for_stream(stream, request)
                     && request.message_count() <= UDP_MESSAGES_MAX
                     && self.pending.len() + request.ranges.len() < PENDING_RANGES
                     && self.limits.allow(now, *received.from.ip())
@@ -109,8 +109,8 @@ impl UdpGapFill {
                 // The recording lacks it, or it is no longer stored: send the next available one of the
                 // range.
                 self.unavailable += 1;
-                let kept = (first + 1..end).find(|sequence| store.message(*sequence).is_some());
-                self.pending.extend(kept.map(|kept| (to, kept, end)));
+                let stored = (first + 1..end).find(|sequence| store.message(*sequence).is_some());
+                self.pending.extend(stored.map(|stored| (to, stored, end)));
                 continue;
             }
             if let Ok(SendStatus::Sent) = self.endpoint.send_to(segment, to) {
@@ -135,7 +135,7 @@ impl UdpGapFill {
 
 /// The request of one client.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct RequestedRanges {
     /// The ranges still to be sent; `None` until the request is complete.
     ranges: Option<VecDeque<(u64, u64)>>,
     is_done: bool,
@@ -143,7 +143,7 @@ pub(super) struct Asked {
 
 /// Gap fill over TCP: any number of messages, including future ones; the connection ends after the last.
 pub(super) struct TcpGapFill {
-    pub(super) clients: Clients<Asked>,
+    pub(super) clients: Clients<RequestedRanges>,
     buffer: Box<[u8]>,
     resent: u64,
 }
@@ -166,9 +166,9 @@ impl TcpGapFill {
                     sent
                 }
             };
-            client.is_gone |= now.since(client.latest) > IDLE_MAX;
+            client.is_disconnected |= now.since(client.latest) > IDLE_MAX;
         }
-        work + self.clients.accept(now, Asked::default)
+        work + self.clients.accept(now, RequestedRanges::default)
     }
 
     pub(super) fn counters(&self) -> [(&'static str, u64); 3] {
@@ -180,24 +180,24 @@ impl TcpGapFill {
     }
 }
 
-impl Client<Asked> {
+impl Client<RequestedRanges> {
     /// Reads the request; an invalid one, or one for another stream, ends the connection.
     fn read(&mut self, now: Nanos, stream: &Stream, refused: &mut u64) -> usize {
         let Ok(Fill::Bytes { .. }) = self.tcp.fill() else {
-            self.is_gone |= self.tcp.is_closed();
+            self.is_disconnected |= self.tcp.is_closed();
             return 0;
         };
         self.latest = now;
         match Request::parse_prefix(self.tcp.received()) {
             Ok(None) => {}
-            Ok(Some((request, _))) if is_ours(stream, &request) => {
+            Ok(Some((request, _))) if is_for_stream(stream, &request) => {
                 let run = |range: &Range| (range.first.get() as u64, range.last.get() as u64 + 1);
-                self.has_asked = true;
+                self.has_requested = true;
                 self.state.ranges = Some(request.ranges.iter().map(run).collect());
             }
             _ => {
                 *refused += 1;
-                self.is_gone = true;
+                self.is_disconnected = true;
             }
         }
         1
@@ -207,7 +207,7 @@ impl Client<Asked> {
     fn write(&mut self, now: Nanos, stream: &Stream, store: &Store, buffer: &mut [u8]) -> (usize, u64) {
         if self.state.is_done {
             self.tcp.end_sending();
-            self.is_gone = !matches!(self.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
+            self.is_disconnected = !matches!(self.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
             let unread = self.tcp.received().len();
             self.tcp.consume(unread);
             return (0, 0);
@@ -230,7 +230,7 @@ impl Client<Asked> {
             // Skips a message that the recording lacks.
             *first += count.max(1);
             if count > 0 && self.tcp.queue(segment) == SendOutcome::Closed {
-                self.is_gone = true;
+                self.is_disconnected = true;
             }
             work += 1;
             messages += count;

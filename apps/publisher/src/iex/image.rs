@@ -32,31 +32,31 @@ pub(crate) struct Image {
     system: Option<SystemEvent>,
     symbols: BTreeMap<[u8; 8], SymbolImage>,
     /// Location of each order: its symbol and its priority.
-    places: HashMap<u64, ([u8; 8], u64)>,
+    locations: HashMap<u64, ([u8; 8], u64)>,
     arrivals: u64,
     /// Number of orders and levels at present, and its maximum.
-    held: usize,
-    held_max: usize,
+    entry_count: usize,
+    entries_max: usize,
     is_whole: bool,
 }
 
 impl Image {
-    pub(crate) fn new(feed: Feed, held_max: u32) -> Image {
+    pub(crate) fn new(feed: Feed, entries_max: u32) -> Image {
         Image {
             feed,
             system: None,
             symbols: BTreeMap::new(),
-            places: HashMap::new(),
+            locations: HashMap::new(),
             arrivals: 0,
-            held: 0,
-            held_max: held_max as usize,
+            entry_count: 0,
+            entries_max: entries_max as usize,
             is_whole: true,
         }
     }
 
     /// Clears the state.
     pub(crate) fn restart(&mut self) {
-        *self = Image::new(self.feed, self.held_max as u32);
+        *self = Image::new(self.feed, self.entries_max as u32);
     }
 
     /// False once the capacity was exceeded: no snapshot is available then.
@@ -73,46 +73,46 @@ impl Image {
         self.symbols.entry(symbol).or_default()
     }
 
-    fn has_room(&mut self) -> bool {
-        self.is_whole &= self.held < self.held_max;
+    fn has_capacity(&mut self) -> bool {
+        self.is_whole &= self.entry_count < self.entries_max;
         self.is_whole
     }
 
     fn add(&mut self, order: AddOrder) {
         self.remove(order.order_id.get().0);
-        if !self.has_room() {
+        if !self.has_capacity() {
             return;
         }
         self.arrivals += 1;
-        self.held += 1;
+        self.entry_count += 1;
         let (symbol, place) = (order.symbol.0, self.arrivals);
-        self.places.insert(order.order_id.get().0, (symbol, place));
+        self.locations.insert(order.order_id.get().0, (symbol, place));
         self.symbol(symbol).orders.insert(place, order);
     }
 
     fn remove(&mut self, id: u64) -> Option<AddOrder> {
-        let (symbol, place) = self.places.remove(&id)?;
-        self.held -= 1;
+        let (symbol, place) = self.locations.remove(&id)?;
+        self.entry_count -= 1;
         self.symbol(symbol).orders.remove(&place)
     }
 
-    /// Passes each message of a snapshot to `give`.
-    pub(crate) fn for_each(&self, mut give: impl FnMut(&[u8])) {
-        let mut give_all = |message: Option<&[u8]>| message.into_iter().for_each(&mut give);
+    /// Passes each message of a snapshot to `handle`.
+    pub(crate) fn for_each(&self, mut handle: impl FnMut(&[u8])) {
+        let mut handle_all = |message: Option<&[u8]>| message.into_iter().for_each(&mut handle);
         for symbol in self.symbols.values() {
-            give_all(symbol.directory.as_ref().map(IntoBytes::as_bytes));
+            handle_all(symbol.directory.as_ref().map(IntoBytes::as_bytes));
         }
-        give_all(self.system.as_ref().map(IntoBytes::as_bytes));
+        handle_all(self.system.as_ref().map(IntoBytes::as_bytes));
         for symbol in self.symbols.values() {
-            give_all(symbol.trading.as_ref().map(IntoBytes::as_bytes));
-            give_all(symbol.event.as_ref().map(IntoBytes::as_bytes));
-            give_all(symbol.halt.as_ref().map(IntoBytes::as_bytes));
-            give_all(symbol.price_test.as_ref().map(IntoBytes::as_bytes));
-            give_all(symbol.official.as_ref().map(IntoBytes::as_bytes));
-            give_all(symbol.quote.as_ref().map(IntoBytes::as_bytes));
-            symbol.levels.values().for_each(|level| give_all(Some(level.as_bytes())));
-            symbol.orders.values().for_each(|order| give_all(Some(order.as_bytes())));
-            give_all(symbol.interest.as_ref().map(IntoBytes::as_bytes));
+            handle_all(symbol.trading.as_ref().map(IntoBytes::as_bytes));
+            handle_all(symbol.event.as_ref().map(IntoBytes::as_bytes));
+            handle_all(symbol.halt.as_ref().map(IntoBytes::as_bytes));
+            handle_all(symbol.price_test.as_ref().map(IntoBytes::as_bytes));
+            handle_all(symbol.official.as_ref().map(IntoBytes::as_bytes));
+            handle_all(symbol.quote.as_ref().map(IntoBytes::as_bytes));
+            symbol.levels.values().for_each(|level| handle_all(Some(level.as_bytes())));
+            symbol.orders.values().for_each(|order| handle_all(Some(order.as_bytes())));
+            handle_all(symbol.interest.as_ref().map(IntoBytes::as_bytes));
         }
     }
 }
@@ -121,8 +121,8 @@ impl Listener for Image {
     fn on_system_event(&mut self, message: &SystemEvent) {
         self.system = Some(*message);
         if message.event == SystemEventCode::END_OF_MESSAGES {
-            self.places.clear();
-            self.held = 0;
+            self.locations.clear();
+            self.entry_count = 0;
             for symbol in self.symbols.values_mut() {
                 symbol.levels.clear();
                 symbol.orders.clear();
@@ -167,12 +167,12 @@ impl Listener for Image {
         let key = (message.message_type, message.price.get().0);
         if message.size.get().is_zero() {
             let was_there = self.symbol(message.symbol.0).levels.remove(&key).is_some();
-            self.held -= usize::from(was_there);
-        } else if self.has_room() {
+            self.entry_count -= usize::from(was_there);
+        } else if self.has_capacity() {
             // Each level of a snapshot is a separate change.
             let level = PriceLevelUpdate { event_flags: 1.into(), ..*message };
             let is_new = self.symbol(message.symbol.0).levels.insert(key, level).is_none();
-            self.held += usize::from(is_new);
+            self.entry_count += usize::from(is_new);
         }
     }
 
@@ -182,15 +182,15 @@ impl Listener for Image {
 
     fn on_order_modify(&mut self, message: &OrderModify) {
         let id = message.order_id.get().0;
-        let Some((symbol, place)) = self.places.get(&id).copied() else { return };
+        let Some((symbol, place)) = self.locations.get(&id).copied() else { return };
         let Some(order) = self.symbol(symbol).orders.get_mut(&place) else { return };
-        let keeps_place = message.flags.has(tickpath_iex::ModifyFlags::KEEPS_PRIORITY)
+        let keeps_priority = message.flags.has(tickpath_iex::ModifyFlags::KEEPS_PRIORITY)
             && message.price == order.price
             && message.size.get() <= order.size.get();
         let changed = AddOrder { size: message.size, price: message.price, ..*order };
         if message.size.get().is_zero() {
             self.remove(id);
-        } else if keeps_place {
+        } else if keeps_priority {
             *order = changed;
         } else {
             self.add(AddOrder { timestamp: message.timestamp, ..changed });
@@ -199,7 +199,7 @@ impl Listener for Image {
 
     fn on_order_executed(&mut self, message: &OrderExecuted) {
         let id = message.order_id.get().0;
-        let Some((symbol, place)) = self.places.get(&id).copied() else { return };
+        let Some((symbol, place)) = self.locations.get(&id).copied() else { return };
         let Some(order) = self.symbol(symbol).orders.get_mut(&place) else { return };
         match order.size.get().0.checked_sub(message.size.get().0) {
             None | Some(0) => _ = self.remove(id),
@@ -213,9 +213,9 @@ impl Listener for Image {
 
     fn on_clear_book(&mut self, message: &ClearBook) {
         let orders = std::mem::take(&mut self.symbol(message.symbol.0).orders);
-        self.held -= orders.len();
+        self.entry_count -= orders.len();
         for order in orders.values() {
-            self.places.remove(&order.order_id.get().0);
+            self.locations.remove(&order.order_id.get().0);
         }
     }
 }

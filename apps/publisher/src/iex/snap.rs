@@ -68,7 +68,7 @@ impl SnapServer {
         let is_closed = !matches!(client.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
         // At most one frame in a duty cycle.
         match next_frame(client.tcp.received()) {
-            Ok(None) => client.is_gone |= is_closed,
+            Ok(None) => client.is_disconnected |= is_closed,
             Ok(Some((frame, used))) => {
                 work += 1;
                 client.latest = now;
@@ -77,7 +77,7 @@ impl SnapServer {
                     Frame::Request(_) if is_active => Err(ErrorCode::ALREADY_ACTIVE),
                     Frame::Request(request) => {
                         self.requests += 1;
-                        client.has_asked = true;
+                        client.has_requested = true;
                         check(&request, self.requests, stream, last)
                     }
                     _ => Err(ErrorCode::UNKNOWN_MESSAGE),
@@ -90,15 +90,15 @@ impl SnapServer {
                     }
                     Err(code) => {
                         self.clients.refused += 1;
-                        let mut room = [0; 8];
-                        let len = encode(&Frame::Error(code), &mut room).unwrap_or(0);
-                        client.is_gone |= client.tcp.queue(&room[..len]) != SendOutcome::Pending;
+                        let mut buffer = [0; 8];
+                        let len = encode(&Frame::Error(code), &mut buffer).unwrap_or(0);
+                        client.is_disconnected |= client.tcp.queue(&buffer[..len]) != SendOutcome::Pending;
                     }
                 }
             }
             Err(_) => {
                 self.clients.refused += 1;
-                client.is_gone = true;
+                client.is_disconnected = true;
             }
         }
         work + client.send(now)
@@ -120,7 +120,7 @@ impl Client<Answer> {
         while *sent < bytes.len() && tcp.pending_len() + PIECE_LEN <= PENDING_LEN {
             let end = *sent + whole_frames(&bytes[*sent..], PIECE_LEN);
             if tcp.queue(&bytes[*sent..end]) != SendOutcome::Pending {
-                self.is_gone = true;
+                self.is_disconnected = true;
                 break;
             }
             (*sent, self.latest) = (end, now);
@@ -130,7 +130,7 @@ impl Client<Answer> {
             self.state = Answer::default();
         }
         self.flush();
-        self.is_gone |= now.since(self.latest) > IDLE_MAX;
+        self.is_disconnected |= now.since(self.latest) > IDLE_MAX;
         work
     }
 }
@@ -173,10 +173,10 @@ fn snapshot(stream: &Stream, image: &Image, last: u64) -> Vec<u8> {
     SegmentBuilder::resuming(&mut head[..], id, channel, session, Sequence(last), 0).finish(sent);
     let segment = Segment::parse(&head).expect("a heartbeat that was just written");
     let mut answer = Vec::new();
-    let mut room = [0; data_len(MESSAGE_LEN_MAX)];
+    let mut buffer = [0; data_len(MESSAGE_LEN_MAX)];
     let mut put = |answer: &mut Vec<u8>, frame: &Frame<'_>| {
-        let len = encode(frame, &mut room).expect("the longest message has room");
-        answer.extend_from_slice(&room[..len]);
+        let len = encode(frame, &mut buffer).expect("the longest message has room");
+        answer.extend_from_slice(&buffer[..len]);
     };
     put(&mut answer, &Frame::Start { total_len: 0 });
     image.for_each(|message| put(&mut answer, &Frame::Data { header: segment.header(), message }));
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_in_the_middle_of_an_answer_parts_no_frame() {
+    fn a_refusal_during_an_answer_splits_no_frame() {
         const SYMBOLS: u32 = 20_000;
         let mut image = Image::new(Feed::Deep10, 1);
         for number in 0..SYMBOLS {
@@ -213,9 +213,9 @@ mod tests {
         let mut client = TcpStream::connect(server.clients.local_address()).unwrap();
         let (token, minimum) = (Alpha::new("anybody").unwrap(), Sequence(0));
         let request = Frame::Request(SnapshotRequest { token, channel: 1, session: 2, minimum });
-        let mut room = [0; 100];
-        let len = encode(&request, &mut room).unwrap();
-        client.write_all(&room[..len].repeat(2)).unwrap();
+        let mut buffer = [0; 100];
+        let len = encode(&request, &mut buffer).unwrap();
+        client.write_all(&buffer[..len].repeat(2)).unwrap();
         client.set_nonblocking(true).unwrap();
         let (mut bytes, mut piece, mut at) = (Vec::new(), [0; 4_096], 0);
         let (mut data, mut refusals, mut has_ended) = (0, 0, false);

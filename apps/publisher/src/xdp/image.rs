@@ -24,7 +24,7 @@ struct SymbolImage {
 pub(super) struct Image {
     symbols: BTreeMap<u32, SymbolImage>,
     /// Location of each order, by symbol and number.
-    places: HashMap<(u32, u64), u64>,
+    locations: HashMap<(u32, u64), u64>,
     arrivals: u64,
     orders_max: usize,
     is_whole: bool,
@@ -36,7 +36,7 @@ impl Image {
     pub(super) fn new(orders_max: u32) -> Image {
         Image {
             symbols: BTreeMap::new(),
-            places: HashMap::new(),
+            locations: HashMap::new(),
             arrivals: 0,
             orders_max: orders_max as usize,
             is_whole: true,
@@ -55,7 +55,7 @@ impl Image {
     }
 
     /// Notes the second in which a packet was sent, for messages without one before the first that has one.
-    pub(super) fn note_time(&mut self, sent_ns: u64) {
+    pub(super) fn record_time(&mut self, sent_ns: u64) {
         if self.secs == 0 {
             self.secs = u32::try_from(sent_ns / 1_000_000_000).unwrap_or(u32::MAX);
         }
@@ -81,15 +81,15 @@ impl Image {
         self.symbols.get(&index).map_or(0, |symbol| symbol.last_symbol_seq_num)
     }
 
-    /// Passes each message of a symbol's refresh to `give`: mapping, imbalance, status, orders.
-    pub(super) fn for_each(&self, index: u32, mut give: impl FnMut(&[u8])) {
+    /// Passes each message of a symbol's refresh to `handle`: mapping, imbalance, status, orders.
+    pub(super) fn for_each(&self, index: u32, mut handle: impl FnMut(&[u8])) {
         let Some(symbol) = self.symbols.get(&index) else { return };
-        symbol.mapping.iter().for_each(|message| give(message.as_bytes()));
-        symbol.imbalance.iter().for_each(|message| give(message.as_bytes()));
-        symbol.status.iter().for_each(|message| give(message.as_bytes()));
+        symbol.mapping.iter().for_each(|message| handle(message.as_bytes()));
+        symbol.imbalance.iter().for_each(|message| handle(message.as_bytes()));
+        symbol.status.iter().for_each(|message| handle(message.as_bytes()));
         for order in symbol.orders.values() {
             let order = AddOrderRefresh { symbol_seq_num: symbol.last_symbol_seq_num.into(), ..*order };
-            give(order.as_bytes());
+            handle(order.as_bytes());
         }
     }
 
@@ -102,30 +102,30 @@ impl Image {
     fn add(&mut self, order: AddOrderRefresh) {
         let (index, id) = (order.symbol_index.get(), order.order_id.get());
         self.take(index, id);
-        self.is_whole &= self.places.len() < self.orders_max;
+        self.is_whole &= self.locations.len() < self.orders_max;
         if !self.is_whole {
             return;
         }
         self.arrivals += 1;
         let place = self.arrivals;
-        self.places.insert((index, id), place);
+        self.locations.insert((index, id), place);
         self.symbol(index, order.symbol_seq_num.get()).orders.insert(place, order);
     }
 
     fn take(&mut self, index: u32, id: u64) -> Option<AddOrderRefresh> {
-        let place = self.places.remove(&(index, id))?;
+        let place = self.locations.remove(&(index, id))?;
         self.symbol(index, 0).orders.remove(&place)
     }
 
     fn order(&mut self, index: u32, id: u64) -> Option<&mut AddOrderRefresh> {
-        let place = *self.places.get(&(index, id))?;
+        let place = *self.locations.get(&(index, id))?;
         self.symbols.get_mut(&index)?.orders.get_mut(&place)
     }
 
     fn clear(&mut self, index: u32) {
         let orders = std::mem::take(&mut self.symbol(index, 0).orders);
         for order in orders.values() {
-            self.places.remove(&(index, order.order_id.get()));
+            self.locations.remove(&(index, order.order_id.get()));
         }
     }
 }
@@ -188,11 +188,11 @@ impl Listener for Image {
         let (index, id) = (message.symbol_index.get(), message.order_id.get());
         self.symbol(index, message.symbol_seq_num.get());
         let Some(order) = self.order(index, id) else { return };
-        let keeps_place = message.price == order.price && message.position_change != PositionChange::LOST;
+        let keeps_priority = message.price == order.price && message.position_change != PositionChange::LOST;
         let changed = AddOrderRefresh { price: message.price, volume: message.volume, ..*order };
         if message.volume.get() == 0 {
             self.take(index, id);
-        } else if keeps_place {
+        } else if keeps_priority {
             *order = changed;
         } else {
             self.add(changed);

@@ -20,7 +20,7 @@ const SYMBOLS_PER_CYCLE: usize = 8;
 /// Length of the short form of the refresh header.
 const SHORT_HEADER_LEN: usize = 8;
 /// Bytes for messages in a refresh packet.
-const REFRESH_ROOM: usize = PACKET_LEN_MAX - HEADER_LEN - RefreshHeader::LEN;
+const REFRESH_CAPACITY: usize = PACKET_LEN_MAX - HEADER_LEN - RefreshHeader::LEN;
 /// Maximum number of messages in a refresh packet, without the header: the packet's count has no more.
 const REFRESH_MESSAGES_MAX: usize = 254;
 
@@ -119,8 +119,8 @@ impl Jobs {
             let is_sole = is_sole && next == run.end;
             if is_sole { DeliveryFlag::RETRANSMISSION_ONE } else { DeliveryFlag::RETRANSMISSION_PART }
         } else {
-            let is_kept = |sequence: &u64| store.message(*sequence).is_some();
-            next = (run.start + 1..run.end).find(is_kept).unwrap_or(run.end);
+            let is_stored = |sequence: &u64| store.message(*sequence).is_some();
+            next = (run.start + 1..run.end).find(is_stored).unwrap_or(run.end);
             self.unavailable += next - run.start;
             let (first, last) = (run.start as u32, (next - 1) as u32);
             let message = MessageUnavailable::new(first, last, product, channel);
@@ -187,7 +187,7 @@ fn packets_of(image: &Image, index: u32) -> Vec<Vec<Vec<u8>>> {
     let mut packets: Vec<Vec<Vec<u8>>> = Vec::new();
     let (mut packet, mut len) = (Vec::new(), 0);
     image.for_each(index, |message| {
-        if len + message.len() > REFRESH_ROOM || packet.len() == REFRESH_MESSAGES_MAX {
+        if len + message.len() > REFRESH_CAPACITY || packet.len() == REFRESH_MESSAGES_MAX {
             packets.push(std::mem::take(&mut packet));
             len = 0;
         }

@@ -71,7 +71,7 @@ impl XdpService {
 impl Service for XdpService {
     fn on_head(&mut self, head: &PacketHead) {
         self.sent_ns = self.sent_ns.max(head.sent_ns);
-        self.image.note_time(head.sent_ns);
+        self.image.record_time(head.sent_ns);
     }
 
     fn on_restart(&mut self) {

@@ -42,7 +42,7 @@ pub(super) struct Market<'a> {
 }
 
 /// The state of one client.
-pub(super) struct Known {
+pub(super) struct ClientState {
     source: Option<SourceId>,
     next_heartbeat: Nanos,
     /// Deadline of its heartbeat response; `None` if none is pending.
@@ -51,13 +51,13 @@ pub(super) struct Known {
 }
 
 #[derive(Default)]
-struct Used {
+struct RequestCounts {
     requests: u32,
     refreshes: u32,
 }
 
 /// The parameters of a request.
-struct Asked {
+struct ParsedRequest {
     source: SourceId,
     product: (u8, u8),
     range: (u32, u32),
@@ -67,8 +67,8 @@ struct Asked {
 
 /// The request server of one channel.
 pub(super) struct RequestServer {
-    pub(super) clients: Clients<Known>,
-    used: HashMap<SourceId, Used>,
+    pub(super) clients: Clients<ClientState>,
+    request_counts: HashMap<SourceId, RequestCounts>,
     requests: u64,
     accepted: u64,
     malformed: u64,
@@ -80,7 +80,7 @@ impl RequestServer {
         let sizes = BufferSizes { receive: RECEIVE_LEN, pending: 16 << 10 };
         Ok(RequestServer {
             clients: Clients::bind(address, sizes, CONNECTIONS_MAX, HEARTBEAT + HEARTBEAT_ANSWER)?,
-            used: HashMap::new(),
+            request_counts: HashMap::new(),
             requests: 0,
             accepted: 0,
             malformed: 0,
@@ -90,7 +90,7 @@ impl RequestServer {
 
     /// Reads requests; adds those that are accepted to `jobs`.
     pub(super) fn poll(&mut self, now: Nanos, market: &Market<'_>, jobs: &mut VecDeque<Job>) -> usize {
-        let new = || Known { source: None, next_heartbeat: now + HEARTBEAT, answer_by: None, sequence: 1 };
+        let new = || ClientState { source: None, next_heartbeat: now + HEARTBEAT, answer_by: None, sequence: 1 };
         let mut work = 0;
         for index in 0..self.clients.list.len() {
             work += self.read(index, market, jobs);
@@ -109,13 +109,13 @@ impl RequestServer {
             let Some(bytes) = len.and_then(|len| received.get(..len.max(1))).map(<[u8]>::to_vec) else {
                 let is_too_long = len.is_some_and(|len| len > RECEIVE_LEN);
                 self.malformed += u64::from(is_too_long);
-                client.is_gone |= is_closed || is_too_long;
+                client.is_disconnected |= is_closed || is_too_long;
                 return taken;
             };
             client.tcp.consume(bytes.len());
             let Ok(packet) = Packet::parse(&bytes) else {
                 self.malformed += 1;
-                client.is_gone = true;
+                client.is_disconnected = true;
                 return taken + 1;
             };
             for (_, message) in packet.messages() {
@@ -134,18 +134,18 @@ impl RequestServer {
         jobs: &mut VecDeque<Job>,
     ) {
         let parsed = Message::parse(message);
-        self.clients.list[index].has_asked |= parsed.is_ok();
+        self.clients.list[index].has_requested |= parsed.is_ok();
         if let Ok(Message::HeartbeatResponse(response)) = &parsed {
             self.clients.list[index].state.answer_by = None;
-            return self.know(index, response.source_id);
+            return self.set_source(index, response.source_id);
         }
         self.requests += 1;
-        let Some(asked) = parsed.ok().and_then(|message| asked_for(&message, market)) else {
-            let nothing =
+        let Some(request) = parsed.ok().and_then(|message| parse_request(&message, market)) else {
+            let response =
                 RequestResponse::new(sequence, 0, 0, SourceId::NONE, 0, 0, RequestStatus::BAD_MESSAGE);
-            return self.respond(index, &nothing);
+            return self.respond(index, &response);
         };
-        let Asked { source, product, range, job, is_refresh } = asked;
+        let ParsedRequest { source, product, range, job, is_refresh } = request;
         let is_full = jobs.len() >= JOBS_MAX;
         let outcome = match job {
             _ if source == SourceId::NONE => Err(RequestStatus::BAD_SOURCE),
@@ -162,7 +162,7 @@ impl RequestServer {
             }
             Err(status) => status,
         };
-        self.know(index, source);
+        self.set_source(index, source);
         let (begin, end) = range;
         let response = RequestResponse::new(sequence, begin, end, source, product.0, product.1, status);
         self.respond(index, &response);
@@ -170,11 +170,11 @@ impl RequestServer {
 
     /// Counts a request of a source, unless its limit is reached.
     fn count(&mut self, source: SourceId, is_refresh: bool) -> Result<(), RequestStatus> {
-        if !self.used.contains_key(&source) && self.used.len() >= SOURCES_MAX {
+        if !self.request_counts.contains_key(&source) && self.request_counts.len() >= SOURCES_MAX {
             return Err(RequestStatus::BAD_SOURCE);
         }
-        let used = self.used.entry(source).or_default();
-        let count = if is_refresh { &mut used.refreshes } else { &mut used.requests };
+        let request_counts = self.request_counts.entry(source).or_default();
+        let count = if is_refresh { &mut request_counts.refreshes } else { &mut request_counts.requests };
         if *count >= REQUESTS_PER_DAY {
             return Err(too_many(is_refresh));
         }
@@ -184,12 +184,12 @@ impl RequestServer {
 
     /// Allows one connection for each source: a new one replaces the old. Clients without a source are not
     /// restricted.
-    fn know(&mut self, index: usize, source: SourceId) {
+    fn set_source(&mut self, index: usize, source: SourceId) {
         if source == SourceId::NONE {
             return;
         }
         for (other, client) in self.clients.list.iter_mut().enumerate() {
-            client.is_gone |= other != index && client.state.source == Some(source);
+            client.is_disconnected |= other != index && client.state.source == Some(source);
         }
         self.clients.list[index].state.source = Some(source);
     }
@@ -216,18 +216,18 @@ impl RequestServer {
     }
 }
 
-impl Client<Known> {
+impl Client<ClientState> {
     fn send(&mut self, bytes: &[u8]) {
         let outcome = self.tcp.send(bytes);
         // Disconnects a client that does not read its answers.
-        self.is_gone |= !matches!(outcome, Ok(SendOutcome::Sent | SendOutcome::Pending));
+        self.is_disconnected |= !matches!(outcome, Ok(SendOutcome::Sent | SendOutcome::Pending));
     }
 
     /// Sends a due heartbeat; true if the response is overdue and the client must be disconnected.
     fn keep_alive(&mut self, now: Nanos) -> bool {
         self.flush();
         if self.state.answer_by.is_some_and(|by| now > by) {
-            self.is_gone = true;
+            self.is_disconnected = true;
             return true;
         }
         if now >= self.state.next_heartbeat {
@@ -245,11 +245,11 @@ const fn too_many(is_refresh: bool) -> RequestStatus {
 }
 
 /// Returns the parameters of a request; `None` for other messages.
-fn asked_for(message: &Message<'_>, market: &Market<'_>) -> Option<Asked> {
+fn parse_request(message: &Message<'_>, market: &Market<'_>) -> Option<ParsedRequest> {
     Some(match message {
         Message::RetransmissionRequest(request) => {
             let range = (request.begin_seq_num.get(), request.end_seq_num.get());
-            Asked {
+            ParsedRequest {
                 source: request.source_id,
                 product: (request.product_id, request.channel_id),
                 range,
@@ -257,14 +257,14 @@ fn asked_for(message: &Message<'_>, market: &Market<'_>) -> Option<Asked> {
                 is_refresh: false,
             }
         }
-        Message::RefreshRequest(request) => Asked {
+        Message::RefreshRequest(request) => ParsedRequest {
             source: request.source_id,
             product: (request.product_id, request.channel_id),
             range: (0, 0),
             job: symbols(request.symbol_index.get(), false, market),
             is_refresh: true,
         },
-        Message::SymbolIndexMappingRequest(request) => Asked {
+        Message::SymbolIndexMappingRequest(request) => ParsedRequest {
             source: request.source_id,
             product: (request.product_id, request.channel_id),
             range: (0, 0),

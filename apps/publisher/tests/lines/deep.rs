@@ -19,8 +19,8 @@ use super::{Publisher, is_closed, read_bytes};
 const COUNT: usize = 3_000;
 
 fn request(session: u32, ranges: &[Range]) -> Vec<u8> {
-    let mut room = [0; Request::LEN_MAX];
-    Request::encode(Feed::Deep10.protocol_id(), 1, session, ranges, &mut room).unwrap().to_vec()
+    let mut buffer = [0; Request::LEN_MAX];
+    Request::encode(Feed::Deep10.protocol_id(), 1, session, ranges, &mut buffer).unwrap().to_vec()
 }
 
 /// A publisher whose recording has been sent whole.
@@ -46,10 +46,10 @@ fn ask_snapshot(
 ) -> Result<(u64, Vec<Vec<u8>>), ErrorCode> {
     let token = Alpha::new("anybody").unwrap();
     let minimum = Sequence(minimum);
-    let mut room = [0; 100];
+    let mut buffer = [0; 100];
     let len =
-        encode(&Frame::Request(SnapshotRequest { token, channel: 1, session, minimum }), &mut room).unwrap();
-    stream.write_all(&room[..len]).unwrap();
+        encode(&Frame::Request(SnapshotRequest { token, channel: 1, session, minimum }), &mut buffer).unwrap();
+    stream.write_all(&buffer[..len]).unwrap();
     let (mut messages, mut bytes_total, mut bytes_seen) = (Vec::new(), 0, 0);
     loop {
         let prefix = read_bytes(stream, 2);
@@ -73,7 +73,7 @@ fn ask_snapshot(
 }
 
 #[test]
-fn messages_are_given_again_by_udp_up_to_a_thousand() {
+fn up_to_a_thousand_messages_are_resent_by_udp() {
     let (publisher, messages) = published(Feed::Deep10, |options| options);
     let socket = udp_socket();
     let server = publisher.address("gap_fill");
@@ -90,7 +90,7 @@ fn messages_are_given_again_by_udp_up_to_a_thousand() {
         assert_eq!(segment.stream_offset(), offset);
         for (sequence, message) in segment.messages() {
             assert_eq!(messages[sequence.0 as usize - 1], message);
-            expected.retain(|wanted| *wanted != sequence.0);
+            expected.retain(|outstanding| *outstanding != sequence.0);
         }
         segment.is_heartbeat()
     };
@@ -98,18 +98,18 @@ fn messages_are_given_again_by_udp_up_to_a_thousand() {
     ask(&request(SESSION + 1, &[Range::new(1, 2)]));
     ask(&request(SESSION, &[Range::new(1, 1_001)]));
     ask(b"what is this");
-    let mut wanted: Vec<u64> = (5..=900).chain(950..=960).collect();
+    let mut outstanding: Vec<u64> = (5..=900).chain(950..=960).collect();
     ask(&request(SESSION, &[Range::new(5, 900), Range::new(950, 960)]));
-    while !wanted.is_empty() {
-        assert!(!take(&mut wanted));
+    while !outstanding.is_empty() {
+        assert!(!take(&mut outstanding));
     }
     // A test request, and a message that does not exist yet.
     ask(&request(SESSION, &[]));
-    assert!(take(&mut wanted), "a test is answered like a heartbeat");
+    assert!(take(&mut outstanding), "a test is answered like a heartbeat");
     ask(&request(SESSION, &[Range::new(COUNT as u64, COUNT as u64 + 50)]));
-    let mut wanted = vec![COUNT as u64];
-    while !wanted.is_empty() {
-        take(&mut wanted);
+    let mut outstanding = vec![COUNT as u64];
+    while !outstanding.is_empty() {
+        take(&mut outstanding);
     }
     let report = publisher.stop();
     let count = |name: &str| report.channels[0].service.iter().find(|(known, _)| *known == name).unwrap().1;
@@ -117,7 +117,7 @@ fn messages_are_given_again_by_udp_up_to_a_thousand() {
 }
 
 #[test]
-fn messages_are_given_again_by_tcp_until_the_present() {
+fn messages_are_resent_by_tcp_up_to_the_latest() {
     let (publisher, messages) = published(Feed::Deep10, |options| options);
     let server = publisher.text.lines().find_map(|line| line.strip_prefix("# the same over TCP: ")).unwrap();
     let mut stream = connect(server);
@@ -145,11 +145,11 @@ fn messages_are_given_again_by_tcp_until_the_present() {
 
 /// If a part of the range is no longer stored, the rest is sent.
 #[test]
-fn what_is_too_old_is_not_given() {
+fn messages_that_are_too_old_are_not_sent() {
     let (publisher, _) = published(Feed::Deep10, |options| PublishOptions { store_bytes: 1, ..options });
     let socket = udp_socket();
-    let kept = (1 << 16) / 32;
-    let oldest = (COUNT - kept + 1) as u64;
+    let stored = (1 << 16) / 32;
+    let oldest = (COUNT - stored + 1) as u64;
     socket
         .send_to(&request(SESSION, &[Range::new(oldest - 10, oldest + 3)]), publisher.address("gap_fill"))
         .unwrap();
@@ -158,7 +158,7 @@ fn what_is_too_old_is_not_given() {
     let segment = Segment::parse(&buffer[..len]).unwrap();
     assert_eq!((segment.sequence().0, segment.message_count()), (oldest, 4));
     let report = publisher.stop();
-    assert_eq!(report.channels[0].kept, kept as u64);
+    assert_eq!(report.channels[0].stored, stored as u64);
 }
 
 /// Prices and quantities of one side of a symbol, in priority order.
@@ -177,7 +177,7 @@ fn levels(builder: &BookBuilder<DirectBooks>) -> Vec<Queue> {
 }
 
 #[test]
-fn what_a_recording_lacks_is_stepped_over() {
+fn messages_missing_in_the_recording_are_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let messages = iex_messages(Feed::Deep10, 8);
     let mut bytes = tickpath_flowgen::pcap_header().to_vec();

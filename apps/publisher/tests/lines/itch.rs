@@ -56,7 +56,7 @@ fn ask(socket: &UdpSocket, publisher: &Publisher, first: u64, count: u16) -> Opt
 }
 
 #[test]
-fn messages_are_given_again_a_packet_at_a_time() {
+fn messages_are_resent_one_packet_at_a_time() {
     let (publisher, messages) = published();
     let socket = client();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -6,7 +6,7 @@ mod deep;
 mod itch;
 mod recordings;
 mod sending;
-mod stories;
+mod scenarios;
 mod xdp;
 
 use std::collections::HashMap;

@@ -27,7 +27,7 @@ impl MessageListener<IexStream> for Messages {
 
 /// Both lines carry the recording, and each has the packets that the other drops on purpose.
 #[test]
-fn both_lines_bring_the_recording_and_one_loses_on_purpose() {
+fn both_lines_carry_the_recording_and_one_drops_packets() {
     let folder = tempfile::tempdir().unwrap();
     let file = iex_day(folder.path(), Feed::Deep10, 2_000);
     let options = PublishOptions { drop_a_ppm: 200_000, seed: 7, ..options(&file) };
@@ -56,7 +56,7 @@ fn both_lines_bring_the_recording_and_one_loses_on_purpose() {
 }
 
 #[test]
-fn packets_are_sent_in_their_own_time_and_silence_is_filled_with_heartbeats() {
+fn packets_are_paced_and_heartbeats_fill_idle_time() {
     let folder = tempfile::tempdir().unwrap();
     let mut bytes = tickpath_flowgen::pcap_header().to_vec();
     let messages = iex_messages(Feed::Deep10, 20);
@@ -75,9 +75,9 @@ fn packets_are_sent_in_their_own_time_and_silence_is_filled_with_heartbeats() {
         recovery: None,
         ..options(&file)
     };
-    let begun = std::time::Instant::now();
+    let start = std::time::Instant::now();
     let report = Publisher::start(options).finish();
-    assert!(begun.elapsed().as_millis() >= 9_500 / 20, "{:?}", begun.elapsed());
+    assert!(start.elapsed().as_millis() >= 9_500 / 20, "{:?}", start.elapsed());
     assert!(report.is_whole(), "{report}");
     assert_eq!((report.channels[0].packets, report.channels[0].service.len()), (20, 0));
 }
@@ -96,7 +96,7 @@ fn the_lines_of_a_recording_are_one_channel() {
 }
 
 #[test]
-fn what_is_no_recording_or_ends_too_soon_is_told() {
+fn other_files_and_truncated_ones_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |file: &std::path::Path| {
         Publication::open(options(file)).err().map(|error| format!("{error:#}")).unwrap_or_default()
@@ -117,7 +117,7 @@ fn what_is_no_recording_or_ends_too_soon_is_told() {
 
 /// The printed configuration has everything that a handler needs to know of the recording.
 #[test]
-fn the_printed_configuration_has_the_day_and_room_for_the_instruments() {
+fn the_printed_configuration_has_the_day_and_capacity_for_the_instruments() {
     let folder = tempfile::tempdir().unwrap();
     let mut bytes = tickpath_flowgen::pcap_header().to_vec();
     let mut builder = SegmentBuilder::new([0; 1_400], Feed::Deep10, 1, 9);
@@ -141,7 +141,7 @@ fn the_printed_configuration_has_the_day_and_room_for_the_instruments() {
 
 /// A recording may lack the directory, but every message has its locate.
 #[test]
-fn a_port_that_is_taken_and_locates_without_a_directory_are_told() {
+fn a_used_port_is_an_error_and_locates_without_a_directory_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let mut bytes = vec![];
     for locate in [7_u16, 2_000] {

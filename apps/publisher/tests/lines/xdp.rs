@@ -118,7 +118,7 @@ fn lost_messages_come_on_the_retransmission_channel() {
 
 /// Covers every refusal, and every reason to close a connection.
 #[test]
-fn requests_are_refused_by_the_codes_of_the_sheet() {
+fn requests_are_rejected_with_the_specified_codes() {
     let feed = Feed::published(|options| PublishOptions { store_bytes: 1, ..options });
     let (product, channel) = (feed.product, feed.channel);
     let end = feed.messages.len() as u32;
@@ -158,7 +158,7 @@ fn requests_are_refused_by_the_codes_of_the_sheet() {
 
 /// If the beginning of a range is no longer stored, the channel reports it and sends the rest.
 #[test]
-fn what_is_no_longer_kept_is_told_unavailable() {
+fn messages_no_longer_stored_are_reported_unavailable() {
     let mut feed = Feed::published(|options| PublishOptions { store_bytes: 1, ..options });
     let last = feed.messages.len() as u32;
     let mut stream = feed.connect();

@@ -28,7 +28,7 @@ const SYMBOLS: u32 = 12;
 type Best = (Symbol, Option<i64>, Option<i64>);
 
 /// The state of a handler once it has all messages of its one channel and trusts every book.
-struct Heard {
+struct HandlerResult {
     status: ChannelStatus,
     books: Vec<Best>,
     report: PublishReport,
@@ -36,12 +36,12 @@ struct Heard {
 
 /// Publishes and receives until the next message has number `next` and `symbols` books are live. A late
 /// handler begins when the recording has been sent.
-fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> Heard {
+fn run_handler(options: PublishOptions, next: u64, symbols: u32, is_late: bool) -> HandlerResult {
     let publication = Publication::open(options).unwrap();
     let text = format!("{}max_instruments = 64\nmax_orders = 16384\n", publication.feed_config());
     let mut config: LiveConfig = tickpath_config::parse("feed.toml", &text).unwrap();
     config.finish().unwrap();
-    if comes_late {
+    if is_late {
         // Longer gaps than this are recovered by a snapshot.
         config.channels[0].max_gap = 1_000;
     }
@@ -49,7 +49,7 @@ fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> H
     let (_commands, receiver) = sync_channel(1);
     let open =
         |receiver| LiveHandler::open(&tickpath_net::Kernel, &config, None, clock.now(), receiver).unwrap();
-    let (publisher, (mut handler, mut view)) = if comes_late {
+    let (publisher, (mut handler, mut view)) = if is_late {
         let publisher = Publisher::begin(publication);
         wait_for("the end of the recording", || publisher.has_published().then_some(()));
         (publisher, open(receiver))
@@ -73,7 +73,7 @@ fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> H
         books.push((book.symbol, book.bid.map(|bid| bid.0.0), book.ask.map(|ask| ask.0.0)));
     }
     books.sort_unstable();
-    Heard { status, books, report: publisher.stop() }
+    HandlerResult { status, books, report: publisher.stop() }
 }
 
 /// Returns the best prices of each symbol in the reference books.
@@ -85,76 +85,76 @@ fn best(books: &impl BooksById, symbols: impl Iterator<Item = (InstrumentId, Sym
     all
 }
 
-fn losing(file: &Path) -> PublishOptions {
+fn with_losses(file: &Path) -> PublishOptions {
     PublishOptions { drop_a_ppm: 200_000, drop_b_ppm: 200_000, seed: 11, ..options(file) }
 }
 
 /// Checks that there were gaps, and that both lines lost the same packet at least once.
-fn assert_healed(heard: &Heard) {
-    let lines = &heard.report.channels[0].lines;
-    assert!(lines.iter().all(|line| line.dropped > 5), "{}", heard.report);
-    assert!(heard.status.lines.gaps_healed_by_retransmission > 0, "{:?}", heard.status.lines);
-    assert_eq!(heard.status.lines.messages_lost, 0);
+fn assert_recovered(result: &HandlerResult) {
+    let lines = &result.report.channels[0].lines;
+    assert!(lines.iter().all(|line| line.dropped > 5), "{}", result.report);
+    assert!(result.status.lines.gaps_healed_by_retransmission > 0, "{:?}", result.status.lines);
+    assert_eq!(result.status.lines.messages_lost, 0);
 }
 
-fn iex_twin(feed: Feed, count: usize) -> iex::BookBuilder<DirectBooks> {
-    let mut twin = iex::BookBuilder::new(feed, DirectBooks::new(LIMITS));
+fn iex_reference(feed: Feed, count: usize) -> iex::BookBuilder<DirectBooks> {
+    let mut reference = iex::BookBuilder::new(feed, DirectBooks::new(LIMITS));
     for (sequence, message) in (1..).zip(iex_messages(feed, count)) {
-        twin.handle_message(Sequence(sequence), &message, &mut IgnoreUpdates);
+        reference.handle_message(Sequence(sequence), &message, &mut IgnoreUpdates);
     }
-    twin
+    reference
 }
 
-fn iex_symbols(twin: &iex::BookBuilder<DirectBooks>) -> impl Iterator<Item = (InstrumentId, Symbol)> {
-    let ids = (1..=twin.symbol_count()).map(InstrumentId);
-    ids.filter_map(|id| Some((id, twin.instrument(id)?.symbol?)))
+fn iex_symbols(reference: &iex::BookBuilder<DirectBooks>) -> impl Iterator<Item = (InstrumentId, Symbol)> {
+    let ids = (1..=reference.symbol_count()).map(InstrumentId);
+    ids.filter_map(|id| Some((id, reference.instrument(id)?.symbol?)))
 }
 
 #[test]
 fn books_of_iex_survive_losses_by_gap_fill() {
     for feed in [Feed::Deep10, Feed::DeepPlus10] {
         let folder = tempfile::tempdir().unwrap();
-        let heard = hear(losing(&iex_day(folder.path(), feed, 6_000)), 6_001, 3, false);
-        assert_healed(&heard);
-        let twin = iex_twin(feed, 6_000);
-        assert_eq!(heard.status.state_hash, twin.books().state_hash());
-        assert_eq!(heard.books, best(twin.books(), iex_symbols(&twin)));
+        let result = run_handler(with_losses(&iex_day(folder.path(), feed, 6_000)), 6_001, 3, false);
+        assert_recovered(&result);
+        let reference = iex_reference(feed, 6_000);
+        assert_eq!(result.status.state_hash, reference.books().state_hash());
+        assert_eq!(result.books, best(reference.books(), iex_symbols(&reference)));
     }
 }
 
 #[test]
-fn a_handler_of_iex_that_comes_late_begins_with_a_snapshot() {
+fn a_late_handler_of_iex_begins_with_a_snapshot() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = hear(options(&iex_day(folder.path(), Feed::Deep10, 6_000)), 6_001, 3, true);
-    let twin = iex_twin(Feed::Deep10, 6_000);
-    assert_eq!(heard.books, best(twin.books(), iex_symbols(&twin)));
-    let service = &heard.report.channels[0].service;
+    let result = run_handler(options(&iex_day(folder.path(), Feed::Deep10, 6_000)), 6_001, 3, true);
+    let reference = iex_reference(Feed::Deep10, 6_000);
+    assert_eq!(result.books, best(reference.books(), iex_symbols(&reference)));
+    let service = &result.report.channels[0].service;
     assert!(service.iter().any(|(name, count)| *name == "snap_snapshots" && *count > 0), "{service:?}");
 }
 
 /// Returns the number of messages of an ITCH file, and the books that they give.
-fn itch_twin(file: &Path) -> (u64, BookBuilder<DirectBooks>) {
+fn itch_reference(file: &Path) -> (u64, BookBuilder<DirectBooks>) {
     let bytes = std::fs::read(file).unwrap();
-    let mut twin = BookBuilder::new(DirectBooks::new(LIMITS));
+    let mut reference = BookBuilder::new(DirectBooks::new(LIMITS));
     let mut next = 1;
     for message in Frames::new(&bytes, Lengths::Prefixed) {
-        twin.handle_message(Sequence(next), message.unwrap(), &mut IgnoreUpdates);
+        reference.handle_message(Sequence(next), message.unwrap(), &mut IgnoreUpdates);
         next += 1;
     }
-    (next, twin)
+    (next, reference)
 }
 
 #[test]
 fn books_of_itch_survive_losses_by_retransmission_and_late_ones_begin_with_glimpse() {
     let folder = tempfile::tempdir().unwrap();
     let file = itch_day(folder.path());
-    let (next, twin) = itch_twin(&file);
-    let heard = hear(losing(&file), next, SYMBOLS, false);
-    assert_healed(&heard);
-    assert_eq!(heard.status.state_hash, twin.books().state_hash());
+    let (next, reference) = itch_reference(&file);
+    let result = run_handler(with_losses(&file), next, SYMBOLS, false);
+    assert_recovered(&result);
+    assert_eq!(result.status.state_hash, reference.books().state_hash());
 
-    let late = hear(options(&file), next, SYMBOLS, true);
-    assert_eq!(late.status.state_hash, twin.books().state_hash());
+    let late = run_handler(options(&file), next, SYMBOLS, true);
+    assert_eq!(late.status.state_hash, reference.books().state_hash());
     assert!(late.report.channels[0].service.contains(&("glimpse_logins", 1)), "{}", late.report);
 }
 
@@ -162,22 +162,22 @@ fn books_of_itch_survive_losses_by_retransmission_and_late_ones_begin_with_glimp
 fn books_of_xdp_survive_losses_by_retransmission_and_late_ones_begin_with_a_refresh() {
     let folder = tempfile::tempdir().unwrap();
     let file = xdp_day(folder.path(), 1);
-    let mut twin = xdp::BookBuilder::new(DirectBooks::new(LIMITS), Nanos::ZERO);
+    let mut reference = xdp::BookBuilder::new(DirectBooks::new(LIMITS), Nanos::ZERO);
     let mut packets = Packets::of(RecordingFile::open(&file).unwrap());
     let mut next = 1;
     while let Some(packet) = packets.next_packet().unwrap() {
         let packet = Packet::parse(packet.payload).unwrap();
         if packet.sequence() == next {
-            twin.handle_packet(xdp::Channel(0), &packet, &mut IgnoreUpdates);
+            reference.handle_packet(xdp::Channel(0), &packet, &mut IgnoreUpdates);
             next += u32::from(packet.message_count());
         }
     }
-    let heard = hear(losing(&file), next.into(), SYMBOLS, false);
-    assert_healed(&heard);
-    assert_eq!(heard.status.state_hash, twin.instruments().books().state_hash());
+    let result = run_handler(with_losses(&file), next.into(), SYMBOLS, false);
+    assert_recovered(&result);
+    assert_eq!(result.status.state_hash, reference.instruments().books().state_hash());
 
-    let late = hear(options(&file), next.into(), SYMBOLS, true);
-    let instruments = twin.instruments();
+    let late = run_handler(options(&file), next.into(), SYMBOLS, true);
+    let instruments = reference.instruments();
     let named = instruments.ids().filter_map(|id| Some((id, instruments.instrument(id)?.symbol?)));
     assert_eq!(late.books, best(instruments.books(), named));
     let service = &late.report.channels[0].service;
@@ -186,7 +186,7 @@ fn books_of_xdp_survive_losses_by_retransmission_and_late_ones_begin_with_a_refr
 
 /// A segment of the committed IEX capture: real data take the same path.
 #[test]
-fn a_real_capture_is_heard_whole_over_its_restart() {
+fn a_real_capture_is_published_whole_over_its_restart() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../protocols/iex/tests/data/deep10_20170425_restart.pcap.gz");
     let mut packets = Packets::of(RecordingFile::open(&file).unwrap());
@@ -203,7 +203,7 @@ fn a_real_capture_is_heard_whole_over_its_restart() {
 }
 
 #[test]
-fn the_configuration_of_two_channels_is_one_that_a_handler_takes() {
+fn a_handler_accepts_the_configuration_of_two_channels() {
     let folder = tempfile::tempdir().unwrap();
     let publication = Publication::open(options(&xdp_day(folder.path(), 2))).unwrap();
     let mut config: LiveConfig = tickpath_config::parse("feed.toml", &publication.feed_config()).unwrap();
