@@ -81,9 +81,9 @@ impl<'a> Output<'a> {
     }
 
     /// Ends a step that took the time since the previous step, less `without`.
-    pub(crate) fn step_without(&mut self, without: Duration, step: WorkStep) {
+    pub(crate) fn step_excluding(&mut self, excluded: Duration, step: WorkStep) {
         let now = Instant::now();
-        let elapsed = (now - replace(&mut self.since, now)).saturating_sub(without);
+        let elapsed = (now - replace(&mut self.since, now)).saturating_sub(excluded);
         match step {
             WorkStep::Other => {}
             WorkStep::Framed => self.framing += elapsed,
@@ -113,7 +113,7 @@ impl Listener for Output<'_> {
     }
 
     fn on_step(&mut self, step: WorkStep) {
-        self.step_without(Duration::ZERO, step);
+        self.step_excluding(Duration::ZERO, step);
     }
 
     #[inline]

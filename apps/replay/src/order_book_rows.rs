@@ -61,17 +61,17 @@ impl<R: Read> RowCheck<R> {
         match self.rows.next_row(&mut self.row) {
             Ok(true) => {}
             Ok(false) => return self.end(format!("there is no row for message {number}")),
-            Err(error) => return self.end(words(&error)),
+            Err(error) => return self.end(row_error(&error)),
         }
         self.expected.clone_from(&self.before);
         let outcome = match self.has_before {
-            true => follow(&mut self.expected, &event.kind),
+            true => apply_event(&mut self.expected, &event.kind),
             false => Outcome::Undeterminable,
         };
         match outcome {
             Outcome::Undeterminable => self.report.undeterminable += 1,
             Outcome::Determined if self.expected == self.row => self.report.determined += 1,
-            Outcome::Determined => self.differs(number, &format!("comes {}", show(&self.expected))),
+            Outcome::Determined => self.differs(number, &format!("comes {}", levels_text(&self.expected))),
             Outcome::Impossible => self.differs(number, "nothing can be taken where the message says"),
         }
         std::mem::swap(&mut self.before, &mut self.row);
@@ -81,16 +81,16 @@ impl<R: Read> RowCheck<R> {
     fn differs(&mut self, number: u64, what: &str) {
         self.report.determined += 1;
         self.report.different += 1;
-        let (line, before, row) = (self.rows.line(), show(&self.before), show(&self.row));
+        let (line, before, row) = (self.rows.line(), levels_text(&self.before), levels_text(&self.row));
         self.report.first_difference.get_or_insert_with(|| {
             format!("message {number}, line {line} of the order book file: after {before} {what}, and the row is {row}")
         });
     }
 
-    fn end(&mut self, why: String) {
+    fn end(&mut self, reason: String) {
         self.is_ended = true;
         self.report.different += 1;
-        self.report.first_difference.get_or_insert(why);
+        self.report.first_difference.get_or_insert(reason);
     }
 
     /// Returns the result; `is_whole` means that every message of the file was passed.
@@ -102,14 +102,14 @@ impl<R: Read> RowCheck<R> {
                     let line = self.rows.line();
                     self.end(format!("line {line} of the order book file has no message"));
                 }
-                Err(error) => self.end(words(&error)),
+                Err(error) => self.end(row_error(&error)),
             }
         }
         self.report
     }
 }
 
-fn words(error: &ReadError) -> String {
+fn row_error(error: &ReadError) -> String {
     format!("the order book file: {error}")
 }
 
@@ -124,7 +124,7 @@ enum Outcome {
 }
 
 /// Applies a message to the visible levels.
-fn follow(row: &mut LobsterBookRow, kind: &EventKind) -> Outcome {
+fn apply_event(row: &mut LobsterBookRow, kind: &EventKind) -> Outcome {
     match *kind {
         EventKind::Add { level, qty, .. } => {
             add(row, level.side, level.price, qty);
@@ -140,7 +140,7 @@ fn follow(row: &mut LobsterBookRow, kind: &EventKind) -> Outcome {
 }
 
 fn add(row: &mut LobsterBookRow, side: Side, price: Price, qty: Qty) {
-    let room = row.level_count;
+    let level_count = row.level_count;
     let levels = &mut row.sides[side.index()];
     match levels.iter().position(|(resting, _)| !side.is_better(*resting, price)) {
         Some(index) if levels[index].0 == price => {
@@ -149,13 +149,13 @@ fn add(row: &mut LobsterBookRow, side: Side, price: Price, qty: Qty) {
         Some(index) => levels.insert(index, (price, qty)),
         None => levels.push((price, qty)),
     }
-    levels.truncate(room);
+    levels.truncate(level_count);
 }
 
 fn take(row: &mut LobsterBookRow, side: Side, price: Price, qty: Qty) -> Outcome {
-    let room = row.level_count;
+    let level_count = row.level_count;
     let levels = &mut row.sides[side.index()];
-    let is_full = levels.len() == room;
+    let is_full = levels.len() == level_count;
     match levels.iter().position(|(resting, _)| *resting == price) {
         Some(index) if qty < levels[index].1 => {
             levels[index].1.0 -= qty.0;
@@ -174,7 +174,7 @@ fn take(row: &mut LobsterBookRow, side: Side, price: Price, qty: Qty) -> Outcome
 }
 
 /// Describes the visible levels, bids first.
-fn show(row: &LobsterBookRow) -> String {
+fn levels_text(row: &LobsterBookRow) -> String {
     let side = |side: Side| {
         let levels: Vec<String> =
             row.sides[side.index()].iter().map(|(price, qty)| format!("{qty} at {price}")).collect();
@@ -225,14 +225,14 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_does_not_follow_is_shown() {
+    fn a_wrong_row_is_reported() {
         let rows = format!("100,5,{},\n", NONE.split_once(",0,").unwrap().1).replace(",\n", "\n");
         let report = check("1,1,1,5,100,-1\n2,1,2,5,100,-1\n", &format!("{rows}100,9,-9999999999,0\n"));
         assert_eq!((report.determined, report.different), (1, 1));
-        let words = report.first_difference.unwrap();
+        let difference = report.first_difference.unwrap();
         assert!(
-            words.contains("message 2") && words.contains("10 at 0.0100") && words.contains("9 at 0.0100"),
-            "{words}"
+            difference.contains("message 2") && difference.contains("10 at 0.0100") && difference.contains("9 at 0.0100"),
+            "{difference}"
         );
     }
 

@@ -8,7 +8,7 @@ use tickpath_agent::StopSignal;
 use crate::options::Speed;
 
 /// Longest sleep, so that a stop request is noticed soon.
-const NAP_MAX: Duration = Duration::from_millis(50);
+const SLEEP_MAX: Duration = Duration::from_millis(50);
 /// Original speed, in hundredths.
 const HUNDREDTHS: u128 = 100;
 
@@ -57,7 +57,7 @@ impl Pacer {
             if stop.is_stopped() {
                 return None;
             }
-            thread::sleep(until_next.min(NAP_MAX));
+            thread::sleep(until_next.min(SLEEP_MAX));
         }
     }
 }
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_ends_when_told_to_stop() {
+    fn a_wait_ends_at_a_stop_request() {
         let stop = StopSignal::new();
         let mut pacer = Pacer::new(Speed::Hundredths(100));
         assert_eq!(pacer.wait(1, |_| Some(0), &stop), Some(1));

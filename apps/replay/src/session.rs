@@ -92,8 +92,8 @@ impl<'a> Session<'a> {
     /// past the end, or requires a check of its books.
     pub(crate) fn may_apply_at_once(&self, pass: &Pass<Output<'_>>) -> bool {
         let ReplayOptions { limit, to, check_every, .. } = self.options;
-        let is_all_wanted = limit.is_none() && to.is_none() && check_every.is_none();
-        !self.is_paced() && is_all_wanted && !pass.listener.exporter.wants_depth()
+        let is_all_selected = limit.is_none() && to.is_none() && check_every.is_none();
+        !self.is_paced() && is_all_selected && !pass.listener.exporter.wants_depth()
     }
 
     /// Whether packets and messages are paced.
@@ -142,9 +142,9 @@ impl<'a> Session<'a> {
         let mut start = 0;
         while start < messages.len() {
             let (rest, from_ns) = (&messages[start..], replay.from_ns());
-            let is_waited_for =
+            let waits_for_time =
                 |message: &&P::Message<'_>| P::ts_ns(message) >= from_ns && !source.is_snapshot::<P>(message);
-            let ts_of = |index: usize| Some(&rest[index]).filter(is_waited_for).map(P::ts_ns);
+            let ts_of = |index: usize| Some(&rest[index]).filter(waits_for_time).map(P::ts_ns);
             let Some(due) = self.wait(pass, rest.len(), ts_of) else { return };
             replay.apply(pass, &rest[..due], source, |index| place(start + index));
             start += due;

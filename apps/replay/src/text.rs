@@ -32,8 +32,8 @@ impl fmt::Display for ReplayReport {
             write!(f, "{file}")?;
         }
         for (path, error) in &self.failures {
-            let is_told = error.contains(&*path.to_string_lossy());
-            let name = if is_told { String::new() } else { format!("{}: ", path.display()) };
+            let names_path = error.contains(&*path.to_string_lossy());
+            let name = if names_path { String::new() } else { format!("{}: ", path.display()) };
             write!(f, "\nNOT REPLAYED: {name}{error}")?;
         }
         if !self.left_out.is_empty() {

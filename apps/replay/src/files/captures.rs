@@ -78,12 +78,12 @@ fn replay(file: RecordingFile, session: &mut Session<'_>, pass: Pass<Output<'_>>
 
 /// Describes a capture without market data.
 fn nothing_known(frames: &PacketCounters, unknown: &UnknownPackets) -> String {
-    let mut words = format!("{} frames, {} of UDP and {} of TCP", frames.frames, frames.udp, frames.tcp);
+    let mut description = format!("{} frames, {} of UDP and {} of TCP", frames.frames, frames.udp, frames.tcp);
     if let Some((dst, count)) = unknown.destinations.first() {
-        words.push_str(&format!(", most of them to {dst} ({count})"));
+        description.push_str(&format!(", most of them to {dst} ({count})"));
     }
     for (what, count) in frames.skipped().into_iter().filter(|(_, count)| *count > 0) {
-        words.push_str(&format!(", {count} {what}"));
+        description.push_str(&format!(", {count} {what}"));
     }
-    words
+    description
 }

@@ -76,10 +76,10 @@ fn replay_levels(
             }
         }
         let unpacking = Duration::from_nanos(meter.read_ns() - read_before);
-        pass.listener.step_without(unpacking, WorkStep::Framed);
+        pass.listener.step_excluding(unpacking, WorkStep::Framed);
         pass.listener.on_step(WorkStep::Decoded(records.len()));
         let source = Source { info, symbols: file.symbols(), is_snapshot: false };
-        let wanted = replay.messages_to_handle(&mut pass, &records, &source)?;
+        let selected = replay.messages_to_handle(&mut pass, &records, &source)?;
         if schema.level_count() > 0 {
             let named = file.symbols().len().max(INSTRUMENTS_MIN).min(usize::from(u16::MAX)) as u16;
             let max_orders = u32::from(named) * 2 * schema.level_count() as u32;
@@ -88,7 +88,7 @@ fn replay_levels(
         }
         let first = pass.message_count() + 1;
         let place = |index: usize| format!("message {}", first + index as u64);
-        session.apply(&mut pass, &mut replay, &records[..wanted], source, place);
+        session.apply(&mut pass, &mut replay, &records[..selected], source, place);
     }
     let mut report = session.report(&pass, 0, replay.finish(&pass));
     report.schema = Some(schema);

@@ -57,15 +57,15 @@ pub(super) fn replay<F: EventFormat>(
         let is_applied = !is_read_first && replay.has_books();
         read(&mut recording, &mut block, session, &mut pass, &mut replay, is_applied);
         let source = Source { info, symbols: recording.reader().symbols(), is_snapshot: false };
-        let wanted = replay.messages_to_handle(&mut pass, &block.events, &source)?;
-        let wanted = &block.events[..wanted];
+        let selected = replay.messages_to_handle(&mut pass, &block.events, &source)?;
+        let selected = &block.events[..selected];
         if !is_applied {
             pass.listener.on_step(WorkStep::Other);
             pass.listener.on_step(WorkStep::Decoded(block.events.len()));
         }
         let is_whole_file = block.is_last && pass.message_count() == 0;
         replay.create_books(&pass.selection, || match is_whole_file {
-            true => size_of_events(wanted),
+            true => size_of_events(selected),
             false => {
                 let named =
                     recording.reader().symbols().len().max(INSTRUMENTS_MIN).min(usize::from(u16::MAX));
@@ -74,14 +74,14 @@ pub(super) fn replay<F: EventFormat>(
         });
         let first = pass.message_count() + 1;
         if let Some(rows) = &mut rows {
-            (first..).zip(wanted).for_each(|(number, event)| rows.message(number, event));
+            (first..).zip(selected).for_each(|(number, event)| rows.message(number, event));
         }
         let place = |index: usize| format!("message {} ({})", first + index as u64, block.positions[index]);
         if is_applied {
-            replay.publish(&mut pass, wanted, source, place);
-            pass.listener.on_step(WorkStep::Done(wanted.len()));
+            replay.publish(&mut pass, selected, source, place);
+            pass.listener.on_step(WorkStep::Done(selected.len()));
         } else {
-            session.apply(&mut pass, &mut replay, wanted, source, place);
+            session.apply(&mut pass, &mut replay, selected, source, place);
         }
     }
     let is_whole = pass.ended.is_none() && !replay.is_read_failed();
@@ -137,5 +137,5 @@ fn read<F: EventFormat>(
         }
     }
     let unpacking = Duration::from_nanos(recording.meter().read_ns() - read_before);
-    pass.listener.step_without(unpacking, WorkStep::Framed);
+    pass.listener.step_excluding(unpacking, WorkStep::Framed);
 }

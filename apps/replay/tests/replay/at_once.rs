@@ -44,7 +44,7 @@ fn exported(path: &Path, options: ReplayOptions) -> (FileReport, [Vec<u8>; 2]) {
 }
 
 #[test]
-fn events_that_are_applied_as_they_are_read_lead_to_the_same_as_blocks() {
+fn applying_events_one_by_one_equals_applying_blocks() {
     let text = lines(30_000);
     let (_folder, path) = file("AAA_message_10.csv", text.as_bytes());
     let orders_max = Some(300);

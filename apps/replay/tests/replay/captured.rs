@@ -121,7 +121,7 @@ fn market(report: &FileReport) -> (u64, u64, String, String) {
 }
 
 #[test]
-fn numbers_that_go_beyond_their_field_are_malformed() {
+fn numbers_beyond_their_field_are_malformed() {
     let day = Day::small();
     let all = messages(&day);
     let mut capture = Capture::new();
@@ -186,7 +186,7 @@ fn two_lines_fill_each_others_gaps() {
 }
 
 #[test]
-fn what_both_lines_lost_is_told_and_not_trusted() {
+fn a_loss_on_both_lines_is_reported_and_not_trusted() {
     let day = Day::small();
     let messages = messages(&day);
     let mut capture = Capture::new();
@@ -194,8 +194,8 @@ fn what_both_lines_lost_is_told_and_not_trusted() {
         capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
     }
     let report = capture.run(&checked());
-    let words = report.contradictions.join("\n");
-    assert!(words.contains("1 gap(s) on session DAY1, 1 message(s) lost"), "{words}");
+    let text = report.contradictions.join("\n");
+    assert!(text.contains("1 gap(s) on session DAY1, 1 message(s) lost"), "{text}");
     assert_eq!(report.messages, 12);
     // If the end was lost, only a heartbeat reveals it.
     let mut capture = Capture::new();
@@ -206,7 +206,7 @@ fn what_both_lines_lost_is_told_and_not_trusted() {
 }
 
 #[test]
-fn lines_that_disagree_are_told() {
+fn disagreeing_lines_are_reported() {
     let day = Day::small();
     let messages = messages(&day);
     let mut capture = Capture::new();
@@ -217,7 +217,7 @@ fn lines_that_disagree_are_told() {
 }
 
 #[test]
-fn numbers_that_jump_back_are_told() {
+fn numbers_that_jump_back_are_reported() {
     let day = Day::small();
     let messages = messages(&day);
     let mut capture = Capture::new();
@@ -255,7 +255,7 @@ fn numbers_that_jump_back_are_told() {
 }
 
 #[test]
-fn numbers_that_come_again_with_other_contents_are_no_copies() {
+fn reused_numbers_with_other_contents_are_not_duplicates() {
     let day = Day::small();
     let messages = messages(&day);
     let mut capture = Capture::new();
@@ -315,7 +315,7 @@ fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
 }
 
 #[test]
-fn times_of_a_venue_that_counts_from_utc_are_shown_so() {
+fn times_of_a_venue_in_utc_are_shown_in_utc() {
     // The messages are of 09:30: a capture at 13:30 UTC implies New York time, one at 09:30 UTC implies UTC.
     let day = Day::small();
     let captured = |ns: u64| {
@@ -346,7 +346,7 @@ fn times_of_a_venue_that_counts_from_utc_are_shown_so() {
 }
 
 #[test]
-fn a_zone_is_found_where_only_later_messages_tell_it() {
+fn a_zone_is_found_from_later_messages() {
     const HOUR_NS: u64 = 3_600_000_000_000;
     const CLIENT: &str = "10.0.0.9:40000";
     // This project's venue at 10:00 UTC: orders resting for half an hour match no zone, the first live
@@ -442,7 +442,7 @@ fn a_snapshot_of_several_packets_is_no_part_of_a_session() {
 }
 
 #[test]
-fn a_line_of_adds_alone_is_known_by_a_packet_of_its_session() {
+fn a_line_with_only_adds_is_identified_by_a_packet_of_its_session() {
     let mut day = Day::default();
     day.state(1, StockTradingState::TRADING);
     for index in 0..20 {
@@ -489,7 +489,7 @@ fn snapshot_of_two() -> Day {
 }
 
 #[test]
-fn a_snapshot_over_tcp_is_known_by_its_end() {
+fn a_snapshot_over_tcp_is_identified_by_its_end() {
     const CLIENT: &str = "10.0.0.9:40000";
     let folder = tempfile::tempdir().unwrap();
     let [orders, bbo, depth] = ["o.csv", "b.csv", "d.csv"].map(|name| folder.path().join(name));
@@ -524,7 +524,7 @@ fn a_snapshot_over_tcp_is_known_by_its_end() {
 }
 
 #[test]
-fn a_stream_that_begins_as_a_snapshot_does_is_none_without_its_end() {
+fn a_stream_without_an_end_message_is_not_a_snapshot() {
     const CLIENT: &str = "10.0.0.9:40000";
     let mut day = Day::default();
     day.state(1, StockTradingState::TRADING);
@@ -563,7 +563,7 @@ fn messages_from_before_the_first_are_no_duplicates() {
 }
 
 #[test]
-fn sessions_are_recordings_of_their_own_and_strangers_are_counted() {
+fn sessions_are_separate_recordings_and_unknown_packets_are_counted() {
     let day = Day::small();
     let mut capture = Capture::new();
     for (index, message) in messages(&day).into_iter().enumerate() {
@@ -605,7 +605,7 @@ fn soup(day: &Day) -> Vec<u8> {
 }
 
 #[test]
-fn itch_over_tcp_is_put_together_in_order() {
+fn itch_over_tcp_is_reassembled_in_order() {
     const CLIENT: &str = "10.0.0.9:40000";
     let day = Day::small();
     let (_folder, path) = file("day", &day.bytes);
@@ -634,7 +634,7 @@ fn itch_over_tcp_is_put_together_in_order() {
 }
 
 #[test]
-fn a_hole_in_a_stream_is_told() {
+fn a_gap_in_a_stream_is_reported() {
     const CLIENT: &str = "10.0.0.9:40000";
     let stream = soup(&Day::small());
     let mut capture = Capture::new();
@@ -642,34 +642,34 @@ fn a_hole_in_a_stream_is_told() {
         capture.tcp(CLIENT, 1_000 + 100 * index as u32, 0x10, part);
     }
     let report = capture.run(&checked());
-    let words = report.contradictions.join("\n");
-    assert!(words.contains("1 hole(s) in the stream of") && words.contains("100 byte(s) lost"), "{words}");
+    let text = report.contradictions.join("\n");
+    assert!(text.contains("1 hole(s) in the stream of") && text.contains("100 byte(s) lost"), "{text}");
 }
 
 #[test]
-fn a_capture_of_something_else_is_refused_with_what_is_in_it() {
+fn a_capture_of_other_protocols_is_rejected_with_its_contents() {
     let mut capture = Capture::new();
     for _ in 0..3 {
         capture.udp("239.1.1.1:5353", b"something else").frame(&[0; 60]);
     }
     let (_folder, path) = file("other.pcap", &capture.bytes);
-    let words = try_run(&path, &checked()).unwrap_err().to_string();
-    assert!(words.contains("6 frames, 3 of UDP") && words.contains("239.1.1.1:5353 (3)"), "{words}");
-    assert!(!words.contains('\n'), "{words}");
+    let text = try_run(&path, &checked()).unwrap_err().to_string();
+    assert!(text.contains("6 frames, 3 of UDP") && text.contains("239.1.1.1:5353 (3)"), "{text}");
+    assert!(!text.contains('\n'), "{text}");
     let (_folder, path) = file("none.pcap", &Capture::new().bytes);
     assert!(try_run(&path, &checked()).unwrap_err().to_string().contains("0 frames"));
 }
 
 #[test]
-fn a_cut_or_damaged_capture_gives_what_was_before() {
+fn a_cut_or_damaged_capture_gives_the_packets_before() {
     let capture = two_lines(&Day::small());
     let whole = capture.run(&checked()).messages;
     for len in (26..capture.bytes.len()).step_by(101) {
         let (_folder, path) = file("cut.pcap", &capture.bytes[..len]);
         match try_run(&path, &checked()) {
             Ok(report) => {
-                let words = report.contradictions.join("\n");
-                assert!(words.contains("cut short at byte") && report.messages <= whole, "{len}: {words}");
+                let text = report.contradictions.join("\n");
+                assert!(text.contains("cut short at byte") && report.messages <= whole, "{len}: {text}");
             }
             Err(error) => assert!(error.to_string().contains("cut short at byte"), "{len}: {error}"),
         }
@@ -686,7 +686,7 @@ fn a_cut_or_damaged_capture_gives_what_was_before() {
 }
 
 #[test]
-fn windows_limits_and_speeds_hold_for_captures() {
+fn windows_limits_and_speeds_apply_to_captures() {
     let capture = two_lines(&Day::small());
     let options = ReplayOptions { limit: Some(5), ..checked() };
     assert_eq!(capture.run(&options).messages_read, 5);
@@ -720,7 +720,7 @@ fn real_packets_are_read() {
 }
 
 #[test]
-fn packets_without_numbers_are_taken_as_they_come() {
+fn packets_without_numbers_are_taken_in_order_of_arrival() {
     let folder = "nasdaq_itch50/omi_nasdaq_20230822";
     let mut messages = 0;
     for name in ["AddOrderNoMPID", "OrderReplace", "SystemEvent", "CrossTrade", "StockTradingAction"] {

@@ -48,7 +48,7 @@ pub fn level(side: Side, is_complete: bool, ns: u64, size: u32, price: i64) -> V
 }
 
 #[test]
-fn an_aggressor_is_told_only_where_the_protocol_tells_it() {
+fn an_aggressor_is_reported_only_if_the_protocol_has_it() {
     let ticker = Ticker::new("ZIEXT").unwrap();
     let trade = |ns: u64| {
         let report = TradeReport::new(SaleFlags(0), Nanos(OPENED_NS + ns), ticker, 100, 10_000, ns as i64);
@@ -71,7 +71,7 @@ fn an_aggressor_is_told_only_where_the_protocol_tells_it() {
 }
 
 #[test]
-fn levels_become_books_and_a_transaction_shows_its_end_alone() {
+fn levels_become_books_and_only_the_end_of_a_transaction_counts() {
     let trading =
         TradingStatus::new(b'T', Nanos(OPENED_NS), Ticker::new("ZIEXT").unwrap(), Alpha::<4>::BLANK.0);
     let messages = [
@@ -105,7 +105,7 @@ fn levels_become_books_and_a_transaction_shows_its_end_alone() {
 }
 
 #[test]
-fn a_session_that_begins_anew_begins_with_empty_books() {
+fn a_reset_session_begins_with_empty_books() {
     let mut capture = Capture::new();
     for sent in [1, 2, 3] {
         let bid = level(Side::Buy, true, sent, 10, 10_000 + sent as i64);
@@ -126,7 +126,7 @@ fn a_session_that_begins_anew_begins_with_empty_books() {
 }
 
 #[test]
-fn a_recording_of_best_quotes_covers_a_part_and_its_end_may_be_unseen() {
+fn a_recording_of_best_quotes_is_partial_and_may_lack_its_end() {
     let quote = run(&stored("iex_quote_update.pcap"), &checked());
     assert_eq!(quote.reliability(), Reliability::Partial, "{quote}");
     assert!(quote.reservations[0].contains("the best 1 level(s)"), "{:?}", quote.reservations);
@@ -182,7 +182,7 @@ fn orders_of_deep_plus_become_books() {
 }
 
 #[test]
-fn a_channel_that_begins_anew_leaves_the_others_alone() {
+fn a_reset_channel_leaves_the_others_unchanged() {
     let of_channel = |channel: u32, first: u64, offset: u64, sent: u64, ticker: &str, price: i64| {
         let ticker = Ticker::new(ticker).unwrap();
         let mut bytes = segment(Feed::DeepPlus10, first, offset, sent, &[]);
@@ -253,7 +253,7 @@ fn a_recorded_restart_is_found() {
 }
 
 #[test]
-fn the_recorded_deep_has_what_is_known_of_it() {
+fn the_recorded_deep_has_its_known_contents() {
     let Some(path) = recorded("iex/deep10_20170425_part1.pcap.gz") else { return };
     let report = run(&path, &decode_only());
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
@@ -270,12 +270,12 @@ fn books_of_the_recorded_deep_are_crossed_and_the_report_says_so() {
     let Some(path) = recorded("iex/deep10_20170425_part1.pcap.gz") else { return };
     let report = run(&path, &ReplayOptions { check_every: Some(50_000), ..ReplayOptions::default() });
     assert_eq!(report.model.as_ref().unwrap().difference, None);
-    let words = report.contradictions.join("\n");
-    assert!(words.contains("crossed") && !words.contains("gap(s)"), "{words}");
+    let text = report.contradictions.join("\n");
+    assert!(text.contains("crossed") && !text.contains("gap(s)"), "{text}");
 }
 
 #[test]
-fn the_recorded_tops_has_what_is_known_of_it() {
+fn the_recorded_tops_has_its_known_contents() {
     let Some(path) = recorded("iex/tops16_20170710_part1.pcap.gz") else { return };
     let report = run(&path, &ReplayOptions { check_every: Some(50_000), ..ReplayOptions::default() });
     let channel = &report.capture.as_ref().unwrap().channels[0];

@@ -36,7 +36,7 @@ fn sparse_check() -> ReplayOptions {
 }
 
 #[test]
-fn a_generated_day_gives_books_that_hold_together() {
+fn a_generated_day_gives_consistent_books() {
     let mut capture = Capture::new();
     for packet in packets() {
         capture.udp(A, &packet);
@@ -55,11 +55,11 @@ fn a_generated_day_gives_books_that_hold_together() {
 }
 
 #[test]
-fn lines_are_known_by_their_packets_and_fill_each_others_gaps() {
+fn lines_are_identified_by_their_packets_and_fill_each_others_gaps() {
     let packets = packets();
-    let mut alone = Capture::new();
+    let mut line_a = Capture::new();
     packets.iter().for_each(|packet| {
-        alone.udp(A, packet);
+        line_a.udp(A, packet);
     });
     let mut both = Capture::new();
     for (index, packet) in packets.iter().enumerate() {
@@ -70,42 +70,42 @@ fn lines_are_known_by_their_packets_and_fill_each_others_gaps() {
             both.udp(B, packet);
         }
     }
-    let (alone, both) = (alone.run(&sparse_check()), both.run(&sparse_check()));
+    let (line_a, both) = (line_a.run(&sparse_check()), both.run(&sparse_check()));
     assert!(both.is_trustworthy(), "{:?}", both.contradictions);
     let channels = &both.capture.as_ref().unwrap().channels;
     assert_eq!((channels.len(), channels[0].lines.len()), (1, 2), "{both}");
     assert_eq!((channels[0].restarts, channels[0].disagreements), (0, 0), "{both}");
-    assert_eq!((both.messages, both.checksum), (alone.messages, alone.checksum));
-    assert_eq!(format!("{:?}", both.tops), format!("{:?}", alone.tops));
+    assert_eq!((both.messages, both.checksum), (line_a.messages, line_a.checksum));
+    assert_eq!(format!("{:?}", both.tops), format!("{:?}", line_a.tops));
 }
 
 #[test]
-fn channels_have_numbers_of_their_own() {
+fn channels_have_separate_numbers() {
     let mut capture = Capture::new();
-    let mut talking = std::collections::BTreeSet::new();
+    let mut active = std::collections::BTreeSet::new();
     for (channel, bytes) in &day() {
         // The fourth byte counts the messages.
         if bytes[3] > 0 {
-            talking.insert(*channel);
+            active.insert(*channel);
         }
         capture.udp(&format!("224.0.59.{}:11000", 1 + channel), bytes);
     }
     let report = capture.run(&sparse_check());
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
-    assert_eq!(report.capture.as_ref().unwrap().channels.len(), talking.len(), "{report}");
-    assert!(talking.len() > 1);
+    assert_eq!(report.capture.as_ref().unwrap().channels.len(), active.len(), "{report}");
+    assert!(active.len() > 1);
 }
 
 #[test]
-fn a_lost_packet_is_told() {
+fn a_lost_packet_is_reported() {
     let mut capture = Capture::new();
     for (index, packet) in packets().iter().enumerate().filter(|(index, _)| *index != 20) {
         capture.ns += 200_000_000 * u64::from(index == 30);
         capture.udp(A, packet);
     }
     let report = capture.run(&sparse_check());
-    let words = report.contradictions.join("\n");
-    assert!(words.contains("1 gap(s) on channel 224.0.59.76:11076"), "{words}");
+    let text = report.contradictions.join("\n");
+    assert!(text.contains("1 gap(s) on channel 224.0.59.76:11076"), "{text}");
     assert_eq!(report.model.as_ref().unwrap().difference, None);
 }
 

@@ -28,7 +28,7 @@ fn a_small_day_is_trusted() {
 }
 
 #[test]
-fn a_file_cut_at_any_byte_gives_what_is_whole() {
+fn a_file_cut_at_any_byte_gives_whole_messages() {
     let day = Day::small();
     let mut ends = Vec::new();
     let mut at = 0;
@@ -43,8 +43,8 @@ fn a_file_cut_at_any_byte_gives_what_is_whole() {
         assert_eq!(report.is_trustworthy(), ends.contains(&len), "{len}");
         if !ends.contains(&len) {
             let start = whole.checked_sub(1).map_or(0, |last| ends[last]);
-            let words = report.contradictions.join("\n");
-            assert!(words.contains(&format!("cut short at byte {start} ")), "{len}: {words}");
+            let text = report.contradictions.join("\n");
+            assert!(text.contains(&format!("cut short at byte {start} ")), "{len}: {text}");
         }
     }
 }
@@ -66,7 +66,7 @@ fn compressed_files_cut_at_any_byte_are_never_trusted() {
 }
 
 #[test]
-fn damage_anywhere_never_panics_and_is_told_in_single_lines() {
+fn damage_anywhere_never_panics_and_is_reported_in_single_lines() {
     for original in [
         Day::small().bytes,
         gzip(&Day::small().bytes),
@@ -79,7 +79,7 @@ fn damage_anywhere_never_panics_and_is_told_in_single_lines() {
                 bytes[at] = value;
                 match outcome("AAA_message_1.csv", &bytes) {
                     Ok(report) => {
-                        assert!(report.contradictions.iter().all(|words| !words.contains('\n')));
+                        assert!(report.contradictions.iter().all(|text| !text.contains('\n')));
                         let _ = report.to_string();
                     }
                     Err(error) => assert!(!error.contains('\n'), "{error}"),
@@ -90,15 +90,15 @@ fn damage_anywhere_never_panics_and_is_told_in_single_lines() {
 }
 
 #[test]
-fn what_is_no_recording_is_said_in_one_line() {
-    for (name, bytes, words) in [
+fn other_files_are_rejected_in_one_line() {
+    for (name, bytes, expected) in [
         ("empty", &b""[..], "is empty"),
         ("text", b"hello\n", "some other text"),
         ("rows.csv", b"1,2,3,4\n", "order book file"),
         ("a.gz", &[0x1f, 0x8b], "damaged"),
     ] {
         let error = outcome(name, bytes).err().unwrap_or_else(|| panic!("{name} was replayed"));
-        assert!(error.contains(words) || error.contains("cut"), "{name}: {error}");
+        assert!(error.contains(expected) || error.contains("cut"), "{name}: {error}");
     }
     let folder = tempfile::tempdir().unwrap();
     let error = try_run(folder.path(), &checked()).unwrap_err().to_string();
@@ -108,12 +108,12 @@ fn what_is_no_recording_is_said_in_one_line() {
 }
 
 /// Returns the report of a day whose contradictions must have these words.
-fn contradictions(day: &Day, words: &[&str]) -> FileReport {
+fn contradictions(day: &Day, expected: &[&str]) -> FileReport {
     let (_folder, path) = file("day", &day.bytes);
     let report = run(&path, &checked());
     let all = report.contradictions.join("\n");
     assert!(!report.is_trustworthy());
-    for word in words {
+    for word in expected {
         assert!(all.contains(word), "no '{word}' in {all}");
     }
     assert_eq!(report.model.as_ref().unwrap().difference, None, "the twin is contradicted alike");
@@ -139,13 +139,13 @@ fn executions_beyond_the_order_and_doubled_references_are_counted() {
     day.execute(1, 1, 1_000_000);
     contradictions(&day, &["1 execution or reduction beyond the order's quantity"]);
     let mut day = Day::small();
-    let again = day.bytes[14 + 27 + 27..14 + 27 + 27 + 38].to_vec();
-    day.bytes.extend(again);
+    let duplicate = day.bytes[14 + 27 + 27..14 + 27 + 27 + 38].to_vec();
+    day.bytes.extend(duplicate);
     contradictions(&day, &["1 reference that is used twice", "1 time that runs backwards"]);
 }
 
 #[test]
-fn a_length_that_lies_is_named_and_never_trusted() {
+fn a_wrong_length_is_reported_and_never_trusted() {
     let mut day = Day::small();
     day.bytes[14 + 1] += 1;
     contradictions(&day, &["malformed", "first at byte 14"]);
@@ -190,17 +190,17 @@ fn crossed_books_are_counted_by_the_state_of_session_and_symbol() {
 }
 
 #[test]
-fn books_that_are_full_say_how_to_make_room() {
+fn full_books_name_the_option_to_enlarge_them() {
     let (_folder, path) = file("AAA_message_1.csv", b"1,1,1,5,100,1\n2,1,2,5,100,1\n3,1,3,5,100,1\n");
-    for (room, refused) in [(3, 0), (2, 1)] {
-        let report = run(&path, &ReplayOptions { orders_max: Some(room), ..checked() });
+    for (capacity, refused) in [(3, 0), (2, 1)] {
+        let report = run(&path, &ReplayOptions { orders_max: Some(capacity), ..checked() });
         assert_eq!(report.integrity.refused.count, refused);
         assert_eq!(report.is_trustworthy(), refused == 0);
     }
 }
 
 #[test]
-fn bad_lines_are_stepped_over() {
+fn bad_lines_are_skipped() {
     let text = "1.5,1,1,5,100,1\nrubbish\n2.5,1,2,5,100,1\n";
     let report = outcome("AAA_message_1.csv", text.as_bytes()).unwrap();
     assert_eq!((report.messages, report.integrity.malformed.count), (2, 1));
@@ -208,7 +208,7 @@ fn bad_lines_are_stepped_over() {
 }
 
 #[test]
-fn a_damaged_gzip_is_called_so_where_its_garbage_makes_no_sense() {
+fn damaged_compression_is_reported_where_the_data_is_invalid() {
     // Stored without compression, so that the damage reaches the data: only the checksum at the end reveals
     // it.
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
@@ -219,13 +219,13 @@ fn a_damaged_gzip_is_called_so_where_its_garbage_makes_no_sense() {
         let mut bytes = whole.clone();
         bytes[at] = value;
         let report = outcome("day.gz", &bytes).unwrap();
-        let words = report.contradictions.join("\n");
-        assert_eq!(words.matches("the compressed data is damaged near byte").count(), 1, "{at}: {words}");
+        let text = report.contradictions.join("\n");
+        assert_eq!(text.matches("the compressed data is damaged near byte").count(), 1, "{at}: {text}");
     }
 }
 
 #[test]
-fn findings_have_the_place_of_their_message() {
+fn findings_have_the_position_of_their_message() {
     let lines = "1,1,1,5,100,1\n2,1,2,5,90,1\n3,1,1,5,100,1\n";
     let report = outcome("AAA_message_5.csv", lines.as_bytes()).unwrap();
     assert_eq!(report.recording.integrity.duplicate_references.first.unwrap(), "message 3 (line 3)");

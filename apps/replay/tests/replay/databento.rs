@@ -62,7 +62,7 @@ fn replayed(name: &str, schema: Schema, records: &[Vec<u8>], options: &ReplayOpt
 }
 
 #[test]
-fn a_record_without_a_time_of_its_event_has_that_of_its_receipt() {
+fn a_record_without_an_event_time_has_its_receive_time() {
     let record = MboMsg {
         hd: header::<MboMsg>(rtype::MBO, 1, UNDEF_TIMESTAMP),
         action: b'A' as _,
@@ -79,7 +79,7 @@ fn a_record_without_a_time_of_its_event_has_that_of_its_receipt() {
 }
 
 #[test]
-fn prices_as_fine_as_the_format_has_them_are_kept() {
+fn prices_keep_the_precision_of_the_format() {
     let folder = tempfile::tempdir().unwrap();
     let [bbo, orders] = ["bbo.csv", "orders.csv"].map(|name| folder.path().join(name));
     let exports = Exports { bbo: Some(bbo.clone()), orders: Some(orders.clone()), ..Exports::default() };
@@ -170,7 +170,7 @@ fn a_snapshot_builds_the_book_and_is_in_no_statistics() {
 }
 
 #[test]
-fn a_snapshot_is_not_waited_for() {
+fn a_snapshot_is_not_paced() {
     // At recorded speed this would take more than a day.
     let records =
         [add(1, OLD_NS, 1, b'B', 1_000_000_000, true), add(1, OPENED_NS, 2, b'B', 1_000_000_000, false)];
@@ -303,7 +303,7 @@ fn trades_and_definitions_are_read() {
 }
 
 #[test]
-fn a_schema_that_is_not_read_is_one_line_that_says_what_is() {
+fn an_unsupported_schema_is_one_line_with_the_supported_ones() {
     let (_folder, path) = file("bars.dbn", &dbn(Schema::Ohlcv1M, &[]));
     let error = try_run(&path, &checked()).unwrap_err().to_string();
     assert!(
@@ -313,7 +313,7 @@ fn a_schema_that_is_not_read_is_one_line_that_says_what_is() {
 }
 
 #[test]
-fn a_cut_file_of_levels_is_told() {
+fn a_cut_file_of_levels_is_reported() {
     let records: Vec<Vec<u8>> =
         (0..4).map(|n| mbp_1(OPENED_NS + n, b'A', b'B', 1_000, pair(1_000, 2_000, 1))).collect();
     let whole = dbn(Schema::Mbp1, &records);

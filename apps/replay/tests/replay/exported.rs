@@ -117,10 +117,10 @@ fn only_chosen_symbols_in_the_window_are_exported() {
 #[test]
 fn an_export_that_cannot_be_written_is_one_line() {
     let (folder, path) = file("day", &Day::small().bytes);
-    for (name, words) in [("b.txt", ".csv or .parquet"), ("no/b.csv", "cannot write")] {
+    for (name, expected) in [("b.txt", ".csv or .parquet"), ("no/b.csv", "cannot write")] {
         let exports = Exports { bbo: Some(folder.path().join(name)), ..Exports::default() };
         let error = try_run(&path, &ReplayOptions { exports, ..ReplayOptions::default() }).unwrap_err();
-        assert!(error.to_string().contains(words) && !error.to_string().contains('\n'), "{error}");
+        assert!(error.to_string().contains(expected) && !error.to_string().contains('\n'), "{error}");
     }
 }
 
@@ -158,7 +158,7 @@ fn several_files_are_one_table_that_names_them() {
 }
 
 #[test]
-fn a_stop_leaves_no_table_and_none_of_its_rows() {
+fn a_stop_leaves_no_table() {
     let (folder, path) = file("day", &Day::small().bytes);
     let bbo = folder.path().join("b.csv");
     let exports = Exports { bbo: Some(bbo.clone()), ..Exports::default() };
@@ -173,7 +173,7 @@ fn a_stop_leaves_no_table_and_none_of_its_rows() {
 }
 
 #[test]
-fn a_pipe_is_waited_for_until_told_to_stop() {
+fn waiting_for_a_pipe_ends_at_a_stop_request() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -4,7 +4,7 @@
 
 mod at_once;
 mod captured;
-mod captured_aside;
+mod captured_out_of_band;
 mod captured_exports;
 mod captured_iex;
 mod captured_xdp;

@@ -12,7 +12,7 @@ fn moment(text: &str) -> Option<Moment> {
 }
 
 #[test]
-fn the_window_chooses_messages_and_the_books_are_whole() {
+fn the_window_selects_messages_and_the_books_are_complete() {
     let (_folder, path) = file("day", &Day::small().bytes);
     // The sixth to the ninth message.
     let options = ReplayOptions { from: moment("09:30:00.006"), to: moment("09:30:00.010"), ..checked() };
@@ -30,8 +30,8 @@ fn a_window_that_is_empty_is_refused() {
     let (_folder, path) = file("day", &Day::small().bytes);
     for (from, to) in [("10:00:00", "09:00:00"), ("09:30:00", "09:30:00")] {
         let options = ReplayOptions { from: moment(from), to: moment(to), ..checked() };
-        let words = try_run(&path, &options).unwrap_err().to_string();
-        assert!(words.contains("--to is not after --from"), "{words}");
+        let message = try_run(&path, &options).unwrap_err().to_string();
+        assert!(message.contains("--to is not after --from"), "{message}");
         let error = replay_all(&[path.clone(), path.clone()], &options, &StopSignal::new(), &mut |_| {});
         assert!(error.unwrap_err().to_string().contains("--to is not after --from"), "told once for all");
     }
@@ -60,7 +60,7 @@ fn symbols_choose_statistics_and_books() {
 }
 
 #[test]
-fn recorded_time_is_kept_and_a_stop_ends_with_a_report() {
+fn recorded_time_paces_and_a_stop_ends_with_a_report() {
     // Thirteen messages, a millisecond apart.
     let (_folder, path) = file("day", &Day::small().bytes);
     let begin = Instant::now();
@@ -74,7 +74,7 @@ fn recorded_time_is_kept_and_a_stop_ends_with_a_report() {
 }
 
 #[test]
-fn dates_belong_to_recordings_that_have_them() {
+fn dates_need_recordings_with_dates() {
     let (_folder, path) = file("day", &Day::small().bytes);
     let from = moment("2023-12-25T00:00:00");
     let error = try_run(&path, &ReplayOptions { from, ..ReplayOptions::default() }).unwrap_err();
@@ -103,7 +103,7 @@ fn order_book_files_can_be_named() {
 }
 
 #[test]
-fn json_has_the_fields_that_stay() {
+fn json_has_the_stable_fields() {
     let (_folder, path) = file("day", &Day::small().bytes);
     let one = run(&path, &checked());
     let json = ReplayReport { files: vec![one.clone()], ..ReplayReport::default() }.to_json();

@@ -11,7 +11,7 @@ fn count(report: &FileReport, code: char) -> u64 {
 }
 
 #[test]
-fn the_ritch_sample_is_decoded_and_its_books_are_not_believed() {
+fn the_ritch_sample_is_decoded_and_its_books_are_not_trusted() {
     let path = stored("ritch_ex20101224.TEST_ITCH_50.gz");
     let decoded = run(&path, &ReplayOptions { decode_only: true, ..ReplayOptions::default() });
     assert!(decoded.is_trustworthy(), "{:?}", decoded.contradictions);
@@ -26,8 +26,8 @@ fn the_ritch_sample_is_decoded_and_its_books_are_not_believed() {
     assert!(report.integrity.unknown_references.count > 0);
     assert_eq!(report.integrity.time_backwards.count, 0);
     // The reference model contradicts it in the same way.
-    let twin = report.model.as_ref().unwrap();
-    assert_eq!((&twin.difference, twin.comparisons), (&None, 13));
+    let model = report.model.as_ref().unwrap();
+    assert_eq!((&model.difference, model.comparisons), (&None, 13));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn two_mbo_records_are_read() {
 }
 
 #[test]
-fn cme_books_hold_together_over_a_day() {
+fn cme_books_are_consistent_over_a_day() {
     let Some(path) = recorded("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst") else { return };
     let report = run(&path, &ReplayOptions { check_every: Some(10_000), ..ReplayOptions::default() });
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
@@ -62,8 +62,8 @@ fn cme_books_hold_together_over_a_day() {
     assert_eq!(counts, [29_216, 17_999, 12_233, 2_973, 6_371]);
     assert_eq!(report.integrity.unknown_references.count, 0);
     assert_eq!(report.integrity.orders_left, 29_216 - 17_999);
-    let twin = report.model.as_ref().unwrap();
-    assert_eq!((&twin.difference, twin.comparisons), (&None, 7));
+    let model = report.model.as_ref().unwrap();
+    assert_eq!((&model.difference, model.comparisons), (&None, 7));
 
     let Some(path) = recorded("databento/esh4-glbx-mdp3-20231224.mbo.dbn.zst") else { return };
     let report = run(&path, &checked());

@@ -98,17 +98,17 @@ fn with_a_loss() -> Capture {
 }
 
 #[test]
-fn a_refresh_makes_a_book_whole_and_what_it_does_not_cover_follows() {
+fn a_refresh_recovers_a_book_and_later_messages_follow() {
     let mut capture = with_a_loss();
-    let cure = |flag| {
+    let refresh_packet = |flag| {
         let orders = [refreshed(7, 3, 1, 10_000), refreshed(7, 3, 2, 10_100), refreshed(7, 3, 3, 10_200)];
         packet(flag, 1, 9, &[&[header(5, 3), mapping(7, "AAA", 1)][..], &orders].concat())
     };
     // One refresh older than the loss, one that repairs it, and one that is no longer needed.
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_ONE, 1, 8, &[header(3, 1), refreshed(7, 1, 1, 1)]));
     capture
-        .udp(REFRESHES, &cure(DeliveryFlag::REFRESH_ONE))
-        .udp(REFRESHES, &cure(DeliveryFlag::REFRESH_START));
+        .udp(REFRESHES, &refresh_packet(DeliveryFlag::REFRESH_ONE))
+        .udp(REFRESHES, &refresh_packet(DeliveryFlag::REFRESH_START));
     capture.udp(LINE, &original(7, &[delete(7, 5, 2)]));
     let report = capture.run(&checked());
     assert_eq!(report.model.as_ref().unwrap().difference, None);
@@ -125,7 +125,7 @@ fn a_refresh_makes_a_book_whole_and_what_it_does_not_cover_follows() {
 }
 
 #[test]
-fn without_a_refresh_the_loss_shows() {
+fn without_a_refresh_the_loss_is_reported() {
     let mut capture = with_a_loss();
     capture.udp(LINE, &original(7, &[delete(7, 5, 2)]));
     let report = capture.run(&checked());
@@ -134,7 +134,7 @@ fn without_a_refresh_the_loss_shows() {
 }
 
 #[test]
-fn a_capture_that_begins_late_has_books_from_its_refreshes_on() {
+fn a_late_capture_has_books_from_its_refreshes_on() {
     let mut capture = Capture::new();
     // Two channels, so that only the symbols identify the channel of the refresh.
     capture.udp(OTHER, &original(1, &[second(), mapping(9, "ZZZ", 1), add(9, 1, 1, 50_000)]));
@@ -150,8 +150,8 @@ fn a_capture_that_begins_late_has_books_from_its_refreshes_on() {
         [header(1_001, 20), mapping(7, "AAA", 1), refreshed(7, 20, 18, 1), refreshed(7, 20, 20, 10_200)];
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_START, 1, 9, &orders));
     // A symbol that never had a message, and one that has no orders according to the refresh.
-    let quiet = [header(1_001, 5), mapping(8, "BBB", 1), refreshed(8, 5, 3, 30_000)];
-    capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_END, 1, 9, &quiet));
+    let without_loss = [header(1_001, 5), mapping(8, "BBB", 1), refreshed(8, 5, 3, 30_000)];
+    capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_END, 1, 9, &without_loss));
     capture.udp(LINE, &original(1_003, &[add(8, 6, 4, 30_100), delete(7, 22, 20), add(7, 23, 23, 10_400)]));
     let report = capture.run(&checked());
     assert_eq!(report.model.as_ref().unwrap().difference, None);
@@ -164,7 +164,7 @@ fn a_capture_that_begins_late_has_books_from_its_refreshes_on() {
 }
 
 #[test]
-fn a_retransmission_in_time_fills_the_gap() {
+fn a_timely_retransmission_fills_the_gap() {
     let mut capture = Capture::new();
     capture.udp(OTHER, &original(1, &[second(), mapping(9, "ZZZ", 1), add(9, 1, 1, 50_000)]));
     capture.ns += 2_000_000_000;
@@ -188,7 +188,7 @@ fn a_retransmission_in_time_fills_the_gap() {
 }
 
 #[test]
-fn markets_have_recordings_of_their_own() {
+fn markets_are_separate_recordings() {
     let mut capture = Capture::new();
     // The same indexes mean other symbols. The product identifies one market, the mappings the other.
     capture.udp(LINE, &packet(DeliveryFlag::SEQUENCE_RESET, 1, 1, &[reset(11, 1)]));
@@ -226,7 +226,7 @@ fn markets_have_recordings_of_their_own() {
 }
 
 #[test]
-fn a_channel_that_begins_anew_has_empty_books_and_leaves_the_others_alone() {
+fn a_reset_channel_has_empty_books_and_others_are_unchanged() {
     let mut capture = Capture::new();
     let begin = |index, symbol, channel| {
         [reset(11, channel), second(), mapping(index, symbol, 1), add(index, 1, 1, 10_000)]
@@ -240,8 +240,8 @@ fn a_channel_that_begins_anew_has_empty_books_and_leaves_the_others_alone() {
     send(&mut capture, OTHER, 20, &begin(9, "ZZZ", 2));
     // The same reset once more, late, counts as none.
     capture.udp(LINE, &packet(DeliveryFlag::SEQUENCE_RESET, 1, 10, &[reset(11, 1)]));
-    let again = [reset(11, 1), second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_500)];
-    send(&mut capture, LINE, 30, &again);
+    let restarted = [reset(11, 1), second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_500)];
+    send(&mut capture, LINE, 30, &restarted);
     let report = capture.run(&ReplayOptions { check_every: Some(1), ..ReplayOptions::default() });
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!((bids(&report, "AAA"), bids(&report, "ZZZ")), (vec![10_500], vec![10_000]));
@@ -251,13 +251,13 @@ fn a_channel_that_begins_anew_has_empty_books_and_leaves_the_others_alone() {
 }
 
 #[test]
-fn a_symbol_clear_makes_a_book_whole() {
+fn a_symbol_clear_completes_a_book() {
     let mut capture = with_a_loss();
     let clear = SymbolClear::new(OPENED, 0, 7, 9).as_bytes().to_vec();
     capture.udp(LINE, &original(7, &[clear, add(7, 9, 9, 10_900)]));
     // The channel is complete, so a refresh does not affect it.
-    let late = [header(6, 4), refreshed(7, 4, 1, 10_000)];
-    capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_ONE, 1, 9, &late));
+    let late_refresh = [header(6, 4), refreshed(7, 4, 1, 10_000)];
+    capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_ONE, 1, 9, &late_refresh));
     let report = capture.run(&checked());
     assert_eq!(bids(&report, "AAA"), [10_900]);
     assert_eq!(report.capture.as_ref().unwrap().channels[0].recovered, 0);
