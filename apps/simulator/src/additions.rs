@@ -8,7 +8,7 @@ use crate::venue::instrument;
 /// Symbols of the added instruments: one more than the venue has capacity for.
 const SYMBOLS: [&str; 2] = ["DELTA", "ECHO"];
 /// Number of added instruments within the venue's capacity.
-const ROOM: u16 = 1;
+const ADDED_CAPACITY: u16 = 1;
 /// The administrator's command that opens everything.
 const OPEN_ALL: u64 = 13;
 
@@ -38,7 +38,7 @@ impl Additions {
 
     /// Returns the maximum instrument id.
     pub(crate) fn max_id(&self) -> u16 {
-        self.first + if self.fault_events.is_empty() { 0 } else { ROOM }
+        self.first + if self.fault_events.is_empty() { 0 } else { ADDED_CAPACITY }
     }
 
     pub(crate) fn instrument(&self, place: usize) -> Instrument {

@@ -20,7 +20,7 @@ mod report;
 mod requests;
 mod schedule;
 mod sequencing;
-mod statements;
+mod client_events;
 mod streams;
 mod traders;
 mod trades;
@@ -51,14 +51,14 @@ impl Case<'_> {
         self.report.borrow_mut().subject = subject;
     }
 
-    fn say(&self, text: impl FnOnce() -> String) {
-        self.report.borrow_mut().say(text);
+    fn fail(&self, text: impl FnOnce() -> String) {
+        self.report.borrow_mut().fail(text);
     }
 
     /// Reports a violation unless `holds`.
     fn expect(&self, holds: bool, text: impl FnOnce() -> String) {
         if !holds {
-            self.say(text);
+            self.fail(text);
         }
     }
 }

@@ -13,11 +13,11 @@ use crate::net::SimNetwork;
 use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause};
 
 /// Timeout of a connection and of a login.
-const PATIENCE: Nanos = Nanos::from_millis(2_000);
+const CONNECT_TIMEOUT: Nanos = Nanos::from_millis(2_000);
 /// Minimum wait before a client connects again.
 const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
 /// Maximum wait before a reconnect after the faults have ended.
-const CALM_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
+const RECOVERY_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
 /// Maximum length of a client's message and its header.
 const PACKET_LEN_MAX: usize = 256;
 /// Consecutive refused logins after which a client restarts in the present session. The venue no longer has
@@ -25,7 +25,7 @@ const PACKET_LEN_MAX: usize = 256;
 const REFUSALS_MAX: u32 = 20;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Habits {
+pub(crate) struct ClientBehaviour {
     /// Mean time between two bursts of requests.
     pub(crate) pause: Nanos,
     pub(crate) burst_max: u64,
@@ -47,12 +47,12 @@ pub(crate) struct Habits {
     pub(crate) heartbeat: Nanos,
     /// First message after repeated login refusals, if the client accepts that messages are lost: 1 for the
     /// first one, or 0 for new messages.
-    pub(crate) begins_anew_at: Option<u64>,
+    pub(crate) reset_sequence: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Away { until: Nanos },
+    Disconnected { until: Nanos },
     Connecting { since: Nanos },
     LoggingIn { since: Nanos },
     Active,
@@ -61,7 +61,7 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Client {
     name: String,
-    habits: Habits,
+    behaviour: ClientBehaviour,
     rng: Rng,
     /// The order flow; `None` for a client that only reads.
     flow: Option<Flow>,
@@ -93,7 +93,7 @@ struct Link {
     received: Vec<u8>,
     /// Bytes that the network has not accepted yet.
     outgoing: Vec<u8>,
-    last_heard: Nanos,
+    last_received: Nanos,
     last_sent: Nanos,
 }
 
@@ -106,7 +106,7 @@ impl Link {
             connections: BTreeMap::new(),
             received: Vec::new(),
             outgoing: Vec::new(),
-            last_heard: Nanos::ZERO,
+            last_received: Nanos::ZERO,
             last_sent: Nanos::ZERO,
         }
     }
@@ -134,22 +134,22 @@ impl Link {
     }
 
     fn cause(&self) -> DisconnectCause {
-        let gone = self.socket.and_then(|socket| self.network.wires().network.closed_by(socket));
-        if gone == Some(ClosedBy::Network) { DisconnectCause::Network } else { DisconnectCause::Venue }
+        let closed_by = self.socket.and_then(|socket| self.network.wires().network.closed_by(socket));
+        if closed_by == Some(ClosedBy::Network) { DisconnectCause::Network } else { DisconnectCause::Venue }
     }
 }
 
 impl ClientLog {
-    /// Inserts a late note of the network on a connection, at its position in time.
-    pub(crate) fn insert_note(&mut self, note: &StreamEvent, connection: u32) {
-        let kind = match &note.kind {
+    /// Inserts a late event of the network on a connection, at its position in time.
+    pub(crate) fn insert_stream_event(&mut self, stream_event: &StreamEvent, connection: u32) {
+        let kind = match &stream_event.kind {
             StreamEventKind::Read { kernel_ns, bytes } => {
                 ClientEventKind::ReadByVenue { kernel_ns: *kernel_ns, bytes: bytes.clone() }
             }
-            StreamEventKind::Closed => ClientEventKind::GoneAtVenue,
+            StreamEventKind::Closed => ClientEventKind::DisconnectedAtVenue,
         };
-        let place = self.events.partition_point(|event| event.at <= note.at);
-        self.events.insert(place, ClientEvent { at: note.at, connection, kind });
+        let place = self.events.partition_point(|event| event.at <= stream_event.at);
+        self.events.insert(place, ClientEvent { at: stream_event.at, connection, kind });
     }
 }
 
@@ -159,17 +159,17 @@ impl Client {
         name: &str,
         network: SimNetwork,
         venue: SocketAddrV4,
-        habits: Habits,
+        behaviour: ClientBehaviour,
         flow: Option<Flow>,
         seed: u64,
     ) -> Client {
         Client {
             name: name.to_owned(),
-            habits,
+            behaviour,
             rng: Rng::new(seed),
             flow,
             log: ClientLog { session, events: Vec::new() },
-            state: State::Away { until: Nanos::ZERO },
+            state: State::Disconnected { until: Nanos::ZERO },
             link: Link::new(network, venue),
             numbered_in: Session::BLANK,
             next: 1,
@@ -184,13 +184,13 @@ impl Client {
     /// Does the work that is due; returns true if there was any. `time_of_day` is by the venue's clock.
     pub(crate) fn step(&mut self, now: Nanos, time_of_day: Nanos) -> bool {
         match self.state {
-            State::Away { until } if now < until => false,
-            State::Away { .. } => self.connect(now),
+            State::Disconnected { until } if now < until => false,
+            State::Disconnected { .. } => self.connect(now),
             State::Connecting { since } => self.await_connection(now, since),
             State::LoggingIn { since } => {
                 let has_read = self.read(now);
-                if matches!(self.state, State::LoggingIn { .. }) && now >= since + PATIENCE {
-                    self.leave(now, DisconnectCause::Client);
+                if matches!(self.state, State::LoggingIn { .. }) && now >= since + CONNECT_TIMEOUT {
+                    self.disconnect(now, DisconnectCause::Client);
                 }
                 has_read | self.flush(now)
             }
@@ -204,12 +204,12 @@ impl Client {
     /// Returns the latest time for the next step, if nothing arrives.
     pub(crate) fn next_due(&self) -> Nanos {
         match self.state {
-            State::Away { until } => until,
-            State::Connecting { since } | State::LoggingIn { since } => since + PATIENCE,
+            State::Disconnected { until } => until,
+            State::Connecting { since } | State::LoggingIn { since } => since + CONNECT_TIMEOUT,
             State::Active => {
                 let burst = if self.is_quiet { Nanos(u64::MAX) } else { self.next_burst };
-                let silence = self.link.last_heard + self.habits.peer_timeout;
-                let heartbeat = self.link.last_sent + self.habits.heartbeat;
+                let silence = self.link.last_received + self.behaviour.peer_timeout;
+                let heartbeat = self.link.last_sent + self.behaviour.heartbeat;
                 let until = self.stalls_until;
                 burst.min(silence).min(heartbeat).min(if until.0 == 0 { Nanos(u64::MAX) } else { until })
             }
@@ -217,37 +217,37 @@ impl Client {
     }
 
     /// Stops requests and provoked faults.
-    pub(crate) fn calm_down(&mut self) {
+    pub(crate) fn quiesce(&mut self) {
         self.is_quiet = true;
         self.stalls_until = Nanos::ZERO;
-        self.habits.wrong_password_ppt = 0;
-        self.habits.backoff_max = CALM_BACKOFF_MAX;
-        if let State::Away { until } = &mut self.state {
+        self.behaviour.wrong_password_ppt = 0;
+        self.behaviour.backoff_max = RECOVERY_BACKOFF_MAX;
+        if let State::Disconnected { until } = &mut self.state {
             *until = Nanos::ZERO;
         }
     }
 
     /// Crashes the process; its received messages survive.
-    pub(crate) fn crash(&mut self, now: Nanos, back_at: Nanos) {
+    pub(crate) fn crash(&mut self, now: Nanos, restart_at: Nanos) {
         if self.link.socket.is_some() {
-            self.leave(now, DisconnectCause::ClientCrash);
+            self.disconnect(now, DisconnectCause::ClientCrash);
         }
-        self.state = State::Away { until: back_at };
+        self.state = State::Disconnected { until: restart_at };
     }
 
     /// Returns true if it is logged in and has nothing to send.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub(crate) fn is_quiescent(&self) -> bool {
         self.state == State::Active && self.link.outgoing.is_empty()
     }
 
-    /// Handles the network's note on a connection of this client; returns false for another connection.
-    pub(crate) fn take_note(&mut self, note: &StreamEvent) -> bool {
-        let Some(connection) = self.link.connections.get(&note.peer).copied() else { return false };
-        self.log.insert_note(note, connection);
+    /// Handles the network's event on a connection of this client; returns false for another connection.
+    pub(crate) fn on_stream_event(&mut self, stream_event: &StreamEvent) -> bool {
+        let Some(connection) = self.link.connections.get(&stream_event.peer).copied() else { return false };
+        self.log.insert_stream_event(stream_event, connection);
         true
     }
 
-    fn note(&mut self, now: Nanos, kind: ClientEventKind) {
+    fn record(&mut self, now: Nanos, kind: ClientEventKind) {
         let connection = self.link.connections.len() as u32;
         self.log.events.push(ClientEvent { at: now, connection, kind });
     }
@@ -260,30 +260,30 @@ impl Client {
 
     fn await_connection(&mut self, now: Nanos, since: Nanos) -> bool {
         let Some(socket) = self.link.socket else { return false };
-        let stands = self.link.network.wires().network.poll_connected(socket);
-        match stands {
+        let is_connected = self.link.network.wires().network.poll_connected(socket);
+        match is_connected {
             Ok(true) => {
-                self.note(now, ClientEventKind::Connected);
+                self.record(now, ClientEventKind::Connected);
                 self.log_in(now);
                 self.state = State::LoggingIn { since: now };
                 true
             }
-            Ok(false) if now < since + PATIENCE => false,
+            Ok(false) if now < since + CONNECT_TIMEOUT => false,
             _ => {
                 self.link.close();
-                self.stay_away(now);
+                self.schedule_reconnect(now);
                 true
             }
         }
     }
 
     fn log_in(&mut self, now: Nanos) {
-        let has = self.next.saturating_sub(1);
-        let sequence = match self.rng.below(1_000) < self.habits.repeat_ppt && has > 0 {
-            true => 1 + self.rng.below(has),
+        let received_count = self.next.saturating_sub(1);
+        let sequence = match self.rng.below(1_000) < self.behaviour.repeat_ppt && received_count > 0 {
+            true => 1 + self.rng.below(received_count),
             false => self.next,
         };
-        let is_wrong = self.rng.below(1_000) < self.habits.wrong_password_ppt;
+        let is_wrong = self.rng.below(1_000) < self.behaviour.wrong_password_ppt;
         let password = if is_wrong { "wrong" } else { PASSWORD };
         let login = LoginRequest {
             username: Username::new(&self.name).expect("names are short"),
@@ -293,7 +293,7 @@ impl Client {
             heartbeat_timeout: None,
         };
         self.link.push(now, &Packet::LoginRequest(login));
-        self.note(now, ClientEventKind::LoginSent { sequence: Sequence(sequence) });
+        self.record(now, ClientEventKind::LoginSent { sequence: Sequence(sequence) });
         self.flush(now);
     }
 
@@ -307,7 +307,7 @@ impl Client {
                 count > 0
             }
             Err(_) => {
-                self.leave(now, self.link.cause());
+                self.disconnect(now, self.link.cause());
                 true
             }
         }
@@ -320,13 +320,13 @@ impl Client {
         match read {
             Ok(StreamRead::Bytes { count, .. }) => {
                 self.link.received.extend_from_slice(&bytes[..count]);
-                self.link.last_heard = now;
+                self.link.last_received = now;
                 self.take_packets(now);
                 true
             }
             Ok(StreamRead::Empty) => false,
             Ok(StreamRead::End) | Err(_) => {
-                self.leave(now, self.link.cause());
+                self.disconnect(now, self.link.cause());
                 true
             }
         }
@@ -343,8 +343,8 @@ impl Client {
                 }
                 Ok(None) => break,
                 Err(_) => {
-                    self.note(now, ClientEventKind::Garbage);
-                    self.leave(now, DisconnectCause::Client);
+                    self.record(now, ClientEventKind::Garbage);
+                    self.disconnect(now, DisconnectCause::Client);
                 }
             }
         }
@@ -354,7 +354,7 @@ impl Client {
     fn take_packet(&mut self, now: Nanos, packet: Packet<'_>) {
         let sequence = self.cursor;
         if let Some(kind) = ClientEventKind::of_packet(&packet, &mut self.cursor) {
-            self.note(now, kind);
+            self.record(now, kind);
         }
         match packet {
             Packet::LoginAccepted(accepted) => {
@@ -364,12 +364,12 @@ impl Client {
                 }
                 self.state = State::Active;
                 self.refusals = 0;
-                self.next_burst = now + self.draw_pause();
+                self.next_burst = now + self.random_pause();
             }
             Packet::LoginRejected(_) => {
-                self.leave(now, DisconnectCause::Venue);
+                self.disconnect(now, DisconnectCause::Venue);
                 self.refusals += 1;
-                if let Some(next) = self.habits.begins_anew_at
+                if let Some(next) = self.behaviour.reset_sequence
                     && self.refusals >= REFUSALS_MAX
                 {
                     (self.refusals, self.numbered_in, self.next) = (0, Session::BLANK, next);
@@ -377,7 +377,7 @@ impl Client {
             }
             Packet::SequencedData(message) if sequence == self.next => {
                 self.next += 1;
-                self.flow.iter_mut().for_each(|flow| flow.hear(message));
+                self.flow.iter_mut().for_each(|flow| flow.on_message(message));
             }
             _ => {}
         }
@@ -387,59 +387,59 @@ impl Client {
         if self.link.socket.is_none() {
             return false;
         }
-        if now >= self.link.last_heard + self.habits.peer_timeout && now >= self.stalls_until {
-            self.leave(now, DisconnectCause::Client);
+        if now >= self.link.last_received + self.behaviour.peer_timeout && now >= self.stalls_until {
+            self.disconnect(now, DisconnectCause::Client);
             return true;
         }
         if now >= self.stalls_until {
             self.stalls_until = Nanos::ZERO;
         }
         if !self.is_quiet && now >= self.next_burst {
-            self.next_burst = now + self.draw_pause();
-            self.ask(now, time_of_day);
+            self.next_burst = now + self.random_pause();
+            self.send_burst(now, time_of_day);
             return true;
         }
-        if now >= self.link.last_sent + self.habits.heartbeat {
+        if now >= self.link.last_sent + self.behaviour.heartbeat {
             self.link.push(now, &Packet::ClientHeartbeat);
             return true;
         }
         false
     }
 
-    fn ask(&mut self, now: Nanos, time_of_day: Nanos) {
-        for _ in 0..=self.rng.below(self.habits.burst_max) {
+    fn send_burst(&mut self, now: Nanos, time_of_day: Nanos) {
+        for _ in 0..=self.rng.below(self.behaviour.burst_max) {
             let Some(flow) = &mut self.flow else { break };
             let request = flow.next(&mut self.rng, time_of_day);
             self.link.push(now, &Packet::UnsequencedData(&request));
-            self.note(now, ClientEventKind::Sent(request));
+            self.record(now, ClientEventKind::Sent(request));
         }
-        if self.rng.below(1_000) < self.habits.stall_ppt {
-            self.stalls_until = now + Nanos(self.rng.below(self.habits.stall_max.0));
+        if self.rng.below(1_000) < self.behaviour.stall_ppt {
+            self.stalls_until = now + Nanos(self.rng.below(self.behaviour.stall_max.0));
         }
-        if self.rng.below(1_000) < self.habits.leave_ppt {
+        if self.rng.below(1_000) < self.behaviour.leave_ppt {
             if self.rng.below(2) == 0 {
                 self.link.push(now, &Packet::LogoutRequest);
             }
             self.flush(now);
             if self.link.socket.is_some() {
-                self.leave(now, DisconnectCause::Client);
+                self.disconnect(now, DisconnectCause::Client);
             }
         }
     }
 
-    fn leave(&mut self, now: Nanos, cause: DisconnectCause) {
-        self.note(now, ClientEventKind::Disconnected(cause));
+    fn disconnect(&mut self, now: Nanos, cause: DisconnectCause) {
+        self.record(now, ClientEventKind::Disconnected(cause));
         self.link.close();
         self.stalls_until = Nanos::ZERO;
-        self.stay_away(now);
+        self.schedule_reconnect(now);
     }
 
-    fn stay_away(&mut self, now: Nanos) {
-        let backoff = BACKOFF_MIN.0 + self.rng.below(self.habits.backoff_max.0);
-        self.state = State::Away { until: now + Nanos(backoff) };
+    fn schedule_reconnect(&mut self, now: Nanos) {
+        let backoff = BACKOFF_MIN.0 + self.rng.below(self.behaviour.backoff_max.0);
+        self.state = State::Disconnected { until: now + Nanos(backoff) };
     }
 
-    fn draw_pause(&mut self) -> Nanos {
-        Nanos(self.rng.exponential(self.habits.pause.0))
+    fn random_pause(&mut self) -> Nanos {
+        Nanos(self.rng.exponential(self.behaviour.pause.0))
     }
 }

@@ -7,11 +7,11 @@ use tickpath_journal::Policy;
 use tickpath_simnet::HostId;
 use tickpath_types::{Rng, Nanos, SessionId};
 
-use crate::client::{Client, Habits};
+use crate::client::{Client, ClientBehaviour};
 use crate::faults::{FaultEvent, FaultLevel};
 use crate::hosts::PASSWORD;
 use crate::net::SimNetwork;
-use crate::profile::habits;
+use crate::profile::behaviour;
 use crate::recovery::ALL_SNAPSHOTS;
 use crate::{CopyReader, Timed};
 
@@ -19,7 +19,7 @@ pub(crate) const HOST: HostId = HostId(200);
 const ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_004);
 const NAME: &str = "CLERK";
 /// Upper bound of the messages of a run.
-const EVERYTHING: usize = 1 << 16;
+const MESSAGES_MAX: usize = 1 << 16;
 
 /// The settings and the reader of drop copies in a run.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct CopyProfile {
     copies_of: Option<Vec<usize>>,
     /// True if every past copy can be requested.
     is_log_whole: bool,
-    habits: Habits,
+    behaviour: ClientBehaviour,
     pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
     seed: u64,
 }
@@ -38,15 +38,15 @@ impl CopyProfile {
     /// Every other run has no reader of copies.
     pub(crate) fn new(seed: u64, fault_level: FaultLevel, clients: usize, active: Nanos) -> Option<Self> {
         let rng = &mut Rng::new(seed ^ 0x63_6f_70_69_65_73);
-        let is_there = rng.below(2) == 0;
-        let retained_messages = [EVERYTHING, 64, 16][rng.below(3) as usize];
+        let is_present = rng.below(2) == 0;
+        let retained_messages = [MESSAGES_MAX, 64, 16][rng.below(3) as usize];
         let first = rng.below(clients as u64) as usize;
         let copies_of = (rng.below(3) == 0).then(|| vec![first, (first + 1) % clients]);
         let is_log_whole = rng.below(3) > 0;
-        let habits = Habits {
+        let behaviour = ClientBehaviour {
             // It reconnects more often than others, and requests most received copies again.
             leave_ppt: if fault_level == FaultLevel::Full { rng.below(100) } else { 0 },
-            ..habits(rng, fault_level == FaultLevel::Full)
+            ..behaviour(rng, fault_level == FaultLevel::Full)
         };
         let mut fault_events = Vec::new();
         if fault_level == FaultLevel::Full {
@@ -59,7 +59,7 @@ impl CopyProfile {
         }
         let settings = DropCopySettings { address: ADDRESS, max_connections: 2, retained_messages };
         let seed = rng.next();
-        is_there.then_some(CopyProfile { settings, copies_of, is_log_whole, habits, fault_events, seed })
+        is_present.then_some(CopyProfile { settings, copies_of, is_log_whole, behaviour, fault_events, seed })
     }
 
     /// Returns the reading user.
@@ -79,18 +79,18 @@ impl CopyProfile {
 
     /// Returns the reader, which requests only copies.
     pub(crate) fn reader(&self, network: &SimNetwork, policy: Policy, clients: usize) -> Client {
-        let begins_anew_at = match (self.is_log_whole, policy) {
+        let reset_sequence = match (self.is_log_whole, policy) {
             (true, Policy::Async) => Some(1),
             (true, _) => None,
             // Copies that it missed may be unavailable.
             (false, _) => Some(0),
         };
-        let habits = Habits { begins_anew_at, ..self.habits };
+        let behaviour = ClientBehaviour { reset_sequence, ..self.behaviour };
         let session = SessionId(clients as u16 + 1);
-        Client::new(session, NAME, network.of(HOST), ADDRESS, habits, None, self.seed)
+        Client::new(session, NAME, network.of(HOST), ADDRESS, behaviour, None, self.seed)
     }
 
-    pub(crate) fn seen(&self, reader: &Client, users: usize, failures: Vec<Timed<String>>) -> CopyReader {
+    pub(crate) fn observe(&self, reader: &Client, users: usize, failures: Vec<Timed<String>>) -> CopyReader {
         CopyReader {
             watched: self.copies_of.clone().unwrap_or_else(|| (0..users).collect()),
             is_log_whole: self.is_log_whole,

@@ -32,7 +32,7 @@ pub(crate) enum FaultEvent {
     /// Arriving packets are delayed, lost and so on, at this level of 8.
     Network(u64),
     /// The disk fails.
-    Disk(DiskTrouble, Nanos),
+    Disk(DiskFailure, Nanos),
     /// A part of the system gets no CPU time.
     Starve(usize, Nanos),
     /// The clock of the venue's machine or a trader's is stepped, in nanoseconds in either direction.
@@ -54,7 +54,7 @@ pub(crate) enum FaultEvent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DiskTrouble {
+pub(crate) enum DiskFailure {
     /// Some writes fail.
     Writes,
     /// Some syncs fail.

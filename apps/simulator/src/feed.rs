@@ -10,7 +10,7 @@ use tickpath_simnet::HostId;
 use tickpath_timing::NoTrace;
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Side};
 
-use crate::FeedLife;
+use crate::FeedInstance;
 use crate::net::SimNetwork;
 
 /// Upper bound of the updates of one duty cycle.
@@ -21,13 +21,13 @@ pub(crate) struct Feed {
     host: HostId,
     network: SimNetwork,
     settings: FeedSettings,
-    life: Option<Life>,
+    instance: Option<Instance>,
     /// Restart time, while it is down.
-    pub(crate) back_at: Nanos,
-    pub(crate) lives: Vec<FeedLife>,
+    pub(crate) restart_at: Nanos,
+    pub(crate) instances: Vec<FeedInstance>,
 }
 
-struct Life {
+struct Instance {
     agent: FeedHandler<NoTrace, SimNetwork>,
     recorder: Recorder,
     is_stale: bool,
@@ -42,27 +42,27 @@ impl Feed {
         settings: FeedSettings,
         joins_at: Nanos,
     ) -> Feed {
-        Feed { number, host, network, settings, life: None, back_at: joins_at, lives: Vec::new() }
+        Feed { number, host, network, settings, instance: None, restart_at: joins_at, instances: Vec::new() }
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        self.life.is_some()
+        self.instance.is_some()
     }
 
     /// Returns true while messages are missing, or books of existing instruments cannot be trusted.
     /// Instruments that are not listed yet are ignored: there is no snapshot of them.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
-        self.life.as_ref().is_none_or(|life| life.recorder.is_behind(published, instruments))
+        self.instance.as_ref().is_none_or(|instance| instance.recorder.is_behind(published, instruments))
     }
 
     /// Returns true if its books will not recover.
     pub(crate) fn is_stale(&self) -> bool {
-        self.life.as_ref().is_some_and(|life| life.is_stale)
+        self.instance.as_ref().is_some_and(|instance| instance.is_stale)
     }
 
     /// Returns true if the venue has another session than its books.
-    pub(crate) fn is_foreign(&self) -> bool {
-        self.life.as_ref().is_some_and(|life| life.recorder.is_foreign())
+    pub(crate) fn has_session_changed(&self) -> bool {
+        self.instance.as_ref().is_some_and(|instance| instance.recorder.has_session_changed())
     }
 
     pub(crate) fn start(&mut self, now: Nanos) -> Result<(), NetError> {
@@ -72,28 +72,28 @@ impl Feed {
         let (network, settings, clock) = (&self.network, &self.settings, TscClock::simulated());
         let agent = FeedHandler::open(network, settings, sender, clock, &view, NoTrace)?;
         let recorder = Recorder::new(self.number, now, view, updates, self.settings.max_instrument);
-        self.life = Some(Life { agent, recorder, is_stale: false });
+        self.instance = Some(Instance { agent, recorder, is_stale: false });
         Ok(())
     }
 
     /// Runs one duty cycle; returns the amount of work.
     pub(crate) fn step(&mut self) -> usize {
         let clock = self.network.wires().network.clock(self.host);
-        let Some(life) = &mut self.life else { return 0 };
+        let Some(instance) = &mut self.instance else { return 0 };
         TscClock::simulate(clock);
-        let work = life.agent.do_work(clock);
-        life.is_stale |= work.is_err();
-        life.recorder.take_updates();
-        let can_heal = self.settings.snapshots.is_any();
-        life.is_stale |= !can_heal && life.recorder.has_lost();
+        let work = instance.agent.do_work(clock);
+        instance.is_stale |= work.is_err();
+        instance.recorder.take_updates();
+        let can_recover = self.settings.snapshots.is_any();
+        instance.is_stale |= !can_recover && instance.recorder.has_lost();
         work.unwrap_or(0)
     }
 
     /// Ends the instance and records its results; `ended_at` is `None` at the end of the run.
     pub(crate) fn end(&mut self, ended_at: Option<Nanos>) {
-        let Some(mut life) = self.life.take() else { return };
-        life.agent.on_close();
-        self.lives.push(life.recorder.finish(ended_at));
+        let Some(mut instance) = self.instance.take() else { return };
+        instance.agent.on_close();
+        self.instances.push(instance.recorder.finish(ended_at));
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Recorder {
     view: FeedView,
     updates: broadcast::Receiver<MarketUpdate>,
     max_instrument: InstrumentId,
-    seen: FeedLife,
+    recorded: FeedInstance,
 }
 
 impl Recorder {
@@ -113,17 +113,17 @@ impl Recorder {
         updates: broadcast::Receiver<MarketUpdate>,
         max_instrument: InstrumentId,
     ) -> Recorder {
-        let seen = FeedLife { handler, started_at: now, ..FeedLife::default() };
-        Recorder { view, updates, max_instrument, seen }
+        let recorded = FeedInstance { handler, started_at: now, ..FeedInstance::default() };
+        Recorder { view, updates, max_instrument, recorded }
     }
 
     /// Reads the updates since the last call.
     pub(crate) fn take_updates(&mut self) {
         loop {
             match self.updates.try_recv() {
-                Ok(Some(update)) => self.seen.updates.push(update),
+                Ok(Some(update)) => self.recorded.updates.push(update),
                 Ok(None) => break,
-                Err(Lagged(count)) => self.seen.unseen += count,
+                Err(Lagged(count)) => self.recorded.unrecorded += count,
             }
         }
     }
@@ -139,7 +139,7 @@ impl Recorder {
     }
 
     /// Returns true if the venue has another session.
-    pub(crate) fn is_foreign(&self) -> bool {
+    pub(crate) fn has_session_changed(&self) -> bool {
         self.view.counters.other_sessions.read() > 0
     }
 
@@ -149,24 +149,24 @@ impl Recorder {
     }
 
     /// Returns the results of a closed feed handler; `ended_at` is `None` at the end of the run.
-    pub(crate) fn finish(mut self, ended_at: Option<Nanos>) -> FeedLife {
+    pub(crate) fn finish(mut self, ended_at: Option<Nanos>) -> FeedInstance {
         self.take_updates();
-        let Recorder { view, mut seen, max_instrument, .. } = self;
-        seen.ended_at = ended_at;
-        seen.lost = view.counters.messages_lost.read();
-        seen.healed = view.counters.snapshots.recovered.read();
+        let Recorder { view, mut recorded, max_instrument, .. } = self;
+        recorded.ended_at = ended_at;
+        recorded.lost = view.counters.messages_lost.read();
+        recorded.recovered = view.counters.snapshots.recovered.read();
         if let Ok(result) = view.result.lock()
             && let Some(last) = result.as_ref()
         {
-            seen.next = last.next_sequence;
+            recorded.next = last.next_sequence;
             for id in (1..=max_instrument.0).map(InstrumentId) {
                 let health = last.books.instrument(id).map_or(BookHealth::default(), |state| state.health);
-                seen.health.push((id, health));
+                recorded.health.push((id, health));
                 for side in Side::BOTH {
-                    seen.orders.extend(last.books.books().orders(id, side));
+                    recorded.orders.extend(last.books.books().orders(id, side));
                 }
             }
         }
-        seen
+        recorded
     }
 }

@@ -20,7 +20,7 @@ const SENT_KEPT: usize = 8;
 
 /// An order as its owner knows it.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenOrder {
     instrument: InstrumentId,
     side: Side,
     leaves: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Flow {
     /// The instruments known to exist.
     known: Vec<InstrumentId>,
     next_user_ref: u32,
-    open: BTreeMap<u32, Open>,
+    open: BTreeMap<u32, OpenOrder>,
     sent: Vec<Vec<u8>>,
     is_enabled: bool,
 }
@@ -83,7 +83,7 @@ impl Flow {
     }
 
     /// Handles a new answer.
-    pub(crate) fn hear(&mut self, message: &[u8]) {
+    pub(crate) fn on_message(&mut self, message: &[u8]) {
         let Ok(answer) = ouch50::decode_event(message, |symbol| self.instruments.find(symbol)) else {
             return;
         };
@@ -97,31 +97,31 @@ impl Flow {
             _ => return,
         };
         match answer.kind {
-            OrderEventKind::Accepted { order, state, .. } => self.note(&order, state),
+            OrderEventKind::Accepted { order, state, .. } => self.record(&order, state),
             OrderEventKind::Replaced { order, orig_user_ref, state, .. } => {
                 self.open.remove(&orig_user_ref.0);
-                self.note(&order, state);
+                self.record(&order, state);
             }
             OrderEventKind::Canceled { user_ref, decrement: qty, .. }
             | OrderEventKind::SelfTradePrevented { user_ref, decrement: qty, .. }
-            | OrderEventKind::Executed { user_ref, qty, .. } => self.take_off(user_ref, qty),
+            | OrderEventKind::Executed { user_ref, qty, .. } => self.reduce(user_ref, qty),
             _ => {}
         }
     }
 
-    fn note(&mut self, order: &EnterOrder, state: OrderState) {
+    fn record(&mut self, order: &EnterOrder, state: OrderState) {
         // The instance before a crash may have used numbers that this client does not know.
         self.next_user_ref = self.next_user_ref.max(order.user_ref.0 + 1);
         if !self.known.contains(&order.instrument) {
             self.known.push(order.instrument);
         }
         if state == OrderState::Live {
-            let open = Open { instrument: order.instrument, side: order.side, leaves: order.qty.0 };
+            let open = OpenOrder { instrument: order.instrument, side: order.side, leaves: order.qty.0 };
             self.open.insert(order.user_ref.0, open);
         }
     }
 
-    fn take_off(&mut self, user_ref: UserRefNum, qty: Qty) {
+    fn reduce(&mut self, user_ref: UserRefNum, qty: Qty) {
         if let Some(open) = self.open.get_mut(&user_ref.0) {
             open.leaves = open.leaves.saturating_sub(qty.0);
             if open.leaves == 0 {
@@ -130,7 +130,7 @@ impl Flow {
         }
     }
 
-    fn take_number(&mut self, rng: &mut Rng) -> UserRefNum {
+    fn allocate_user_ref(&mut self, rng: &mut Rng) -> UserRefNum {
         // Numbers must increase, but not by one.
         let number = self.next_user_ref + if rng.below(20) == 0 { rng.below(5) as u32 } else { 0 };
         self.next_user_ref = number + 1;
@@ -138,10 +138,10 @@ impl Flow {
     }
 
     fn enter(&mut self, rng: &mut Rng, time_of_day: Nanos) -> Vec<u8> {
-        let instrument = self.draw_instrument(rng);
+        let instrument = self.random_instrument(rng);
         let side = Side::BOTH[rng.below(2) as usize];
-        let user_ref = self.take_number(rng);
-        let price = self.draw_price(rng, instrument);
+        let user_ref = self.allocate_user_ref(rng);
+        let price = self.random_price(rng, instrument);
         let qty = Qty(1 + rng.below(LOTS_MAX));
         let mut order = EnterOrder {
             client_order_id: client_order_id(user_ref),
@@ -197,9 +197,9 @@ impl Flow {
         self.encode(&request)
     }
 
-    fn replace(&mut self, rng: &mut Rng, orig_user_ref: UserRefNum, open: Open) -> OrderRequest {
-        let user_ref = self.take_number(rng);
-        let price = self.draw_price(rng, open.instrument);
+    fn replace(&mut self, rng: &mut Rng, orig_user_ref: UserRefNum, open: OpenOrder) -> OrderRequest {
+        let user_ref = self.allocate_user_ref(rng);
+        let price = self.random_price(rng, open.instrument);
         let is_reserve = rng.below(12) == 0;
         let qty = Qty(1 + rng.below(LOTS_MAX));
         let display_qty = Qty(1 + rng.below(qty.0));
@@ -226,7 +226,7 @@ impl Flow {
         OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled: self.is_enabled, firm: *b"SIMU" })
     }
 
-    fn draw_instrument(&self, rng: &mut Rng) -> InstrumentId {
+    fn random_instrument(&self, rng: &mut Rng) -> InstrumentId {
         let all = self.instruments.as_slice();
         // Occasionally one that may not exist yet.
         if all.len() > self.known.len() && rng.below(12) == 0 {
@@ -235,7 +235,7 @@ impl Flow {
         self.known[rng.below(self.known.len() as u64) as usize]
     }
 
-    fn draw_price(&self, rng: &mut Rng, instrument: InstrumentId) -> Price {
+    fn random_price(&self, rng: &mut Rng, instrument: InstrumentId) -> Price {
         let Some(instrument) = self.instruments.get(instrument) else { return Price(0) };
         let ticks = rng.below(2 * SPREAD_TICKS + 1) as i64 - SPREAD_TICKS as i64;
         Price(instrument.reference_price.0 + ticks * instrument.tick_size.0)

@@ -17,7 +17,7 @@ mod observed;
 mod profile;
 mod recovery;
 mod simulation;
-mod site;
+mod node;
 mod strategy;
 mod trader;
 mod trader_profile;

@@ -31,9 +31,9 @@ pub(crate) struct Tap {
 #[derive(Debug)]
 pub(crate) enum StreamPart {
     /// The connection was started, to this address.
-    Begun(SocketAddrV4),
+    Connecting(SocketAddrV4),
     /// The connection is established.
-    Stands,
+    Connected,
     /// The network accepted these bytes.
     Sent(Vec<u8>),
     /// These bytes were received.
@@ -50,8 +50,8 @@ impl Wires {
     }
 
     fn close(&mut self, host: HostId, id: SocketId) {
-        let gone = self.network.closed_by(id);
-        self.tap(host, id, || StreamPart::Closed(gone));
+        let closed_by = self.network.closed_by(id);
+        self.tap(host, id, || StreamPart::Closed(closed_by));
         self.network.close(id);
     }
 }
@@ -137,7 +137,7 @@ impl Network for SimNetwork {
     fn start_connecting(&self, address: SocketAddrV4) -> Result<SimSocket, NetError> {
         let mut wires = self.wires();
         let id = wires.network.connect(self.host, address);
-        wires.tap(self.host, id, || StreamPart::Begun(address));
+        wires.tap(self.host, id, || StreamPart::Connecting(address));
         drop(wires);
         Ok(self.socket(id))
     }
@@ -182,11 +182,11 @@ impl StreamSocket for SimSocket {
 
     fn poll_connected(&self) -> io::Result<bool> {
         let mut wires = self.wires();
-        let stands = wires.network.poll_connected(self.id).map_err(io_error)?;
-        if stands {
-            wires.tap(self.network.host, self.id, || StreamPart::Stands);
+        let is_connected = wires.network.poll_connected(self.id).map_err(io_error)?;
+        if is_connected {
+            wires.tap(self.network.host, self.id, || StreamPart::Connected);
         }
-        Ok(stands)
+        Ok(is_connected)
     }
 
     fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<u64>)>> {
@@ -316,7 +316,7 @@ impl DatagramEndpoint for SimEndpoint {
         let mut wires = self.socket.wires();
         if self.socket.network.host == wires.venue {
             let now = wires.network.now();
-            wires.tap.answers.push(Timed { at: now, what: datagram.to_vec() });
+            wires.tap.answers.push(Timed { at: now, value: datagram.to_vec() });
         }
         wires.network.send_to(self.socket.id, to, datagram);
         Ok(SendStatus::Sent)

@@ -36,9 +36,9 @@ pub struct Observed {
     /// Every answer to a retransmission request, before the network, in order; over all instances.
     pub retransmitted: Vec<Timed<Vec<u8>>>,
     /// Every instance of every feed handler.
-    pub feeds: Vec<FeedLife>,
+    pub feeds: Vec<FeedInstance>,
     /// Every instance of every trader, in order.
-    pub traders: Vec<TraderLife>,
+    pub traders: Vec<TraderInstance>,
     /// The venue's final state.
     pub last: FinalVenue,
     /// Time of the end of the run.
@@ -85,7 +85,7 @@ pub struct Timed<T> {
     /// Time.
     pub at: Nanos,
     /// Value.
-    pub what: T,
+    pub value: T,
 }
 
 /// The actions and observations of one client, in order.
@@ -157,7 +157,7 @@ pub enum ClientEventKind {
     },
     /// The venue's end of the connection was closed, or could read the end of the client's bytes or a reset
     /// from this time on. Recorded by the network, not the client.
-    GoneAtVenue,
+    DisconnectedAtVenue,
 }
 
 /// The answer to a login.
@@ -199,7 +199,7 @@ pub enum VenueEvent {
         journal: Vec<LogCommand>,
     },
     /// Its machine lost power while it started.
-    CutAtStart,
+    PowerLostAtStart,
     /// It refused to start, with the reason.
     Refused(String),
     /// It crashed.
@@ -221,7 +221,7 @@ pub enum Line {
 
 /// One instance of a feed handler.
 #[derive(Clone, Debug, Default)]
-pub struct FeedLife {
+pub struct FeedInstance {
     /// Number of the feed handler.
     pub handler: u32,
     /// Time of its start.
@@ -233,7 +233,7 @@ pub struct FeedLife {
     /// Its updates, in order.
     pub updates: Vec<MarketUpdate>,
     /// Updates overwritten before they were recorded; if any, only its final state is checked.
-    pub unseen: u64,
+    pub unrecorded: u64,
     /// The orders in its books at the end: by instrument, purchases first, best first, in priority order.
     pub orders: Vec<Order<()>>,
     /// Health of each book at the end of the instance.
@@ -241,12 +241,12 @@ pub struct FeedLife {
     /// The next message that it expects at its end.
     pub next: Sequence,
     /// Books recovered from a snapshot; not checked.
-    pub healed: u64,
+    pub recovered: u64,
 }
 
 /// One instance of a trader: its state at its end.
 #[derive(Clone, Debug)]
-pub struct TraderLife {
+pub struct TraderInstance {
     /// Number of the trader.
     pub trader: u32,
     /// Index of its user in the list of users.
@@ -270,7 +270,7 @@ pub struct TraderLife {
     /// Its counters of requests.
     pub counters: EngineCounters,
     /// Orders that it had given up and that the venue accepted after all.
-    pub revived: u64,
+    pub reopened: u64,
     /// Market updates lost because it read too slowly.
     pub lost_updates: u64,
 }

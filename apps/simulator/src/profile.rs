@@ -5,8 +5,8 @@ use tickpath_journal::Policy;
 use tickpath_simnet::{DatagramFaults, StreamFaults};
 use tickpath_types::{Rng, Nanos, Qty, SelfTradePrevention};
 
-use crate::client::Habits;
-use crate::faults::{DiskTrouble, FaultEvent, FaultLevel};
+use crate::client::ClientBehaviour;
+use crate::faults::{DiskFailure, FaultEvent, FaultLevel};
 use crate::hosts::{VENUE, client_host, feed_host};
 
 /// All parameters that a seed determines before the run begins.
@@ -16,7 +16,7 @@ pub(crate) struct Profile {
     pub(crate) clients: usize,
     pub(crate) feeds: usize,
     pub(crate) instruments: u16,
-    pub(crate) habits: Vec<Habits>,
+    pub(crate) behaviour: Vec<ClientBehaviour>,
     /// Grace before open orders are cancelled, by client.
     pub(crate) graces: Vec<Option<Nanos>>,
     pub(crate) limits: Vec<UserLimits>,
@@ -48,11 +48,11 @@ impl Profile {
         let feeds = 1 + rng.below(2) as usize;
         let has_faults = fault_level == FaultLevel::Full;
         let active = Nanos::from_millis(200 + rng.below(1_000));
-        let habits = (0..clients).map(|_| habits(rng, has_faults)).collect();
+        let behaviour = (0..clients).map(|_| behaviour(rng, has_faults)).collect();
         let graces = (0..clients).map(|_| grace(rng)).collect();
         let starvation_max = Nanos::from_millis(if rng.below(2) == 0 { 5 } else { 60 });
         let fault_events = match has_faults {
-            true => draw_fault_events(rng, active, [clients, feeds], starvation_max),
+            true => random_fault_events(rng, active, [clients, feeds], starvation_max),
             false => Vec::new(),
         };
         let is_near_midnight = rng.below(12) == 0;
@@ -63,7 +63,7 @@ impl Profile {
             clients,
             feeds,
             instruments: 1 + rng.below(3) as u16,
-            habits,
+            behaviour,
             graces,
             active,
             snapshot_every: [50, 200, 100_000][rng.below(3) as usize],
@@ -157,14 +157,14 @@ fn day(rng: &mut Rng, epoch: u64) -> DaySettings {
         let later = |seconds: u32| now.saturating_add(seconds).min(DAY_SECONDS as u32 - 1);
         let mut steps = vec![step(0, Phase::Start), step(1, Phase::Open)];
         if now > 1 {
-            let turns = [
+            let phase_pairs = [
                 [Phase::Auction, Phase::Open],
                 [Phase::Halt, Phase::Resume],
                 [Phase::PreClose, Phase::Close],
                 [Phase::EndOfDay, Phase::Open],
                 [Phase::EndOfDay, Phase::PreOpen],
             ];
-            let [first, second] = turns[rng.below(turns.len() as u64) as usize];
+            let [first, second] = phase_pairs[rng.below(phase_pairs.len() as u64) as usize];
             steps.push(step(later(1), first));
             steps.push(step(later(1 + rng.below(2) as u32), second));
             steps.push(step(later(3), Phase::Open));
@@ -174,9 +174,9 @@ fn day(rng: &mut Rng, epoch: u64) -> DaySettings {
     day
 }
 
-pub(crate) fn habits(rng: &mut Rng, has_faults: bool) -> Habits {
+pub(crate) fn behaviour(rng: &mut Rng, has_faults: bool) -> ClientBehaviour {
     let rare = |rng: &mut Rng, max: u64| if has_faults { rng.below(2) * rng.below(max) } else { 0 };
-    Habits {
+    ClientBehaviour {
         pause: Nanos::from_micros(300 + rng.below(8_000)),
         burst_max: 1 + rng.below(8),
         leave_ppt: rare(rng, 30),
@@ -187,7 +187,7 @@ pub(crate) fn habits(rng: &mut Rng, has_faults: bool) -> Habits {
         backoff_max: Nanos::from_millis(1 + rng.below(100)),
         peer_timeout: Nanos::from_secs(3 + rng.below(12)),
         heartbeat: Nanos::from_millis(200 + rng.below(800)),
-        begins_anew_at: None,
+        reset_sequence: None,
     }
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn clock_step(rng: &mut Rng) -> i64 {
 }
 
 /// Each kind of event occurs in about half of the runs, so that runs differ in kind and not only in detail.
-fn draw_fault_events(
+fn random_fault_events(
     rng: &mut Rng,
     active: Nanos,
     [clients, feeds]: [usize; 2],
@@ -226,8 +226,8 @@ fn draw_fault_events(
                 7 => FaultEvent::Cut(feed_host(rng.below(feeds as u64) as usize), short(rng)),
                 8 => FaultEvent::Network(rng.below(9)),
                 9 => {
-                    let trouble = [DiskTrouble::Writes, DiskTrouble::Syncs, DiskTrouble::Full];
-                    FaultEvent::Disk(trouble[rng.below(3) as usize], short(rng))
+                    let failure = [DiskFailure::Writes, DiskFailure::Syncs, DiskFailure::Full];
+                    FaultEvent::Disk(failure[rng.below(3) as usize], short(rng))
                 }
                 10 => {
                     let part = rng.below(32) as usize;

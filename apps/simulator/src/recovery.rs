@@ -13,11 +13,11 @@ const GLIMPSE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_00
 /// Group and port of the multicast snapshots.
 pub(crate) const SNAPSHOTS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 3), 8_003);
 /// Upper bound of the messages that a run publishes.
-const EVERYTHING: usize = 1 << 16;
+const MESSAGES_MAX: usize = 1 << 16;
 /// Upper bound of the log snapshots of a run.
 pub(crate) const ALL_SNAPSHOTS: usize = 1 << 16;
 /// Number of requests after which an impatient feed handler gives up.
-const PATIENCE: u32 = 2;
+const IMPATIENT_REQUESTS_MAX: u32 = 2;
 
 /// The recovery services of the venue, and their use by its feed handlers.
 #[derive(Clone, Debug)]
@@ -48,9 +48,9 @@ impl RecoveryProfile {
             interval: Nanos::from_millis(1 + rng.below(50)),
             ..SnapshotSettings::new(SNAPSHOTS)
         });
-        let retained_messages = [EVERYTHING, EVERYTHING, 32][rng.below(3) as usize];
+        let retained_messages = [MESSAGES_MAX, MESSAGES_MAX, 32][rng.below(3) as usize];
         // If no feed handler can give up, everything must stay available.
-        let is_all_needed = snapshots.is_none() && retained_messages < EVERYTHING;
+        let is_all_needed = snapshots.is_none() && retained_messages < MESSAGES_MAX;
         let feed = |place| FeedProfile::new(place, rng, active, snapshots.is_some());
         RecoveryProfile {
             feeds: (0..feeds).map(feed).collect(),
@@ -114,8 +114,8 @@ impl FeedProfile {
         FeedProfile {
             joins_at: Nanos(if is_late { late } else { 0 }),
             max_requests: match (is_impatient && (has_snapshots || place % 2 == 1), has_snapshots) {
-                (true, _) => PATIENCE,
-                (false, true) => 10 * PATIENCE,
+                (true, _) => IMPATIENT_REQUESTS_MAX,
+                (false, true) => 10 * IMPATIENT_REQUESTS_MAX,
                 (false, false) => u32::MAX,
             },
             max_gap_messages: if has_snapshots { [u64::MAX, 100][rng.below(2) as usize] } else { u64::MAX },

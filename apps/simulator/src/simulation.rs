@@ -10,7 +10,7 @@ use tickpath_simnet::{HostId, Network, SocketId};
 use tickpath_types::{Rng, InstrumentId, InstrumentTable, Nanos, SessionId};
 
 use crate::additions::Additions;
-use crate::client::{Client, Habits};
+use crate::client::{Client, ClientBehaviour};
 use crate::copies::{self, CopyProfile};
 use crate::faults::{FaultEvent, FaultLevel};
 use crate::feed::Feed;
@@ -19,13 +19,13 @@ use crate::hosts::{DOWN_MAX, LINES, ORDER_ENTRY, VENUE, client_host, feed_host, 
 use crate::net::SimNetwork;
 use crate::profile::Profile;
 use crate::recovery::RecoveryProfile;
-use crate::site::{AGENTS, Site};
+use crate::node::{AGENTS, Node};
 use crate::trader::{self, Trader};
 use crate::trader_profile::{self, TraderProfile};
 use crate::venue::{instruments, venue_settings};
 use crate::{Line, Log, Observed, Setup, Timed, Violation, check};
 
-const STRANGER: HostId = HostId(1_000);
+const UNAUTHORISED_HOST: HostId = HostId(1_000);
 /// Maximum step while there is work, in nanoseconds.
 const BUSY_STEP_MAX: u64 = 20_000;
 /// Maximum step while idle, which is the interval of timers.
@@ -35,8 +35,8 @@ const GAP_STEP_MAX: Nanos = Nanos::from_millis(1);
 /// Rounds without work after which time jumps to the next event.
 const IDLE_ROUNDS: u32 = 4;
 /// Idle time after recovery until the run is over: longer than two heartbeats.
-const QUIET: Nanos = Nanos::from_millis(2_500);
-const HEALING_MAX: Nanos = Nanos::from_secs(120);
+const QUIET_TIME: Nanos = Nanos::from_millis(2_500);
+const RECOVERY_MAX: Nanos = Nanos::from_secs(120);
 /// Interval at which the simulated operator ends auctions during recovery.
 const OPEN_INTERVAL: Nanos = Nanos::from_millis(100);
 /// The drop copy endpoint and its reader.
@@ -90,7 +90,7 @@ pub struct Simulation {
     rng: Rng,
     now: Nanos,
     network: SimNetwork,
-    site: Site,
+    node: Node,
     clients: Vec<Client>,
     feeds: Vec<Feed>,
     /// The drop copy profile and the reader.
@@ -98,7 +98,7 @@ pub struct Simulation {
     traders: Vec<Trader>,
     additions: Additions,
     faults: FaultSchedule,
-    healing: Healing,
+    recovery_phase: RecoveryPhase,
     rounds: Rounds,
     counts: BTreeMap<&'static str, u64>,
 }
@@ -109,18 +109,18 @@ struct FaultSchedule {
     /// Pending events, the next one last.
     events: Vec<(Nanos, FaultEvent)>,
     /// Pending ends of faults.
-    ends: Vec<(Nanos, End)>,
-    strangers: Vec<(Nanos, SocketId)>,
+    ends: Vec<(Nanos, FaultEnd)>,
+    unauthorised: Vec<(Nanos, SocketId)>,
     /// Time at which each part gets CPU time again.
     starved: Vec<Nanos>,
-    venue_back_at: Nanos,
+    venue_restart_at: Nanos,
     /// Times at which the venue's clock was stepped.
     clock_steps: Vec<Nanos>,
 }
 
 /// The time without faults at the end of a run.
 #[derive(Default)]
-struct Healing {
+struct RecoveryPhase {
     has_begun: bool,
     began_at: Nanos,
     /// Next time at which auctions are ended during recovery.
@@ -138,7 +138,7 @@ struct Rounds {
 
 /// The end of a lasting fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum FaultEnd {
     Cut(HostId),
     Disk,
 }
@@ -166,7 +166,7 @@ fn journal_settings(profile: &Profile, recovery: &RecoveryProfile) -> JournalSet
 }
 
 fn clients(profile: &Profile, network: &SimNetwork, known: &InstrumentTable, rng: &mut Rng) -> Vec<Client> {
-    let begins_anew_at = (profile.policy == Policy::Async).then_some(1);
+    let reset_sequence = (profile.policy == Policy::Async).then_some(1);
     (0..profile.clients)
         .map(|place| {
             let host = client_host(place);
@@ -175,7 +175,7 @@ fn clients(profile: &Profile, network: &SimNetwork, known: &InstrumentTable, rng
                 &user_name(place),
                 network.of(host),
                 ORDER_ENTRY,
-                Habits { begins_anew_at, ..profile.habits[place] },
+                ClientBehaviour { reset_sequence, ..profile.behaviour[place] },
                 Some(Flow::new(known.clone(), profile.instruments.into())),
                 rng.next(),
             )
@@ -221,7 +221,7 @@ impl Simulation {
             settings.users.push(copies.user(&settings.users));
             journal = copies.journal(journal);
         }
-        let site = Site::new(settings, journal, disk, network.clone());
+        let node = Node::new(settings, journal, disk, network.clone());
         let clients = clients(&profile, &network, &additions.table(&instruments), &mut rng);
         let feeds: Vec<Feed> = (0..profile.feeds)
             .map(|place| {
@@ -251,14 +251,14 @@ impl Simulation {
             rng,
             now: Nanos::ZERO,
             network,
-            site,
+            node,
             clients,
             feeds,
             copies,
             traders,
             additions,
             faults: FaultSchedule { events, starved: vec![Nanos::ZERO; parts], ..FaultSchedule::default() },
-            healing: Healing::default(),
+            recovery_phase: RecoveryPhase::default(),
             rounds: Rounds { order: (0..parts).collect(), ..Rounds::default() },
             counts: BTreeMap::new(),
             profile,
@@ -275,32 +275,32 @@ impl Simulation {
     }
 
     fn is_over(&self) -> bool {
-        let is_quiet = self.rounds.idle > 0 && self.now >= self.rounds.quiet_since + QUIET;
-        self.healing.has_begun && (is_quiet || self.now >= self.healing.began_at + HEALING_MAX)
+        let is_quiet = self.rounds.idle > 0 && self.now >= self.rounds.quiet_since + QUIET_TIME;
+        self.recovery_phase.has_begun && (is_quiet || self.now >= self.recovery_phase.began_at + RECOVERY_MAX)
     }
 
     /// Advances time, and runs every part that is not starved, in random order.
     fn round(&mut self) {
-        self.pass_time();
+        self.advance_time();
         self.inject_due();
         self.end_faults();
-        if !self.healing.has_begun && self.now >= self.profile.active {
-            self.heal();
+        if !self.recovery_phase.has_begun && self.now >= self.profile.active {
+            self.end_all_faults();
         }
-        if self.healing.has_begun && self.now >= self.healing.opens_at && self.site.is_in_auction() {
+        if self.recovery_phase.has_begun && self.now >= self.recovery_phase.opens_at && self.node.is_in_auction() {
             // A called auction continues until it is ended, and publishes more messages meanwhile.
-            self.healing.opens_at = self.now + OPEN_INTERVAL;
-            self.site.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
+            self.recovery_phase.opens_at = self.now + OPEN_INTERVAL;
+            self.node.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
         }
-        if self.healing.has_begun {
+        if self.recovery_phase.has_begun {
             // The simulated operator detects this and restarts the venue.
-            if self.site.are_snapshots_behind() {
+            if self.node.are_snapshots_behind() {
                 self.restart_venue("restarted for its snapshots");
-            } else if self.site.have_copies_failed() {
+            } else if self.node.have_copies_failed() {
                 self.restart_venue("restarted for its drop copies");
             }
         }
-        let mut work = self.start_what_is_down();
+        let mut work = self.start_due_processes();
         let mut order = std::mem::take(&mut self.rounds.order);
         self.shuffle(&mut order);
         for part in &order {
@@ -309,28 +309,28 @@ impl Simulation {
             }
         }
         self.rounds.order = order;
-        self.distribute_notes();
+        self.distribute_stream_events();
         self.rounds.idle = if work > 0 { 0 } else { self.rounds.idle + 1 };
-        if work > 0 && !self.is_calm() || !self.is_settled() {
+        if work > 0 && !self.is_calm() || !self.is_quiescent() {
             self.rounds.quiet_since = self.now;
         }
     }
 
     /// Returns true if the run may end; heartbeats do not count as work.
     fn is_calm(&self) -> bool {
-        self.healing.has_begun && self.is_settled()
+        self.recovery_phase.has_begun && self.is_quiescent()
     }
 
-    fn is_settled(&self) -> bool {
-        let (published, instruments) = (self.site.published(), self.site.instrument_count());
-        self.site.is_alive()
-            && self.site.is_settled()
-            && self.clients().all(Client::is_settled)
+    fn is_quiescent(&self) -> bool {
+        let (published, instruments) = (self.node.published(), self.node.instrument_count());
+        self.node.is_alive()
+            && self.node.is_quiescent()
+            && self.clients().all(Client::is_quiescent)
             && self.feeds.iter().all(|feed| feed.is_alive() && !feed.is_behind(published, instruments))
-            && self.traders.iter().all(|trader| trader.is_settled(published, instruments))
+            && self.traders.iter().all(|trader| trader.is_quiescent(published, instruments))
     }
 
-    fn pass_time(&mut self) {
+    fn advance_time(&mut self) {
         let step = match self.rounds.idle < IDLE_ROUNDS {
             true => Nanos(1 + self.rng.below(BUSY_STEP_MAX)),
             false => self.time_to_next(),
@@ -341,7 +341,7 @@ impl Simulation {
 
     /// Returns the time until the next event.
     fn time_to_next(&self) -> Nanos {
-        let (published, instruments) = (self.site.published(), self.site.instrument_count());
+        let (published, instruments) = (self.node.published(), self.node.instrument_count());
         let is_behind =
             self.feeds.iter().any(|feed| feed.is_alive() && feed.is_behind(published, instruments))
                 || self.traders.iter().any(|trader| trader.is_behind(published, instruments));
@@ -349,7 +349,7 @@ impl Simulation {
         let arrival = self.network.wires().network.next_arrival();
         let clients = self.clients().map(Client::next_due);
         let starved = self.faults.starved.iter().copied();
-        let feeds = self.feeds.iter().filter(|feed| !feed.is_alive()).map(|feed| feed.back_at);
+        let feeds = self.feeds.iter().filter(|feed| !feed.is_alive()).map(|feed| feed.restart_at);
         let next = clients
             .chain(starved)
             .chain(feeds)
@@ -357,8 +357,8 @@ impl Simulation {
             .chain(arrival)
             .chain(self.faults.events.last().map(|(at, _)| *at))
             .chain(self.faults.ends.iter().map(|(at, _)| *at))
-            .chain((!self.site.is_alive()).then_some(self.faults.venue_back_at))
-            .chain((!self.healing.has_begun).then_some(self.profile.active))
+            .chain((!self.node.is_alive()).then_some(self.faults.venue_restart_at))
+            .chain((!self.recovery_phase.has_begun).then_some(self.profile.active))
             .filter(|at| *at > self.now)
             .min();
         let until = next.map_or(max, |at| Nanos(at.0 - self.now.0));
@@ -373,9 +373,9 @@ impl Simulation {
 
     fn step(&mut self, part: usize) -> usize {
         let step = match part {
-            0..AGENTS => self.site.step_agent(self.now, part),
-            AGENTS => self.site.step_disk(self.now),
-            _ if part == AGENTS + 1 => self.site.step_follower(self.now),
+            0..AGENTS => self.node.step_agent(self.now, part),
+            AGENTS => self.node.step_disk(self.now),
+            _ if part == AGENTS + 1 => self.node.step_follower(self.now),
             _ => self.step_other(part - AGENTS - 2),
         };
         step.unwrap_or_else(|| {
@@ -394,7 +394,7 @@ impl Simulation {
     }
 
     fn step_other(&mut self, place: usize) -> Option<usize> {
-        let time_of_day = self.site.time_of_day();
+        let time_of_day = self.node.time_of_day();
         if let Some(client) = self.clients.get_mut(place) {
             return Some(client.step(self.now, time_of_day).into());
         }
@@ -404,7 +404,7 @@ impl Simulation {
         }
         let place = place - self.profile.feeds;
         match &mut self.copies {
-            Some(_) if place == 0 => self.site.step_copies(self.now),
+            Some(_) if place == 0 => self.node.step_copies(self.now),
             Some((_, reader)) if place == 1 => Some(reader.step(self.now, time_of_day).into()),
             copies => {
                 let place = place - if copies.is_some() { COPY_PARTS } else { 0 };
@@ -415,55 +415,55 @@ impl Simulation {
     }
 
     fn schedule_restart(&mut self) {
-        self.faults.venue_back_at = self.now + Nanos(self.rng.below(DOWN_MAX.0));
+        self.faults.venue_restart_at = self.now + Nanos(self.rng.below(DOWN_MAX.0));
     }
 
     /// Starts the venue and feed handlers that are due.
-    fn start_what_is_down(&mut self) -> usize {
+    fn start_due_processes(&mut self) -> usize {
         let mut work = 0;
-        if !self.site.is_alive() && self.now >= self.faults.venue_back_at {
-            self.site.revive();
-            if !self.site.start(self.now) {
-                self.mend_for_start();
+        if !self.node.is_alive() && self.now >= self.faults.venue_restart_at {
+            self.node.power_on();
+            if !self.node.start(self.now) {
+                self.repair_for_start();
                 self.schedule_restart();
             } else {
                 // A loss in the next power failure needs a new acceptance.
-                self.site.journal.accept_loss = false;
-                if self.site.has_lost_commands() {
+                self.node.journal.accept_loss = false;
+                if self.node.has_lost_commands() {
                     self.count("starts with commands lost");
                 }
             }
             work += 1;
         }
         for feed in &mut self.feeds {
-            if feed.is_foreign() || self.healing.has_begun && feed.is_stale() {
+            if feed.has_session_changed() || self.recovery_phase.has_begun && feed.is_stale() {
                 // The simulated operator restarts a feed handler with another session or stale books.
                 feed.end(Some(self.now));
             }
-            if !feed.is_alive() && self.now >= feed.back_at {
+            if !feed.is_alive() && self.now >= feed.restart_at {
                 feed.start(self.now).expect("the simulated network has room for the group");
                 work += 1;
             }
         }
-        let healed_at = self.healing.has_begun.then_some(self.healing.began_at);
+        let recovering_since = self.recovery_phase.has_begun.then_some(self.recovery_phase.began_at);
         for trader in &mut self.traders {
-            work += usize::from(trader.watch(self.now, healed_at));
+            work += usize::from(trader.operate(self.now, recovering_since));
         }
         work
     }
 
     /// Handles a refused start: the operator repairs the disk, and accepts the loss after a power failure.
-    fn mend_for_start(&mut self) {
+    fn repair_for_start(&mut self) {
         self.count("starts refused");
-        self.site.disk.set_faults(DiskFaults::default());
-        self.faults.ends.retain(|(_, end)| *end != End::Disk);
+        self.node.disk.set_faults(DiskFaults::default());
+        self.faults.ends.retain(|(_, end)| *end != FaultEnd::Disk);
         if self.profile.policy == Policy::Async {
-            self.site.journal.accept_loss = true;
+            self.node.journal.accept_loss = true;
         }
     }
 
-    fn restart_venue(&mut self, why: &'static str) {
-        self.count(why);
+    fn restart_venue(&mut self, reason: &'static str) {
+        self.count(reason);
         self.stop_venue();
         self.schedule_restart();
     }
@@ -471,19 +471,19 @@ impl Simulation {
     fn stop_venue(&mut self) {
         let network = self.network.clone();
         let mut at = self.now;
-        self.site.stop(self.now, |now| {
+        self.node.stop(self.now, |now| {
             network.wires().network.advance(now);
             at = now;
         });
         self.now = at;
     }
 
-    fn distribute_notes(&mut self) {
-        let notes = self.network.wires().network.take_stream_events();
-        for note in &notes {
-            // A note that no client accepts belongs to an idle test connection.
-            let _ = self.clients_mut().any(|client| client.take_note(note))
-                || self.traders.iter_mut().any(|trader| trader.take_note(note));
+    fn distribute_stream_events(&mut self) {
+        let events = self.network.wires().network.take_stream_events();
+        for event in &events {
+            // A event that no client accepts belongs to an idle test connection.
+            let _ = self.clients_mut().any(|client| client.on_stream_event(event))
+                || self.traders.iter_mut().any(|trader| trader.on_stream_event(event));
         }
     }
 
@@ -493,19 +493,19 @@ impl Simulation {
 
     fn finish(mut self) -> Outcome {
         let ended_at = self.now;
-        let is_settled = self.is_settled();
+        let is_quiescent = self.is_quiescent();
         self.feeds.iter_mut().for_each(|feed| feed.end(None));
         self.traders.iter_mut().for_each(Trader::finish);
         let network = self.network.clone();
-        let last = self.site.stop(ended_at, |now| network.wires().network.advance(now)).unwrap_or_default();
-        self.distribute_notes();
+        let last = self.node.stop(ended_at, |now| network.wires().network.advance(now)).unwrap_or_default();
+        self.distribute_stream_events();
         let observed = self.observe(ended_at, last);
         self.count_trading(&observed);
         let (consequences, faults) =
             self.counted().into_iter().partition(|(name, _)| CONSEQUENCES.contains(name));
         let mut violations = check(&observed);
-        if !is_settled {
-            let text = format!("the system is not quiet {HEALING_MAX} after the last fault");
+        if !is_quiescent {
+            let text = format!("the system is not quiet {RECOVERY_MAX} after the last fault");
             violations.insert(0, Violation { check: "healing", text });
         }
         Outcome { observed, violations, faults, consequences }
@@ -513,25 +513,25 @@ impl Simulation {
 
     /// Counts the cases that the checkers of traders check.
     fn count_trading(&mut self, observed: &Observed) {
-        for life in &observed.traders {
-            let positions = life.positions.iter();
+        for instance in &observed.traders {
+            let positions = instance.positions.iter();
             let fills = positions.map(|position| position.bought().fill_count + position.sold().fill_count);
-            let open = if life.ended.is_none() { life.orders.len() as u64 } else { 0 };
-            for (what, count) in [
+            let open = if instance.ended.is_none() { instance.orders.len() as u64 } else { 0 };
+            for (name, count) in [
                 ("traders' lives", 1),
                 ("traders' fills", fills.sum()),
                 ("traders' orders open at the end", open),
-                ("traders' orders taken after all", life.revived),
-                ("traders' lost market updates", life.lost_updates),
+                ("traders' orders taken after all", instance.reopened),
+                ("traders' lost market updates", instance.lost_updates),
             ] {
-                *self.counts.entry(what).or_default() += count;
+                *self.counts.entry(name).or_default() += count;
             }
         }
     }
 
     fn counted(&self) -> BTreeMap<&'static str, u64> {
         let mut faults = self.counts.clone();
-        let disk = self.site.disk.counters();
+        let disk = self.node.disk.counters();
         let of_disk = [
             ("failed_writes", disk.failed_writes),
             ("failed_syncs", disk.failed_syncs),
@@ -540,8 +540,8 @@ impl Simulation {
         ];
         let wires = self.network.wires();
         faults.retain(|_, count| *count > 0);
-        let usual = ["datagrams", "connections", "segments"];
-        let of_network = wires.network.counters().iter().filter(|(name, _)| !usual.contains(name));
+        let routine = ["datagrams", "connections", "segments"];
+        let of_network = wires.network.counters().iter().filter(|(name, _)| !routine.contains(name));
         faults.extend(of_network.chain(of_disk).filter(|(_, count)| *count > 0));
         faults
     }
@@ -550,18 +550,18 @@ impl Simulation {
         let tap = std::mem::take(&mut self.network.wires().tap);
         let line = |group| if group == LINES[0] { Line::A } else { Line::B };
         let published = tap.to_groups.into_iter().filter(|(_, group, _)| LINES.contains(group));
-        let failures = std::mem::take(&mut self.site.copy_failures);
-        let users = self.site.settings.users.len();
-        let copies = self.copies.as_ref().map(|(copies, reader)| copies.seen(reader, users, failures));
+        let failures = std::mem::take(&mut self.node.copy_failures);
+        let users = self.node.settings.users.len();
+        let copies = self.copies.as_ref().map(|(copies, reader)| copies.observe(reader, users, failures));
         let (mut feeds, mut traders) = (Vec::new(), Vec::new());
-        self.feeds.iter_mut().for_each(|feed| feeds.append(&mut feed.lives));
+        self.feeds.iter_mut().for_each(|feed| feeds.append(&mut feed.instances));
         for trader in &mut self.traders {
-            traders.append(&mut trader.lives);
+            traders.append(&mut trader.instances);
             feeds.append(&mut trader.feeds);
         }
         let clients = self.clients.iter().map(|client| &client.log);
         let logs = clients.chain(self.traders.iter().map(|trader| &trader.tap.log));
-        let settings = &self.site.settings;
+        let settings = &self.node.settings;
         let schedule = settings.day.schedule.iter();
         Observed {
             setup: Setup {
@@ -574,12 +574,12 @@ impl Simulation {
             },
             clients: logs.cloned().collect(),
             copies,
-            venue: self.site.events.clone(),
-            published: published.map(|(at, group, bytes)| Timed { at, what: (line(group), bytes) }).collect(),
+            venue: self.node.events.clone(),
+            published: published.map(|(at, group, bytes)| Timed { at, value: (line(group), bytes) }).collect(),
             retransmitted: tap.answers,
             feeds,
             traders,
-            log: Log { snapshots: self.site.snapshots().unwrap_or_default(), ..self.site.log.clone() },
+            log: Log { snapshots: self.node.snapshots().unwrap_or_default(), ..self.node.log.clone() },
             last,
             ended_at,
             clock_steps: std::mem::take(&mut self.faults.clock_steps),

@@ -28,11 +28,11 @@ pub(crate) enum Kind {
 
 impl Silenceable {
     fn new(kind: Kind, instruments: usize, seed: u64, silence: Silence) -> Silenceable {
-        let often = RandomConfig { interval: Nanos::from_millis(2), ..RandomConfig::default() };
+        let frequent = RandomConfig { interval: Nanos::from_millis(2), ..RandomConfig::default() };
         let strategy: Box<dyn Strategy + Send> = match kind {
             Kind::Maker => Box::new(MarketMaker::new(MakerConfig::default())),
             Kind::Taker => Box::new(LiquidityTaker::new(instruments)),
-            Kind::Random => Box::new(RandomStrategy::new(seed, often)),
+            Kind::Random => Box::new(RandomStrategy::new(seed, frequent)),
         };
         Silenceable { strategy, silence }
     }
@@ -44,9 +44,9 @@ impl Silenceable {
     }
 
     /// Returns the strategy, until it is silenced.
-    fn speaking(&mut self) -> Option<&mut dyn Strategy> {
-        let has_fallen = self.silence.load(Ordering::Relaxed);
-        (!has_fallen).then_some(&mut *self.strategy)
+    fn unsilenced(&mut self) -> Option<&mut dyn Strategy> {
+        let is_silenced = self.silence.load(Ordering::Relaxed);
+        (!is_silenced).then_some(&mut *self.strategy)
     }
 }
 
@@ -56,18 +56,18 @@ impl Strategy for Silenceable {
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.speaking().into_iter().for_each(|strategy| strategy.on_start(cx));
+        self.unsilenced().into_iter().for_each(|strategy| strategy.on_start(cx));
     }
 
     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        self.speaking().into_iter().for_each(|strategy| strategy.on_market(update, cx));
+        self.unsilenced().into_iter().for_each(|strategy| strategy.on_market(update, cx));
     }
 
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
-        self.speaking().into_iter().for_each(|strategy| strategy.on_order(update, cx));
+        self.unsilenced().into_iter().for_each(|strategy| strategy.on_order(update, cx));
     }
 
     fn on_timer(&mut self, now: Nanos, cx: &mut Context<'_>) {
-        self.speaking().into_iter().for_each(|strategy| strategy.on_timer(now, cx));
+        self.unsilenced().into_iter().for_each(|strategy| strategy.on_timer(now, cx));
     }
 }

@@ -16,7 +16,7 @@ use crate::net::SimNetwork;
 use crate::strategy::{Silence, Silenceable};
 use crate::trader_profile::TraderProfile;
 use crate::wiretap::Wiretap;
-use crate::{FeedLife, TraderEnd, TraderLife};
+use crate::{FeedInstance, TraderEnd, TraderInstance};
 
 /// Number of agents: feed handler, engine, order gateway.
 pub(crate) const AGENTS: usize = 3;
@@ -25,7 +25,7 @@ const FIRST_FEED: u32 = 100;
 /// Timeout for the cancels of an ending trader's orders, as in the program.
 const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// Number of idle agent cycles per warm-up run.
-const REHEARSED_EVERY: u64 = 16;
+const WARM_UP_INTERVAL: u64 = 16;
 
 type Agents = TraderAgents<Silenceable, NoTrace, SimNetwork>;
 
@@ -38,30 +38,30 @@ pub(crate) struct Trader {
     network: SimNetwork,
     rng: Rng,
     pub(crate) tap: Wiretap,
-    life: Option<Life>,
+    instance: Option<Instance>,
     /// Restart time, while it is down.
-    back_at: Nanos,
+    restart_at: Nanos,
     /// It no longer trades.
     is_over: bool,
     /// Agents of a finished instance: the venue must not see their end before its own.
-    remains: Option<Agents>,
-    pub(crate) lives: Vec<TraderLife>,
-    pub(crate) feeds: Vec<FeedLife>,
+    finished_agents: Option<Agents>,
+    pub(crate) instances: Vec<TraderInstance>,
+    pub(crate) feeds: Vec<FeedInstance>,
 }
 
-struct Life {
+struct Instance {
     agents: Agents,
     recorder: Recorder,
     silence: Silence,
     started_at: Nanos,
     first_connection: u32,
     /// Offset of the machine's clock from the time at the trader's start; the trader's clock keeps it.
-    ahead: u64,
+    clock_offset: u64,
     /// Deadline for its open orders, once it is to end.
-    ends_by: Option<Nanos>,
+    end_deadline: Option<Nanos>,
 }
 
-impl Life {
+impl Instance {
     fn agent(&mut self, place: usize) -> &mut dyn Agent {
         match place {
             0 => &mut self.agents.feed_handler,
@@ -73,7 +73,7 @@ impl Life {
     /// Cancels its orders and begins its end.
     fn stop(&mut self, now: Nanos) {
         self.agents.kill.pull();
-        self.ends_by.get_or_insert(now + CANCEL_TIMEOUT);
+        self.end_deadline.get_or_insert(now + CANCEL_TIMEOUT);
     }
 
     fn has_stopped(&self) -> bool {
@@ -114,11 +114,11 @@ impl Trader {
             network,
             rng: Rng::new(profile.seed),
             tap: Wiretap::new(SessionId(user as u16 + 1)),
-            life: None,
-            back_at: profile.joins_at,
+            instance: None,
+            restart_at: profile.joins_at,
             is_over: false,
-            remains: None,
-            lives: Vec::new(),
+            finished_agents: None,
+            instances: Vec::new(),
             feeds: Vec::new(),
             profile,
         }
@@ -130,61 +130,61 @@ impl Trader {
 
     /// Returns the latest time for the next step, if nothing arrives.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
-        self.life.is_none().then_some(self.back_at)
+        self.instance.is_none().then_some(self.restart_at)
     }
 
     /// Returns true while it misses market data.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
-        self.life.as_ref().is_some_and(|life| life.recorder.is_behind(published, instruments))
+        self.instance.as_ref().is_some_and(|instance| instance.recorder.is_behind(published, instruments))
     }
 
     /// Returns true if it no longer trades, is logged in, is up to date, and has no unanswered request.
-    pub(crate) fn is_settled(&self, published: u64, instruments: u16) -> bool {
+    pub(crate) fn is_quiescent(&self, published: u64, instruments: u16) -> bool {
         self.is_over
-            && self.life.as_ref().is_some_and(|life| {
+            && self.instance.as_ref().is_some_and(|instance| {
                 let is_done =
-                    !self.profile.is_stopped_in_the_end || life.has_stopped() && life.open_orders() == 0;
+                    !self.profile.is_stopped_in_the_end || instance.has_stopped() && instance.open_orders() == 0;
                 is_done
-                    && life.ends_by.is_none()
-                    && life.is_answered()
-                    && !life.recorder.is_behind(published, instruments)
+                    && instance.end_deadline.is_none()
+                    && instance.is_answered()
+                    && !instance.recorder.is_behind(published, instruments)
             })
     }
 
     /// Acts as the simulated operator: starts it, and stops it when it is no longer useful. Returns true if
-    /// it acted. `healed_at` is set once the faults have ended.
-    pub(crate) fn watch(&mut self, now: Nanos, healed_at: Option<Nanos>) -> bool {
-        self.is_over |= healed_at.is_some_and(|at| now >= at + self.profile.ends_after);
-        let Some(life) = &mut self.life else {
-            let is_due = now >= self.back_at;
+    /// it acted. `recovering_since` is set once the faults have ended.
+    pub(crate) fn operate(&mut self, now: Nanos, recovering_since: Option<Nanos>) -> bool {
+        self.is_over |= recovering_since.is_some_and(|at| now >= at + self.profile.ends_after);
+        let Some(instance) = &mut self.instance else {
+            let is_due = now >= self.restart_at;
             if is_due {
-                self.start(now, healed_at.is_some());
+                self.start(now, recovering_since.is_some());
             }
             return is_due;
         };
         if self.is_over {
-            life.silence.store(true, Ordering::Relaxed);
-            if self.profile.is_stopped_in_the_end && life.is_logged_in() {
-                life.agents.kill.pull();
+            instance.silence.store(true, Ordering::Relaxed);
+            if self.profile.is_stopped_in_the_end && instance.is_logged_in() {
+                instance.agents.kill.pull();
             }
         }
-        let can_heal = self.settings.feed.snapshots.is_any();
-        let is_stale = healed_at.is_some() && !can_heal && life.recorder.has_lost();
-        let was_told = life.agents.kill.is_pulled();
+        let can_recover = self.settings.feed.snapshots.is_any();
+        let is_stale = recovering_since.is_some() && !can_recover && instance.recorder.has_lost();
+        let is_kill_pulled = instance.agents.kill.is_pulled();
         // A stopped trader without a connection ends anyway: its session may no longer exist.
-        let is_of_no_use = life.has_stopped() && (!was_told || !life.is_logged_in());
-        if life.recorder.is_foreign() || is_stale || is_of_no_use {
-            life.stop(now);
+        let is_unusable = instance.has_stopped() && (!is_kill_pulled || !instance.is_logged_in());
+        if instance.recorder.has_session_changed() || is_stale || is_unusable {
+            instance.stop(now);
         }
-        let has_ended = life.has_stopped() && life.open_orders() == 0;
-        if life.ends_by.is_some_and(|by| has_ended || now >= by) {
+        let has_ended = instance.has_stopped() && instance.open_orders() == 0;
+        if instance.end_deadline.is_some_and(|by| has_ended || now >= by) {
             self.end(now);
             return true;
         }
         false
     }
 
-    fn start(&mut self, now: Nanos, is_healing: bool) {
+    fn start(&mut self, now: Nanos, is_recovering: bool) {
         self.network.wires().network.power_on(self.host());
         let clock = self.network.wires().network.clock(self.host());
         TscClock::simulate(clock);
@@ -192,7 +192,7 @@ impl Trader {
         let count = self.settings.limits.len();
         let strategy = Silenceable::warmed_up(self.profile.kind, count, self.rng.next(), silence.clone());
         let mut settings = self.settings.clone();
-        if is_healing {
+        if is_recovering {
             // The market is silent at the end.
             settings.engine = EngineConfig { silence_stop: None, ..settings.engine };
         }
@@ -205,36 +205,36 @@ impl Trader {
         let (view, updates) = (agents.feed.clone(), agents.updates.clone());
         let recorder =
             Recorder::new(FIRST_FEED + self.number, now, view, updates, settings.feed.max_instrument);
-        let mut life = Life {
+        let mut instance = Instance {
             agents,
             recorder,
             silence,
             started_at: now,
             first_connection: self.tap.connection_count() + 1,
-            ahead: clock.0 - now.0,
-            ends_by: None,
+            clock_offset: clock.0 - now.0,
+            end_deadline: None,
         };
         for place in 0..AGENTS {
-            life.agent(place).on_start().expect("on the simulated network a connection can always be begun");
+            instance.agent(place).on_start().expect("on the simulated network a connection can always be begun");
         }
-        self.life = Some(life);
+        self.instance = Some(instance);
         self.take_tapped(now);
     }
 
     /// Runs one duty cycle of an agent; returns the amount of work.
     pub(crate) fn step(&mut self, now: Nanos, place: usize) -> usize {
-        let Some(life) = &mut self.life else { return 0 };
-        let clock = Nanos(now.0 + life.ahead);
+        let Some(instance) = &mut self.instance else { return 0 };
+        let clock = Nanos(now.0 + instance.clock_offset);
         TscClock::simulate(clock);
-        let agent = life.agent(place);
+        let agent = instance.agent(place);
         let result = match agent.do_work(clock) {
             Ok(0) => agent.do_background_work(clock),
             other => other,
         };
-        if matches!(result, Ok(0)) && self.rng.below(REHEARSED_EVERY) == 0 {
+        if matches!(result, Ok(0)) && self.rng.below(WARM_UP_INTERVAL) == 0 {
             agent.warm_up(clock);
         }
-        life.recorder.take_updates();
+        instance.recorder.take_updates();
         self.take_tapped(now);
         match result {
             Ok(work) => work,
@@ -251,53 +251,53 @@ impl Trader {
         parts.into_iter().for_each(|(socket, part)| self.tap.take(now, socket, part));
     }
 
-    /// Handles the network's note on a connection of this trader; returns false for another connection.
-    pub(crate) fn take_note(&mut self, note: &StreamEvent) -> bool {
-        self.tap.take_note(note)
+    /// Handles the network's event on a connection of this trader; returns false for another connection.
+    pub(crate) fn on_stream_event(&mut self, stream_event: &StreamEvent) -> bool {
+        self.tap.on_stream_event(stream_event)
     }
 
     /// Makes it cancel its orders and end; it is then started again.
     pub(crate) fn stop(&mut self, now: Nanos) {
-        if let Some(life) = &mut self.life {
-            life.stop(now);
+        if let Some(instance) = &mut self.instance {
+            instance.stop(now);
         }
     }
 
     /// Crashes its process, or cuts the power of its machine.
     pub(crate) fn crash(&mut self, now: Nanos) {
-        let Some(life) = self.life.take() else { return };
+        let Some(instance) = self.instance.take() else { return };
         if self.rng.below(2) == 0 {
             self.network.wires().network.kill(self.host(), HostFailure::Power);
         }
-        drop(self.write_down(life, Some((now, TraderEnd::Killed))));
-        self.stay_away(now);
+        drop(self.record_end(instance, Some((now, TraderEnd::Killed))));
+        self.schedule_restart(now);
     }
 
     /// Ends it in the regular way, as the program does.
     fn end(&mut self, now: Nanos) {
-        let Some(mut life) = self.life.take() else { return };
-        TscClock::simulate(Nanos(now.0 + life.ahead));
-        (1..AGENTS).for_each(|place| life.agent(place).on_close());
-        drop(self.write_down(life, Some((now, TraderEnd::Stopped))));
-        self.stay_away(now);
+        let Some(mut instance) = self.instance.take() else { return };
+        TscClock::simulate(Nanos(now.0 + instance.clock_offset));
+        (1..AGENTS).for_each(|place| instance.agent(place).on_close());
+        drop(self.record_end(instance, Some((now, TraderEnd::Stopped))));
+        self.schedule_restart(now);
     }
 
     /// Ends the run.
     pub(crate) fn finish(&mut self) {
-        let Some(life) = self.life.take() else { return };
-        self.remains = Some(self.write_down(life, None));
+        let Some(instance) = self.instance.take() else { return };
+        self.finished_agents = Some(self.record_end(instance, None));
     }
 
     /// Records the results of an instance; returns its agents.
-    fn write_down(&mut self, life: Life, ended: Option<(Nanos, TraderEnd)>) -> Agents {
-        let Life { mut agents, recorder, started_at, first_connection, .. } = life;
+    fn record_end(&mut self, instance: Instance, ended: Option<(Nanos, TraderEnd)>) -> Agents {
+        let Instance { mut agents, recorder, started_at, first_connection, .. } = instance;
         agents.feed_handler.on_close();
         self.feeds.push(recorder.finish(ended.map(|(at, _)| at)));
         let desk = agents.engine.desk();
         let ids = || desk.instruments().iter().map(|instrument| instrument.id);
         let lists = ids().flat_map(|id| Side::BOTH.map(|side| desk.orders().open(id, side)));
         let live = |id| desk.features(id).filter(|features| features.is_live());
-        self.lives.push(TraderLife {
+        self.instances.push(TraderInstance {
             trader: self.number,
             user: self.user,
             started_at,
@@ -309,14 +309,14 @@ impl Trader {
             markets: ids().map(|id| live(id).map(|features| *features.bbo())).collect(),
             orders: lists.flatten().copied().collect(),
             counters: *desk.counters(),
-            revived: desk.orders().counters().reopened,
+            reopened: desk.orders().counters().reopened,
             lost_updates: agents.view.snapshot().map_or(0, |snapshot| snapshot.lost_updates),
         });
         agents
     }
 
-    fn stay_away(&mut self, now: Nanos) {
+    fn schedule_restart(&mut self, now: Nanos) {
         self.take_tapped(now);
-        self.back_at = now + Nanos(1 + self.rng.below(DOWN_MAX.0));
+        self.restart_at = now + Nanos(1 + self.rng.below(DOWN_MAX.0));
     }
 }

@@ -15,13 +15,13 @@ use crate::strategy::Kind;
 /// Connections per trader in the venue's limit: the present one, and the previous one until it is closed.
 const CONNECTIONS: usize = 2;
 /// Upper bound of a trader's backlog of market updates.
-const MANY_UPDATES: usize = 1 << 12;
+const UPDATE_CAPACITY: usize = 1 << 12;
 /// Capacity for requests and answers between its engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 9;
 /// Maximum number of open orders in all instruments.
 const OPEN_ORDERS_MAX: usize = 64;
 /// A loss limit that no run reaches.
-const NO_LOSS: Money = Money(1 << 60);
+const UNREACHABLE_LOSS: Money = Money(1 << 60);
 
 /// The parameters of a trader, from a seed.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct TraderProfile {
     pub(crate) ends_after: Nanos,
     pub(crate) seed: u64,
     engine: EngineConfig,
-    settle_after: Nanos,
+    reconcile_after: Nanos,
     update_capacity: usize,
     user: UserSettings,
     pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
@@ -60,7 +60,7 @@ impl TraderProfile {
             threshold: rng.below(100),
             max_order_qty: Qty(10 + rng.below(50)),
             max_position: Qty(20 + rng.below(200)),
-            max_loss: NO_LOSS,
+            max_loss: UNREACHABLE_LOSS,
             max_open_orders: 1 + rng.below(6) as u32,
         };
         let of = |rng: &mut Rng, waits: [Nanos; 3]| waits[rng.below(3) as usize];
@@ -91,8 +91,8 @@ impl TraderProfile {
             // Long enough to reconnect and to trade.
             ends_after: Nanos(reconnect_after.0 + rng.below(second.0 / 2)),
             seed: rng.next(),
-            settle_after: of(rng, [second, second, Nanos::from_millis(20)]),
-            update_capacity: [MANY_UPDATES, MANY_UPDATES, 8][rng.below(3) as usize],
+            reconcile_after: of(rng, [second, second, Nanos::from_millis(20)]),
+            update_capacity: [UPDATE_CAPACITY, UPDATE_CAPACITY, 8][rng.below(3) as usize],
             engine,
             user,
             fault_events: fault_events(place, rng, fault_level, active),
@@ -112,7 +112,7 @@ impl TraderProfile {
                 password: PASSWORD.to_owned(),
                 session: SessionId(user as u16 + 1),
                 instruments: table.clone(),
-                settle_after: self.settle_after,
+                settle_after: self.reconcile_after,
             },
             update_capacity: self.update_capacity,
             order_capacity: ORDER_CAPACITY,

@@ -24,7 +24,7 @@ struct Connection {
     sent: Vec<u8>,
     received: Vec<u8>,
     cursor: u64,
-    is_over: bool,
+    is_closed: bool,
 }
 
 impl Wiretap {
@@ -39,20 +39,20 @@ impl Wiretap {
     /// Records an event of a connection's own end.
     pub(crate) fn take(&mut self, now: Nanos, socket: SocketId, part: StreamPart) {
         let number = self.connection_count() + 1;
-        if matches!(part, StreamPart::Begun(ORDER_ENTRY)) {
+        if matches!(part, StreamPart::Connecting(ORDER_ENTRY)) {
             self.connections.insert(socket, Connection { number, ..Connection::default() });
         }
         // The other connections are those of its feed handler.
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         let mut kinds = Vec::new();
         match part {
-            StreamPart::Begun(_) => {}
-            StreamPart::Stands => kinds.push(ClientEventKind::Connected),
-            StreamPart::Sent(bytes) => connection.hear_sent(&bytes, &mut kinds),
-            StreamPart::Received(bytes) => connection.hear_received(&bytes, &mut kinds),
-            StreamPart::Closed(gone) => {
-                if !std::mem::replace(&mut connection.is_over, true) {
-                    kinds.push(ClientEventKind::Disconnected(cause(gone)));
+            StreamPart::Connecting(_) => {}
+            StreamPart::Connected => kinds.push(ClientEventKind::Connected),
+            StreamPart::Sent(bytes) => connection.on_sent(&bytes, &mut kinds),
+            StreamPart::Received(bytes) => connection.on_received(&bytes, &mut kinds),
+            StreamPart::Closed(closed_by) => {
+                if !std::mem::replace(&mut connection.is_closed, true) {
+                    kinds.push(ClientEventKind::Disconnected(cause(closed_by)));
                 }
             }
         }
@@ -60,16 +60,16 @@ impl Wiretap {
         self.log.events.extend(kinds.into_iter().map(|kind| ClientEvent { at: now, connection, kind }));
     }
 
-    /// Handles the network's note on the other end; returns false for a connection that is not recorded here.
-    pub(crate) fn take_note(&mut self, note: &StreamEvent) -> bool {
-        let Some(Connection { number, .. }) = self.connections.get(&note.peer) else { return false };
-        self.log.insert_note(note, *number);
+    /// Handles the network's event on the other end; returns false for a connection that is not recorded here.
+    pub(crate) fn on_stream_event(&mut self, stream_event: &StreamEvent) -> bool {
+        let Some(Connection { number, .. }) = self.connections.get(&stream_event.peer) else { return false };
+        self.log.insert_stream_event(stream_event, *number);
         true
     }
 }
 
-const fn cause(gone: Option<ClosedBy>) -> DisconnectCause {
-    match gone {
+const fn cause(closed_by: Option<ClosedBy>) -> DisconnectCause {
+    match closed_by {
         Some(ClosedBy::Network) => DisconnectCause::Network,
         Some(_) => DisconnectCause::Venue,
         None => DisconnectCause::Client,
@@ -99,7 +99,7 @@ impl ClientEventKind {
 }
 
 impl Connection {
-    fn hear_sent(&mut self, bytes: &[u8], kinds: &mut Vec<ClientEventKind>) {
+    fn on_sent(&mut self, bytes: &[u8], kinds: &mut Vec<ClientEventKind>) {
         self.sent.extend_from_slice(bytes);
         let mut taken = 0;
         while let Ok(Some((packet, used))) = next_packet(&self.sent[taken..]) {
@@ -113,7 +113,7 @@ impl Connection {
         self.sent.drain(..taken);
     }
 
-    fn hear_received(&mut self, bytes: &[u8], kinds: &mut Vec<ClientEventKind>) {
+    fn on_received(&mut self, bytes: &[u8], kinds: &mut Vec<ClientEventKind>) {
         self.received.extend_from_slice(bytes);
         let mut taken = 0;
         loop {

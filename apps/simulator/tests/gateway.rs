@@ -28,9 +28,9 @@ const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 
 const USER: &str = "USER1";
 /// Time of both hosts' clocks at the start.
 const EPOCH: i64 = 1_704_205_800_000_000_000;
-const TURN: Nanos = Nanos::from_micros(10);
+const CYCLE: Nanos = Nanos::from_micros(10);
 /// Upper bound of a new login with its reconciliation.
-const TURNS_MAX: usize = 400_000;
+const CYCLES_MAX: usize = 400_000;
 
 struct Market {
     now: Nanos,
@@ -111,8 +111,8 @@ impl Market {
         self.venue = None;
     }
 
-    fn turn(&mut self) {
-        self.now = self.now + TURN;
+    fn run_cycle(&mut self) {
+        self.now = self.now + CYCLE;
         self.network.wires().network.advance(self.now);
         if let Some(venue) = &mut self.venue {
             let clock = self.network.wires().network.clock(VENUE);
@@ -129,11 +129,11 @@ impl Market {
     }
 
     fn next_event(&mut self) -> GatewayEvent {
-        for _ in 0..TURNS_MAX {
+        for _ in 0..CYCLES_MAX {
             if let Some(event) = self.events.try_pop() {
                 return event;
             }
-            self.turn();
+            self.run_cycle();
         }
         panic!("nothing happens any more")
     }
@@ -151,12 +151,12 @@ fn is_accepted(event: GatewayEvent, user_ref: u32) -> bool {
 }
 
 #[test]
-fn an_order_gateway_goes_on_where_it_stood_after_the_venue_was_killed() {
+fn the_gateway_resumes_after_the_venue_was_killed() {
     let mut market = Market::new();
     market.enter(1);
     // No request is sent before the login.
     assert!(matches!(market.next_event(), GatewayEvent::Unsent(_)));
-    (0..1_000).for_each(|_| market.turn());
+    (0..1_000).for_each(|_| market.run_cycle());
     market.enter(1);
     let event = market.next_event();
     assert!(is_accepted(event, 1), "{event:?}");
@@ -176,9 +176,9 @@ fn an_order_gateway_goes_on_where_it_stood_after_the_venue_was_killed() {
 }
 
 #[test]
-fn what_the_network_did_not_take_at_once_is_sent_with_no_request_behind_it() {
+fn partial_writes_are_completed_without_another_request() {
     let mut market = Market::new();
-    (0..1_000).for_each(|_| market.turn());
+    (0..1_000).for_each(|_| market.run_cycle());
     let faults = StreamFaults { short_write_ppm: 1_000_000, ..StreamFaults::NONE };
     market.network.wires().network.set_stream_faults(faults);
     market.enter(1);
@@ -191,13 +191,13 @@ fn what_the_network_did_not_take_at_once_is_sent_with_no_request_behind_it() {
 
 /// Behaves like a venue with a full log.
 #[test]
-fn a_question_for_the_first_number_that_is_dropped_is_asked_again() {
+fn a_dropped_account_query_is_repeated() {
     let network = SimNetwork::new(Network::new(1, Nanos::ZERO), VENUE);
     let (listener, _) = network.wires().network.listen(VENUE, ORDER_ENTRY).unwrap();
     let (mut gateway, _requests, _events, counters) = gateway_on(&network, instruments(&["ALPHA"]));
-    let (mut connection, mut received, mut questions) = (None, Vec::new(), 0);
-    for turn in 1..=TURNS_MAX as u64 {
-        network.wires().network.advance(Nanos(turn * TURN.0));
+    let (mut connection, mut received, mut queries) = (None, Vec::new(), 0);
+    for cycle in 1..=CYCLES_MAX as u64 {
+        network.wires().network.advance(Nanos(cycle * CYCLE.0));
         step(&mut gateway, &network);
         if counters.first_user_ref.read() > 0 {
             break;
@@ -215,19 +215,19 @@ fn a_question_for_the_first_number_that_is_dropped_is_asked_again() {
                 let (session, next_sequence) = (Session::new("FULL").unwrap(), Sequence(1));
                 encoded(&Packet::LoginAccepted(LoginAccepted { session, next_sequence }))
             }
-            Packet::UnsequencedData(_) if questions == 0 => encoded(&Packet::Debug(b"no room")),
+            Packet::UnsequencedData(_) if queries == 0 => encoded(&Packet::Debug(b"no room")),
             Packet::UnsequencedData(_) => {
                 encoded(&Packet::SequencedData(QueryResponse::new(Nanos(1), UserRefNum(7)).as_bytes()))
             }
             _ => Vec::new(),
         };
-        questions += usize::from(matches!(packet, Packet::UnsequencedData(_)));
+        queries += usize::from(matches!(packet, Packet::UnsequencedData(_)));
         received.drain(..used);
         if !answer.is_empty() {
             assert_eq!(wires.network.write(socket, &answer), Ok(answer.len()));
         }
     }
-    assert_eq!((questions, counters.first_user_ref.read()), (2, 7));
+    assert_eq!((queries, counters.first_user_ref.read()), (2, 7));
 }
 
 fn encoded(packet: &Packet<'_>) -> Vec<u8> {

@@ -33,14 +33,14 @@ const LINES: [SocketAddrV4; 2] = [
     SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 2), 8_002),
 ];
 const RETRANSMISSIONS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 3), 8_003);
-/// Duration of a turn.
-const TURN: Nanos = Nanos::from_micros(20);
-/// Turns between packets.
-const PACKET_TURNS: u64 = 5;
-/// Turns between reads of the handler's status.
-const VIEW_TURNS: u64 = 1_000;
-/// Number of turns after which a run has failed.
-const TURNS_MAX: u64 = 2_000_000;
+/// Duration of a cycle.
+const CYCLE: Nanos = Nanos::from_micros(20);
+/// Cycles between packets.
+const PACKET_CYCLES: u64 = 5;
+/// Cycles between reads of the handler's status.
+const STATUS_CYCLES: u64 = 1_000;
+/// Number of cycles after which a run has failed.
+const CYCLES_MAX: u64 = 2_000_000;
 /// The time of the handler's start.
 const EPOCH: Nanos = Nanos::from_secs(1_795_190_400);
 const FAULTS: DatagramFaults = DatagramFaults {
@@ -88,16 +88,16 @@ fn run(
     let of_handler = network.of(HANDLER);
     let (mut handler, mut view) = LiveHandler::open(&of_handler, &config, None, EPOCH, receiver).unwrap();
     let mut lines = LINES.map(|group| network.sender(group, Ipv4Addr::LOCALHOST).unwrap());
-    for turn in 1..TURNS_MAX {
-        let passed = Nanos(turn * TURN.0);
+    for cycle in 1..CYCLES_MAX {
+        let passed = Nanos(cycle * CYCLE.0);
         network.wires().network.advance(passed);
-        if turn.is_multiple_of(PACKET_TURNS) {
-            let packet = packets.get((turn / PACKET_TURNS) as usize - 1).map_or(heartbeat, Vec::as_slice);
+        if cycle.is_multiple_of(PACKET_CYCLES) {
+            let packet = packets.get((cycle / PACKET_CYCLES) as usize - 1).map_or(heartbeat, Vec::as_slice);
             lines.iter_mut().for_each(|line| assert_eq!(line.send(packet).unwrap(), SendStatus::Sent));
         }
         serve();
         handler.do_work(EPOCH + passed).unwrap();
-        if turn.is_multiple_of(VIEW_TURNS) && view.channels()[0].status.next_sequence == end {
+        if cycle.is_multiple_of(STATUS_CYCLES) && view.channels()[0].status.next_sequence == end {
             handler.on_close();
             return view.channels()[0].status;
         }

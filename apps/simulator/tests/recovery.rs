@@ -5,8 +5,8 @@
 use tickpath_simulator::{ClientEventKind, FaultLevel, Outcome, Simulation};
 use tickpath_types::{Sequence, UpdateKind};
 
-fn healed(outcome: &Outcome) -> u64 {
-    outcome.observed.feeds.iter().map(|life| life.healed).sum()
+fn recovered(outcome: &Outcome) -> u64 {
+    outcome.observed.feeds.iter().map(|instance| instance.recovered).sum()
 }
 
 fn archived(outcome: &Outcome) -> u64 {
@@ -16,21 +16,21 @@ fn archived(outcome: &Outcome) -> u64 {
 }
 
 /// Returns the number of drop copies that were received again.
-fn copied_again(outcome: &Outcome) -> u64 {
-    let (mut last, mut again) = (Sequence(0), 0);
+fn repeated_copies(outcome: &Outcome) -> u64 {
+    let (mut last, mut repeated) = (Sequence(0), 0);
     for event in outcome.observed.copies.iter().flat_map(|reader| &reader.log.events) {
         if let ClientEventKind::Received { sequence, .. } = event.kind {
-            again += u64::from(sequence <= last);
+            repeated += u64::from(sequence <= last);
             last = last.max(sequence);
         }
     }
-    again
+    repeated
 }
 
 /// Returns the number of trades in added instruments.
-fn traded_later(outcome: &Outcome) -> u64 {
+fn trades_in_added_instruments(outcome: &Outcome) -> u64 {
     let first = outcome.observed.setup.instruments.len() as u16;
-    let updates = outcome.observed.feeds.iter().flat_map(|life| &life.updates);
+    let updates = outcome.observed.feeds.iter().flat_map(|instance| &instance.updates);
     let is_later = |update: &&tickpath_types::MarketUpdate| {
         update.instrument > first && update.kind() == Some(UpdateKind::Trade)
     };
@@ -38,10 +38,10 @@ fn traded_later(outcome: &Outcome) -> u64 {
 }
 
 #[test]
-fn what_is_rare_happens_in_some_seeds_and_not_in_all() {
+fn rare_events_occur_in_some_seeds() {
     let outcomes: Vec<Outcome> = (1..=30).map(|seed| Simulation::new(seed, FaultLevel::Full).run()).collect();
-    let of = |what: fn(&Outcome) -> u64| outcomes.iter().filter(|outcome| what(outcome) > 0).count();
-    assert!(of(healed) >= 3 && of(archived) >= 2, "{} and {}", of(healed), of(archived));
-    assert!(of(copied_again) >= 3 && of(traded_later) >= 1, "{} and {}", of(copied_again), of(traded_later));
-    assert!(outcomes.iter().any(|outcome| healed(outcome) == 0 && archived(outcome) == 0), "not all");
+    let of = |count: fn(&Outcome) -> u64| outcomes.iter().filter(|outcome| count(outcome) > 0).count();
+    assert!(of(recovered) >= 3 && of(archived) >= 2, "{} and {}", of(recovered), of(archived));
+    assert!(of(repeated_copies) >= 3 && of(trades_in_added_instruments) >= 1, "{} and {}", of(repeated_copies), of(trades_in_added_instruments));
+    assert!(outcomes.iter().any(|outcome| recovered(outcome) == 0 && archived(outcome) == 0), "not all");
 }

@@ -4,7 +4,7 @@
 use tickpath_simulator::{FaultLevel, Simulation};
 
 #[test]
-fn without_faults_everything_is_well() {
+fn runs_without_faults_have_no_violations() {
     let (mut commands, mut market_events) = (0, 0);
     for seed in 1..=5 {
         let outcome = Simulation::new(seed, FaultLevel::None).run();
@@ -17,7 +17,7 @@ fn without_faults_everything_is_well() {
 }
 
 #[test]
-fn a_seed_runs_the_same_way_again() {
+fn runs_are_deterministic() {
     let run = |seed| format!("{:?}", Simulation::new(seed, FaultLevel::Full).run().observed);
     for seed in 1..=3 {
         assert!(run(seed) == run(seed), "seed {seed}");
@@ -26,30 +26,30 @@ fn a_seed_runs_the_same_way_again() {
 
 /// Regression seeds. 37 and 72: a snapshot of commands that the log lost with the power. 140: the end of one
 /// connection beside the beginning of another. 1808: the end of a trader.
-const FOUND: [u64; 4] = [37, 72, 140, 1808];
+const REGRESSION_SEEDS: [u64; 4] = [37, 72, 140, 1808];
 /// Seeds that every test run tries.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=300;
 
 #[test]
-fn seeds_that_found_something_find_nothing_any_more() {
-    FOUND.into_iter().for_each(run);
+fn regression_seeds_have_no_violations() {
+    REGRESSION_SEEDS.into_iter().for_each(run);
 }
 
 /// The seeds are shared among this many parallel tests.
 const SHARES: u64 = 2;
 
 #[test]
-fn faults_break_no_promise_in_odd_seeds() {
+fn odd_seeds_have_no_violations() {
     SEEDS.filter(|seed| seed % SHARES == 1).for_each(run);
 }
 
 #[test]
-fn faults_break_no_promise_in_even_seeds() {
+fn even_seeds_have_no_violations() {
     SEEDS.filter(|seed| seed % SHARES == 0).for_each(run);
 }
 
 fn run(seed: u64) {
     let outcome = Simulation::new(seed, FaultLevel::Full).run();
-    let told: Vec<String> = outcome.violations.iter().map(ToString::to_string).collect();
-    assert!(told.is_empty(), "tickpath sim --seed {seed}:\n{}", told.join("\n"));
+    let violations: Vec<String> = outcome.violations.iter().map(ToString::to_string).collect();
+    assert!(violations.is_empty(), "tickpath sim --seed {seed}:\n{}", violations.join("\n"));
 }

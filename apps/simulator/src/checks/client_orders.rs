@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use tickpath_types::{EnterOrder, Nanos, OrderEventKind, TimeInForce, UserRefNum};
 
-use super::{Case, statements};
+use super::{Case, client_events};
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct OpenOrder {
     pub(super) executed: u64,
     pub(super) leaves: u64,
     pub(super) time_in_force: TimeInForce,
@@ -17,39 +17,39 @@ pub(super) struct Standing {
     pub(super) expires_at: Option<Nanos>,
 }
 
-impl Standing {
-    fn new(since: Nanos, order: &EnterOrder, executed: u64) -> Standing {
+impl OpenOrder {
+    fn new(since: Nanos, order: &EnterOrder, executed: u64) -> OpenOrder {
         let leaves = order.qty.0.saturating_sub(executed);
         let time_in_force = order.time_in_force;
         let seconds = order.special.unwrap_or_default().expire_at;
         let expires_at = (time_in_force == TimeInForce::Gtt).then(|| Nanos::from_secs(seconds.into()));
-        Standing { executed, leaves, time_in_force, since, expires_at }
+        OpenOrder { executed, leaves, time_in_force, since, expires_at }
     }
 }
 
 pub(super) fn check(case: &Case<'_>) {
     for (place, client) in case.observed.clients.iter().enumerate() {
-        let Some(told) = statements::of_client(case, place) else { continue };
+        let Some(events) = client_events::of_client(case, place) else { continue };
         let name = &case.observed.setup.users[place].name;
         let mut book = Book::default();
-        told.iter().for_each(|(ts, kind)| book.hear(*ts, kind));
+        events.iter().for_each(|(ts, kind)| book.on_event(*ts, kind));
         let Book { mut orders, problems } = book;
-        problems.into_iter().for_each(|problem| case.say(|| format!("{name}: {problem}")));
+        problems.into_iter().for_each(|problem| case.fail(|| format!("{name}: {problem}")));
         let open = case.observed.last.open_orders.iter();
         for (&(_, user_ref), (executed, leaves)) in
             open.filter(|((session, _), _)| *session == client.session)
         {
-            let is = Some((executed.0, leaves.0));
-            let expected = orders.remove(&user_ref).map(|standing| (standing.executed, standing.leaves));
-            case.expect(expected == is, || {
+            let actual = Some((executed.0, leaves.0));
+            let expected = orders.remove(&user_ref).map(|open_order| (open_order.executed, open_order.leaves));
+            case.expect(expected == actual, || {
                 format!(
-                    "order {user_ref}: executed and left are {expected:?} for {name}, {is:?} at the venue"
+                    "order {user_ref}: executed and left are {expected:?} for {name}, {actual:?} at the venue"
                 )
             });
         }
-        for (user_ref, standing) in orders {
-            case.say(|| {
-                format!("{name} received the acceptance of order {user_ref}, and it is lost: {standing:?}")
+        for (user_ref, open_order) in orders {
+            case.fail(|| {
+                format!("{name} received the acceptance of order {user_ref}, and it is lost: {open_order:?}")
             });
         }
     }
@@ -58,17 +58,17 @@ pub(super) fn check(case: &Case<'_>) {
 /// A client's open orders, according to its received messages.
 #[derive(Default)]
 pub(super) struct Book {
-    pub(super) orders: BTreeMap<UserRefNum, Standing>,
+    pub(super) orders: BTreeMap<UserRefNum, OpenOrder>,
     /// Messages that contradict earlier ones.
     pub(super) problems: Vec<String>,
 }
 
 impl Book {
-    pub(super) fn hear(&mut self, ts: Nanos, kind: &OrderEventKind) {
+    pub(super) fn on_event(&mut self, ts: Nanos, kind: &OrderEventKind) {
         let user_ref = kind.user_ref();
         match *kind {
             OrderEventKind::Accepted { order, .. } => {
-                self.open(user_ref, Standing::new(ts, &order, 0));
+                self.open(user_ref, OpenOrder::new(ts, &order, 0));
             }
             OrderEventKind::Replaced { order, orig_user_ref, .. } => {
                 let old = self.orders.remove(&orig_user_ref);
@@ -77,7 +77,7 @@ impl Book {
                     self.problems.push(problem);
                 }
                 let executed = old.map_or(0, |old| old.executed);
-                self.open(user_ref, Standing::new(ts, &order, executed));
+                self.open(user_ref, OpenOrder::new(ts, &order, executed));
             }
             OrderEventKind::Executed { qty, .. } => self.take(user_ref, qty.0, qty.0, kind),
             OrderEventKind::Canceled { decrement, .. }
@@ -92,8 +92,8 @@ impl Book {
         }
     }
 
-    fn open(&mut self, user_ref: UserRefNum, standing: Standing) {
-        if self.orders.insert(user_ref, standing).is_some() {
+    fn open(&mut self, user_ref: UserRefNum, open_order: OpenOrder) {
+        if self.orders.insert(user_ref, open_order).is_some() {
             self.problems.push(format!("order {user_ref} was accepted twice"));
         }
     }

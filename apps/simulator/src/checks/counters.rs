@@ -1,11 +1,11 @@
 //! The venue's own counters match the observations.
 
 use super::Case;
-use super::views::End;
+use super::views::InstanceEnd;
 
 pub(super) fn check(case: &Case<'_>) {
     // A crashed venue loses its counters.
-    if case.views.lives.last().is_none_or(|life| life.end == End::Crashed) {
+    if case.views.instances.last().is_none_or(|instance| instance.end == InstanceEnd::Crashed) {
         return;
     }
     let commands = case.observed.log.commands.len() as u64;

@@ -8,75 +8,75 @@ use tickpath_types::{CancelReason, Nanos};
 
 use super::Case;
 use super::truth::place_of;
-use super::views::{End, Life, Views};
+use super::views::{InstanceEnd, VenueInstance, Views};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
 /// A connection, reduced to the user's presence.
 #[derive(Clone, Copy, Debug, Default)]
-struct Visit {
+struct Presence {
     login_sent: Option<Nanos>,
     /// Time at which the client received the acceptance of its login.
     accepted: Option<Nanos>,
     is_rejected: bool,
-    gone: Option<Nanos>,
+    disconnected_at: Option<Nanos>,
 }
 
 pub(super) fn check(case: &Case<'_>) {
-    for (place, (client, terms)) in case.observed.clients.iter().zip(&case.observed.setup.users).enumerate() {
-        let visits = visits_of(client);
-        check_never_while_there(case, place, &visits);
-        let Some(grace) = terms.cancel_on_disconnect else { continue };
-        for life in &case.views.lives {
-            check_in_time(case, place, life, &visits, grace);
+    for (place, (client, user)) in case.observed.clients.iter().zip(&case.observed.setup.users).enumerate() {
+        let presences = presences_of(client);
+        check_not_while_logged_in(case, place, &presences);
+        let Some(grace) = user.cancel_on_disconnect else { continue };
+        for instance in &case.views.instances {
+            check_in_time(case, place, instance, &presences, grace);
         }
     }
 }
 
-/// Returns the visits by connection, in order.
-fn visits_of(client: &ClientLog) -> Vec<Visit> {
-    let mut visits: BTreeMap<u32, Visit> = BTreeMap::new();
+/// Returns the presences by connection, in order.
+fn presences_of(client: &ClientLog) -> Vec<Presence> {
+    let mut presences: BTreeMap<u32, Presence> = BTreeMap::new();
     for event in &client.events {
-        let visit = visits.entry(event.connection).or_default();
+        let presence = presences.entry(event.connection).or_default();
         match &event.kind {
-            ClientEventKind::LoginSent { .. } => visit.login_sent = Some(event.at),
-            ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }) => visit.accepted = Some(event.at),
-            ClientEventKind::LoginAnswered(LoginOutcome::Rejected(_)) => visit.is_rejected = true,
-            ClientEventKind::GoneAtVenue => visit.gone = Some(event.at),
+            ClientEventKind::LoginSent { .. } => presence.login_sent = Some(event.at),
+            ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }) => presence.accepted = Some(event.at),
+            ClientEventKind::LoginAnswered(LoginOutcome::Rejected(_)) => presence.is_rejected = true,
+            ClientEventKind::DisconnectedAtVenue => presence.disconnected_at = Some(event.at),
             _ => {}
         }
     }
-    visits.into_values().collect()
+    presences.into_values().collect()
 }
 
 /// The venue's own cancels of a user come only without an active login, and after the last one's grace.
-fn check_never_while_there(case: &Case<'_>, place: usize, visits: &[Visit]) {
+fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presence]) {
     let name = &case.observed.setup.users[place].name;
     for command in case.observed.log.commands.iter().filter(|command| is_own_cancel(command, place)) {
         let sequence = command.sequence();
         let Some(at) = case.views.time_of(sequence) else { continue };
-        let Some(life) = case.views.life_at(at).map(|life| case.views.lives[life]) else { continue };
+        let Some(instance) = case.views.instance_at(at).map(|instance| case.views.instances[instance]) else { continue };
         // A stopping venue may cancel for every user.
-        if life.end == End::Stopped && at + case.observed.setup.reaction_max >= life.ended_at {
+        if instance.end == InstanceEnd::Stopped && at + case.observed.setup.reaction_max >= instance.ended_at {
             continue;
         }
         let Some(grace) = case.observed.setup.users[place].cancel_on_disconnect else {
-            case.say(|| format!("command {sequence} cancelled for {name}, who did not ask for it"));
+            case.fail(|| format!("command {sequence} cancelled for {name}, who did not ask for it"));
             continue;
         };
-        let accepted = visits.iter().filter(|visit| {
-            visit.accepted.is_some_and(|accepted| life.started_at <= accepted && accepted < at)
+        let accepted = presences.iter().filter(|presence| {
+            presence.accepted.is_some_and(|accepted| instance.started_at <= accepted && accepted < at)
         });
-        for visit in accepted {
-            match visit.gone {
-                Some(gone) if gone <= at => {
-                    let is_early = at.since(gone) < grace && is_clock_steady(case, gone, at);
+        for presence in accepted {
+            match presence.disconnected_at {
+                Some(disconnected_at) if disconnected_at <= at => {
+                    let is_early = at.since(disconnected_at) < grace && is_clock_steady(case, disconnected_at, at);
                     case.expect(!is_early, || {
-                        let (after, grace) = (at.since(gone).0, grace.0);
+                        let (after, grace) = (at.since(disconnected_at).0, grace.0);
                         format!("command {sequence} cancelled for {name} {after} ns after it was gone, and its grace is {grace} ns")
                     });
                 }
                 _ => case
-                    .say(|| format!("command {sequence} cancelled for {name} at {} ns, who was there", at.0)),
+                    .fail(|| format!("command {sequence} cancelled for {name} at {} ns, who was there", at.0)),
             }
         }
     }
@@ -88,25 +88,25 @@ fn is_clock_steady(case: &Case<'_>, from: Nanos, to: Nanos) -> bool {
 }
 
 /// When a user is disconnected for its grace and stays away, none of its orders is open soon after.
-fn check_in_time(case: &Case<'_>, place: usize, life: &Life, visits: &[Visit], grace: Nanos) {
+fn check_in_time(case: &Case<'_>, place: usize, instance: &VenueInstance, presences: &[Presence], grace: Nanos) {
     let observed = case.observed;
-    if life.has_failed {
+    if instance.has_failed {
         return;
     }
     // A starting venue applies the grace to every user.
-    let gone = visits.iter().filter(|visit| visit.accepted.is_some()).filter_map(|visit| visit.gone);
-    let gone = gone.filter(|gone| life.started_at <= *gone && *gone < life.ended_at);
-    for since in gone.chain([life.started_at]) {
+    let disconnected_at = presences.iter().filter(|presence| presence.accepted.is_some()).filter_map(|presence| presence.disconnected_at);
+    let disconnected_at = disconnected_at.filter(|disconnected_at| instance.started_at <= *disconnected_at && *disconnected_at < instance.ended_at);
+    for since in disconnected_at.chain([instance.started_at]) {
         let due = since + grace + observed.setup.reaction_max;
-        let may_be_back = |visit: &Visit| {
-            let in_time = visit.login_sent.is_some_and(|sent| sent <= due && sent >= life.started_at);
-            in_time && !visit.is_rejected && visit.gone.is_none_or(|gone| gone > since)
+        let may_have_reconnected = |presence: &Presence| {
+            let in_time = presence.login_sent.is_some_and(|sent| sent <= due && sent >= instance.started_at);
+            in_time && !presence.is_rejected && presence.disconnected_at.is_none_or(|disconnected_at| disconnected_at > since)
         };
-        let is_over = due > life.ended_at || due > observed.ended_at;
-        if is_over || visits.iter().any(may_be_back) || !is_clock_steady(case, since, due) {
+        let is_over = due > instance.ended_at || due > observed.ended_at;
+        if is_over || presences.iter().any(may_have_reconnected) || !is_clock_steady(case, since, due) {
             continue;
         }
-        if is_cancel_lost(case, place, life, due) {
+        if is_cancel_lost(case, place, instance, due) {
             continue;
         }
         let open = case.truth.open_after(place, case.views.sequenced_by(due));
@@ -120,13 +120,13 @@ fn check_in_time(case: &Case<'_>, place: usize, life: &Life, visits: &[Visit], g
 
 /// Returns true if the venue did cancel in time, and the log lost that later. The command was read before it
 /// was lost, or not all commands lost by then were read.
-fn is_cancel_lost(case: &Case<'_>, place: usize, life: &Life, due: Nanos) -> bool {
+fn is_cancel_lost(case: &Case<'_>, place: usize, instance: &VenueInstance, due: Nanos) -> bool {
     let known = Views::known_by(case.observed, due);
-    if known <= life.last {
+    if known <= instance.last {
         return false;
     }
-    let lost = case.observed.log.lost.iter().find(|lost| lost.at > life.started_at);
-    let read = lost.map_or(&[][..], |lost| &lost.what);
+    let lost = case.observed.log.lost.iter().find(|lost| lost.at > instance.started_at);
+    let read = lost.map_or(&[][..], |lost| &lost.value);
     read.iter().any(|command| command.sequence() <= known && is_own_cancel(command, place))
         || read.last().is_none_or(|last| last.sequence() < known)
 }

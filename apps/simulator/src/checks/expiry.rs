@@ -3,18 +3,18 @@
 use tickpath_types::{CancelReason, Nanos, OrderEventKind, TimeInForce};
 
 use super::client_orders::Book;
-use super::statements::{Statement, Told};
-use super::{Case, statements};
+use super::client_events::{TimedOrderEvent, ReceivedEvent};
+use super::{Case, client_events};
 
 pub(super) fn check(case: &Case<'_>) {
     for (command, order) in &case.truth.overdue {
-        case.say(|| {
+        case.fail(|| {
             let (user_ref, session) = (order.order.user_ref, order.session);
             format!("command {command} took effect while order {user_ref} of session {session} was open, whose time had come")
         });
     }
     check_end(case);
-    (0..case.observed.clients.len()).for_each(|place| check_told(case, place));
+    (0..case.observed.clients.len()).for_each(|place| check_client(case, place));
 }
 
 /// Orders also expire without other events.
@@ -31,21 +31,21 @@ fn check_end(case: &Case<'_>) {
 }
 
 /// Checks a client's orders, from its messages alone.
-fn check_told(case: &Case<'_>, place: usize) {
-    let Some(told) = statements::all_of_client(case, place) else { return };
+fn check_client(case: &Case<'_>, place: usize) {
+    let Some(received) = client_events::all_events(case, place) else { return };
     case.about(case.observed.setup.users[place].name.clone());
     // The checker of the clients' orders reports inconsistencies.
     let mut book = Book::default();
-    for told in told {
-        match told {
-            Told::Order(statement) => {
-                check_statement(case, &mut book, &statement);
-                book.hear(statement.0, &statement.1);
+    for received in received {
+        match received {
+            ReceivedEvent::Order(order_event) => {
+                check_order_event(case, &mut book, &order_event);
+                book.on_event(order_event.0, &order_event.1);
             }
             // None of these orders is good till cancelled.
-            Told::StartOfDay => {
+            ReceivedEvent::StartOfDay => {
                 for user_ref in std::mem::take(&mut book.orders).into_keys() {
-                    case.say(|| format!("order {user_ref} of the day before is open in the next"));
+                    case.fail(|| format!("order {user_ref} of the day before is open in the next"));
                 }
             }
         }
@@ -57,7 +57,7 @@ fn check_told(case: &Case<'_>, place: usize) {
     }
 }
 
-fn check_statement(case: &Case<'_>, book: &mut Book, (ts, kind): &Statement) {
+fn check_order_event(case: &Case<'_>, book: &mut Book, (ts, kind): &TimedOrderEvent) {
     let is_expiry = matches!(kind, OrderEventKind::Canceled { reason: CancelReason::Expired, .. });
     book.orders.retain(|user_ref, order| {
         let is_over = order.expires_at.is_some_and(|at| at <= *ts);

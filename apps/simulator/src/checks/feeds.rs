@@ -6,107 +6,107 @@ use tickpath_types::{BookHealth, MarketUpdate, Sequence, UpdateKind};
 
 use super::public_book::PublicBook;
 use super::{Case, final_state};
-use crate::FeedLife;
+use crate::FeedInstance;
 
 pub(super) fn check(case: &Case<'_>) {
     let mut book = PublicBook::default();
     let expected: Vec<Option<MarketUpdate>> =
         case.truth.market.iter().map(|public| book.apply(&public.event)).collect();
     let displayed = final_state::displayed(case);
-    for life in &case.observed.feeds {
-        let name = format!("feed handler {} from {} ns on", life.handler, life.started_at.0);
-        case.about(if life.healed == 0 { name.clone() } else { format!("{name}, healed") });
+    for instance in &case.observed.feeds {
+        let name = format!("feed handler {} from {} ns on", instance.handler, instance.started_at.0);
+        case.about(if instance.recovered == 0 { name.clone() } else { format!("{name}, healed") });
         // A market that was partly reverted cannot be checked.
-        if !case.views.may_be_unknown(life.started_at) {
-            match (life.unseen, life.healed) {
-                (0, 0) => check_updates(case, &expected, life),
-                (0, _) => check_healed(case, &expected, life),
+        if !case.views.may_be_unknown(instance.started_at) {
+            match (instance.unrecorded, instance.recovered) {
+                (0, 0) => check_updates(case, &expected, instance),
+                (0, _) => check_recovered(case, &expected, instance),
                 _ => {}
             }
         }
-        if life.ended_at.is_none() {
+        if instance.ended_at.is_none() {
             case.about(name);
-            check_end(case, life, &displayed);
+            check_end(case, instance, &displayed);
         }
     }
 }
 
 /// Until messages are lost for good, every update is present and correct.
-fn check_updates(case: &Case<'_>, expected: &[Option<MarketUpdate>], life: &FeedLife) {
+fn check_updates(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance: &FeedInstance) {
     let mut expected = expected.iter().flatten();
-    for (place, update) in life.updates.iter().enumerate() {
+    for (place, update) in instance.updates.iter().enumerate() {
         match update.health() {
             BookHealth::Stale => return,
             // A loss before the feed handler knew any instrument appears only in its counter.
-            BookHealth::Suspect if place == 0 && life.lost > 0 => return,
+            BookHealth::Suspect if place == 0 && instance.lost > 0 => return,
             BookHealth::Suspect => {
-                return case.say(|| format!("message {} contradicted its book", update.sequence));
+                return case.fail(|| format!("message {} contradicted its book", update.sequence));
             }
             BookHealth::Live | BookHealth::Recovering => {}
         }
         if update.kind() == Some(UpdateKind::Status) {
             continue;
         }
-        let is = MarketUpdate { health: 0, ..*update };
-        let should_be = expected.next();
-        if should_be != Some(&is) {
-            return case.say(|| format!("said {is:?}, and next is {should_be:?}"));
+        let actual = MarketUpdate { health: 0, ..*update };
+        let next_expected = expected.next();
+        if next_expected != Some(&actual) {
+            return case.fail(|| format!("said {actual:?}, and next is {next_expected:?}"));
         }
     }
-    if life.ended_at.is_none()
+    if instance.ended_at.is_none()
         && let Some(missing) = expected.next()
     {
-        case.say(|| format!("said nothing of message {} and those after it", missing.sequence));
+        case.fail(|| format!("said nothing of message {} and those after it", missing.sequence));
     }
 }
 
 /// Between losses of a book, its updates are complete and correct; the first after a loss resumes them.
-fn check_healed(case: &Case<'_>, expected: &[Option<MarketUpdate>], life: &FeedLife) {
+fn check_recovered(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance: &FeedInstance) {
     for instrument in case.truth.table.iter() {
         let is_its = |update: &&MarketUpdate| update.instrument == instrument.id.0;
         let all: Vec<&MarketUpdate> = expected.iter().flatten().filter(is_its).collect();
         let mut next = None;
-        for update in life.updates.iter().filter(is_its) {
+        for update in instance.updates.iter().filter(is_its) {
             match (update.health(), update.kind()) {
                 (BookHealth::Stale, _) => next = None,
                 (BookHealth::Suspect, _) => {
-                    return case.say(|| format!("{instrument:?} contradicts its messages"));
+                    return case.fail(|| format!("{instrument:?} contradicts its messages"));
                 }
                 (BookHealth::Live | BookHealth::Recovering, Some(UpdateKind::Status)) => {}
                 (BookHealth::Live | BookHealth::Recovering, _) => {
                     let here = all.partition_point(|expected| expected.sequence < update.sequence);
                     let place = next.unwrap_or(here);
-                    let is = MarketUpdate { health: 0, ..*update };
-                    let should_be = all.get(place).copied();
-                    if should_be != Some(&is) {
-                        return case.say(|| format!("said {is:?}, and next is {should_be:?}"));
+                    let actual = MarketUpdate { health: 0, ..*update };
+                    let next_expected = all.get(place).copied();
+                    if next_expected != Some(&actual) {
+                        return case.fail(|| format!("said {actual:?}, and next is {next_expected:?}"));
                     }
                     next = Some(place + 1);
                 }
             }
         }
-        if life.ended_at.is_none()
+        if instance.ended_at.is_none()
             && let Some(missing) = next.and_then(|next| all.get(next))
         {
-            case.say(|| format!("said nothing of message {}", missing.sequence));
+            case.fail(|| format!("said nothing of message {}", missing.sequence));
         }
     }
 }
 
-fn check_end(case: &Case<'_>, life: &FeedLife, displayed: &[Order<()>]) {
+fn check_end(case: &Case<'_>, instance: &FeedInstance, displayed: &[Order<()>]) {
     let end = Sequence(case.truth.market.len() as u64 + 1);
-    case.expect(life.next == end, || {
-        format!("waits for message {} in the end, and the log causes all up to {end}", life.next)
+    case.expect(instance.next == end, || {
+        format!("waits for message {} in the end, and the log causes all up to {end}", instance.next)
     });
-    for (instrument, health) in life.health.iter().filter(|(id, _)| case.truth.table.get(*id).is_some()) {
+    for (instrument, health) in instance.health.iter().filter(|(id, _)| case.truth.table.get(*id).is_some()) {
         case.expect(*health == BookHealth::Live, || {
             format!("the book of instrument {instrument} is {health:?} in the end")
         });
     }
-    if life.orders != displayed {
-        let differing = life.orders.iter().zip(displayed).find(|(a, b)| a != b);
-        case.say(|| {
-            let (found, expected) = (life.orders.len(), displayed.len());
+    if instance.orders != displayed {
+        let differing = instance.orders.iter().zip(displayed).find(|(a, b)| a != b);
+        case.fail(|| {
+            let (found, expected) = (instance.orders.len(), displayed.len());
             format!("its books have {found} orders and the venue's {expected}; the first that differ: {differing:?}")
         });
     }

@@ -20,7 +20,7 @@ pub(super) fn check(case: &Case<'_>) {
     let expected = displayed(case);
     if last.displayed != expected {
         let differing = last.displayed.iter().zip(&expected).find(|(a, b)| a != b);
-        case.say(|| {
+        case.fail(|| {
             let (found, expected) = (last.displayed.len(), expected.len());
             format!("the venue's books have {found} displayed orders and the log leads to {expected}; the first that differ: {differing:?}")
         });
@@ -33,7 +33,7 @@ fn check_open(case: &Case<'_>) {
         let (session, user_ref) = (open.session, open.order.user_ref);
         let (executed, leaves) = (Qty(open.executed), Qty(open.leaves()));
         match found.remove(&(session, user_ref)) {
-            None => case.say(|| format!("order {user_ref} of session {session} is not open at the end")),
+            None => case.fail(|| format!("order {user_ref} of session {session} is not open at the end")),
             Some(state) => case.expect(state == (executed, leaves), || {
                 format!(
                     "order {user_ref} of session {session} has executed {} and has {} left; the log leads to {executed} \
@@ -44,7 +44,7 @@ fn check_open(case: &Case<'_>) {
         }
     }
     for (session, user_ref) in found.into_keys() {
-        case.say(|| {
+        case.fail(|| {
             format!("order {user_ref} of session {session} is open at the end, and the log ended it")
         });
     }

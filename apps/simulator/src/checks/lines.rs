@@ -4,20 +4,20 @@ use tickpath_types::{Nanos, Sequence};
 
 use super::Case;
 use super::streams::shown;
-use super::views::End;
+use super::views::InstanceEnd;
 use super::wire::Mold;
 use crate::{Line, Timed};
 
 pub(super) fn check(case: &Case<'_>) {
     for line in [Line::A, Line::B] {
         let mut next: Option<(usize, Sequence)> = None;
-        for sent in case.observed.published.iter().filter(|sent| sent.what.0 == line) {
-            let Some(packet) = parse(case, sent.at, &sent.what.1) else { continue };
-            let Some(life) = case.views.life_at(sent.at) else { continue };
+        for sent in case.observed.published.iter().filter(|sent| sent.value.0 == line) {
+            let Some(packet) = parse(case, sent.at, &sent.value.1) else { continue };
+            let Some(instance) = case.views.instance_at(sent.at) else { continue };
             let expected = match next {
-                Some((its, next)) if its == life => next,
+                Some((its, next)) if its == instance => next,
                 // Messages of the log that were not sent before the crash are available only on request.
-                _ => Sequence(case.truth.market_after(case.views.lives[life].after) + 1),
+                _ => Sequence(case.truth.market_after(case.views.instances[instance].after) + 1),
             };
             case.expect(packet.sequence == expected.0, || {
                 format!(
@@ -25,12 +25,12 @@ pub(super) fn check(case: &Case<'_>) {
                     sent.at.0, packet.sequence
                 )
             });
-            next = Some((life, Sequence(packet.next_sequence())));
+            next = Some((instance, Sequence(packet.next_sequence())));
         }
     }
-    check_twins(case);
+    check_line_equality(case);
     for sent in &case.observed.retransmitted {
-        if let Some(packet) = parse(case, sent.at, &sent.what) {
+        if let Some(packet) = parse(case, sent.at, &sent.value) {
             case.expect(!packet.messages.is_empty(), || {
                 format!("at {} ns an answer to a request has no message", sent.at.0)
             });
@@ -42,7 +42,7 @@ pub(super) fn check(case: &Case<'_>) {
 /// Parses a packet, and compares its messages.
 fn parse<'a>(case: &Case<'_>, at: Nanos, bytes: &'a [u8]) -> Option<Mold<'a>> {
     let Some(packet) = Mold::parse(bytes) else {
-        case.say(|| format!("at {} ns a datagram was sent that is no packet: {bytes:02x?}", at.0));
+        case.fail(|| format!("at {} ns a datagram was sent that is no packet: {bytes:02x?}", at.0));
         return None;
     };
     for (sequence, message) in (packet.sequence..).map(Sequence).zip(&packet.messages) {
@@ -70,33 +70,33 @@ fn check_message(case: &Case<'_>, at: Nanos, sequence: Sequence, message: &[u8])
 }
 
 /// Each packet is sent on line A, then on line B; a venue may die between the two.
-fn check_twins(case: &Case<'_>) {
-    for (place, life) in case.views.lives.iter().enumerate() {
+fn check_line_equality(case: &Case<'_>) {
+    for (place, instance) in case.views.instances.iter().enumerate() {
         let of = |line: Line| -> Vec<&Timed<(Line, Vec<u8>)>> {
             let all = case.observed.published.iter();
-            all.filter(|sent| sent.what.0 == line && case.views.life_at(sent.at) == Some(place)).collect()
+            all.filter(|sent| sent.value.0 == line && case.views.instance_at(sent.at) == Some(place)).collect()
         };
         let (a, b) = (of(Line::A), of(Line::B));
-        let may_miss = usize::from(life.end == End::Crashed);
+        let may_miss = usize::from(instance.end == InstanceEnd::Crashed);
         case.expect(a.len() == b.len() || a.len() == b.len() + may_miss, || {
-            format!("from {} ns on line A had {} packets and line B {}", life.started_at.0, a.len(), b.len())
+            format!("from {} ns on line A had {} packets and line B {}", instance.started_at.0, a.len(), b.len())
         });
-        if let Some((a, _)) = a.iter().zip(&b).find(|(a, b)| a.what.1 != b.what.1) {
-            case.say(|| format!("the packet that line A had at {} ns is another on line B", a.at.0));
+        if let Some((a, _)) = a.iter().zip(&b).find(|(a, b)| a.value.1 != b.value.1) {
+            case.fail(|| format!("the packet that line A had at {} ns is another on line B", a.at.0));
         }
     }
 }
 
 /// A venue that stays alive sends everything.
 fn check_all_sent(case: &Case<'_>) {
-    let Some(life) = case.views.lives.last().filter(|life| life.end != End::Crashed && !life.has_failed)
+    let Some(instance) = case.views.instances.last().filter(|instance| instance.end != InstanceEnd::Crashed && !instance.has_failed)
     else {
         return;
     };
-    let sent = case.observed.published.iter().rev().find(|sent| sent.at >= life.started_at);
-    let next = sent.and_then(|sent| Mold::parse(&sent.what.1)).map(|packet| Sequence(packet.next_sequence()));
+    let sent = case.observed.published.iter().rev().find(|sent| sent.at >= instance.started_at);
+    let next = sent.and_then(|sent| Mold::parse(&sent.value.1)).map(|packet| Sequence(packet.next_sequence()));
     let end = Sequence(case.truth.market.len() as u64 + 1);
-    let next = next.unwrap_or(Sequence(case.truth.market_after(life.after) + 1));
+    let next = next.unwrap_or(Sequence(case.truth.market_after(instance.after) + 1));
     case.expect(next == end, || {
         format!("the lines ended before message {next}, and the log causes all up to {end}")
     });

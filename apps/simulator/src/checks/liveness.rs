@@ -1,17 +1,17 @@
 //! After the faults, every client is back, has all answers and messages, and nothing is stuck.
 
-use super::views::End;
+use super::views::InstanceEnd;
 use super::{Case, requests};
-use crate::{ClientEvent, ClientEventKind, ClientLog, FeedLife, LoginOutcome, VenueEvent};
+use crate::{ClientEvent, ClientEventKind, ClientLog, FeedInstance, LoginOutcome, VenueEvent};
 
 pub(super) fn check(case: &Case<'_>) {
-    let Some(life) = case.views.lives.last() else {
-        return case.say(|| "the venue never started".to_owned());
+    let Some(instance) = case.views.instances.last() else {
+        return case.fail(|| "the venue never started".to_owned());
     };
-    if life.end == End::Crashed || life.has_failed {
-        let last = case.observed.venue.last().map(|event| &event.what);
-        let why = if let Some(VenueEvent::Refused(why)) = last { why.clone() } else { format!("{last:?}") };
-        return case.say(|| format!("the venue is not there in the end: {why}"));
+    if instance.end == InstanceEnd::Crashed || instance.has_failed {
+        let last = case.observed.venue.last().map(|event| &event.value);
+        let reason = if let Some(VenueEvent::Refused(reason)) = last { reason.clone() } else { format!("{last:?}") };
+        return case.fail(|| format!("the venue is not there in the end: {reason}"));
     }
     for (place, client) in case.observed.clients.iter().enumerate() {
         let name = &case.observed.setup.users[place].name;
@@ -19,7 +19,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
     let feeds = &case.observed.feeds;
     for feed in feeds {
-        let is_later = |other: &FeedLife| other.started_at > feed.started_at;
+        let is_later = |other: &FeedInstance| other.started_at > feed.started_at;
         let is_last = !feeds.iter().any(|other| other.handler == feed.handler && is_later(other));
         case.expect(!is_last || feed.ended_at.is_none(), || {
             format!("feed handler {} is not there in the end", feed.handler)
@@ -33,16 +33,16 @@ pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &Clien
         matches!(kind, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }))
     };
     let Some(login) = client.events.iter().rev().find(|event| of_login(&event.kind)) else {
-        return case.say(|| format!("{name} never logged in"));
+        return case.fail(|| format!("{name} never logged in"));
     };
-    let on_it = || client.events.iter().filter(|event| event.connection == login.connection);
-    let lost = on_it().find(|event| matches!(event.kind, ClientEventKind::Disconnected(_)));
+    let connection_events = || client.events.iter().filter(|event| event.connection == login.connection);
+    let lost = connection_events().find(|event| matches!(event.kind, ClientEventKind::Disconnected(_)));
     if let Some(lost) = lost.filter(|lost| lost.at < case.observed.ended_at) {
-        case.say(|| {
+        case.fail(|| {
             format!("{name} is not connected in the end, but lost it at {} ns: {:?}", lost.at.0, lost.kind)
         });
     }
-    let received = on_it().filter_map(|event| match &event.kind {
+    let received = connection_events().filter_map(|event| match &event.kind {
         ClientEventKind::Received { sequence, .. } => Some(sequence.0),
         ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => Some(sequence.0 - 1),
         _ => None,

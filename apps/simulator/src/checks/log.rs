@@ -23,25 +23,25 @@ pub(super) fn check(case: &Case<'_>) {
             format!("command {} is of {at} ns and follows one of {before} ns", pair[1].sequence())
         });
     }
-    let mut lives = false;
+    let mut is_running = false;
     for event in &case.observed.venue {
-        let lived = lives;
-        match &event.what {
-            VenueEvent::Started { .. } => lives = true,
-            VenueEvent::Crashed(_) | VenueEvent::Stopped => lives = false,
+        let was_running = is_running;
+        match &event.value {
+            VenueEvent::Started { .. } => is_running = true,
+            VenueEvent::Crashed(_) | VenueEvent::Stopped => is_running = false,
             _ => {}
         }
-        let is_of_life =
-            matches!(event.what, VenueEvent::Crashed(_) | VenueEvent::Stopped | VenueEvent::DiskFailed);
-        case.expect(lived == is_of_life, || {
-            format!("at {} ns, alive: {lived}, the venue cannot have {:.60?}", event.at.0, event.what)
+        let requires_running =
+            matches!(event.value, VenueEvent::Crashed(_) | VenueEvent::Stopped | VenueEvent::DiskFailed);
+        case.expect(was_running == requires_running, || {
+            format!("at {} ns, alive: {was_running}, the venue cannot have {:.60?}", event.at.0, event.value)
         });
-        match &event.what {
+        match &event.value {
             VenueEvent::Started { last, journal: found, .. } => {
                 compare_start(case, event.at, *last, found);
             }
-            VenueEvent::Refused(why) if case.views.losses.is_empty() && !is_excused(case) => {
-                case.say(|| format!("at {} ns the venue did not start: {why}", event.at.0));
+            VenueEvent::Refused(reason) if case.views.losses.is_empty() && !is_excused(case) => {
+                case.fail(|| format!("at {} ns the venue did not start: {reason}", event.at.0));
             }
             _ => {}
         }
@@ -51,9 +51,9 @@ pub(super) fn check(case: &Case<'_>) {
 /// Returns true if a refusal is excused: an operator must accept a possible loss of acknowledged records.
 fn is_excused(case: &Case<'_>) -> bool {
     let is_power =
-        |kind: &VenueEvent| matches!(kind, VenueEvent::Crashed(crate::HostFailure::Power) | VenueEvent::CutAtStart);
+        |kind: &VenueEvent| matches!(kind, VenueEvent::Crashed(crate::HostFailure::Power) | VenueEvent::PowerLostAtStart);
     case.observed.setup.policy == tickpath_journal::Policy::Async
-        && case.observed.venue.iter().any(|event| is_power(&event.what))
+        && case.observed.venue.iter().any(|event| is_power(&event.value))
 }
 
 /// Checks that the records on the disk at a start are there at the end, unless they were lost later.
@@ -67,8 +67,8 @@ fn compare_start(case: &Case<'_>, at: Nanos, last: Sequence, found: &[LogCommand
     let later = case.views.losses.iter().filter(|loss| loss.at >= at);
     let kept = later.map(|Loss { last, .. }| *last).min().unwrap_or(Sequence(u64::MAX));
     for command in found.iter().filter(|command| command.sequence() <= kept) {
-        let stays = case.observed.log.commands.get(command.sequence().0 as usize - 1) == Some(command);
-        case.expect(stays, || {
+        let is_unchanged = case.observed.log.commands.get(command.sequence().0 as usize - 1) == Some(command);
+        case.expect(is_unchanged, || {
             let (command, at) = (command.sequence(), at.0);
             format!("command {command} was in the log at {at} ns and is not, or is another, at the end")
         });

@@ -15,7 +15,7 @@ pub(super) fn check(case: &Case<'_>) {
     let observed = case.observed;
     let engine = Engine::<FastBooks<Owner>>::new(&observed.setup.instruments, observed.setup.limits);
     match engine {
-        Err(error) => case.say(|| format!("the engine cannot be made: {error}")),
+        Err(error) => case.fail(|| format!("the engine cannot be made: {error}")),
         Ok(mut engine) => {
             let mut events = Vec::new();
             observed.log.commands.iter().for_each(|command| command.apply(&mut engine, &mut events));
@@ -49,7 +49,7 @@ fn restore(case: &Case<'_>, snapshot: &Snapshot) -> Option<(Sequence, Replica)> 
             Some((sequence, replica))
         }
         Err(error) => {
-            case.say(|| format!("snapshot {sequence} cannot be restored: {error}"));
+            case.fail(|| format!("snapshot {sequence} cannot be restored: {error}"));
             None
         }
     }
@@ -57,11 +57,11 @@ fn restore(case: &Case<'_>, snapshot: &Snapshot) -> Option<(Sequence, Replica)> 
 
 fn check_states(case: &Case<'_>, mut replica: Replica, restored: Vec<(Sequence, Replica)>) {
     let journal = &case.observed.log.commands;
-    let wanted = recorded(case);
-    check_recorded(case, &wanted, &replica);
+    let recorded_hashes = recorded(case);
+    check_recorded(case, &recorded_hashes, &replica);
     for command in journal {
         replica.apply(command);
-        check_recorded(case, &wanted, &replica);
+        check_recorded(case, &recorded_hashes, &replica);
     }
     for (sequence, mut from) in restored {
         let rest: &[LogCommand] = journal.get(sequence.0 as usize..).unwrap_or_default();
@@ -72,12 +72,12 @@ fn check_states(case: &Case<'_>, mut replica: Replica, restored: Vec<(Sequence, 
     }
 }
 
-fn check_recorded(case: &Case<'_>, wanted: &BTreeMap<Sequence, Vec<u64>>, replica: &Replica) {
+fn check_recorded(case: &Case<'_>, recorded_hashes: &BTreeMap<Sequence, Vec<u64>>, replica: &Replica) {
     let sequence = replica.last_command();
-    let Some(hashes) = wanted.get(&sequence) else { return };
+    let Some(hashes) = recorded_hashes.get(&sequence) else { return };
     let found = replica.state_hash();
     for expected in hashes.iter().filter(|expected| **expected != found) {
-        case.say(|| {
+        case.fail(|| {
             format!("after command {sequence} the state is {found:016x}, and {expected:016x} was recorded")
         });
     }
@@ -85,16 +85,16 @@ fn check_recorded(case: &Case<'_>, wanted: &BTreeMap<Sequence, Vec<u64>>, replic
 
 /// Returns the states that snapshots and starts recorded, for the part of the log that was never lost.
 fn recorded(case: &Case<'_>) -> BTreeMap<Sequence, Vec<u64>> {
-    let mut wanted: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
+    let mut recorded_hashes: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
     for snapshot in &case.observed.log.snapshots {
-        wanted.entry(snapshot.sequence).or_default().push(snapshot.state_hash);
+        recorded_hashes.entry(snapshot.sequence).or_default().push(snapshot.state_hash);
     }
     for event in &case.observed.venue {
-        if let VenueEvent::Started { last, state_hash, .. } = event.what
+        if let VenueEvent::Started { last, state_hash, .. } = event.value
             && !case.views.may_be_lost(event.at, last)
         {
-            wanted.entry(last).or_default().push(state_hash);
+            recorded_hashes.entry(last).or_default().push(state_hash);
         }
     }
-    wanted
+    recorded_hashes
 }

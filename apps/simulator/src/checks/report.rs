@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Number of violations per checker that are described; the others are only counted.
-const TOLD_MAX: u64 = 8;
+const DESCRIBED_MAX: u64 = 8;
 
 /// A broken guarantee.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,16 +37,16 @@ impl Report {
         self.subject.clear();
     }
 
-    pub(super) fn say(&mut self, text: impl FnOnce() -> String) {
+    pub(super) fn fail(&mut self, text: impl FnOnce() -> String) {
         self.found += 1;
-        if self.found <= TOLD_MAX {
+        if self.found <= DESCRIBED_MAX {
             let subject = if self.subject.is_empty() { String::new() } else { format!("{}: ", self.subject) };
             self.violations.push(Violation { check: self.check, text: subject + &text() });
         }
     }
 
     fn end(&mut self) {
-        if let Some(more) = self.found.checked_sub(TOLD_MAX + 1) {
+        if let Some(more) = self.found.checked_sub(DESCRIBED_MAX + 1) {
             let text = format!("and {} more", more + 1);
             self.violations.push(Violation { check: self.check, text });
         }
@@ -63,14 +63,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_are_told_and_the_rest_counted() {
+    fn first_violations_are_described_and_the_rest_counted() {
         let mut report = Report::default();
         report.begin("one");
-        (0..TOLD_MAX + 3).for_each(|number| report.say(|| number.to_string()));
+        (0..DESCRIBED_MAX + 3).for_each(|number| report.fail(|| number.to_string()));
         report.begin("two");
-        report.say(|| "wrong".to_owned());
-        let told: Vec<String> = report.into_violations().iter().map(ToString::to_string).collect();
-        assert_eq!(told.len() as u64, TOLD_MAX + 2);
-        assert_eq!(&told[TOLD_MAX as usize..], ["one: and 3 more", "two: wrong"]);
+        report.fail(|| "wrong".to_owned());
+        let descriptions: Vec<String> = report.into_violations().iter().map(ToString::to_string).collect();
+        assert_eq!(descriptions.len() as u64, DESCRIBED_MAX + 2);
+        assert_eq!(&descriptions[DESCRIBED_MAX as usize..], ["one: and 3 more", "two: wrong"]);
     }
 }

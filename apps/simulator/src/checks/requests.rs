@@ -8,8 +8,8 @@ use tickpath_nasdaq::ouch50::{RequestError, decode_request};
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest, SessionId};
 
 use super::Case;
-use super::views::{End, Life};
-use super::wire::{is_refused, is_request as asks_for, soup_packet};
+use super::views::{InstanceEnd, VenueInstance};
+use super::wire::{is_refused, is_request as matches_request, soup_packet};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
 /// A request as the venue read it.
@@ -28,7 +28,7 @@ pub(super) type Origins = Vec<Option<ReadRequest>>;
 
 pub(super) fn check(case: &Case<'_>) {
     let (_, problems) = origins(case);
-    problems.into_iter().for_each(|problem| case.say(|| problem));
+    problems.into_iter().for_each(|problem| case.fail(|| problem));
     check_unlogged(case);
 }
 
@@ -43,10 +43,10 @@ fn check_unlogged(case: &Case<'_>) {
                 certain += u64::from(read.is_certain);
             }
         }
-        case.expect(certain <= unlogged.what && unlogged.what <= possible, || {
+        case.expect(certain <= unlogged.value && unlogged.value <= possible, || {
             format!(
                 "at {} ns {} requests were refused without a record, of {certain} to {possible} that may be",
-                unlogged.at.0, unlogged.what
+                unlogged.at.0, unlogged.value
             )
         });
     }
@@ -69,8 +69,8 @@ pub(super) fn origins(case: &Case<'_>) -> (Origins, Vec<String>) {
     let mut problems = Vec::new();
     for client in &case.observed.clients {
         let reads = reads_of(client);
-        for life in &case.views.lives {
-            problems.extend(match_life(case, client.session, life, &reads, &mut origins));
+        for instance in &case.views.instances {
+            problems.extend(match_instance(case, client.session, instance, &reads, &mut origins));
         }
     }
     (origins, problems)
@@ -81,21 +81,21 @@ fn is_request(command: &Command) -> bool {
     matches!(command.kind, CommandKind::Order(_) | CommandKind::GatewayReject { .. } | CommandKind::AccountQuery)
 }
 
-fn match_life(
+fn match_instance(
     case: &Case<'_>,
     session: SessionId,
-    life: &Life,
+    instance: &VenueInstance,
     reads: &[ReadRequest],
     origins: &mut Origins,
 ) -> Option<String> {
     let table = &case.truth.table;
     let mut reads = reads
         .iter()
-        .filter(|read| life.started_at <= read.at && read.at <= life.ended_at)
-        .filter(|read| is_taken(table, &read.bytes) && !is_unlogged(case, read))
+        .filter(|read| instance.started_at <= read.at && read.at <= instance.ended_at)
+        .filter(|read| is_logged(table, &read.bytes) && !is_unlogged(case, read))
         .peekable();
-    let first = life.after.0 as usize;
-    let commands = case.observed.log.commands.get(first..life.last.0 as usize).unwrap_or_default();
+    let first = instance.after.0 as usize;
+    let commands = case.observed.log.commands.get(first..instance.last.0 as usize).unwrap_or_default();
     let executed = commands.iter().filter_map(LogCommand::engine);
     let own = executed.filter(|command| command.session == session && is_request(command));
     for command in own {
@@ -113,8 +113,8 @@ fn match_life(
         }
     }
     // A crashed venue may have read requests that it did not log, and a stopping one drops them.
-    let is_all_wanted = life.end == End::Alive && !life.has_failed;
-    let missing = reads.find(|read| is_all_wanted && read.is_certain)?;
+    let must_log_all = instance.end == InstanceEnd::Alive && !instance.has_failed;
+    let missing = reads.find(|read| must_log_all && read.is_certain)?;
     Some(format!(
         "session {session}: a request read at {} ns on connection {} is not in the log: {:?}",
         missing.at.0, missing.connection, missing.bytes
@@ -122,7 +122,7 @@ fn match_life(
 }
 
 /// Returns true for bytes that go into the log.
-fn is_taken(table: &InstrumentTable, bytes: &[u8]) -> bool {
+fn is_logged(table: &InstrumentTable, bytes: &[u8]) -> bool {
     !matches!(decode_request(bytes, |symbol| table.find(symbol)), Err(RequestError::Malformed(_)))
 }
 
@@ -130,7 +130,7 @@ fn is_taken(table: &InstrumentTable, bytes: &[u8]) -> bool {
 fn is_same(table: &InstrumentTable, bytes: &[u8], command: &Command) -> bool {
     match (decode_request(bytes, |symbol| table.find(symbol)), &command.kind) {
         (Ok(request), CommandKind::Order(logged)) => {
-            request == *logged && asks_for(bytes, logged, |id| table.symbol(id))
+            request == *logged && matches_request(bytes, logged, |id| table.symbol(id))
         }
         (
             Ok(OrderRequest::Enter(_) | OrderRequest::Replace(_)) | Err(RequestError::Refused { .. }),

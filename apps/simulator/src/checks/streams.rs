@@ -3,7 +3,7 @@
 use tickpath_types::{Nanos, Sequence};
 
 use super::Case;
-use super::truth::Told;
+use super::truth::ExpectedMessage;
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
 pub(super) fn check(case: &Case<'_>) {
@@ -14,7 +14,7 @@ pub(super) fn check(case: &Case<'_>) {
 }
 
 /// Compares the messages that a client received with the expected stream.
-pub(super) fn check_client(case: &Case<'_>, name: &str, stream: &[Told], client: &ClientLog) {
+pub(super) fn check_client(case: &Case<'_>, name: &str, stream: &[ExpectedMessage], client: &ClientLog) {
     check_numbers(case, client);
     case.about(String::new());
     check_messages(case, name, stream, client);
@@ -23,20 +23,20 @@ pub(super) fn check_client(case: &Case<'_>, name: &str, stream: &[Told], client:
 /// Within a connection, numbers increase by one from the login answer, which equals the requested number.
 fn check_numbers(case: &Case<'_>, client: &ClientLog) {
     let session = client.session;
-    let (mut asked, mut next, mut connection) = (Sequence(0), None, 0);
-    // The venue's notes on a connection may come after the client has begun the next one.
-    let is_noted_by_venue =
-        |kind: &_| matches!(kind, ClientEventKind::ReadByVenue { .. } | ClientEventKind::GoneAtVenue);
-    for event in client.events.iter().filter(|event| !is_noted_by_venue(&event.kind)) {
+    let (mut requested, mut next, mut connection) = (Sequence(0), None, 0);
+    // The venue's records on a connection may come after the client has begun the next one.
+    let is_recorded_by_venue =
+        |kind: &_| matches!(kind, ClientEventKind::ReadByVenue { .. } | ClientEventKind::DisconnectedAtVenue);
+    for event in client.events.iter().filter(|event| !is_recorded_by_venue(&event.kind)) {
         if event.connection != connection {
-            (asked, next, connection) = (Sequence(0), None, event.connection);
+            (requested, next, connection) = (Sequence(0), None, event.connection);
             case.about(format!("session {session}, connection {connection}"));
         }
         match &event.kind {
-            ClientEventKind::LoginSent { sequence } => asked = *sequence,
+            ClientEventKind::LoginSent { sequence } => requested = *sequence,
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
-                case.expect(asked.0 == 0 || asked == *sequence, || {
-                    format!("asked for message {asked}, was given {sequence}")
+                case.expect(requested.0 == 0 || requested == *sequence, || {
+                    format!("asked for message {requested}, was given {sequence}")
                 });
                 next = Some(*sequence);
             }
@@ -45,14 +45,14 @@ fn check_numbers(case: &Case<'_>, client: &ClientLog) {
                 next = Some(sequence.next());
             }
             ClientEventKind::Garbage => {
-                case.say(|| "bytes that are no SoupBinTCP".to_owned());
+                case.fail(|| "bytes that are no SoupBinTCP".to_owned());
             }
             _ => {}
         }
     }
 }
 
-fn check_messages(case: &Case<'_>, name: &str, stream: &[Told], client: &ClientLog) {
+fn check_messages(case: &Case<'_>, name: &str, stream: &[ExpectedMessage], client: &ClientLog) {
     let mut logged_in_at = Nanos::ZERO;
     for event in &client.events {
         if matches!(event.kind, ClientEventKind::LoginSent { .. }) {
@@ -78,12 +78,12 @@ fn check_messages(case: &Case<'_>, name: &str, stream: &[Told], client: &ClientL
 fn check_message(
     case: &Case<'_>,
     name: &str,
-    stream: &[Told],
+    stream: &[ExpectedMessage],
     // Bytes in flight at a power loss arrive later on an old connection, possibly even the login's answer.
     [logged_in_at, at]: [Nanos; 2],
     (sequence, bytes): (Sequence, &[u8]),
 ) {
-    let Some(told) = (sequence.0 as usize).checked_sub(1).and_then(|index| stream.get(index)) else {
+    let Some(expected_message) = (sequence.0 as usize).checked_sub(1).and_then(|index| stream.get(index)) else {
         case.expect(case.views.may_be_unknown(logged_in_at), || {
             let (at, count, message) = (at.0, stream.len(), shown(bytes));
             format!(
@@ -92,17 +92,17 @@ fn check_message(
         });
         return;
     };
-    case.expect(told.bytes == bytes || case.views.may_be_lost(logged_in_at, told.command), || {
-        let (at, found, command, expected) = (at.0, shown(bytes), told.command, shown(&told.bytes));
+    case.expect(expected_message.bytes == bytes || case.views.may_be_lost(logged_in_at, expected_message.command), || {
+        let (at, found, command, expected) = (at.0, shown(bytes), expected_message.command, shown(&expected_message.bytes));
         format!("{name} received as message {sequence} at {at} ns {found}, and command {command} causes {expected}")
     });
-    if told.bytes == bytes
-        && let Some(sequenced) = case.views.time_of(told.command)
+    if expected_message.bytes == bytes
+        && let Some(sequenced) = case.views.time_of(expected_message.command)
     {
         case.expect(at >= sequenced || case.views.may_be_unknown(logged_in_at), || {
             format!(
                 "{name} received message {sequence} at {} ns, before command {} was sequenced at {} ns",
-                at.0, told.command, sequenced.0
+                at.0, expected_message.command, sequenced.0
             )
         });
     }

@@ -12,25 +12,25 @@ use tickpath_types::{InstrumentId, MatchId, Nanos, OrderEventKind, Price, Qty, S
 use super::client_orders::Book;
 use super::public_book::best;
 use super::{Case, final_state};
-use crate::{ClientEventKind, LoginOutcome, TraderEnd, TraderLife};
+use crate::{ClientEventKind, LoginOutcome, TraderEnd, TraderInstance};
 
 pub(super) fn check(case: &Case<'_>) {
     let displayed = final_state::displayed(case);
-    for life in &case.observed.traders {
+    for instance in &case.observed.traders {
         // An instance whose messages were partly reverted cannot be checked.
-        if case.views.may_be_unknown(life.started_at) {
+        if case.views.may_be_unknown(instance.started_at) {
             continue;
         }
-        let name = &case.observed.setup.users[life.user].name;
-        case.about(format!("{name} from {} ns on", life.started_at.0));
-        let told = told_of(case, life);
-        check_positions(case, life, &told);
-        check_limits(case, life, &told);
-        check_requests(case, life);
-        match life.ended {
-            None => check_end(case, life, &told, &displayed),
-            Some((_, TraderEnd::Stopped)) if life.orders.is_empty() => {
-                check_nothing_left(case, &told);
+        let name = &case.observed.setup.users[instance.user].name;
+        case.about(format!("{name} from {} ns on", instance.started_at.0));
+        let logged = logged_events(case, instance);
+        check_positions(case, instance, &logged);
+        check_limits(case, instance, &logged);
+        check_requests(case, instance);
+        match instance.ended {
+            None => check_end(case, instance, &logged, &displayed),
+            Some((_, TraderEnd::Stopped)) if instance.orders.is_empty() => {
+                check_no_orders_left(case, &logged);
             }
             Some(_) => {}
         }
@@ -39,29 +39,29 @@ pub(super) fn check(case: &Case<'_>) {
 
 /// The log's messages to an instance after the answer to its number query; `received` of them arrived.
 #[derive(Default)]
-struct Told {
+struct LoggedEvents {
     events: Vec<OrderEventKind>,
     received: usize,
 }
 
-fn told_of(case: &Case<'_>, life: &TraderLife) -> Told {
-    let Some(heard) = Heard::of(case, life) else { return Told::default() };
-    let mut told = Told::default();
+fn logged_events(case: &Case<'_>, instance: &TraderInstance) -> LoggedEvents {
+    let Some(range) = ReceivedRange::of(case, instance) else { return LoggedEvents::default() };
+    let mut logged = LoggedEvents::default();
     let mut is_numbered = false;
-    let stream = (1..).map(Sequence).zip(&case.truth.streams[life.user]);
-    for (sequence, message) in stream.skip(heard.first.0 as usize - 1) {
+    let stream = (1..).map(Sequence).zip(&case.truth.streams[instance.user]);
+    for (sequence, message) in stream.skip(range.first.0 as usize - 1) {
         match message.event {
             // Messages after the next instance's first number concern that instance's orders.
-            None if is_query_answer(&message.bytes) && heard.next.is_some_and(|at| sequence >= at) => break,
+            None if is_query_answer(&message.bytes) && range.next.is_some_and(|at| sequence >= at) => break,
             None if is_query_answer(&message.bytes) => is_numbered = true,
-            Some(event) if is_numbered => told.events.push(event.kind),
+            Some(event) if is_numbered => logged.events.push(event.kind),
             _ => {}
         }
-        if sequence <= heard.last {
-            told.received = told.events.len();
+        if sequence <= range.last {
+            logged.received = logged.events.len();
         }
     }
-    told
+    logged
 }
 
 /// Returns true for OUCH's Account Query Response.
@@ -70,7 +70,7 @@ fn is_query_answer(message: &[u8]) -> bool {
 }
 
 /// The messages that an instance received.
-struct Heard {
+struct ReceivedRange {
     /// The first message that it could receive.
     first: Sequence,
     /// The last message that it received.
@@ -79,13 +79,13 @@ struct Heard {
     next: Option<Sequence>,
 }
 
-impl Heard {
+impl ReceivedRange {
     /// Returns `None` if it was never logged in.
-    fn of(case: &Case<'_>, life: &TraderLife) -> Option<Heard> {
-        let end = connections_of(case, life).end;
+    fn of(case: &Case<'_>, instance: &TraderInstance) -> Option<ReceivedRange> {
+        let end = connections_of(case, instance).end;
         let (mut first, mut last, mut next) = (None, Sequence(0), None);
-        let events = case.observed.clients[life.user].events.iter();
-        for event in events.filter(|event| event.connection >= life.first_connection) {
+        let events = case.observed.clients[instance.user].events.iter();
+        for event in events.filter(|event| event.connection >= instance.first_connection) {
             let is_own = event.connection < end;
             match event.kind {
                 ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
@@ -96,14 +96,14 @@ impl Heard {
                 _ => {}
             }
         }
-        Some(Heard { first: first?, last, next })
+        Some(ReceivedRange { first: first?, last, next })
     }
 }
 
-fn connections_of(case: &Case<'_>, life: &TraderLife) -> Range<u32> {
-    let lives = case.observed.traders.iter().filter(|other| other.user == life.user);
-    let later = lives.map(|other| other.first_connection).filter(|first| *first > life.first_connection);
-    life.first_connection..later.min().unwrap_or(u32::MAX)
+fn connections_of(case: &Case<'_>, instance: &TraderInstance) -> Range<u32> {
+    let instances = case.observed.traders.iter().filter(|other| other.user == instance.user);
+    let later = instances.map(|other| other.first_connection).filter(|first| *first > instance.first_connection);
+    instance.first_connection..later.min().unwrap_or(u32::MAX)
 }
 
 /// The received events, summed in the simplest way.
@@ -122,7 +122,7 @@ struct Ledger {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Account {
     /// Quantity bought minus sold.
-    held: i128,
+    net_qty: i128,
     /// Quantity, money and number of purchases, and of sales.
     traded: [[i128; 3]; 2],
     /// Average cost of the open position, and the profit of closing fills.
@@ -144,12 +144,12 @@ impl Account {
     fn take(&mut self, side: Side, qty: Qty, price: Price) {
         let sign = i128::from(side.sign());
         let all = i128::from(qty.0);
-        let closed = if self.held.signum() == -sign { all.min(self.held.abs()) } else { 0 };
-        let average = if self.held == 0 { 0.0 } else { self.cost / self.held as f64 };
+        let closed = if self.net_qty.signum() == -sign { all.min(self.net_qty.abs()) } else { 0 };
+        let average = if self.net_qty == 0 { 0.0 } else { self.cost / self.net_qty as f64 };
         self.realised += closed as f64 * (price.0 as f64 - average) * -sign as f64;
         self.cost += average * (sign * closed) as f64 + price.0 as f64 * (sign * (all - closed)) as f64;
-        self.held += sign * all;
-        if self.held == 0 {
+        self.net_qty += sign * all;
+        if self.net_qty == 0 {
             self.cost = 0.0;
         }
         self.roundings += 1;
@@ -161,12 +161,12 @@ impl Account {
     }
 
     /// Returns true if a position equals these sums.
-    fn is(&self, position: &Position) -> bool {
+    fn matches(&self, position: &Position) -> bool {
         let traded: [[i128; 3]; 2] = [position.bought(), position.sold()]
             .map(|traded| [traded.qty.0.into(), traded.notional.0, traded.fill_count.into()]);
         let by_side = [self.traded[Side::Buy.index()], self.traded[Side::Sell.index()]];
         let error = (position.realised_pnl().0 as f64 - self.realised).abs();
-        i128::from(position.net_qty()) == self.held
+        i128::from(position.net_qty()) == self.net_qty
             && traded == by_side
             && position.realised_pnl().0 - position.open_cost().0 == self.cash()
             && error <= self.roundings as f64 + 1.0
@@ -175,10 +175,10 @@ impl Account {
 
 impl Ledger {
     /// Applies one event; returns the order that it accepted and left open.
-    fn hear(&mut self, event: &OrderEventKind) -> Option<UserRefNum> {
+    fn on_event(&mut self, event: &OrderEventKind) -> Option<UserRefNum> {
         let user_ref = event.user_ref();
         // The book does not know the orders of an earlier instance.
-        self.book.hear(Nanos::ZERO, event);
+        self.book.on_event(Nanos::ZERO, event);
         match *event {
             OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
                 self.known.insert(user_ref, (order.instrument, order.side));
@@ -207,10 +207,10 @@ impl Ledger {
     }
 
     /// Returns the instruments whose positions differ from these sums.
-    fn differing<'a>(&self, life: &'a TraderLife) -> Vec<(InstrumentId, &'a Position, Account)> {
-        let positions = (1..).map(InstrumentId).zip(&life.positions);
+    fn differing<'a>(&self, instance: &'a TraderInstance) -> Vec<(InstrumentId, &'a Position, Account)> {
+        let positions = (1..).map(InstrumentId).zip(&instance.positions);
         let accounts = positions.map(|(id, position)| (id, position, self.account(id)));
-        accounts.filter(|(_, position, account)| !account.is(position)).collect()
+        accounts.filter(|(_, position, account)| !account.matches(position)).collect()
     }
 
     /// Returns the open orders of an instrument, with their sides.
@@ -223,20 +223,20 @@ impl Ledger {
 }
 
 /// Positions, payments and profits match the venue's reports; for a killed instance, those up to some moment.
-fn check_positions(case: &Case<'_>, life: &TraderLife, told: &Told) {
+fn check_positions(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents) {
     let mut ledger = Ledger::default();
-    let end = if life.ended.is_none() { told.events.len() } else { told.received };
-    let may_be_behind = matches!(life.ended, Some((_, TraderEnd::Killed)));
-    let mut was_so = may_be_behind && ledger.differing(life).is_empty();
-    for event in &told.events[..end] {
-        ledger.hear(event);
-        was_so |= may_be_behind && ledger.differing(life).is_empty();
+    let end = if instance.ended.is_none() { logged.events.len() } else { logged.received };
+    let may_be_behind = matches!(instance.ended, Some((_, TraderEnd::Killed)));
+    let mut has_matched = may_be_behind && ledger.differing(instance).is_empty();
+    for event in &logged.events[..end] {
+        ledger.on_event(event);
+        has_matched |= may_be_behind && ledger.differing(instance).is_empty();
     }
-    if was_so {
+    if has_matched {
         return;
     }
-    for (instrument, position, account) in ledger.differing(life) {
-        case.say(|| {
+    for (instrument, position, account) in ledger.differing(instance) {
+        case.fail(|| {
             format!(
                 "holds of instrument {instrument} {position:?}, and the venue's executions lead to {account:?}",
             )
@@ -245,18 +245,18 @@ fn check_positions(case: &Case<'_>, life: &TraderLife, told: &Told) {
 }
 
 /// Accepted orders stay within the limits, regardless of messages in flight.
-fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told) {
-    let limits = &life.limits;
+fn check_limits(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents) {
+    let limits = &instance.limits;
     let mut ledger = Ledger::default();
-    for event in &told.events {
-        let Some(user_ref) = ledger.hear(event) else { continue };
+    for event in &logged.events {
+        let Some(user_ref) = ledger.on_event(event) else { continue };
         let Some(open) = ledger.book.orders.get(&user_ref) else { continue };
         let (instrument, side) = ledger.known[&user_ref];
         case.expect(open.leaves <= limits.max_order_qty.0, || {
             format!("order {user_ref} has {} and may have {}", open.leaves, limits.max_order_qty)
         });
         // Revived orders were not counted, and broken executions were not requested.
-        if life.revived > 0 || ledger.broken.contains(&instrument) {
+        if instance.reopened > 0 || ledger.broken.contains(&instrument) {
             continue;
         }
         let count = ledger.open_in(instrument).count();
@@ -265,7 +265,7 @@ fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told) {
         });
         let open_qty: u64 =
             ledger.open_in(instrument).filter(|(of, _)| *of == side).map(|(_, qty)| qty).sum();
-        let worst = ledger.account(instrument).held * i128::from(side.sign()) + i128::from(open_qty);
+        let worst = ledger.account(instrument).net_qty * i128::from(side.sign()) + i128::from(open_qty);
         case.expect(worst <= i128::from(limits.max_position.0), || {
             format!(
                 "with order {user_ref} it may come to hold {worst} of instrument {instrument}, {side:?}, and {} is its most",
@@ -276,30 +276,30 @@ fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told) {
 }
 
 /// Every sent request came from the engine.
-fn check_requests(case: &Case<'_>, life: &TraderLife) {
-    let connections = connections_of(case, life);
-    let events = case.observed.clients[life.user].events.iter();
-    let of_life = events.filter(|event| connections.contains(&event.connection));
-    let sent = of_life.filter_map(|event| match &event.kind {
+fn check_requests(case: &Case<'_>, instance: &TraderInstance) {
+    let connections = connections_of(case, instance);
+    let events = case.observed.clients[instance.user].events.iter();
+    let own_events = events.filter(|event| connections.contains(&event.connection));
+    let sent = own_events.filter_map(|event| match &event.kind {
         ClientEventKind::Sent(bytes) => bytes.first().copied(),
         _ => None,
     });
     let sent: Vec<u8> = sent.collect();
-    let counters = &life.counters;
-    for (letter, asked) in [(b'O', counters.enters), (b'U', counters.replaces), (b'X', counters.cancels)] {
+    let counters = &instance.counters;
+    for (letter, decided) in [(b'O', counters.enters), (b'U', counters.replaces), (b'X', counters.cancels)] {
         let count = sent.iter().filter(|sent| **sent == letter).count() as u64;
-        case.expect(count <= asked, || {
-            format!("sent {count} '{}' and decided on {asked}", char::from(letter))
+        case.expect(count <= decided, || {
+            format!("sent {count} '{}' and decided on {decided}", char::from(letter))
         });
     }
 }
 
 /// At the end, the trader's open orders are the resting ones, and its market equals the venue's.
-fn check_end(case: &Case<'_>, life: &TraderLife, told: &Told, displayed: &[Order<()>]) {
+fn check_end(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents, displayed: &[Order<()>]) {
     let mut ledger = Ledger::default();
-    told.events.iter().for_each(|event| _ = ledger.hear(event));
-    let mut resting = resting(case, life, &ledger);
-    for order in &life.orders {
+    logged.events.iter().for_each(|event| _ = ledger.on_event(event));
+    let mut resting = resting(case, instance, &ledger);
+    for order in &instance.orders {
         let rests = resting.remove(&order.user_ref);
         let expected = Some((order.cum_qty, order.leaves_qty()));
         case.expect(rests == expected, || {
@@ -307,9 +307,9 @@ fn check_end(case: &Case<'_>, life: &TraderLife, told: &Told, displayed: &[Order
         });
     }
     for user_ref in resting.keys() {
-        case.say(|| format!("order {user_ref} rests and is forgotten"));
+        case.fail(|| format!("order {user_ref} rests and is forgotten"));
     }
-    for (instrument, open_qty) in (1..).map(InstrumentId).zip(&life.open_qty) {
+    for (instrument, open_qty) in (1..).map(InstrumentId).zip(&instance.open_qty) {
         for side in Side::BOTH {
             let open = ledger.open_in(instrument).filter(|(of, _)| *of == side).map(|(_, qty)| qty);
             let (counted, open) = (open_qty[side.index()], Qty(open.sum()));
@@ -320,28 +320,28 @@ fn check_end(case: &Case<'_>, life: &TraderLife, told: &Told, displayed: &[Order
             });
         }
     }
-    for (instrument, market) in (1..).map(InstrumentId).zip(&life.markets) {
-        let is =
+    for (instrument, market) in (1..).map(InstrumentId).zip(&instance.markets) {
+        let actual =
             Bbo { bid: best(displayed, instrument, Side::Buy), ask: best(displayed, instrument, Side::Sell) };
-        case.expect(market.is_none_or(|market| market == is), || {
-            format!("has {market:?} of instrument {instrument}, and it is {is:?}")
+        case.expect(market.is_none_or(|market| market == actual), || {
+            format!("has {market:?} of instrument {instrument}, and it is {actual:?}")
         });
     }
 }
 
 /// A trader that ended without open orders has left none at the venue.
-fn check_nothing_left(case: &Case<'_>, told: &Told) {
+fn check_no_orders_left(case: &Case<'_>, logged: &LoggedEvents) {
     let mut ledger = Ledger::default();
-    told.events[..told.received].iter().for_each(|event| _ = ledger.hear(event));
+    logged.events[..logged.received].iter().for_each(|event| _ = ledger.on_event(event));
     for user_ref in ledger.book.orders.keys() {
-        case.say(|| format!("ended, and left order {user_ref}"));
+        case.fail(|| format!("ended, and left order {user_ref}"));
     }
 }
 
 /// Returns executed and open quantity of an instance's orders that rest at the end.
-fn resting(case: &Case<'_>, life: &TraderLife, ledger: &Ledger) -> BTreeMap<UserRefNum, (Qty, Qty)> {
-    let session = case.observed.clients[life.user].session;
+fn resting(case: &Case<'_>, instance: &TraderInstance, ledger: &Ledger) -> BTreeMap<UserRefNum, (Qty, Qty)> {
+    let session = case.observed.clients[instance.user].session;
     let orders = case.truth.engine.open_orders().filter(|order| order.session == session);
-    let of_life = orders.filter(|open| ledger.known.contains_key(&open.order.user_ref));
-    of_life.map(|open| (open.order.user_ref, (Qty(open.executed), Qty(open.leaves())))).collect()
+    let own_orders = orders.filter(|open| ledger.known.contains_key(&open.order.user_ref));
+    own_orders.map(|open| (open.order.user_ref, (Qty(open.executed), Qty(open.leaves())))).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tickpath_types::{InstrumentId, MatchId, Nanos, OrderEventKind, Price, Qty, Side, UserRefNum};
 
-use super::{Case, statements};
+use super::{Case, client_events};
 
 #[derive(Clone, Debug)]
 pub(super) struct Part {
@@ -22,7 +22,7 @@ pub(super) fn of_all(case: &Case<'_>) -> Option<BTreeMap<(MatchId, Nanos), Vec<P
     let mut trades: BTreeMap<_, Vec<Part>> = BTreeMap::new();
     for user in 0..case.observed.clients.len() {
         let mut orders: BTreeMap<UserRefNum, (InstrumentId, Side)> = BTreeMap::new();
-        for (ts, kind) in statements::of_client(case, user)? {
+        for (ts, kind) in client_events::of_client(case, user)? {
             match kind {
                 OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
                     orders.insert(order.user_ref, (order.instrument, order.side));
@@ -48,7 +48,7 @@ pub(super) fn check(case: &Case<'_>) {
             _ => false,
         };
         case.expect(is_matched, || {
-            let told: Vec<String> = parts
+            let sides: Vec<String> = parts
                 .iter()
                 .map(|part| {
                     let name = &case.observed.setup.users[part.user].name;
@@ -56,7 +56,7 @@ pub(super) fn check(case: &Case<'_>) {
                     format!("{name}'s {user_ref} {side:?} {qty} of {instrument} at {price}")
                 })
                 .collect();
-            format!("execution {match_id} of {} ns has the sides: {}", ts.0, told.join("; "))
+            format!("execution {match_id} of {} ns has the sides: {}", ts.0, sides.join("; "))
         });
     }
 }

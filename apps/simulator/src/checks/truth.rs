@@ -19,11 +19,11 @@ const MESSAGE_LEN_MAX: usize = 256;
 /// The expected results of the log.
 pub(super) struct Truth {
     /// Each user's messages, from the first.
-    pub(super) streams: Vec<Vec<Told>>,
+    pub(super) streams: Vec<Vec<ExpectedMessage>>,
     /// Order of all messages: the user's index for each of them, in log order.
     pub(super) order: Vec<usize>,
     /// The market data messages, from the first.
-    pub(super) market: Vec<Public>,
+    pub(super) market: Vec<MarketMessage>,
     /// Number of open orders by user, recorded with each command that changed it.
     pub(super) open_counts: Vec<Vec<(Sequence, usize)>>,
     /// Orders still open after their expiry, each with the first command after it.
@@ -35,14 +35,14 @@ pub(super) struct Truth {
     pub(super) executions: u64,
 }
 
-pub(super) struct Told {
+pub(super) struct ExpectedMessage {
     pub(super) command: Sequence,
     /// The order event of the message; `None` for answers to queries and for stages.
     pub(super) event: Option<OrderEvent>,
     pub(super) bytes: Vec<u8>,
 }
 
-pub(super) struct Public {
+pub(super) struct MarketMessage {
     pub(super) event: MarketEvent,
     pub(super) bytes: Vec<u8>,
 }
@@ -67,7 +67,7 @@ impl Truth {
         let mut next_expiry = None;
         for command in &observed.log.commands {
             if next_expiry.is_some_and(|at| command.ts() >= at) {
-                truth.note_overdue(&engine, command);
+                truth.record_overdue(&engine, command);
             }
             let LogCommand::Engine(command) = command else { continue };
             if let CommandKind::AddInstrument(instrument) = command.kind {
@@ -82,7 +82,7 @@ impl Truth {
     }
 
     /// Records orders that are still open when another command takes effect after their expiry.
-    fn note_overdue(&mut self, engine: &ReferenceEngine, command: &LogCommand) {
+    fn record_overdue(&mut self, engine: &ReferenceEngine, command: &LogCommand) {
         if command.engine_kind() != Some(&CommandKind::ExpireOrders) {
             let is_overdue = |it: &&ReferenceOrder| it.expires_at().is_some_and(|at| at <= command.ts());
             self.overdue.extend(engine.open_orders().filter(is_overdue).map(|it| (command.sequence(), *it)));
@@ -116,9 +116,9 @@ impl Truth {
         self.market.partition_point(|public| public.event.command <= command) as u64
     }
 
-    fn tell(&mut self, session: SessionId, command: Sequence, event: Option<OrderEvent>, bytes: &[u8]) {
+    fn push_message(&mut self, session: SessionId, command: Sequence, event: Option<OrderEvent>, bytes: &[u8]) {
         if let Some(place) = place_of(session).filter(|place| *place < self.streams.len()) {
-            self.streams[place].push(Told { command, event, bytes: bytes.to_vec() });
+            self.streams[place].push(ExpectedMessage { command, event, bytes: bytes.to_vec() });
             self.order.push(place);
         }
     }
@@ -134,19 +134,19 @@ impl EventListener for Truth {
         let mut out = [0; MESSAGE_LEN_MAX];
         // An unencodable event stays empty, and no client received it.
         let len = ouch50::encode_event(event, |id| self.table.symbol(id), &mut out).unwrap_or(0);
-        self.tell(event.session, event.command, Some(*event), &out[..len]);
+        self.push_message(event.session, event.command, Some(*event), &out[..len]);
     }
 
     fn on_market_event(&mut self, event: &MarketEvent) {
         let mut out = [0; MESSAGE_LEN_MAX];
         let len = encode_market_event(event, self.table.get(event.instrument), &mut out).unwrap_or(0);
         self.executions += u64::from(matches!(event.kind, tickpath_types::MarketEventKind::Executed { .. }));
-        self.market.push(Public { event: *event, bytes: out[..len].to_vec() });
+        self.market.push(MarketMessage { event: *event, bytes: out[..len].to_vec() });
     }
 
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         let answer = QueryResponse::new(query.ts, next);
-        self.tell(query.session, query.sequence, None, answer.as_bytes());
+        self.push_message(query.session, query.sequence, None, answer.as_bytes());
     }
 
     /// Every user receives the day's start and end, and no other stage.
@@ -158,7 +158,7 @@ impl EventListener for Truth {
         };
         let event = SystemEvent::new(command.ts, code);
         for session in (1..=self.streams.len() as u16).map(SessionId) {
-            self.tell(session, command.sequence, None, event.as_bytes());
+            self.push_message(session, command.sequence, None, event.as_bytes());
         }
     }
 }

@@ -6,7 +6,7 @@ use tickpath_types::{Nanos, Sequence};
 use crate::{ClientEventKind, ClientLog, HostFailure, Observed, VenueEvent};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum InstanceEnd {
     /// It was still alive at the end of the run.
     Alive,
     /// It stopped in the regular way.
@@ -16,10 +16,10 @@ pub(super) enum End {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Life {
+pub(super) struct VenueInstance {
     pub(super) started_at: Nanos,
     pub(super) ended_at: Nanos,
-    pub(super) end: End,
+    pub(super) end: InstanceEnd,
     /// Its disk failed before the end.
     pub(super) has_failed: bool,
     /// The last command that it recovered.
@@ -37,10 +37,10 @@ pub(super) struct Loss {
 }
 
 /// A client's received stream, from message 1 on; `None` for a message that it never received.
-type Copy = Vec<Option<Vec<u8>>>;
+type ReceivedStream = Vec<Option<Vec<u8>>>;
 
-fn copy_of(client: &ClientLog) -> Copy {
-    let mut messages = Copy::new();
+fn received_stream(client: &ClientLog) -> ReceivedStream {
+    let mut messages = ReceivedStream::new();
     for event in &client.events {
         if let ClientEventKind::Received { sequence, bytes } = &event.kind
             && let Some(place) = (sequence.0 as usize).checked_sub(1)
@@ -54,25 +54,25 @@ fn copy_of(client: &ClientLog) -> Copy {
 
 /// The derived views; see the module.
 pub(super) struct Views {
-    pub(super) lives: Vec<Life>,
+    pub(super) instances: Vec<VenueInstance>,
     pub(super) losses: Vec<Loss>,
     /// Time at which each command of the log was sequenced, by its number minus one; `None` if unobserved.
     pub(super) times: Vec<Option<Nanos>>,
     /// By user.
-    pub(super) copies: Vec<Copy>,
+    pub(super) received_streams: Vec<ReceivedStream>,
 }
 
 impl Views {
     pub(super) fn of(observed: &Observed) -> Views {
-        let (mut lives, losses) = lives_of(observed);
+        let (mut instances, losses) = instances_of(observed);
         let mut last = Sequence(observed.log.commands.len() as u64);
-        for life in lives.iter_mut().rev() {
-            life.last = last;
-            last = last.min(life.after);
+        for instance in instances.iter_mut().rev() {
+            instance.last = last;
+            last = last.min(instance.after);
         }
-        let copies = observed.clients.iter().map(copy_of).collect();
-        let times = times_of(observed, &lives);
-        Views { lives, losses, times, copies }
+        let received_streams = observed.clients.iter().map(received_stream).collect();
+        let times = times_of(observed, &instances);
+        Views { instances, losses, times, received_streams }
     }
 
     /// Returns true if a message about `command`, sent at `at`, may no longer be valid.
@@ -98,70 +98,70 @@ impl Views {
     /// Returns the last command that was sequenced by this time, even if the final log lacks it.
     pub(super) fn known_by(observed: &Observed, at: Nanos) -> Sequence {
         let steps = observed.log.sequenced.partition_point(|step| step.at <= at);
-        steps.checked_sub(1).map_or(Sequence(0), |last| observed.log.sequenced[last].what)
+        steps.checked_sub(1).map_or(Sequence(0), |last| observed.log.sequenced[last].value)
     }
 
     /// Returns the instance at this time.
-    pub(super) fn life_at(&self, at: Nanos) -> Option<usize> {
-        self.lives.iter().rposition(|life| life.started_at <= at)
+    pub(super) fn instance_at(&self, at: Nanos) -> Option<usize> {
+        self.instances.iter().rposition(|instance| instance.started_at <= at)
     }
 }
 
-fn lives_of(observed: &Observed) -> (Vec<Life>, Vec<Loss>) {
-    let mut lives: Vec<Life> = Vec::new();
+fn instances_of(observed: &Observed) -> (Vec<VenueInstance>, Vec<Loss>) {
+    let mut instances: Vec<VenueInstance> = Vec::new();
     let mut losses = Vec::new();
     let mut power_lost_at = None;
     for event in &observed.venue {
-        match &event.what {
+        match &event.value {
             VenueEvent::Started { last, .. } => {
                 if let Some(at) = power_lost_at.take()
                     && observed.setup.policy == Policy::Async
                 {
                     losses.push(Loss { at, last: *last });
                 }
-                lives.push(Life {
+                instances.push(VenueInstance {
                     started_at: event.at,
                     ended_at: observed.ended_at,
-                    end: End::Alive,
+                    end: InstanceEnd::Alive,
                     has_failed: false,
                     after: *last,
                     last: *last,
                 });
             }
             VenueEvent::Refused(_) => {}
-            VenueEvent::CutAtStart => _ = power_lost_at.get_or_insert(event.at),
-            VenueEvent::Crashed(death) => {
-                if *death == HostFailure::Power {
+            VenueEvent::PowerLostAtStart => _ = power_lost_at.get_or_insert(event.at),
+            VenueEvent::Crashed(failure) => {
+                if *failure == HostFailure::Power {
                     power_lost_at.get_or_insert(event.at);
                 }
-                end(&mut lives, event.at, End::Crashed);
+                end(&mut instances, event.at, InstanceEnd::Crashed);
             }
-            VenueEvent::Stopped => end(&mut lives, event.at, End::Stopped),
-            VenueEvent::DiskFailed => _ = lives.last_mut().map(|life| life.has_failed = true),
+            VenueEvent::Stopped => end(&mut instances, event.at, InstanceEnd::Stopped),
+            VenueEvent::DiskFailed => _ = instances.last_mut().map(|instance| instance.has_failed = true),
         }
     }
-    (lives, losses)
+    (instances, losses)
 }
 
-fn end(lives: &mut [Life], at: Nanos, how: End) {
-    if let Some(life) = lives.last_mut() {
-        (life.ended_at, life.end) = (at, how);
+fn end(instances: &mut [VenueInstance], at: Nanos, how: InstanceEnd) {
+    if let Some(instance) = instances.last_mut() {
+        (instance.ended_at, instance.end) = (at, how);
     }
 }
 
-fn times_of(observed: &Observed, lives: &[Life]) -> Vec<Option<Nanos>> {
+fn times_of(observed: &Observed, instances: &[VenueInstance]) -> Vec<Option<Nanos>> {
     let mut times = vec![None; observed.log.commands.len()];
-    let mut lives = lives.iter().peekable();
+    let mut instances = instances.iter().peekable();
     let mut known = 0;
     for step in &observed.log.sequenced {
-        while let Some(life) = lives.next_if(|life| life.started_at <= step.at) {
-            known = life.after.0;
+        while let Some(instance) = instances.next_if(|instance| instance.started_at <= step.at) {
+            known = instance.after.0;
         }
-        let (from, to) = (known as usize, (step.what.0 as usize).min(times.len()));
+        let (from, to) = (known as usize, (step.value.0 as usize).min(times.len()));
         if let Some(times) = times.get_mut(from..to) {
             times.fill(Some(step.at));
         }
-        known = step.what.0;
+        known = step.value.0;
     }
     times
 }

@@ -17,8 +17,8 @@ type Field = (usize, usize, u64);
 
 pub(super) fn check(case: &Case<'_>) {
     let symbol = |id| case.truth.table.symbol(id);
-    for told in case.truth.streams.iter().flatten() {
-        let Some(event) = told.event.filter(|_| !told.bytes.is_empty()) else { continue };
+    for message in case.truth.streams.iter().flatten() {
+        let Some(event) = message.event.filter(|_| !message.bytes.is_empty()) else { continue };
         let instrument = match event.kind {
             OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
                 Some(order.instrument)
@@ -27,8 +27,8 @@ pub(super) fn check(case: &Case<'_>) {
             _ => None,
         };
         let fields = order_event(&event, instrument.and_then(symbol));
-        case.expect(holds(&told.bytes, &fields), || {
-            format!("command {}: {:?} is sent as {:02x?}", told.command, event.kind, told.bytes)
+        case.expect(holds(&message.bytes, &fields), || {
+            format!("command {}: {:?} is sent as {:02x?}", message.command, event.kind, message.bytes)
         });
     }
     for public in case.truth.market.iter().filter(|public| !public.bytes.is_empty()) {
@@ -96,7 +96,7 @@ fn firm_at(at: usize, firm: [u8; 4]) -> Field {
 
 /// Returns the required fields of an OUCH message.
 fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
-    let standing = |at: usize, order: &EnterOrder, order_id: OrderId| {
+    let order_fields = |at: usize, order: &EnterOrder, order_id: OrderId| {
         vec![
             (at, 1, letter(order.side)),
             (at + 1, 4, order.qty.0),
@@ -107,11 +107,11 @@ fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
     };
     let (kind, user_ref, fields) = match event.kind {
         OrderEventKind::Accepted { ref order, order_id, .. } => {
-            (b'A', order.user_ref, standing(13, order, order_id))
+            (b'A', order.user_ref, order_fields(13, order, order_id))
         }
         OrderEventKind::Replaced { ref order, orig_user_ref, order_id, .. } => {
             let number = (13, 4, u64::from(order.user_ref.0));
-            (b'U', orig_user_ref, with(standing(17, order, order_id), &[number]))
+            (b'U', orig_user_ref, with(order_fields(17, order, order_id), &[number]))
         }
         OrderEventKind::Canceled { user_ref, decrement, .. } => (b'C', user_ref, vec![(13, 4, decrement.0)]),
         OrderEventKind::Modified { user_ref, qty, .. } => (b'M', user_ref, vec![(14, 4, qty.0)]),
@@ -187,8 +187,8 @@ pub(super) fn is_request(
     let (kind, user_ref, fields) = match logged {
         OrderRequest::Enter(order) => {
             let symbol = text(symbol(order.instrument));
-            let terms = [(5, 1, letter(order.side)), (6, 4, order.qty.0), (18, 8, long_price(order.price))];
-            (b'O', order.user_ref, with(vec![(10, 8, symbol)], &terms))
+            let order_values = [(5, 1, letter(order.side)), (6, 4, order.qty.0), (18, 8, long_price(order.price))];
+            (b'O', order.user_ref, with(vec![(10, 8, symbol)], &order_values))
         }
         OrderRequest::Replace(order) => {
             let number = u64::from(order.user_ref.0);
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_of_any_field_of_an_execution_makes_it_another() {
+    fn changed_bytes_of_an_execution_are_found() {
         let kind = OrderEventKind::Executed {
             user_ref: UserRefNum(7),
             qty: Qty(300),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_at_another_price_is_found() {
+    fn changed_bytes_of_a_level_are_found() {
         let (order_id, price, qty) = (OrderId(3), Price(10_000), Qty(1));
         let kind = MarketEventKind::Add { order_id, side: Side::Sell, price, qty };
         let (sequence, command, ts, instrument) = (Sequence(1), Sequence(1), Nanos(2), InstrumentId(4));
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_of_any_field_of_a_request_makes_it_another() {
+    fn changed_bytes_of_a_request_are_found() {
         let user_ref = UserRefNum(7);
         let modify = ModifyOrder { user_ref, side_marking: b'T', qty: Qty(300) };
         check_request(OrderRequest::Modify(modify), b"M\0\0\0\x07T\0\0\x01\x2c");
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_has_the_number_and_the_text_of_its_request() {
+    fn refusals_match_number_and_text_of_the_request() {
         let (number, text) = (UserRefNum(7), ClientOrderId(*b"text of client"));
         let enter = [&b"O\0\0\0\x07"[..], &[0; 26], &text.0].concat();
         let replace = [&b"U\0\0\0\x01\0\0\0\x07"[..], &[0; 15], &text.0].concat();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_taken_whole_or_not_at_all() {
+    fn only_complete_frames_are_parsed() {
         assert_eq!(soup_packet(b"\x00\x03Uab\x00"), Some((b'U', &b"ab"[..], 5)));
         assert_eq!(soup_packet(b"\x00\x03Ua"), None);
         assert_eq!(soup_packet(b"\x00\x00U"), None, "a packet has a type");

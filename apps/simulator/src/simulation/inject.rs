@@ -5,9 +5,9 @@ use tickpath_journal::DiskFaults;
 use tickpath_simnet::HostId;
 use tickpath_types::{BrokenReason, InstrumentId, MatchId, Nanos, Price, Qty, SessionId, TradingState};
 
-use super::{End, STRANGER, Simulation};
+use super::{FaultEnd, UNAUTHORISED_HOST, Simulation};
 use crate::client::Client;
-use crate::faults::{DiskTrouble, FaultEvent};
+use crate::faults::{DiskFailure, FaultEvent};
 use crate::hosts::{DOWN_MAX, LINES, ORDER_ENTRY, VENUE};
 use crate::profile::Profile;
 use crate::recovery::SNAPSHOTS;
@@ -27,45 +27,45 @@ impl Simulation {
             FaultEvent::CutPower => self.crash_venue(HostFailure::Power, "venue lost power"),
             FaultEvent::CutPowerAfter(changes) => {
                 self.count("power cut during a write");
-                self.site.disk.crash_after(changes);
+                self.node.disk.crash_after(changes);
             }
-            FaultEvent::StopVenue if self.site.is_alive() => {
+            FaultEvent::StopVenue if self.node.is_alive() => {
                 self.restart_venue("venue stopped and started");
             }
             FaultEvent::StopVenue => {}
             FaultEvent::KillClient(place) => {
                 self.count("client killed");
-                let back_at = now + Nanos(self.rng.below(DOWN_MAX.0));
-                self.clients[place].crash(now, back_at);
+                let restart_at = now + Nanos(self.rng.below(DOWN_MAX.0));
+                self.clients[place].crash(now, restart_at);
             }
             FaultEvent::KillFeed(place) => {
                 self.count("feed handler killed");
                 self.feeds[place].end(Some(now));
-                self.feeds[place].back_at = now + Nanos(self.rng.below(DOWN_MAX.0));
+                self.feeds[place].restart_at = now + Nanos(self.rng.below(DOWN_MAX.0));
             }
             FaultEvent::Cut(host, time) => {
                 self.network.wires().network.cut(VENUE, host);
-                self.faults.ends.push((now + time, End::Cut(host)));
+                self.faults.ends.push((now + time, FaultEnd::Cut(host)));
             }
             FaultEvent::Network(level) => self.set_network_faults(level),
-            FaultEvent::Disk(trouble, time) => self.trouble_disk(trouble, time),
+            FaultEvent::Disk(failure, time) => self.set_disk_faults_for(failure, time),
             FaultEvent::Starve(part, time) => {
                 self.count("part starved");
                 let part = part % self.faults.starved.len();
                 self.faults.starved[part] = self.faults.starved[part].max(now + time);
             }
             FaultEvent::StepClock(host, ahead_ns) => self.step_clock(host, ahead_ns),
-            FaultEvent::Connects(count, time) => self.connect_strangers(count, time),
-            FaultEvent::Admin(bits) => self.administrate(bits),
+            FaultEvent::Connects(count, time) => self.connect_unauthorised(count, time),
+            FaultEvent::Admin(bits) => self.send_admin_command(bits),
             FaultEvent::AddInstrument(place) => {
-                if self.site.command(AdminCommand::AddInstrument(self.additions.instrument(place))) {
+                if self.node.command(AdminCommand::AddInstrument(self.additions.instrument(place))) {
                     self.count("instruments added");
                 }
             }
             FaultEvent::KillReader => {
-                let back_at = now + Nanos(self.rng.below(DOWN_MAX.0));
+                let restart_at = now + Nanos(self.rng.below(DOWN_MAX.0));
                 if let Some((_, reader)) = &mut self.copies {
-                    reader.crash(now, back_at);
+                    reader.crash(now, restart_at);
                     self.count("reader of drop copies killed");
                 }
             }
@@ -81,10 +81,10 @@ impl Simulation {
         }
     }
 
-    fn crash_venue(&mut self, death: HostFailure, counted: &'static str) {
-        if self.site.is_alive() {
+    fn crash_venue(&mut self, failure: HostFailure, counted: &'static str) {
+        if self.node.is_alive() {
             self.count(counted);
-            self.site.crash(self.now, death);
+            self.node.crash(self.now, failure);
             self.schedule_restart();
         }
     }
@@ -117,29 +117,29 @@ impl Simulation {
         all.for_each(|(group, faults)| wires.network.set_datagram_faults(group, faults));
     }
 
-    fn trouble_disk(&mut self, trouble: DiskTrouble, time: Nanos) {
+    fn set_disk_faults_for(&mut self, failure: DiskFailure, time: Nanos) {
         let mut faults = DiskFaults::default();
-        match trouble {
-            DiskTrouble::Writes => faults.write_failures_ppm = 20_000,
-            DiskTrouble::Syncs => faults.sync_failures_ppm = 20_000,
-            DiskTrouble::Full => faults.capacity = self.profile.segment_len * 2,
+        match failure {
+            DiskFailure::Writes => faults.write_failures_ppm = 20_000,
+            DiskFailure::Syncs => faults.sync_failures_ppm = 20_000,
+            DiskFailure::Full => faults.capacity = self.profile.segment_len * 2,
         }
-        self.site.disk.set_faults(faults);
-        self.faults.ends.push((self.now + time, End::Disk));
+        self.node.disk.set_faults(faults);
+        self.faults.ends.push((self.now + time, FaultEnd::Disk));
     }
 
-    fn connect_strangers(&mut self, count: u64, time: Nanos) {
-        let network = self.network.of(STRANGER);
+    fn connect_unauthorised(&mut self, count: u64, time: Nanos) {
+        let network = self.network.of(UNAUTHORISED_HOST);
         for _ in 0..count {
             self.count("unauthorised connections");
-            self.faults.strangers.push((self.now + time, network.connect(ORDER_ENTRY)));
+            self.faults.unauthorised.push((self.now + time, network.connect(ORDER_ENTRY)));
         }
     }
 
-    fn administrate(&mut self, bits: u64) {
+    fn send_admin_command(&mut self, bits: u64) {
         let users = self.profile.clients + self.traders.len();
         let user = SessionId(1 + (bits >> 8) as u16 % users as u16);
-        let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.site.instrument_count());
+        let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.node.instrument_count());
         let state = [TradingState::Halted, TradingState::Trading][(bits >> 40) as usize % 2];
         let one = (bits >> 41 & 1 == 1).then_some(instrument);
         let many = bits >> 48;
@@ -175,7 +175,7 @@ impl Simulation {
                 AdminCommand::Phase { phase, instrument: one.filter(|_| !phase.is_of_venue()) }
             }
         };
-        if self.site.command(command) {
+        if self.node.command(command) {
             self.count("administrator's commands");
         }
     }
@@ -185,19 +185,19 @@ impl Simulation {
         for (_, end) in self.faults.ends.extract_if(.., |(at, _)| *at <= now) {
             match end {
                 // Another cut of the same host may still last; it ends as well.
-                End::Cut(host) => self.network.wires().network.heal(VENUE, host),
-                End::Disk => self.site.disk.set_faults(DiskFaults::default()),
+                FaultEnd::Cut(host) => self.network.wires().network.heal(VENUE, host),
+                FaultEnd::Disk => self.node.disk.set_faults(DiskFaults::default()),
             }
         }
-        for (_, socket) in self.faults.strangers.extract_if(.., |(until, _)| *until <= now) {
+        for (_, socket) in self.faults.unauthorised.extract_if(.., |(until, _)| *until <= now) {
             self.network.wires().network.close(socket);
         }
     }
 
     /// Ends all faults.
-    pub(super) fn heal(&mut self) {
-        self.healing.has_begun = true;
-        self.healing.began_at = self.now;
+    pub(super) fn end_all_faults(&mut self) {
+        self.recovery_phase.has_begun = true;
+        self.recovery_phase.began_at = self.now;
         self.rounds.quiet_since = self.now;
         self.faults.events.clear();
         for (at, _) in &mut self.faults.ends {
@@ -205,12 +205,12 @@ impl Simulation {
         }
         self.end_faults();
         self.set_network_faults(0);
-        self.site.disk.set_faults(DiskFaults::default());
-        self.site.disk.crash_after(u64::MAX);
+        self.node.disk.set_faults(DiskFaults::default());
+        self.node.disk.crash_after(u64::MAX);
         self.faults.starved.iter_mut().for_each(|until| *until = Nanos::ZERO);
-        self.clients_mut().for_each(Client::calm_down);
-        self.feeds.iter_mut().for_each(|feed| feed.back_at = Nanos::ZERO);
-        for (_, socket) in self.faults.strangers.drain(..) {
+        self.clients_mut().for_each(Client::quiesce);
+        self.feeds.iter_mut().for_each(|feed| feed.restart_at = Nanos::ZERO);
+        for (_, socket) in self.faults.unauthorised.drain(..) {
             self.network.wires().network.close(socket);
         }
     }

@@ -4,12 +4,12 @@
 mod model;
 #[cfg(feature = "planted-faults")]
 mod planted;
-mod spoiled;
+mod corrupted;
 
 use tickpath_simulator::check;
 
 #[test]
-fn a_clean_run_keeps_every_promise() {
+fn clean_runs_have_no_violations() {
     for seed in 1..=8 {
         let observed = model::observe(seed);
         let violations = check(&observed);

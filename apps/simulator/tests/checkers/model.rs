@@ -14,7 +14,7 @@ use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_nasdaq::ouch50::{QueryResponse, encode_event, encode_request};
 use tickpath_nasdaq::soupbintcp::Packet;
 use tickpath_simulator::{
-    ClientEvent, ClientEventKind, ClientLog, HostFailure, DisconnectCause, FeedLife, FinalVenue, Line, Log,
+    ClientEvent, ClientEventKind, ClientLog, HostFailure, DisconnectCause, FeedInstance, FinalVenue, Line, Log,
     LoginOutcome, Observed, Setup, Timed, VenueEvent,
 };
 use tickpath_types::Rng;
@@ -33,14 +33,14 @@ const USERS: u16 = 4;
 struct World {
     rng: Rng,
     engine: Engine<FastBooks<Owner>>,
-    ears: Ears,
+    outputs: Outputs,
     observed: Observed,
     now: Nanos,
     /// By user: number of its messages, and number of its next order.
-    told: Vec<u64>,
+    message_counts: Vec<u64>,
     next_ref: Vec<u32>,
     connection: Vec<u32>,
-    is_away: Vec<bool>,
+    is_disconnected: Vec<bool>,
     /// Messages queued for disconnected users.
     waiting: Vec<Vec<(Sequence, Vec<u8>)>>,
     packet: PacketBuilder<Vec<u8>>,
@@ -48,13 +48,13 @@ struct World {
 }
 
 #[derive(Default)]
-struct Ears {
+struct Outputs {
     table: Option<InstrumentTable>,
     answers: Vec<(SessionId, Vec<u8>)>,
     market: Vec<MarketEvent>,
 }
 
-impl EventListener for Ears {
+impl EventListener for Outputs {
     fn on_order_event(&mut self, event: &OrderEvent) {
         let mut out = [0; 256];
         let table = self.table.as_ref().unwrap();
@@ -90,7 +90,7 @@ pub fn observe(seed: u64) -> Observed {
     for _ in 0..REQUESTS / 2 {
         world.act();
     }
-    world.leave(SessionId(2));
+    world.disconnect(SessionId(2));
     for _ in 0..REQUESTS / 4 {
         world.act_of(SessionId(1));
     }
@@ -140,12 +140,12 @@ impl World {
         World {
             rng: Rng::new(seed),
             engine: Engine::new(&instruments, limits).unwrap(),
-            ears: Ears { table, ..Ears::default() },
+            outputs: Outputs { table, ..Outputs::default() },
             now: Nanos(STEP),
-            told: vec![0; USERS.into()],
+            message_counts: vec![0; USERS.into()],
             next_ref: vec![1; USERS.into()],
             connection: vec![0; USERS.into()],
-            is_away: vec![true; USERS.into()],
+            is_disconnected: vec![true; USERS.into()],
             waiting: vec![Vec::new(); USERS.into()],
             packet: PacketBuilder::new(vec![0; 60_000], Session::new("TODAY").unwrap(), Sequence(1)),
             definition,
@@ -190,12 +190,12 @@ impl World {
         replica
     }
 
-    fn venue(&mut self, what: VenueEvent) {
+    fn venue(&mut self, value: VenueEvent) {
         self.now.0 += STEP;
-        self.observed.venue.push(Timed { at: self.now, what });
+        self.observed.venue.push(Timed { at: self.now, value });
     }
 
-    fn note(&mut self, session: SessionId, kind: ClientEventKind) {
+    fn record(&mut self, session: SessionId, kind: ClientEventKind) {
         let place = usize::from(session.0) - 1;
         let (at, connection) = (self.now, self.connection[place]);
         self.observed.clients[place].events.push(ClientEvent { at, connection, kind });
@@ -205,22 +205,22 @@ impl World {
         let place = usize::from(session.0) - 1;
         self.connection[place] += 1;
         let waiting = std::mem::take(&mut self.waiting[place]);
-        let sequence = waiting.first().map_or(Sequence(self.told[place] + 1), |(sequence, _)| *sequence);
-        self.note(session, ClientEventKind::Connected);
-        self.note(session, ClientEventKind::LoginSent { sequence });
+        let sequence = waiting.first().map_or(Sequence(self.message_counts[place] + 1), |(sequence, _)| *sequence);
+        self.record(session, ClientEventKind::Connected);
+        self.record(session, ClientEventKind::LoginSent { sequence });
         self.now.0 += STEP;
-        self.note(session, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }));
-        self.is_away[place] = false;
+        self.record(session, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }));
+        self.is_disconnected[place] = false;
         for (sequence, bytes) in waiting {
             self.deliver(session, sequence, bytes);
         }
     }
 
     /// Disconnects the client; its orders are cancelled after its grace, if it has one.
-    fn leave(&mut self, session: SessionId) {
-        self.note(session, ClientEventKind::Disconnected(DisconnectCause::Client));
-        self.note(session, ClientEventKind::GoneAtVenue);
-        self.is_away[usize::from(session.0) - 1] = true;
+    fn disconnect(&mut self, session: SessionId) {
+        self.record(session, ClientEventKind::Disconnected(DisconnectCause::Client));
+        self.record(session, ClientEventKind::DisconnectedAtVenue);
+        self.is_disconnected[usize::from(session.0) - 1] = true;
         if let Some(grace) = self.observed.setup.users[usize::from(session.0) - 1].cancel_on_disconnect {
             self.now.0 += grace.0;
             self.sequence(session, CommandKind::CancelAll { reason: CancelReason::System });
@@ -229,10 +229,10 @@ impl World {
 
     fn crash(&mut self) {
         for session in 1..=USERS {
-            self.note(SessionId(session), ClientEventKind::Disconnected(DisconnectCause::Venue));
-            self.note(SessionId(session), ClientEventKind::GoneAtVenue);
+            self.record(SessionId(session), ClientEventKind::Disconnected(DisconnectCause::Venue));
+            self.record(SessionId(session), ClientEventKind::DisconnectedAtVenue);
         }
-        self.is_away.fill(true);
+        self.is_disconnected.fill(true);
         self.venue(VenueEvent::Crashed(HostFailure::Power));
     }
 
@@ -291,13 +291,13 @@ impl World {
         let mut out = [0; 256];
         let len = encode_request(&request, |id| table.symbol(id), &mut out).unwrap();
         let bytes = out[..len].to_vec();
-        self.note(session, ClientEventKind::Sent(bytes.clone()));
+        self.record(session, ClientEventKind::Sent(bytes.clone()));
         let mut framed = [0; 300];
         let len = Packet::UnsequencedData(&bytes).encode(&mut framed).unwrap();
         self.now.0 += STEP / 2;
         let kernel_ns = self.now.0;
         let read = ClientEventKind::ReadByVenue { kernel_ns, bytes: framed[..len].to_vec() };
-        self.note(session, read);
+        self.record(session, read);
         let decoded = tickpath_nasdaq::ouch50::decode_request(&bytes, |symbol| table.find(symbol));
         self.sequence(session, CommandKind::Order(decoded.unwrap()));
     }
@@ -402,16 +402,16 @@ impl World {
         let sequence = Sequence(self.observed.log.commands.len() as u64 + 1);
         let command = LogCommand::new(sequence, session, self.time_of_day(), kind.into());
         self.observed.log.commands.push(command);
-        self.observed.log.sequenced.push(Timed { at: self.now, what: sequence });
-        command.apply(&mut self.engine, &mut self.ears);
-        for (session, bytes) in std::mem::take(&mut self.ears.answers) {
+        self.observed.log.sequenced.push(Timed { at: self.now, value: sequence });
+        command.apply(&mut self.engine, &mut self.outputs);
+        for (session, bytes) in std::mem::take(&mut self.outputs.answers) {
             let place = usize::from(session.0) - 1;
-            self.told[place] += 1;
-            let sequence = Sequence(self.told[place]);
+            self.message_counts[place] += 1;
+            let sequence = Sequence(self.message_counts[place]);
             self.deliver(session, sequence, bytes);
         }
         let first = self.packet.sequence();
-        for event in std::mem::take(&mut self.ears.market) {
+        for event in std::mem::take(&mut self.outputs.market) {
             let instrument =
                 self.observed.setup.instruments.get(usize::from(event.instrument.0).wrapping_sub(1));
             let mut message = [0; 64];
@@ -422,7 +422,7 @@ impl World {
             let bytes = self.packet.finish().to_vec();
             self.packet.start_next();
             for line in [Line::A, Line::B] {
-                self.observed.published.push(Timed { at: self.now, what: (line, bytes.clone()) });
+                self.observed.published.push(Timed { at: self.now, value: (line, bytes.clone()) });
             }
         }
     }
@@ -430,9 +430,9 @@ impl World {
     /// Messages to a disconnected client wait for its next login.
     fn deliver(&mut self, session: SessionId, sequence: Sequence, bytes: Vec<u8>) {
         let place = usize::from(session.0) - 1;
-        match self.is_away[place] {
+        match self.is_disconnected[place] {
             true => self.waiting[place].push((sequence, bytes)),
-            false => self.note(session, ClientEventKind::Received { sequence, bytes }),
+            false => self.record(session, ClientEventKind::Received { sequence, bytes }),
         }
     }
 
@@ -488,13 +488,13 @@ impl UpdateListener for Updates {
 }
 
 /// Returns a feed handler that has received all of line A.
-fn feed(observed: &Observed) -> FeedLife {
+fn feed(observed: &Observed) -> FeedInstance {
     let limits = BookLimits::new(InstrumentId(observed.setup.instruments.len() as u16), 1 << 12);
     let mut builder = BookBuilder::new(DirectBooks::new(limits));
     let mut updates = Updates::default();
     let mut next = Sequence(1);
-    for sent in observed.published.iter().filter(|sent| sent.what.0 == Line::A) {
-        let packet = tickpath_nasdaq::moldudp64::Packet::parse(&sent.what.1).unwrap();
+    for sent in observed.published.iter().filter(|sent| sent.value.0 == Line::A) {
+        let packet = tickpath_nasdaq::moldudp64::Packet::parse(&sent.value.1).unwrap();
         for (sequence, message) in packet.messages() {
             builder.handle_message(sequence, message, &mut updates);
             next = sequence.next();
@@ -510,5 +510,5 @@ fn feed(observed: &Observed) -> FeedLife {
     }
     let (handler, started_at, ended_at) = (1, Nanos(1), None);
     let updates = updates.0;
-    FeedLife { handler, started_at, ended_at, lost: 0, updates, unseen: 0, orders, health, next, healed: 0 }
+    FeedInstance { handler, started_at, ended_at, lost: 0, updates, unrecorded: 0, orders, health, next, recovered: 0 }
 }

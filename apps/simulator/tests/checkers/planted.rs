@@ -10,7 +10,7 @@ use crate::checkers::model::observe;
 /// Number of seeds within which a fault must be found.
 const SEEDS: u64 = 20;
 
-const OF_THE_ENGINE: [Fault; 25] = [
+const ENGINE_FAULTS: [Fault; 25] = [
     Fault::PartialFillLosesPriority,
     Fault::ReductionLosesPriority,
     Fault::HiddenBeforeDisplayed,
@@ -39,8 +39,8 @@ const OF_THE_ENGINE: [Fault; 25] = [
 ];
 
 #[test]
-fn every_mistake_of_the_engine_is_found() {
-    for fault in OF_THE_ENGINE {
+fn every_engine_fault_is_found() {
+    for fault in ENGINE_FAULTS {
         let found = (1..=SEEDS).find_map(|seed| Some((seed, find(fault, seed)?)));
         let (seed, by) = found.unwrap_or_else(|| panic!("{fault:?} was not found by {SEEDS} seeds"));
         println!("{fault:?}: seed {seed}, {by}");

@@ -5,38 +5,38 @@ use tickpath_types::{Nanos, OrderEventKind};
 use super::Case;
 
 /// One order event: its time at the venue, and its kind.
-pub(super) type Statement = (Nanos, OrderEventKind);
+pub(super) type TimedOrderEvent = (Nanos, OrderEventKind);
 
 /// An event that a client received.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Told {
-    Order(Statement),
+pub(super) enum ReceivedEvent {
+    Order(TimedOrderEvent),
     StartOfDay,
 }
 
 /// Returns all events that a client received, if it has received everything and no part was reverted.
-pub(super) fn all_of_client(case: &Case<'_>, place: usize) -> Option<Vec<Told>> {
-    let (copy, stream) = (case.views.copies.get(place)?, &case.truth.streams[place]);
+pub(super) fn all_events(case: &Case<'_>, place: usize) -> Option<Vec<ReceivedEvent>> {
+    let (received, stream) = (case.views.received_streams.get(place)?, &case.truth.streams[place]);
     if !case.views.losses.is_empty() {
         return None;
     }
     // A trader does not request messages from before its start, so the expected ones count as received.
-    let is_trader = case.observed.traders.iter().any(|life| life.user == place);
-    let len = copy.len().max(stream.len());
-    let mut told = Vec::with_capacity(len);
+    let is_trader = case.observed.traders.iter().any(|instance| instance.user == place);
+    let len = received.len().max(stream.len());
+    let mut events = Vec::with_capacity(len);
     for index in 0..len {
         let expected = stream.get(index);
-        let unasked = || expected.filter(|_| is_trader).map(|told| &told.bytes);
-        let message = copy.get(index).and_then(Option::as_ref).or_else(unasked)?;
+        let unrequested = || expected.filter(|_| is_trader).map(|message| &message.bytes);
+        let message = received.get(index).and_then(Option::as_ref).or_else(unrequested)?;
         // The byte comparison reports an unexpected message.
         let Some(expected) = expected.filter(|expected| expected.bytes == *message) else { continue };
         match expected.event {
-            Some(event) => told.push(Told::Order((event.ts, event.kind))),
-            None if is_start_of_day(message) => told.push(Told::StartOfDay),
+            Some(event) => events.push(ReceivedEvent::Order((event.ts, event.kind))),
+            None if is_start_of_day(message) => events.push(ReceivedEvent::StartOfDay),
             None => {}
         }
     }
-    Some(told)
+    Some(events)
 }
 
 /// Returns true for OUCH's System Event of the day's start.
@@ -46,10 +46,10 @@ fn is_start_of_day(message: &[u8]) -> bool {
 }
 
 /// Returns only the order events.
-pub(super) fn of_client(case: &Case<'_>, place: usize) -> Option<Vec<Statement>> {
-    let of_order = |told| match told {
-        Told::Order(statement) => Some(statement),
-        Told::StartOfDay => None,
+pub(super) fn of_client(case: &Case<'_>, place: usize) -> Option<Vec<TimedOrderEvent>> {
+    let of_order = |event| match event {
+        ReceivedEvent::Order(order_event) => Some(order_event),
+        ReceivedEvent::StartOfDay => None,
     };
-    Some(all_of_client(case, place)?.into_iter().filter_map(of_order).collect())
+    Some(all_events(case, place)?.into_iter().filter_map(of_order).collect())
 }

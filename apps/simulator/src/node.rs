@@ -23,18 +23,18 @@ use crate::{FinalVenue, Log, Timed, VenueEvent};
 /// Timeout of a venue's stop.
 const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// Duration of a cycle during a stop.
-const FINISH_TURN: Nanos = Nanos::from_micros(100);
+const FINISH_CYCLE: Nanos = Nanos::from_micros(100);
 
 /// Index of the order server among the agents, and the index after the last of them.
 pub(crate) const ORDER_SERVER: usize = 0;
 pub(crate) const AGENTS: usize = 4;
 
-pub(crate) struct Site {
+pub(crate) struct Node {
     pub(crate) settings: VenueSettings,
     pub(crate) journal: JournalSettings,
     pub(crate) disk: FaultyDisk,
     network: SimNetwork,
-    life: Option<Life>,
+    instance: Option<Instance>,
     /// Its commands are as read during the run; it has no snapshots before the end.
     pub(crate) log: Log,
     pub(crate) events: Vec<Timed<VenueEvent>>,
@@ -44,7 +44,7 @@ pub(crate) struct Site {
     power_losses: u64,
 }
 
-struct Life {
+struct Instance {
     agents: Vec<Box<dyn Agent>>,
     view: VenueView,
     admin: AdminClient,
@@ -56,28 +56,28 @@ struct Life {
     /// Requests so far that were refused without a record.
     unlogged: u64,
     /// Offset of the machine's clock from the time at the venue's start; the venue's clock keeps it.
-    ahead: u64,
+    clock_offset: u64,
 }
 
-impl Life {
+impl Instance {
     fn has_copies(&self) -> bool {
         self.view.drop_copy.has_failed.read() == 0
     }
 }
 
-impl Site {
+impl Node {
     pub(crate) fn new(
         settings: VenueSettings,
         journal: JournalSettings,
         disk: FaultyDisk,
         network: SimNetwork,
-    ) -> Site {
-        Site {
+    ) -> Node {
+        Node {
             settings,
             journal,
             disk,
             network,
-            life: None,
+            instance: None,
             log: Log::default(),
             events: Vec::new(),
             copy_failures: Vec::new(),
@@ -86,7 +86,7 @@ impl Site {
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        self.life.is_some()
+        self.instance.is_some()
     }
 
     /// Returns the time of day by the machine's clock.
@@ -100,12 +100,12 @@ impl Site {
         TscClock::simulate(clock);
         let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
         let (settings, journal) = (&self.settings, &self.journal);
-        let clock_of_life = TscClock::simulated();
+        let instance_clock = TscClock::simulated();
         let refusals_before = refusals(&self.disk);
-        let built = Venue::build_in(settings, journal, &self.disk, &self.network, clock_of_life, tracers);
+        let built = Venue::build_in(settings, journal, &self.disk, &self.network, instance_clock, tracers);
         if self.is_power_lost() {
-            self.note(now, VenueEvent::CutAtStart);
-            self.end_life(HostFailure::Power);
+            self.record(now, VenueEvent::PowerLostAtStart);
+            self.end_instance(HostFailure::Power);
             return false;
         }
         let venue = match built {
@@ -113,17 +113,17 @@ impl Site {
             Err(error) => {
                 // A refusal because of a failing or full disk is not a defect of the venue.
                 if refusals(&self.disk) == refusals_before {
-                    self.note(now, VenueEvent::Refused(format!("{error:#}")));
+                    self.record(now, VenueEvent::Refused(format!("{error:#}")));
                 }
                 self.disk.kill();
                 return false;
             }
         };
-        let begun = self.begin(now, venue, clock);
-        if let Err(error) = &begun {
-            self.note(now, VenueEvent::Refused(format!("{error:#}")));
+        let started = self.begin(now, venue, clock);
+        if let Err(error) = &started {
+            self.record(now, VenueEvent::Refused(format!("{error:#}")));
         }
-        begun.is_ok()
+        started.is_ok()
     }
 
     fn begin(&mut self, now: Nanos, venue: Venue, clock: Nanos) -> anyhow::Result<()> {
@@ -135,17 +135,17 @@ impl Site {
         let records = &mut self.log.commands;
         let lost = records.split_off(records.len().min(last.0 as usize));
         if !lost.is_empty() {
-            self.log.lost.push(Timed { at: now, what: lost });
+            self.log.lost.push(Timed { at: now, value: lost });
         }
         let known = records.len() as u64;
         records.extend(found.iter().filter(|command| command.sequence().0 > known).cloned());
-        self.note(now, VenueEvent::Started { last, state_hash, journal: found });
+        self.record(now, VenueEvent::Started { last, state_hash, journal: found });
         agents.extend(market_recovery.map(|recovery| Box::new(recovery) as Box<dyn Agent>));
         for agent in &mut agents {
             agent.on_start()?;
         }
-        let ahead = clock.0 - now.0;
-        let life = Life {
+        let clock_offset = clock.0 - now.0;
+        let instance = Instance {
             agents,
             view,
             admin,
@@ -154,10 +154,10 @@ impl Site {
             reader: None,
             has_follower: true,
             unlogged: 0,
-            ahead,
+            clock_offset,
         };
-        self.life = Some(life);
-        self.note_sequenced(now);
+        self.instance = Some(instance);
+        self.record_sequenced(now);
         Ok(())
     }
 
@@ -168,31 +168,31 @@ impl Site {
         let mut records = Vec::new();
         if found.first_sequence().0 > 0 {
             let mut reader = Reader::open(&self.disk, session, found.first_sequence())?;
-            read_on(&mut reader, found.last_sequence(), &mut records)?;
+            read_records(&mut reader, found.last_sequence(), &mut records)?;
         }
         Ok(records)
     }
 
     /// Returns true if the venue started with fewer commands than the previous instance had sequenced.
     pub(crate) fn has_lost_commands(&self) -> bool {
-        matches!(&self.log.sequenced[..], [.., before, begin] if begin.what < before.what)
+        matches!(&self.log.sequenced[..], [.., before, begin] if begin.value < before.value)
     }
 
     /// Runs one duty cycle of an agent; returns its work, or `None` (like other steps) if the venue crashed.
     pub(crate) fn step_agent(&mut self, now: Nanos, agent: usize) -> Option<usize> {
-        let Some(life) = &mut self.life else { return Some(0) };
-        let clock = Nanos(now.0 + life.ahead);
+        let Some(instance) = &mut self.instance else { return Some(0) };
+        let clock = Nanos(now.0 + instance.clock_offset);
         TscClock::simulate(clock);
-        let result = match life.agents[agent].do_work(clock) {
-            Ok(0) => life.agents[agent].do_background_work(clock),
+        let result = match instance.agents[agent].do_work(clock) {
+            Ok(0) => instance.agents[agent].do_background_work(clock),
             other => other,
         };
         if self.has_lost_power(now) {
             return None;
         }
         if agent == ORDER_SERVER {
-            self.note_sequenced(now);
-            self.note_unlogged(now);
+            self.record_sequenced(now);
+            self.record_unlogged(now);
         }
         match result {
             Ok(work) => Some(work),
@@ -205,60 +205,60 @@ impl Site {
     }
 
     pub(crate) fn step_disk(&mut self, now: Nanos) -> Option<usize> {
-        let Some(life) = &mut self.life else { return Some(0) };
-        let work = life.journal.work_on_disk();
+        let Some(instance) = &mut self.instance else { return Some(0) };
+        let work = instance.journal.work_on_disk();
         (!self.has_lost_power(now)).then_some(work)
     }
 
     pub(crate) fn step_follower(&mut self, now: Nanos) -> Option<usize> {
-        self.keep_records();
-        let Some(life) = self.life.as_mut().filter(|life| life.has_follower) else { return Some(0) };
-        let followed = life.journal.follow();
+        self.read_written_records();
+        let Some(instance) = self.instance.as_mut().filter(|instance| instance.has_follower) else { return Some(0) };
+        let followed = instance.journal.follow();
         if let Err(error) = &followed {
-            life.has_follower = !error.is_final();
+            instance.has_follower = !error.is_final();
         }
         (!self.has_lost_power(now)).then_some(followed.unwrap_or(0))
     }
 
     pub(crate) fn step_copies(&mut self, now: Nanos) -> Option<usize> {
-        let Some(life) = self.life.as_mut().filter(|life| life.has_copies()) else { return Some(0) };
-        match life.journal.run_drop_copy(Nanos(now.0 + life.ahead)) {
+        let Some(instance) = self.instance.as_mut().filter(|instance| instance.has_copies()) else { return Some(0) };
+        match instance.journal.run_drop_copy(Nanos(now.0 + instance.clock_offset)) {
             Ok(work) => Some(work),
             Err(error) => {
-                self.copy_failures.push(Timed { at: now, what: error.to_string() });
+                self.copy_failures.push(Timed { at: now, value: error.to_string() });
                 Some(0)
             }
         }
     }
 
     /// Reads written records before the follower removes them.
-    fn keep_records(&mut self) {
-        let Some(life) = &mut self.life else { return };
-        let reader = match life.reader.take() {
+    fn read_written_records(&mut self) {
+        let Some(instance) = &mut self.instance else { return };
+        let reader = match instance.reader.take() {
             Some(reader) => Ok(reader),
             None => {
                 let next = Sequence(self.log.commands.len() as u64 + 1);
-                Reader::open(&self.disk, life.journal.recovery.session, next)
+                Reader::open(&self.disk, instance.journal.recovery.session, next)
             }
         };
         if let Ok(mut reader) = reader {
-            let read = read_on(&mut reader, Sequence(u64::MAX), &mut self.log.commands);
-            life.reader = read.is_ok().then_some(reader);
+            let read = read_records(&mut reader, Sequence(u64::MAX), &mut self.log.commands);
+            instance.reader = read.is_ok().then_some(reader);
         }
     }
 
     /// Returns the number of published market data messages, over all instances so far.
     pub(crate) fn published(&self) -> u64 {
-        self.life.as_ref().map_or(0, |life| life.view.publisher.messages.read())
+        self.instance.as_ref().map_or(0, |instance| instance.view.publisher.messages.read())
     }
 
     /// Returns true if all sequenced commands are durable, matched, answered and published.
-    pub(crate) fn is_settled(&self) -> bool {
-        let Some(life) = &self.life else { return false };
-        let view = &life.view;
+    pub(crate) fn is_quiescent(&self) -> bool {
+        let Some(instance) = &self.instance else { return false };
+        let view = &instance.view;
         let commands = view.order_server.commands.read();
         view.journal.durable.read() == commands
-            && view.matcher.commands.read() + life.journal.recovery.last.0 == commands
+            && view.matcher.commands.read() + instance.journal.recovery.last.0 == commands
             && view.matcher.market_events.read() == view.publisher.messages.read()
             && (self.journal.drop_copy.is_none() || view.drop_copy.commands.read() == commands)
     }
@@ -266,45 +266,45 @@ impl Site {
     /// Returns true while an instrument collects orders for an auction, which publishes repeatedly.
     pub(crate) fn is_in_auction(&self) -> bool {
         let code = u64::from(TradingState::QuotationOnly.code());
-        self.life.as_ref().is_some_and(|life| life.view.states.iter().any(|state| state.read() == code))
+        self.instance.as_ref().is_some_and(|instance| instance.view.states.iter().any(|state| state.read() == code))
     }
 
     /// Returns true if the venue reports that it has no snapshots until a restart.
     pub(crate) fn are_snapshots_behind(&self) -> bool {
-        self.life.as_ref().is_some_and(|life| life.view.market_recovery.is_behind.read() > 0)
+        self.instance.as_ref().is_some_and(|instance| instance.view.market_recovery.is_behind.read() > 0)
     }
 
     /// Returns true if there will be no more drop copies until the venue restarts.
     pub(crate) fn have_copies_failed(&self) -> bool {
-        self.life.as_ref().is_some_and(|life| !life.has_copies())
+        self.instance.as_ref().is_some_and(|instance| !instance.has_copies())
     }
 
     /// Returns the number of traded instruments, including added ones.
     pub(crate) fn instrument_count(&self) -> u16 {
-        let instruments = self.life.as_ref().map_or(&self.settings.instruments, |life| &life.instruments);
+        let instruments = self.instance.as_ref().map_or(&self.settings.instruments, |instance| &instance.instruments);
         instruments.next_id().0 - 1
     }
 
     /// Sends a command to the venue; returns false if it is down.
     pub(crate) fn command(&mut self, command: AdminCommand) -> bool {
-        let Some(life) = &mut self.life else { return false };
-        while life.admin.poll().is_some() {}
-        life.admin.submit(command).is_some()
+        let Some(instance) = &mut self.instance else { return false };
+        while instance.admin.poll().is_some() {}
+        instance.admin.submit(command).is_some()
     }
 
-    pub(crate) fn crash(&mut self, now: Nanos, death: HostFailure) {
-        if self.life.is_none() {
+    pub(crate) fn crash(&mut self, now: Nanos, failure: HostFailure) {
+        if self.instance.is_none() {
             return;
         }
-        self.note(now, VenueEvent::Crashed(death));
-        match death {
+        self.record(now, VenueEvent::Crashed(failure));
+        match failure {
             HostFailure::Process => self.disk.kill(),
             HostFailure::Power => {
                 self.disk.crash();
                 self.power_losses += 1;
             }
         }
-        self.end_life(death);
+        self.end_instance(failure);
     }
 
     /// Handles a power loss of the disk in the middle of a change, which is a power loss of the machine.
@@ -312,8 +312,8 @@ impl Site {
         if !self.is_power_lost() {
             return false;
         }
-        self.note(now, VenueEvent::Crashed(HostFailure::Power));
-        self.end_life(HostFailure::Power);
+        self.record(now, VenueEvent::Crashed(HostFailure::Power));
+        self.end_instance(HostFailure::Power);
         true
     }
 
@@ -322,25 +322,25 @@ impl Site {
         std::mem::replace(&mut self.power_losses, crashes) != crashes
     }
 
-    fn end_life(&mut self, death: HostFailure) {
+    fn end_instance(&mut self, failure: HostFailure) {
         // The sockets are removed before the agents, so that no peer sees the agents' end.
-        self.network.wires().network.kill(VENUE, death);
-        self.life = None;
+        self.network.wires().network.kill(VENUE, failure);
+        self.instance = None;
     }
 
-    pub(crate) fn revive(&mut self) {
+    pub(crate) fn power_on(&mut self) {
         self.network.wires().network.power_on(VENUE);
     }
 
     /// Handles the failure of an agent: as in production, all are closed and the process ends.
     fn fail(&mut self, now: Nanos) {
-        self.note(now, VenueEvent::DiskFailed);
-        if let Some(life) = &mut self.life {
-            life.agents.iter_mut().for_each(|agent| agent.on_close());
+        self.record(now, VenueEvent::DiskFailed);
+        if let Some(instance) = &mut self.instance {
+            instance.agents.iter_mut().for_each(|agent| agent.on_close());
         }
-        self.note(now, VenueEvent::Crashed(HostFailure::Process));
+        self.record(now, VenueEvent::Crashed(HostFailure::Process));
         self.disk.kill();
-        self.end_life(HostFailure::Process);
+        self.end_instance(HostFailure::Process);
     }
 
     /// Stops the venue, in zero time for other parts. Returns its final state, if the engine remains.
@@ -348,37 +348,37 @@ impl Site {
         let mut at = now;
         let mut is_done = false;
         while !is_done && at < now + FINISH_TIMEOUT {
-            at = at + FINISH_TURN;
+            at = at + FINISH_CYCLE;
             advance(at);
-            let life = self.life.as_mut()?;
-            let clock = Nanos(at.0 + life.ahead);
+            let instance = self.instance.as_mut()?;
+            let clock = Nanos(at.0 + instance.clock_offset);
             TscClock::simulate(clock);
-            while life.journal.work_on_disk() > 0 {}
+            while instance.journal.work_on_disk() > 0 {}
             is_done = true;
-            for agent in &mut life.agents {
+            for agent in &mut instance.agents {
                 // An agent that fails during the stop is closed as well.
                 is_done &= agent.finish(clock).unwrap_or(false);
             }
         }
-        self.note_sequenced(at);
-        let life = self.life.as_mut()?;
-        life.agents.iter_mut().for_each(|agent| agent.on_close());
-        while life.journal.work_on_disk() > 0 {}
-        self.keep_records();
-        self.note(now, VenueEvent::Stopped);
-        let last = self.last(Nanos(now.0 + self.life.as_ref()?.ahead));
+        self.record_sequenced(at);
+        let instance = self.instance.as_mut()?;
+        instance.agents.iter_mut().for_each(|agent| agent.on_close());
+        while instance.journal.work_on_disk() > 0 {}
+        self.read_written_records();
+        self.record(now, VenueEvent::Stopped);
+        let last = self.last(Nanos(now.0 + self.instance.as_ref()?.clock_offset));
         self.disk.kill();
-        self.end_life(HostFailure::Process);
+        self.end_instance(HostFailure::Process);
         last
     }
 
     /// Returns the venue's final state after its stop.
     fn last(&self, stopped_at: Nanos) -> Option<FinalVenue> {
-        let view = &self.life.as_ref()?.view;
+        let view = &self.instance.as_ref()?.view;
         let guard = view.engine.lock().ok()?;
         let engine = guard.as_deref()?;
         let mut displayed = Vec::new();
-        for instrument in self.life.as_ref()?.instruments.iter() {
+        for instrument in self.instance.as_ref()?.instruments.iter() {
             for side in Side::BOTH {
                 let orders = engine.books().orders(instrument.id, side);
                 displayed.extend(orders.map(|(_, Order { id, instrument, side, price, qty, .. })| Order {
@@ -428,25 +428,25 @@ impl Site {
         Ok(found)
     }
 
-    fn note_sequenced(&mut self, now: Nanos) {
-        let Some(life) = &self.life else { return };
-        let last = Sequence(life.view.order_server.commands.read());
-        if self.log.sequenced.last().is_none_or(|sequenced| sequenced.what != last) {
-            self.log.sequenced.push(Timed { at: now, what: last });
+    fn record_sequenced(&mut self, now: Nanos) {
+        let Some(instance) = &self.instance else { return };
+        let last = Sequence(instance.view.order_server.commands.read());
+        if self.log.sequenced.last().is_none_or(|sequenced| sequenced.value != last) {
+            self.log.sequenced.push(Timed { at: now, value: last });
         }
     }
 
-    fn note_unlogged(&mut self, now: Nanos) {
-        let Some(life) = &mut self.life else { return };
-        let unlogged = life.view.journal.unlogged_refusals.read();
-        let count = unlogged - std::mem::replace(&mut life.unlogged, unlogged);
+    fn record_unlogged(&mut self, now: Nanos) {
+        let Some(instance) = &mut self.instance else { return };
+        let unlogged = instance.view.journal.unlogged_refusals.read();
+        let count = unlogged - std::mem::replace(&mut instance.unlogged, unlogged);
         if count > 0 {
-            self.log.unlogged.push(Timed { at: now, what: count });
+            self.log.unlogged.push(Timed { at: now, value: count });
         }
     }
 
-    fn note(&mut self, now: Nanos, what: VenueEvent) {
-        self.events.push(Timed { at: now, what });
+    fn record(&mut self, now: Nanos, value: VenueEvent) {
+        self.events.push(Timed { at: now, value });
     }
 }
 
@@ -456,7 +456,7 @@ fn refusals(disk: &FaultyDisk) -> u64 {
     counters.failed_writes + counters.failed_syncs + counters.disk_full
 }
 
-fn read_on(
+fn read_records(
     reader: &mut Reader<FaultyDisk>,
     limit: Sequence,
     records: &mut Vec<LogCommand>,
