@@ -71,7 +71,7 @@ pub fn watch(options: &WatchOptions, stop: &StopSignal) -> anyhow::Result<WatchR
         counts: shared.counts(),
         latencies: WatchReport::latencies_of(&shared),
         is_live,
-        trouble: failure.as_ref().map(ToString::to_string).or_else(|| shared.trouble()),
+        last_error: failure.as_ref().map(ToString::to_string).or_else(|| shared.last_error()),
         ended: if failure.is_some() { Ended::Failed } else { ended? },
         csv_rows: csv_rows?,
     })
@@ -148,8 +148,8 @@ fn pause(wait: Duration) -> std::io::Result<Option<Action>> {
 /// Standard output cannot be written to.
 pub fn print(report: &WatchReport) -> anyhow::Result<()> {
     print_stdout(report)?;
-    if let Some(doubt) = report.doubt() {
-        print_stderr(format_args!("tickpath: {doubt}"));
+    if let Some(warning) = report.warning() {
+        print_stderr(format_args!("tickpath: {warning}"));
     }
     Ok(())
 }

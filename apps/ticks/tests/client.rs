@@ -31,7 +31,7 @@ fn ticks_come_into_the_cache() {
     assert_eq!((counts.of(Count::Trades), counts.of(Count::Gaps), counts.reconnects()), (1, 0, 0));
     wait_for_state(client.shared(), LinkState::Live);
     let rows = rows(&client);
-    let names: Vec<&str> = rows.iter().map(|row| row.terms.symbol.as_str()).collect();
+    let names: Vec<&str> = rows.iter().map(|row| row.attributes.symbol.as_str()).collect();
     assert_eq!(names, SYMBOLS);
     assert_eq!(rows[0].top.bid(), Some((Price(1_000_100), Qty(300))));
     assert_eq!((rows[1].top.last(), rows[1].volume), (Some((Price(1_000_300), Qty(100))), 700));
@@ -42,13 +42,13 @@ fn ticks_come_into_the_cache() {
 }
 
 #[test]
-fn symbols_that_are_listed_are_asked_for() {
+fn listed_symbols_are_requested() {
     let server = Server::start();
     let symbols = ["ALPHA", "CHARLIE"].map(|name| Symbol::new(name).unwrap()).to_vec();
     let config = tickpath_ticks_app::client::ClientConfig { symbols, ..config(server.address()) };
     let client = Client::start(config, None).unwrap();
     let mut peer = server.accept_subscribed(9, 1);
-    assert_eq!(peer.said.names, ["ALPHA", "CHARLIE"]);
+    assert_eq!(peer.messages.names, ["ALPHA", "CHARLIE"]);
     // The session's sequence numbers have holes for other symbols; those of a symbol must not.
     let numbered = |sequence, symbol_sequence| {
         let mut bytes = quote(sequence, 1);
@@ -64,7 +64,7 @@ fn symbols_that_are_listed_are_asked_for() {
 }
 
 #[test]
-fn what_is_missing_damaged_or_left_out_is_counted_and_makes_rows_stale() {
+fn losses_are_counted_and_make_rows_stale() {
     let server = Server::start();
     let client = client(&server);
     let mut peer = server.accept_subscribed(9, 1);
@@ -86,7 +86,7 @@ fn what_is_missing_damaged_or_left_out_is_counted_and_makes_rows_stale() {
 }
 
 #[test]
-fn a_lost_connection_is_made_again_and_what_was_missed_meanwhile_is_counted() {
+fn a_reconnect_counts_the_missed_messages() {
     let server = Server::start();
     let client = client(&server);
     let mut peer = server.accept_subscribed(9, 1);
@@ -102,7 +102,7 @@ fn a_lost_connection_is_made_again_and_what_was_missed_meanwhile_is_counted() {
     assert_eq!(rows(&client)[0].top.health(), BookHealth::Live);
     peer.send(&end_of_stream(6));
     wait_until("the trouble", || {
-        client.shared().trouble().is_some_and(|text| text.ends_with("the server stopped"))
+        client.shared().last_error().is_some_and(|text| text.ends_with("the server stopped"))
     });
     drop(peer);
     // Another session begins with number 1: none of its messages was missed, and nothing of the old one is
@@ -116,7 +116,7 @@ fn a_lost_connection_is_made_again_and_what_was_missed_meanwhile_is_counted() {
 }
 
 #[test]
-fn of_listed_symbols_their_own_messages_are_missed_and_no_others() {
+fn only_missed_messages_of_listed_symbols_count() {
     let server = Server::start();
     let symbols = ["ALPHA", "BRAVO", "CHARLIE"].map(|name| Symbol::new(name).unwrap()).to_vec();
     let config = tickpath_ticks_app::client::ClientConfig { symbols, ..config(server.address()) };
@@ -141,29 +141,29 @@ fn of_listed_symbols_their_own_messages_are_missed_and_no_others() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_tried_again_and_again() {
+fn a_missing_server_is_retried() {
     let server = Server::start();
     let address = server.address();
     drop(server);
     let client = Client::start(config(address), None).unwrap();
     wait_for_counts(client.shared(), |counts| counts.of(Count::Failures) >= 3);
-    assert!(client.shared().trouble().is_some_and(|text| text.contains("cannot connect")));
+    assert!(client.shared().last_error().is_some_and(|text| text.contains("cannot connect")));
     client.reconnect();
     client.finish().unwrap();
 }
 
 #[test]
-fn without_reconnecting_the_first_trouble_is_the_last() {
+fn without_reconnects_the_first_failure_ends_the_client() {
     let server = Server::start();
     let config = tickpath_ticks_app::client::ClientConfig { reconnects: false, ..config(server.address()) };
     let client = Client::start(config, None).unwrap();
     drop(server.accept_subscribed(1, 1));
     wait_until("the end", || client.has_ended());
-    assert!(matches!(client.finish(), Err(ClientError::Gone(_))));
+    assert!(matches!(client.finish(), Err(ClientError::ConnectionLost(_))));
 }
 
 #[test]
-fn a_reconnection_that_is_asked_for_comes_at_once() {
+fn a_requested_reconnect_is_immediate() {
     let server = Server::start();
     let client = client(&server);
     let peer = server.accept_subscribed(9, 1);
@@ -177,7 +177,7 @@ fn a_reconnection_that_is_asked_for_comes_at_once() {
 }
 
 #[test]
-fn who_speaks_something_else_is_told_of_at_once() {
+fn another_protocol_is_reported_at_once() {
     let server = Server::start();
     let client = client(&server);
     server.accept().send(b"SSH-2.0-OpenSSH_9.6 and more than a header\r\n");
@@ -188,7 +188,7 @@ fn who_speaks_something_else_is_told_of_at_once() {
 }
 
 #[test]
-fn garbage_from_a_server_that_was_one_is_got_over() {
+fn garbage_from_a_known_server_causes_a_reconnect() {
     let server = Server::start();
     let client = client(&server);
     let mut peer = server.accept_subscribed(9, 1);
@@ -202,7 +202,7 @@ fn garbage_from_a_server_that_was_one_is_got_over() {
 }
 
 #[test]
-fn refusals_that_stay_end_the_client_and_others_are_tried_again() {
+fn permanent_refusals_end_the_client_and_others_are_retried() {
     let refused = |reason, limit| with_checksum(Refused::new(1, 1, reason, limit)).as_bytes().to_vec();
     for (reason, words) in [
         (RefusedReason::UnknownSymbol, "there is no such symbol"),
@@ -212,7 +212,7 @@ fn refusals_that_stay_end_the_client_and_others_are_tried_again() {
         let client = client(&server);
         let mut peer = server.accept();
         peer.hello(1, 1);
-        peer.read_until(|said| said.requests > 0);
+        peer.read_until(|messages| messages.requests > 0);
         peer.send(&refused(reason, if reason == RefusedReason::TooManySymbols { 1000 } else { 0 }));
         wait_until("the end", || client.has_ended());
         let error = client.finish().unwrap_err().to_string();
@@ -228,7 +228,7 @@ fn refusals_that_stay_end_the_client_and_others_are_tried_again() {
 }
 
 #[test]
-fn half_messages_wait_for_their_rest() {
+fn partial_messages_wait_for_their_rest() {
     let server = Server::start();
     let client = client(&server);
     let mut peer = server.accept_subscribed(9, 1);
@@ -247,24 +247,24 @@ fn half_messages_wait_for_their_rest() {
 }
 
 #[test]
-fn a_silent_server_is_given_up_and_a_client_shows_that_it_lives() {
+fn a_silent_server_is_abandoned_and_a_client_sends_heartbeats() {
     let server = Server::start_impatient();
     let client = client(&server);
     let mut peer = server.accept_subscribed(9, 1);
-    peer.read_until(|said| said.heartbeats >= 2);
+    peer.read_until(|messages| messages.heartbeats >= 2);
     wait_until("the trouble", || {
-        client.shared().trouble().is_some_and(|text| text.contains("nothing came for"))
+        client.shared().last_error().is_some_and(|text| text.contains("nothing came for"))
     });
     let mut peer = server.accept_subscribed(9, 1);
     peer.send(with_checksum(EndOfStream::new(1, EndReason::TooSlow, now())).as_bytes());
     wait_until("the reason", || {
-        client.shared().trouble().is_some_and(|text| text.contains("reads too slowly"))
+        client.shared().last_error().is_some_and(|text| text.contains("reads too slowly"))
     });
     client.finish().unwrap();
 }
 
 #[test]
-fn the_cache_is_shared_and_says_when_its_writer_is_gone() {
+fn the_shared_cache_shows_when_its_writer_has_ended() {
     let server = Server::start();
     let place = tempfile::tempdir().unwrap();
     let name = SegmentName::new("ticks").unwrap();
@@ -293,7 +293,7 @@ fn the_cache_is_shared_and_says_when_its_writer_is_gone() {
         peer
     };
     wait_until("the end", || second.has_ended());
-    assert!(matches!(second.finish(), Err(ClientError::Own(_))));
+    assert!(matches!(second.finish(), Err(ClientError::Local(_))));
     client.finish().unwrap();
     assert_eq!(reader.writer_state(), tickpath_shm::WriterState::Closed);
 }
@@ -320,7 +320,7 @@ fn every_tick_is_a_line_of_csv() {
 }
 
 #[test]
-fn a_full_disk_is_told_in_one_line() {
+fn a_full_disk_is_one_error_line() {
     let server = Server::start();
     let mut csv = CsvFile::create(std::path::Path::new("/dev/full")).unwrap();
     let client = Client::start(config(server.address()), Some(&mut csv)).unwrap();

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_delays_and_another_one_others() {
+    fn delays_depend_on_the_seed() {
         let delays = |seed| {
             let mut backoff = Backoff::new(seed);
             [(); 10].map(|()| backoff.next_delay())

@@ -66,7 +66,7 @@ pub struct Feed {
 }
 
 /// The position in a session when a connection to it ended.
-struct Left {
+struct SessionPosition {
     session: u64,
     /// The next sequence number of the session.
     sequence: u64,
@@ -90,42 +90,42 @@ impl Feed {
     /// Begins with a new connection.
     pub fn restart(&mut self) {
         if let Some(hello) = self.sink.hello.filter(|_| self.sink.is_subscribed) {
-            self.sink.left = Some(self.leave(&hello));
+            self.sink.previous = Some(self.session_position(&hello));
         }
         self.parser.restart();
         self.sink.restart();
     }
 
-    fn leave(&mut self, hello: &Hello) -> Left {
+    fn session_position(&mut self, hello: &Hello) -> SessionPosition {
         let (session, sequence) = (hello.session.get(), self.parser.next_sequence());
         let mut symbols = Vec::new();
         if self.sink.scope == Some(Scope::Listed) {
             let last = u16::try_from(hello.symbol_count.get()).unwrap_or(u16::MAX);
             // A symbol that was not defined again is where the previous connection left it.
-            let before = self.sink.left.take().filter(|left| left.session == session);
-            let before = before.map(|left| left.symbols).unwrap_or_default();
+            let before = self.sink.previous.take().filter(|previous| previous.session == session);
+            let before = before.map(|previous| previous.symbols).unwrap_or_default();
             symbols.extend((0..=last).map(|instrument| {
                 let number = self.parser.next_symbol_sequence(instrument);
                 number.or_else(|| before.get(usize::from(instrument)).copied().flatten())
             }));
         }
-        Left { session, sequence, symbols }
+        SessionPosition { session, sequence, symbols }
     }
 
     /// Returns the buffer into which the next bytes of the connection are read.
     #[inline]
-    pub fn room(&mut self) -> &mut [u8] {
+    pub fn buffer(&mut self) -> &mut [u8] {
         self.parser.free_space()
     }
 
-    /// Processes the first `len` bytes of the [buffer](Feed::room), read at `received` in nanoseconds since
+    /// Processes the first `len` bytes of the [buffer](Feed::buffer), read at `received` in nanoseconds since
     /// the Unix epoch.
     ///
     /// # Errors
     /// [`StreamError`] when the connection must be closed.
     #[inline]
     pub fn commit(&mut self, len: usize, received: Nanos) -> Result<(), StreamError> {
-        self.take(received, |parser, sink| parser.commit(len, sink))
+        self.process(received, |parser, sink| parser.commit(len, sink))
     }
 
     /// Processes bytes from another buffer; otherwise like [`commit`](Feed::commit).
@@ -133,24 +133,24 @@ impl Feed {
     /// # Errors
     /// As for [`commit`](Feed::commit).
     pub fn feed(&mut self, bytes: &[u8], received: Nanos) -> Result<(), StreamError> {
-        self.take(received, |parser, sink| parser.feed(bytes, sink))
+        self.process(received, |parser, sink| parser.feed(bytes, sink))
     }
 
     #[inline]
-    fn take(
+    fn process(
         &mut self,
         received: Nanos,
         parse: impl FnOnce(&mut TickParser, &mut Sink) -> Result<(), StreamError>,
     ) -> Result<(), StreamError> {
         self.sink.received = received;
         let result = parse(&mut self.parser, &mut self.sink);
-        self.show();
+        self.publish_counters();
         result
     }
 
     /// Publishes the parser's counters.
     #[inline]
-    fn show(&self) {
+    fn publish_counters(&self) {
         let (stats, shared) = (self.parser.stats(), &self.sink.shared);
         shared.set(Count::Bytes, stats.bytes);
         shared.set(Count::Ticks, stats.ticks);
@@ -178,7 +178,7 @@ pub(super) struct Sink {
     pub(super) is_subscribed: bool,
     scope: Option<Scope>,
     /// The end of the last subscribed connection, until the number of messages missed since is known.
-    left: Option<Left>,
+    previous: Option<SessionPosition>,
     pub(super) refused: Option<Refused>,
     pub(super) ended: Option<EndReason>,
     /// A failure that ends the client.
@@ -197,7 +197,7 @@ impl Sink {
             hello: None,
             is_subscribed: false,
             scope: None,
-            left: None,
+            previous: None,
             refused: None,
             ended: None,
             failure: None,
@@ -214,7 +214,7 @@ impl Sink {
     }
 
     /// Updates the segment's heartbeat, which tells its readers that this process is alive.
-    pub(super) fn show_sign_of_life(&mut self, now: Nanos) {
+    pub(super) fn update_heartbeat(&mut self, now: Nanos) {
         if let Some(segment) = self.market.as_mut().and_then(MarketWriter::segment) {
             segment.heartbeat(now);
         }
@@ -244,20 +244,20 @@ impl Sink {
     /// subscribed; otherwise each definition gives the number for its symbol.
     fn count_missed(&mut self, next: u64) {
         let session = self.hello.map(|hello| hello.session.get());
-        let Some(left) = self.left.take_if(|left| Some(left.session) != session || left.symbols.is_empty())
+        let Some(previous) = self.previous.take_if(|previous| Some(previous.session) != session || previous.symbols.is_empty())
         else {
             return;
         };
-        if Some(left.session) == session {
-            self.shared.add(Count::Missed, next.saturating_sub(left.sequence));
+        if Some(previous.session) == session {
+            self.shared.add(Count::Missed, next.saturating_sub(previous.sequence));
         }
     }
 
-    fn count_missed_of(&mut self, definition: &SymbolDefinition) {
+    fn count_missed_by_symbol(&mut self, definition: &SymbolDefinition) {
         let instrument = usize::from(definition.header.instrument.get());
         let number =
-            self.left.as_mut().and_then(|left| left.symbols.get_mut(instrument)).and_then(Option::take);
-        let missed = number.map_or(0, |left| definition.header.symbol_sequence.get().wrapping_sub(left));
+            self.previous.as_mut().and_then(|previous| previous.symbols.get_mut(instrument)).and_then(Option::take);
+        let missed = number.map_or(0, |previous| definition.header.symbol_sequence.get().wrapping_sub(previous));
         // A distance that large is a negative one: the number had been received before.
         if missed < 1 << 31 {
             self.shared.add(Count::Missed, u64::from(missed));
@@ -266,12 +266,12 @@ impl Sink {
 
     /// Waits while the ring is full: a file with ticks missing is useless, and the server can detect the slow
     /// client.
-    fn copy(&mut self, ticks: &[Tick]) {
+    fn copy_to_csv(&mut self, ticks: &[Tick]) {
         let (Some(csv), Some(market)) = (&mut self.csv, &self.market) else { return };
         for tick in ticks {
             let item = CsvItem { tick: *tick, symbol: market.name(tick.header.instrument.get()) };
             while csv.try_push(item).is_err() {
-                if self.shared.is_to_stop() {
+                if self.shared.is_stop_requested() {
                     return;
                 }
                 std::thread::sleep(super::csv::FULL_WAIT);
@@ -308,7 +308,7 @@ impl TickListener for Sink {
         self.shared.add(Count::UnknownInstrument, unknown);
         self.measure(ticks, handed_over);
         if self.csv.is_some() {
-            self.copy(ticks);
+            self.copy_to_csv(ticks);
         }
     }
 
@@ -320,7 +320,7 @@ impl TickListener for Sink {
     }
 
     fn on_symbol(&mut self, definition: &SymbolDefinition) {
-        self.count_missed_of(definition);
+        self.count_missed_by_symbol(definition);
         if let Some(market) = &mut self.market
             && !market.define(definition)
         {

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_what_was_recorded() {
+    fn percentiles_match_the_recorded_values() {
         let latencies = Latencies::new();
         assert_eq!(latencies.percentiles(Span::Total), Percentiles::default());
         for ns in 1..=1000 {

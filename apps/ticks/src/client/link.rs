@@ -28,7 +28,7 @@ const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
 const SILENT_INTERVALS: u64 = 5;
 /// Interval of the checks for heartbeats and timeouts, and the longest wait of a read; half a heartbeat
 /// interval if that is shorter.
-const CARE_INTERVAL: Duration = Duration::from_millis(50);
+const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(50);
 /// Interval at which the clock is compared with the system's clock.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
 /// The number of the only request on a connection.
@@ -73,10 +73,10 @@ pub enum ClientError {
     },
     /// The connection is lost, and the client is configured not to reconnect.
     #[error("{0}")]
-    Gone(String),
+    ConnectionLost(String),
     /// The segment could not be created, or another local failure.
     #[error(transparent)]
-    Own(anyhow::Error),
+    Local(anyhow::Error),
 }
 
 fn limit_text(limit: u32) -> String {
@@ -84,11 +84,11 @@ fn limit_text(limit: u32) -> String {
 }
 
 /// The reason for the end of a connection.
-enum End {
+enum ConnectionEnd {
     /// The user stopped the client.
     Stopped,
     /// The user requested an immediate reconnect.
-    Again,
+    Reconnect,
     /// The connection was lost or could not be established; another attempt may succeed.
     Lost(String),
     /// Another attempt would fail as well.
@@ -132,7 +132,7 @@ impl Client {
 
     /// Reconnects immediately.
     pub fn reconnect(&self) {
-        self.shared.ask_to_reconnect();
+        self.shared.request_reconnect();
         self.thread.thread().unpark();
     }
 
@@ -147,7 +147,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`] when it had ended by itself before.
     pub fn finish(self) -> Result<(), ClientError> {
-        self.shared.ask_to_stop();
+        self.shared.request_stop();
         self.thread.thread().unpark();
         match self.thread.join() {
             Ok(result) => result,
@@ -178,15 +178,15 @@ impl Link {
             let end = self.run_connection();
             self.feed.restart();
             match end {
-                End::Stopped => return Ok(()),
-                End::Again => self.backoff.reset(),
-                End::Fatal(error) => return Err(error),
-                End::Lost(trouble) => {
+                ConnectionEnd::Stopped => return Ok(()),
+                ConnectionEnd::Reconnect => self.backoff.reset(),
+                ConnectionEnd::Fatal(error) => return Err(error),
+                ConnectionEnd::Lost(error) => {
                     self.shared.add(Count::Failures, 1);
                     if !self.config.reconnects {
-                        return Err(ClientError::Gone(trouble));
+                        return Err(ClientError::ConnectionLost(error));
                     }
-                    self.shared.set_trouble(Some(trouble));
+                    self.shared.set_last_error(Some(error));
                     if self.wait() {
                         return Ok(());
                     }
@@ -201,12 +201,12 @@ impl Link {
         let until = Instant::now() + delay;
         self.shared.set_retry_at(self.feed.sink.clock.now() + Nanos(delay.as_nanos() as u64));
         self.shared.set_state(LinkState::Waiting);
-        while !self.shared.is_to_stop() {
+        while !self.shared.is_stop_requested() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            if self.shared.takes_reconnect() {
+            if self.shared.take_reconnect() {
                 self.backoff.reset();
                 return false;
             }
@@ -215,11 +215,11 @@ impl Link {
         true
     }
 
-    fn run_connection(&mut self) -> End {
+    fn run_connection(&mut self) -> ConnectionEnd {
         self.shared.set_state(LinkState::Connecting);
         self.shared.add(Count::Attempts, 1);
         let address = self.config.address.clone();
-        let lost = |what: &str, error: io::Error| End::Lost(format!("{address}: {what}: {error}"));
+        let lost = |what: &str, error: io::Error| ConnectionEnd::Lost(format!("{address}: {what}: {error}"));
         let stream = match connect(&address) {
             Ok(stream) => stream,
             Err(error) => return lost("cannot connect", error),
@@ -231,7 +231,7 @@ impl Link {
             began: now,
             received: now,
             sent: now,
-            care: CARE_INTERVAL,
+            maintenance_interval: MAINTENANCE_INTERVAL,
         };
         match self.serve(connection) {
             Ok(end) => end,
@@ -240,14 +240,14 @@ impl Link {
     }
 
     /// Reads until the connection ends for any reason.
-    fn serve(&mut self, mut connection: Connection) -> io::Result<End> {
-        let (mut care_at, mut clock_at) = (Nanos::ZERO, Nanos::ZERO);
+    fn serve(&mut self, mut connection: Connection) -> io::Result<ConnectionEnd> {
+        let (mut maintenance_at, mut clock_at) = (Nanos::ZERO, Nanos::ZERO);
         connection.send(with_checksum(Hello::client(0, connection.began)).as_bytes(), connection.began)?;
         loop {
-            let len = match connection.stream.read(self.feed.room()) {
+            let len = match connection.stream.read(self.feed.buffer()) {
                 Ok(0) => return Ok(self.closed()),
                 Ok(len) => len,
-                Err(error) if is_nothing_there(&error) => 0,
+                Err(error) if is_no_data(&error) => 0,
                 Err(error) => return Err(error),
             };
             let now = self.feed.sink.clock.now();
@@ -255,16 +255,16 @@ impl Link {
                 connection.received = now;
                 self.shared.add(Count::Reads, 1);
                 let fed = self.feed.commit(len, now);
-                if let Some(end) = self.look_at_session(&mut connection, now)? {
+                if let Some(end) = self.handle_session(&mut connection, now)? {
                     return Ok(end);
                 }
                 if let Err(error) = fed {
                     return Ok(self.cannot_read(error));
                 }
             }
-            if now >= care_at {
-                care_at = now + Nanos(connection.care.as_nanos() as u64);
-                if let Some(end) = self.care(&mut connection, now)? {
+            if now >= maintenance_at {
+                maintenance_at = now + Nanos(connection.maintenance_interval.as_nanos() as u64);
+                if let Some(end) = self.run_maintenance(&mut connection, now)? {
                     return Ok(end);
                 }
             }
@@ -277,55 +277,55 @@ impl Link {
 
     /// Acts on the messages that were just parsed.
     #[inline]
-    fn look_at_session(&mut self, connection: &mut Connection, now: Nanos) -> io::Result<Option<End>> {
+    fn handle_session(&mut self, connection: &mut Connection, now: Nanos) -> io::Result<Option<ConnectionEnd>> {
         let sink = &mut self.feed.sink;
         if let Some(failure) = sink.failure.take() {
-            return Ok(Some(End::Fatal(ClientError::Own(failure))));
+            return Ok(Some(ConnectionEnd::Fatal(ClientError::Local(failure))));
         }
         if let Some(refused) = sink.refused {
             return Ok(Some(self.refused(&refused)));
         }
         if let Some(hello) = sink.hello.filter(|_| connection.request.is_empty()) {
             self.had_session = true;
-            connection.look_more_often(Duration::from_millis(hello.heartbeat_ms.get().into()))?;
+            connection.set_poll_interval(Duration::from_millis(hello.heartbeat_ms.get().into()))?;
             encode_subscribe(REQUEST, &self.config.symbols, &mut connection.request);
             self.shared.set_state(LinkState::Subscribing);
             connection.send_request(now)?;
         }
         if self.feed.sink.is_subscribed && self.shared.state() != LinkState::Live {
             self.shared.add(Count::Subscriptions, 1);
-            self.shared.set_trouble(None);
+            self.shared.set_last_error(None);
             self.shared.set_state(LinkState::Live);
             self.backoff.reset();
         }
         if let Some(reason) = self.feed.sink.ended {
             let address = &self.config.address;
             return Ok(Some(match reason {
-                EndReason::ServerStops => End::Lost(format!("{address}: the server stopped")),
-                reason => End::Lost(format!("{address} ended the stream: {reason}")),
+                EndReason::ServerStops => ConnectionEnd::Lost(format!("{address}: the server stopped")),
+                reason => ConnectionEnd::Lost(format!("{address} ended the stream: {reason}")),
             }));
         }
         Ok(None)
     }
 
     /// Does the periodic work.
-    fn care(&mut self, connection: &mut Connection, now: Nanos) -> io::Result<Option<End>> {
-        if self.shared.is_to_stop() {
-            return Ok(Some(End::Stopped));
+    fn run_maintenance(&mut self, connection: &mut Connection, now: Nanos) -> io::Result<Option<ConnectionEnd>> {
+        if self.shared.is_stop_requested() {
+            return Ok(Some(ConnectionEnd::Stopped));
         }
-        if self.shared.takes_reconnect() {
-            return Ok(Some(End::Again));
+        if self.shared.take_reconnect() {
+            return Ok(Some(ConnectionEnd::Reconnect));
         }
-        self.feed.sink.show_sign_of_life(now);
+        self.feed.sink.update_heartbeat(now);
         let address = &self.config.address;
         let Some(hello) = self.feed.sink.hello.filter(|_| self.feed.sink.is_subscribed) else {
             let is_late = now.since(connection.began) > ANSWER_TIMEOUT;
-            return Ok(is_late.then(|| End::Lost(format!("{address}: no answer: is it a ticks server?"))));
+            return Ok(is_late.then(|| ConnectionEnd::Lost(format!("{address}: no answer: is it a ticks server?"))));
         };
         let interval = Nanos::from_millis(u64::from(hello.heartbeat_ms.get().max(1)));
         if now.since(connection.received).0 > interval.0 * SILENT_INTERVALS {
             let silent = now.since(connection.received);
-            return Ok(Some(End::Lost(format!("{address}: nothing came for {silent}"))));
+            return Ok(Some(ConnectionEnd::Lost(format!("{address}: nothing came for {silent}"))));
         }
         if now.since(connection.sent) >= interval {
             connection.send(with_checksum(Heartbeat::new(0, Nanos::ZERO)).as_bytes(), now)?;
@@ -333,36 +333,36 @@ impl Link {
         Ok(None)
     }
 
-    fn refused(&self, refused: &Refused) -> End {
+    fn refused(&self, refused: &Refused) -> ConnectionEnd {
         let address = self.config.address.clone();
         let reason = refused.reason();
-        let words = reason.map_or_else(|| "for a reason that is not known".to_owned(), |it| it.to_string());
+        let text = reason.map_or_else(|| "for a reason that is not known".to_owned(), |it| it.to_string());
         match reason {
             Some(RefusedReason::ClientsFull | RefusedReason::Malformed) | None => {
-                End::Lost(format!("{address} refuses: {words}"))
+                ConnectionEnd::Lost(format!("{address} refuses: {text}"))
             }
             Some(_) => {
-                End::Fatal(ClientError::Refused { address, reason: words, limit: refused.limit.get() })
+                ConnectionEnd::Fatal(ClientError::Refused { address, reason: text, limit: refused.limit.get() })
             }
         }
     }
 
     /// Handles a stream that cannot be read further. A peer that never sent a hello is not a server, so a
     /// retry is useless.
-    fn cannot_read(&self, error: StreamError) -> End {
+    fn cannot_read(&self, error: StreamError) -> ConnectionEnd {
         let address = self.config.address.clone();
         match error {
-            StreamError::NotTicks if self.had_session => End::Lost(format!("{address}: {error}")),
+            StreamError::NotTicks if self.had_session => ConnectionEnd::Lost(format!("{address}: {error}")),
             StreamError::NotTicks | StreamError::Version(_) => {
-                End::Fatal(ClientError::Stream { address, error })
+                ConnectionEnd::Fatal(ClientError::Stream { address, error })
             }
-            _ => End::Lost(format!("{address}: {error}")),
+            _ => ConnectionEnd::Lost(format!("{address}: {error}")),
         }
     }
 
-    fn closed(&self) -> End {
+    fn closed(&self) -> ConnectionEnd {
         let address = &self.config.address;
-        End::Lost(format!("{address}: the server closed the connection without a word"))
+        ConnectionEnd::Lost(format!("{address}: the server closed the connection without a word"))
     }
 }
 
@@ -372,7 +372,7 @@ struct Connection {
     began: Nanos,
     received: Nanos,
     sent: Nanos,
-    care: Duration,
+    maintenance_interval: Duration,
 }
 
 impl Connection {
@@ -383,9 +383,9 @@ impl Connection {
     }
 
     /// Sets the interval to at most half a heartbeat interval.
-    fn look_more_often(&mut self, heartbeat: Duration) -> io::Result<()> {
-        self.care = CARE_INTERVAL.min(heartbeat / 2).max(Duration::from_millis(1));
-        self.stream.set_read_timeout(Some(self.care))
+    fn set_poll_interval(&mut self, heartbeat: Duration) -> io::Result<()> {
+        self.maintenance_interval = MAINTENANCE_INTERVAL.min(heartbeat / 2).max(Duration::from_millis(1));
+        self.stream.set_read_timeout(Some(self.maintenance_interval))
     }
 
     fn send_request(&mut self, now: Nanos) -> io::Result<()> {
@@ -403,7 +403,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 tickpath_net::keep_alive(&stream)?;
-                stream.set_read_timeout(Some(CARE_INTERVAL))?;
+                stream.set_read_timeout(Some(MAINTENANCE_INTERVAL))?;
                 stream.set_write_timeout(Some(CONNECT_TIMEOUT))?;
                 return Ok(stream);
             }
@@ -413,6 +413,6 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-fn is_nothing_there(error: &io::Error) -> bool {
+fn is_no_data(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

@@ -10,7 +10,7 @@ use tickpath_types::{BookHealth, Price, PriceLevel, Qty, Symbol, TopOfBook};
 
 /// The attributes of a symbol that the server defines in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SymbolTerms {
+pub struct SymbolAttributes {
     /// Its name.
     pub symbol: Symbol,
     /// The price from which changes are computed.
@@ -24,8 +24,8 @@ pub struct SymbolTerms {
 pub struct MarketRow {
     /// Its number in the session.
     pub instrument: u16,
-    /// Its name and terms.
-    pub terms: SymbolTerms,
+    /// Its name and attributes.
+    pub attributes: SymbolAttributes,
     /// Best prices, last trade, state, and whether they can be trusted.
     pub top: TopOfBook,
     /// Quantity traded in the session.
@@ -38,7 +38,7 @@ pub struct MarketRow {
 /// define a symbol.
 pub struct Market {
     session: u64,
-    terms: Mutex<Vec<Option<SymbolTerms>>>,
+    attributes: Mutex<Vec<Option<SymbolAttributes>>>,
     quotes: table::Reader<TopOfBook>,
     volumes: Box<[AtomicU64]>,
     ticks: Box<[AtomicU64]>,
@@ -66,16 +66,16 @@ impl Market {
     /// Reads every defined symbol into `rows`, which is cleared first. A symbol that is being written keeps
     /// the values that `rows` had for it.
     pub fn read_into(&self, rows: &mut Vec<MarketRow>) {
-        let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        let attributes = self.attributes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = std::mem::take(rows).into_iter().peekable();
         let mut found = Vec::with_capacity(kept.len());
-        for (index, terms) in terms.iter().enumerate() {
-            let Some(terms) = *terms else { continue };
+        for (index, attributes) in attributes.iter().enumerate() {
+            let Some(attributes) = *attributes else { continue };
             while kept.next_if(|row| usize::from(row.instrument) < index).is_some() {}
             let old = kept.next_if(|row| usize::from(row.instrument) == index).map(|row| row.top);
             found.push(MarketRow {
                 instrument: index as u16,
-                terms,
+                attributes,
                 top: self.quotes.try_read(index).unwrap_or(old.unwrap_or_default()),
                 volume: self.volumes[index].load(Ordering::Relaxed),
                 ticks: self.ticks[index].load(Ordering::Relaxed),
@@ -109,7 +109,7 @@ impl MarketWriter {
         let counters = || (0..rows).map(|_| AtomicU64::new(0)).collect();
         let market = Market {
             session,
-            terms: Mutex::new(vec![None; rows]),
+            attributes: Mutex::new(vec![None; rows]),
             quotes: reader,
             volumes: counters(),
             ticks: counters(),
@@ -139,18 +139,18 @@ impl MarketWriter {
         self.segment.take()
     }
 
-    /// Records name and terms of a symbol; false when it has no row or no name.
+    /// Records name and attributes of a symbol; false when it has no row or no name.
     pub fn define(&mut self, definition: &SymbolDefinition) -> bool {
         let index = usize::from(definition.header.instrument.get());
         let Some(symbol) = definition.symbol() else { return false };
-        let mut terms = self.market.terms.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(row) = terms.get_mut(index) else { return false };
-        *row = Some(SymbolTerms {
+        let mut attributes = self.market.attributes.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(row) = attributes.get_mut(index) else { return false };
+        *row = Some(SymbolAttributes {
             symbol,
             reference_price: Price(definition.reference_price.get()),
             tick_size: Price(definition.tick_size.get()),
         });
-        drop(terms);
+        drop(attributes);
         self.names[index] = Some(symbol);
         self.market.volumes[index].store(definition.volume.get(), Ordering::Relaxed);
         if let Some(segment) = &mut self.segment {
@@ -255,7 +255,7 @@ mod tests {
         writer.market().read_into(&mut rows);
         assert_eq!((rows.len(), rows[0].volume, rows[0].top), (2, 7, TopOfBook::default()));
         let found = rows[1];
-        assert_eq!((found.terms.symbol.as_str(), found.volume, found.ticks), ("B", 12, 2));
+        assert_eq!((found.attributes.symbol.as_str(), found.volume, found.ticks), ("B", 12, 2));
         assert_eq!((found.top.bid(), found.top.last()), (Some((Price(1), Qty(2))), Some((Price(2), Qty(5)))));
         writer.mark_stale(0);
         writer.market().read_into(&mut rows);

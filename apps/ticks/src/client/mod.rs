@@ -17,5 +17,5 @@ pub use csv::{CSV_HEADER, CsvFile};
 pub use feed::{Feed, SegmentPlace};
 pub use latency::{Latencies, Percentiles, Span};
 pub use link::{Client, ClientConfig, ClientError};
-pub use market::{Market, MarketRow, MarketWriter, SymbolTerms};
+pub use market::{Market, MarketRow, MarketWriter, SymbolAttributes};
 pub use shared::{Count, Counts, LinkState, Shared};

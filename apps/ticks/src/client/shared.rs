@@ -36,9 +36,9 @@ impl LinkState {
         }
     }
 
-    /// Returns the state as one word.
+    /// Returns the state as one label.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             LinkState::Connecting => "connecting",
             LinkState::Subscribing => "subscribing",
@@ -150,7 +150,7 @@ pub struct Shared {
     retry_at_ns: AtomicU64,
     market: Mutex<Arc<Market>>,
     /// The last failure, in one line.
-    trouble: Mutex<Option<String>>,
+    last_error: Mutex<Option<String>>,
     latencies: Latencies,
     stop: AtomicBool,
     reconnect: AtomicBool,
@@ -163,7 +163,7 @@ impl Default for Shared {
             state: AtomicU8::new(LinkState::Connecting as u8),
             retry_at_ns: AtomicU64::new(0),
             market: Mutex::new(Arc::new(Market::empty())),
-            trouble: Mutex::new(None),
+            last_error: Mutex::new(None),
             latencies: Latencies::new(),
             stop: AtomicBool::new(false),
             reconnect: AtomicBool::new(false),
@@ -198,8 +198,8 @@ impl Shared {
 
     /// The last failure, in one line; `None` if there was none.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn last_error(&self) -> Option<String> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Latencies by hop.
@@ -233,24 +233,24 @@ impl Shared {
         *self.market.lock().unwrap_or_else(PoisonError::into_inner) = market;
     }
 
-    pub(super) fn set_trouble(&self, trouble: Option<String>) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    pub(super) fn set_last_error(&self, last_error: Option<String>) {
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = last_error;
     }
 
-    pub(super) fn ask_to_stop(&self) {
+    pub(super) fn request_stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
 
-    pub(super) fn is_to_stop(&self) -> bool {
+    pub(super) fn is_stop_requested(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
-    pub(super) fn ask_to_reconnect(&self) {
+    pub(super) fn request_reconnect(&self) {
         self.reconnect.store(true, Ordering::Release);
     }
 
     /// Returns true once after each request to reconnect.
-    pub(super) fn takes_reconnect(&self) -> bool {
+    pub(super) fn take_reconnect(&self) -> bool {
         self.reconnect.load(Ordering::Acquire) && self.reconnect.swap(false, Ordering::AcqRel)
     }
 }

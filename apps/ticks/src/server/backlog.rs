@@ -13,12 +13,12 @@ const CAPACITY_MIN: usize = 1 << 12;
 ///
 /// Ticks are written first and sealed later, when the time of sending is known. Each subscriber reads from
 /// its own place. The ring never waits for readers, so a reader first checks that its place is within
-/// [`kept`](Backlog::kept).
+/// [`retained`](Backlog::retained).
 #[derive(Debug)]
 pub(super) struct Backlog {
     ticks: Box<[Tick]>,
     /// Place of the next tick to be written.
-    made: u64,
+    written: u64,
     /// Place of the next tick to be sealed.
     sealed: u64,
 }
@@ -28,11 +28,11 @@ impl Backlog {
     pub(super) fn new(capacity: usize) -> Backlog {
         let capacity = capacity.max(CAPACITY_MIN).next_power_of_two();
         let ticks = vec![Tick::new_zeroed(); capacity].into();
-        Backlog { ticks, made: 0, sealed: 0 }
+        Backlog { ticks, written: 0, sealed: 0 }
     }
 
     /// Number of ticks that a subscriber may lag and still be served: half of the ring.
-    pub(super) fn kept(&self) -> u64 {
+    pub(super) fn retained(&self) -> u64 {
         self.ticks.len() as u64 / 2
     }
 
@@ -42,8 +42,8 @@ impl Backlog {
     }
 
     /// Place of the next tick to be written.
-    pub(super) fn made(&self) -> u64 {
-        self.made
+    pub(super) fn written(&self) -> u64 {
+        self.written
     }
 
     /// Place of the next tick to be sealed: subscribers read up to it.
@@ -53,8 +53,8 @@ impl Backlog {
 
     /// Returns space for the next ticks, up to `count` of them, and fewer at the ring's end.
     #[inline]
-    pub(super) fn room(&mut self, count: usize) -> &mut [Tick] {
-        let at = self.index(self.made);
+    pub(super) fn write_space(&mut self, count: usize) -> &mut [Tick] {
+        let at = self.index(self.written);
         let end = self.ticks.len().min(at + count);
         &mut self.ticks[at..end]
     }
@@ -62,15 +62,15 @@ impl Backlog {
     /// Commits the first `count` ticks of that space.
     #[inline]
     pub(super) fn commit(&mut self, count: usize) {
-        self.made += count as u64;
+        self.written += count as u64;
     }
 
     /// Writes the time of sending and the checksum into the ticks written since the last call.
     #[inline]
     pub(super) fn seal(&mut self, now: Nanos) {
-        while self.sealed < self.made {
+        while self.sealed < self.written {
             let at = self.index(self.sealed);
-            let end = self.ticks.len().min(at + (self.made - self.sealed) as usize);
+            let end = self.ticks.len().min(at + (self.written - self.sealed) as usize);
             fill_delays_and_checksums(&mut self.ticks[at..end], now);
             self.sealed += (end - at) as u64;
         }
@@ -79,7 +79,7 @@ impl Backlog {
     /// Returns the ticks from a place on, up to `end` and not beyond the ring's end.
     #[inline]
     pub(super) fn ticks(&self, from: u64, end: u64) -> &[Tick] {
-        debug_assert!(self.made - from <= self.ticks.len() as u64 && end <= self.sealed);
+        debug_assert!(self.written - from <= self.ticks.len() as u64 && end <= self.sealed);
         let at = self.index(from);
         let len = self.ticks.len().min(at + (end - from) as usize);
         &self.ticks[at..len]
@@ -112,8 +112,8 @@ mod tests {
 
     fn make(backlog: &mut Backlog, mut count: usize) {
         while count > 0 {
-            let next = backlog.made() + 1;
-            let room = backlog.room(count);
+            let next = backlog.written() + 1;
+            let room = backlog.write_space(count);
             room.iter_mut().zip(next..).for_each(|(tick, sequence)| *tick = quote(sequence));
             let made = room.len();
             backlog.commit(made);
@@ -127,14 +127,14 @@ mod tests {
         let mut place = 0;
         for burst in [1_000, 1, 1_024, 777, 1_024, 1_024, 1_024] {
             make(&mut backlog, burst);
-            assert_eq!(backlog.sealed() + burst as u64, backlog.made());
-            backlog.seal(Nanos(backlog.made() + 5));
+            assert_eq!(backlog.sealed() + burst as u64, backlog.written());
+            backlog.seal(Nanos(backlog.written() + 5));
             while place < backlog.sealed() {
                 let ticks = backlog.ticks(place, backlog.sealed());
                 for tick in ticks {
                     place += 1;
                     assert_eq!(tick.header.sequence.get(), place);
-                    assert_eq!(u64::from(tick.send_delay_ns.get()), backlog.made() + 5 - place);
+                    assert_eq!(u64::from(tick.send_delay_ns.get()), backlog.written() + 5 - place);
                 }
                 assert_eq!(backlog.bytes(place - 1), ticks.last().unwrap().as_bytes());
             }
@@ -144,6 +144,6 @@ mod tests {
     #[test]
     fn bounds_are_parts_of_the_ring() {
         let backlog = Backlog::new(5_000);
-        assert_eq!((backlog.kept(), backlog.burst_max()), (4_096, 2_048));
+        assert_eq!((backlog.retained(), backlog.burst_max()), (4_096, 2_048));
     }
 }

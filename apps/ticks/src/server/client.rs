@@ -12,21 +12,21 @@ use zerocopy::IntoBytes;
 
 use super::backlog::Backlog;
 use super::counters::ServerCounters;
-use super::cut::Cut;
-use super::directory::{Choice, symbol_of};
+use super::selection::TickSelection;
+use super::directory::{Subscription, symbol_of};
 use super::faults::{Faults, TickFault};
-use super::maker::SymbolState;
+use super::tick_writer::SymbolState;
 use super::settings::SlowClient;
 
 pub(super) type Socket = <Kernel as Network>::Socket;
 
 /// The reason for which a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gone {
+pub(super) enum ConnectionEnd {
     /// The other end closed it, or it was lost.
     Lost,
     /// The last message is on its way; further input of the client is ignored.
-    Said,
+    Finished,
 }
 
 /// The inputs of a flush beside the client.
@@ -34,7 +34,7 @@ pub(super) struct Flush<'a> {
     pub(super) backlog: &'a Backlog,
     pub(super) states: &'a [SymbolState],
     pub(super) counters: &'a mut ServerCounters,
-    pub(super) cut: &'a mut Cut,
+    pub(super) selection: &'a mut TickSelection,
     pub(super) policy: SlowClient,
     pub(super) now: Nanos,
 }
@@ -44,17 +44,17 @@ pub(super) struct Client {
     pub(super) socket: Socket,
     pub(super) peer: Ipv4Addr,
     pub(super) parser: RequestParser,
-    /// The subscription, and the choice built so far from a request in parts.
-    pub(super) choice: Option<Choice>,
-    pub(super) asked: Option<Choice>,
+    /// The subscription, and the subscription built so far from a request in parts.
+    pub(super) subscription: Option<Subscription>,
+    pub(super) requested: Option<Subscription>,
     /// Place of the next tick to be examined.
     place: u64,
     /// Messages that the chosen symbols had when the subscription began, and those sent or left out since.
     base: u64,
     passed: u64,
     /// The rest of a message of which the kernel accepted only the beginning.
-    carry: [u8; TICK_LEN],
-    carry_from: usize,
+    partial_tick: [u8; TICK_LEN],
+    partial_from: usize,
     /// Other messages, to be sent before the next tick.
     outbox: Vec<u8>,
     outbox_from: usize,
@@ -76,13 +76,13 @@ impl Client {
             socket,
             peer,
             parser: RequestParser::new(symbols),
-            choice: None,
-            asked: None,
+            subscription: None,
+            requested: None,
             place: 0,
             base: 0,
             passed: 0,
-            carry: [0; TICK_LEN],
-            carry_from: TICK_LEN,
+            partial_tick: [0; TICK_LEN],
+            partial_from: TICK_LEN,
             outbox: Vec::new(),
             outbox_from: 0,
             is_blocked: false,
@@ -101,13 +101,13 @@ impl Client {
     }
 
     /// Adds a message to be sent before the next tick.
-    pub(super) fn say<M: Message>(&mut self, message: M) {
+    pub(super) fn queue_message<M: Message>(&mut self, message: M) {
         self.outbox.extend_from_slice(with_checksum(message).as_bytes());
     }
 
     /// Place of the next tick in the stream; `None` for a client that gets no ticks.
     pub(super) fn tick_place(&self) -> Option<u64> {
-        (self.choice.is_some() && self.closing.is_none()).then_some(self.place)
+        (self.subscription.is_some() && self.closing.is_none()).then_some(self.place)
     }
 
     /// Number of the next message of the session on this connection.
@@ -116,9 +116,9 @@ impl Client {
     }
 
     /// From `place` on, the stream consists of these symbols.
-    pub(super) fn subscribe(&mut self, choice: Choice, place: u64, states: &[SymbolState]) {
-        (self.base, self.passed) = (choice.messages(states), 0);
-        (self.choice, self.place) = (Some(choice), place);
+    pub(super) fn subscribe(&mut self, subscription: Subscription, place: u64, states: &[SymbolState]) {
+        (self.base, self.passed) = (subscription.messages(states), 0);
+        (self.subscription, self.place) = (Some(subscription), place);
     }
 
     /// Ends the stream: nothing is sent after the outbox, and the connection is closed at the deadline.
@@ -133,70 +133,70 @@ impl Client {
     /// Ends the stream with a reason.
     pub(super) fn end(&mut self, reason: EndReason, now: Nanos, deadline: Nanos) {
         if self.closing.is_none() {
-            self.say(EndOfStream::new(self.next_sequence(), reason, now));
+            self.queue_message(EndOfStream::new(self.next_sequence(), reason, now));
             self.close_by(deadline);
         }
     }
 
     /// Whether bytes other than whole ticks are waiting.
-    pub(super) fn has_words(&self) -> bool {
-        self.outbox_from < self.outbox.len() || self.carry_from < TICK_LEN
+    pub(super) fn has_messages(&self) -> bool {
+        self.outbox_from < self.outbox.len() || self.partial_from < TICK_LEN
     }
 
     /// Sends a heartbeat when nothing else is waiting to be sent.
-    pub(super) fn beat(&mut self, now: Nanos) -> bool {
+    pub(super) fn queue_heartbeat(&mut self, now: Nanos) -> bool {
         let is_due =
-            !self.has_words() && !self.is_blocked && self.closing.is_none() && now >= self.stalled_until;
+            !self.has_messages() && !self.is_blocked && self.closing.is_none() && now >= self.stalled_until;
         if is_due {
-            self.say(Heartbeat::new(self.next_sequence(), now));
+            self.queue_message(Heartbeat::new(self.next_sequence(), now));
         }
         is_due
     }
 
     /// Sends all that is waiting, as far as the kernel accepts it.
     #[inline]
-    pub(super) fn flush(&mut self, flush: &mut Flush<'_>) -> Result<(), Gone> {
+    pub(super) fn flush(&mut self, flush: &mut Flush<'_>) -> Result<(), ConnectionEnd> {
         if self.is_blocked || flush.now < self.stalled_until {
             return Ok(());
         }
         loop {
-            if self.has_words() && !self.send_words(flush)? {
+            if self.has_messages() && !self.send_messages(flush)? {
                 return Ok(());
             }
             if self.closing.is_some() {
                 return self.finish();
             }
-            if self.choice.is_none() || !self.send_ticks(flush)? {
+            if self.subscription.is_none() || !self.send_ticks(flush)? {
                 return Ok(());
             }
         }
     }
 
     /// Sends all waiting messages other than ticks, as far as the kernel accepts them.
-    pub(super) fn speak(&mut self, flush: &mut Flush<'_>) -> Result<(), Gone> {
-        if self.is_blocked || flush.now < self.stalled_until || self.has_words() && !self.send_words(flush)? {
+    pub(super) fn flush_messages(&mut self, flush: &mut Flush<'_>) -> Result<(), ConnectionEnd> {
+        if self.is_blocked || flush.now < self.stalled_until || self.has_messages() && !self.send_messages(flush)? {
             return Ok(());
         }
         if self.closing.is_some() { self.finish() } else { Ok(()) }
     }
 
     /// Closes the sending side: all messages are sent.
-    fn finish(&mut self) -> Result<(), Gone> {
+    fn finish(&mut self) -> Result<(), ConnectionEnd> {
         if !self.has_ended {
             self.has_ended = true;
             // Closing the sending side of a lost connection fails, which does no harm.
             let _ = self.socket.shutdown(Shutdown::Write);
         }
-        Err(Gone::Said)
+        Err(ConnectionEnd::Finished)
     }
 
     /// Sends the rest of a tick and other messages; false when the kernel did not accept all of it.
-    fn send_words(&mut self, flush: &mut Flush<'_>) -> Result<bool, Gone> {
-        if self.carry_from < TICK_LEN {
-            let sent = send(&self.socket, &self.carry[self.carry_from..], flush.counters)?;
+    fn send_messages(&mut self, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
+        if self.partial_from < TICK_LEN {
+            let sent = send(&self.socket, &self.partial_tick[self.partial_from..], flush.counters)?;
             self.note_sent(sent, flush.now);
-            self.carry_from += sent;
-            if self.carry_from < TICK_LEN {
+            self.partial_from += sent;
+            if self.partial_from < TICK_LEN {
                 self.is_blocked = true;
                 return Ok(false);
             }
@@ -218,22 +218,22 @@ impl Client {
     }
 
     /// Sends ticks up to the end of the sealed ones; true when other messages come first.
-    fn send_ticks(&mut self, flush: &mut Flush<'_>) -> Result<bool, Gone> {
+    fn send_ticks(&mut self, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let end = flush.backlog.sealed();
         while self.place < end {
-            if end - self.place > flush.backlog.kept() {
-                self.fall_behind(flush);
+            if end - self.place > flush.backlog.retained() {
+                self.apply_slow_policy(flush);
                 return Ok(true);
             }
             let fault = self.faults.as_mut().map_or(u64::MAX, |faults| faults.next_place(self.place));
             if fault <= self.place {
-                self.spoil(flush);
+                self.inject_fault(flush);
                 return Ok(true);
             }
             let end = end.min(fault);
-            let sent_all = match &self.choice {
-                Some(Choice::All) => self.send_all(end, flush)?,
-                Some(Choice::Listed(_)) => self.send_chosen(end, flush)?,
+            let sent_all = match &self.subscription {
+                Some(Subscription::All) => self.send_all(end, flush)?,
+                Some(Subscription::Listed(_)) => self.send_chosen(end, flush)?,
                 None => return Ok(false),
             };
             if !sent_all {
@@ -247,7 +247,7 @@ impl Client {
     /// Sends every tick up to a place, directly from the backlog; false when the kernel did not accept all of
     /// them.
     #[inline]
-    fn send_all(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, Gone> {
+    fn send_all(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let bytes = flush.backlog.ticks(self.place, end).as_bytes();
         let sent = send(&self.socket, bytes, flush.counters)?;
         self.note_sent(sent, flush.now);
@@ -256,19 +256,19 @@ impl Client {
         flush.counters.ticks_sent += whole;
         let torn = sent % TICK_LEN;
         if torn > 0 {
-            self.keep_rest(flush.backlog.bytes(self.place), torn, flush.counters);
+            self.keep_partial(flush.backlog.bytes(self.place), torn, flush.counters);
             self.place += 1;
         }
         Ok(sent == bytes.len())
     }
 
     /// Sends the chosen ticks up to a place; false when the kernel did not accept all of them.
-    fn send_chosen(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, Gone> {
-        let Some(choice) = &self.choice else { return Ok(true) };
-        let looked_to = flush.cut.fill(flush.backlog, choice, self.place, end);
-        let bytes = flush.cut.bytes();
+    fn send_chosen(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
+        let Some(subscription) = &self.subscription else { return Ok(true) };
+        let examined_to = flush.selection.fill(flush.backlog, subscription, self.place, end);
+        let bytes = flush.selection.bytes();
         if bytes.is_empty() {
-            self.place = looked_to;
+            self.place = examined_to;
             return Ok(true);
         }
         let sent = send(&self.socket, bytes, flush.counters)?;
@@ -278,13 +278,13 @@ impl Client {
         self.passed += whole as u64;
         flush.counters.ticks_sent += whole as u64;
         if is_all {
-            self.place = looked_to;
+            self.place = examined_to;
             return Ok(true);
         }
-        self.place = flush.cut.place(whole);
+        self.place = flush.selection.place(whole);
         if torn > 0 {
-            let rest = flush.cut.tick(whole);
-            self.keep_rest(rest, torn, flush.counters);
+            let rest = flush.selection.tick(whole);
+            self.keep_partial(rest, torn, flush.counters);
             self.place += 1;
             self.passed += 1;
         }
@@ -292,8 +292,8 @@ impl Client {
     }
 
     /// Keeps the rest of a tick that was sent in part.
-    fn keep_rest(&mut self, tick: [u8; TICK_LEN], sent: usize, counters: &mut ServerCounters) {
-        (self.carry, self.carry_from) = (tick, sent);
+    fn keep_partial(&mut self, tick: [u8; TICK_LEN], sent: usize, counters: &mut ServerCounters) {
+        (self.partial_tick, self.partial_from) = (tick, sent);
         counters.ticks_sent += 1;
     }
 
@@ -306,14 +306,14 @@ impl Client {
 
     /// Applies the policy for subscribers that read too slowly.
     #[cold]
-    fn fall_behind(&mut self, flush: &mut Flush<'_>) {
-        let Some(choice) = self.choice.take() else { return };
+    fn apply_slow_policy(&mut self, flush: &mut Flush<'_>) {
+        let Some(subscription) = self.subscription.take() else { return };
         flush.counters.slow += 1;
         let end = flush.backlog.sealed();
         // For all symbols, the places give the number left out; for some, the symbols' own numbers.
-        let missed = |client: &Client| match &choice {
-            Choice::All => end - client.place,
-            Choice::Listed(_) => (choice.messages(flush.states) - client.base).saturating_sub(client.passed),
+        let missed = |client: &Client| match &subscription {
+            Subscription::All => end - client.place,
+            Subscription::Listed(_) => (subscription.messages(flush.states) - client.base).saturating_sub(client.passed),
         };
         let missed = missed(self);
         match flush.policy {
@@ -323,40 +323,40 @@ impl Client {
             }
             SlowClient::Drop => {
                 flush.counters.skipped += missed;
-                self.say(Skipped::new(end + 1, missed));
+                self.queue_message(Skipped::new(end + 1, missed));
             }
             SlowClient::Sample => {
                 let kept =
-                    flush.cut.sample(flush.backlog, &choice, flush.states, end, missed, &mut self.outbox);
+                    flush.selection.sample(flush.backlog, &subscription, flush.states, end, missed, &mut self.outbox);
                 flush.counters.skipped += missed - kept;
                 flush.counters.ticks_sent += kept;
             }
         }
         self.passed += missed;
-        (self.choice, self.place) = (Some(choice), end);
+        (self.subscription, self.place) = (Some(subscription), end);
     }
 
     /// Injects a fault into the next tick.
     #[cold]
-    fn spoil(&mut self, flush: &mut Flush<'_>) {
-        let (Some(faults), Some(choice)) = (&mut self.faults, &self.choice) else { return };
+    fn inject_fault(&mut self, flush: &mut Flush<'_>) {
+        let (Some(faults), Some(subscription)) = (&mut self.faults, &self.subscription) else { return };
         let left = flush.backlog.sealed() - self.place;
         match faults.take(self.place) {
             TickFault::Gap(count) => {
                 let count = count.min(left);
                 let ticks =
                     (self.place..self.place + count).map(|place| flush.backlog.ticks(place, place + 1));
-                let hit = ticks.flatten().filter(|tick| choice.has(symbol_of(tick))).count() as u64;
-                flush.counters.fault_gaps += hit;
-                self.passed += hit;
+                let dropped = ticks.flatten().filter(|tick| subscription.has(symbol_of(tick))).count() as u64;
+                flush.counters.fault_gaps += dropped;
+                self.passed += dropped;
                 self.place += count;
             }
             TickFault::Corrupt(bit) => {
                 let tick = flush.backlog.ticks(self.place, self.place + 1);
-                if tick.iter().all(|tick| choice.has(symbol_of(tick))) {
+                if tick.iter().all(|tick| subscription.has(symbol_of(tick))) {
                     let mut bytes = flush.backlog.bytes(self.place);
                     bytes[bit / 8 % TICK_LEN] ^= 1 << (bit % 8);
-                    self.keep_rest(bytes, 0, flush.counters);
+                    self.keep_partial(bytes, 0, flush.counters);
                     flush.counters.fault_corrupt += 1;
                     self.passed += 1;
                 }
@@ -368,7 +368,7 @@ impl Client {
     /// Whether the client is so far behind that the policy applies, although the kernel accepts no more
     /// bytes.
     pub(super) fn is_too_slow(&self, backlog: &Backlog) -> bool {
-        self.is_blocked && self.tick_place().is_some_and(|place| backlog.sealed() - place > backlog.kept())
+        self.is_blocked && self.tick_place().is_some_and(|place| backlog.sealed() - place > backlog.retained())
     }
 }
 
@@ -377,7 +377,7 @@ pub(super) const CLOSE_TIME: Nanos = Nanos::from_secs(2);
 
 /// Writes bytes to the kernel; returns the number accepted.
 #[inline]
-fn send(socket: &Socket, bytes: &[u8], counters: &mut ServerCounters) -> Result<usize, Gone> {
+fn send(socket: &Socket, bytes: &[u8], counters: &mut ServerCounters) -> Result<usize, ConnectionEnd> {
     counters.writes += 1;
     match StreamSocket::send(socket, bytes) {
         Ok(sent) => {
@@ -389,6 +389,6 @@ fn send(socket: &Socket, bytes: &[u8], counters: &mut ServerCounters) -> Result<
             counters.blocked += 1;
             Ok(0)
         }
-        Err(_) => Err(Gone::Lost),
+        Err(_) => Err(ConnectionEnd::Lost),
     }
 }

@@ -6,21 +6,21 @@ use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::{InstrumentId, Price, Symbol};
 use zerocopy::IntoBytes;
 
-use super::maker::SymbolState;
+use super::tick_writer::SymbolState;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
 /// The symbols of a session.
 #[derive(Debug)]
 pub(super) struct Directory {
-    symbols: Vec<Terms>,
+    symbols: Vec<SymbolAttributes>,
     /// Names in sorted order, each with its place among the symbols.
     names: Vec<(Symbol, u16)>,
 }
 
 /// The constant attributes of a symbol.
 #[derive(Clone, Copy, Debug)]
-struct Terms {
+struct SymbolAttributes {
     name: Symbol,
     reference_price: Price,
     tick_size: Price,
@@ -28,14 +28,14 @@ struct Terms {
 
 impl Directory {
     pub(super) fn new(market: &TickGeneratorConfig) -> Directory {
-        let terms = market.symbols.iter().map(|symbol| Terms {
+        let attributes = market.symbols.iter().map(|symbol| SymbolAttributes {
             name: symbol.name,
             reference_price: symbol.price,
             tick_size: symbol.tick_size,
         });
         let mut names: Vec<_> = market.symbols.iter().map(|symbol| symbol.name).zip(0..).collect();
         names.sort_unstable();
-        Directory { symbols: terms.collect(), names }
+        Directory { symbols: attributes.collect(), names }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -52,22 +52,22 @@ impl Directory {
     pub(super) fn define(
         &self,
         request: u32,
-        choice: &Choice,
+        subscription: &Subscription,
         states: &[SymbolState],
         place: u64,
         out: &mut Vec<u8>,
     ) {
         let next = place + 1;
-        let count = u32::try_from(choice.count(self.len())).expect("symbols are numbered by 16 bits");
-        out.extend(with_checksum(Subscribed::new(next, request, choice.scope(), count)).as_bytes());
-        let chosen = self.symbols.iter().zip(states).zip(0_u16..).filter(|(_, at)| choice.has(*at));
-        for ((terms, state), at) in chosen {
+        let count = u32::try_from(subscription.count(self.len())).expect("symbols are numbered by 16 bits");
+        out.extend(with_checksum(Subscribed::new(next, request, subscription.scope(), count)).as_bytes());
+        let chosen = self.symbols.iter().zip(states).zip(0_u16..).filter(|(_, at)| subscription.has(*at));
+        for ((attributes, state), at) in chosen {
             let place = Place {
                 instrument: InstrumentId(at + 1),
                 symbol_sequence: state.symbol_sequence as u32,
                 sequence: next,
             };
-            let Terms { name, reference_price, tick_size } = *terms;
+            let SymbolAttributes { name, reference_price, tick_size } = *attributes;
             let definition = SymbolDefinition::new(place, name, reference_price, tick_size, state.volume);
             out.extend(with_checksum(definition).as_bytes());
         }
@@ -76,23 +76,23 @@ impl Directory {
 
 /// The symbols that a subscriber chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum Subscription {
     /// All symbols.
     All,
     /// The symbols whose bits are set; the first symbol has the lowest bit.
     Listed(Box<[u64]>),
 }
 
-impl Choice {
+impl Subscription {
     /// An empty list.
-    pub(super) fn none(symbols: usize) -> Choice {
-        Choice::Listed(vec![0; symbols.div_ceil(WORD_BITS)].into())
+    pub(super) fn none(symbols: usize) -> Subscription {
+        Subscription::Listed(vec![0; symbols.div_ceil(WORD_BITS)].into())
     }
 
     /// Adds names to a list; false when one of them is unknown.
     #[must_use]
     pub(super) fn add(&mut self, directory: &Directory, names: &[[u8; 8]]) -> bool {
-        let Choice::Listed(bits) = self else { return true };
+        let Subscription::Listed(bits) = self else { return true };
         names.iter().all(|name| {
             let Some(at) = directory.find(Symbol(*name)) else { return false };
             bits[usize::from(at) / WORD_BITS] |= 1 << (usize::from(at) % WORD_BITS);
@@ -104,8 +104,8 @@ impl Choice {
     #[inline]
     pub(super) fn has(&self, at: u16) -> bool {
         match self {
-            Choice::All => true,
-            Choice::Listed(bits) => {
+            Subscription::All => true,
+            Subscription::Listed(bits) => {
                 bits[usize::from(at) / WORD_BITS] >> (usize::from(at) % WORD_BITS) & 1 == 1
             }
         }
@@ -113,16 +113,16 @@ impl Choice {
 
     pub(super) const fn scope(&self) -> Scope {
         match self {
-            Choice::All => Scope::All,
-            Choice::Listed(_) => Scope::Listed,
+            Subscription::All => Scope::All,
+            Subscription::Listed(_) => Scope::Listed,
         }
     }
 
     /// Number of chosen symbols.
     pub(super) fn count(&self, symbols: usize) -> usize {
         match self {
-            Choice::All => symbols,
-            Choice::Listed(bits) => bits.iter().map(|word| word.count_ones() as usize).sum(),
+            Subscription::All => symbols,
+            Subscription::Listed(bits) => bits.iter().map(|word| word.count_ones() as usize).sum(),
         }
     }
 
@@ -150,18 +150,18 @@ mod tests {
     fn listed_symbols_are_found_and_defined() {
         let market = TickGeneratorConfig::market(MarketRegime::Neutral, 130, 7);
         let directory = Directory::new(&market);
-        let mut choice = Choice::none(130);
+        let mut subscription = Subscription::none(130);
         let names = [0, 64, 129, 64].map(|at: usize| market.symbols[at].name.0);
-        assert!(choice.add(&directory, &names));
-        assert!(!choice.clone().add(&directory, &[*b"nothere "]));
-        assert_eq!((choice.count(130), Choice::All.count(130)), (3, 130));
-        assert!(choice.has(129) && !choice.has(128) && Choice::All.has(128));
+        assert!(subscription.add(&directory, &names));
+        assert!(!subscription.clone().add(&directory, &[*b"nothere "]));
+        assert_eq!((subscription.count(130), Subscription::All.count(130)), (3, 130));
+        assert!(subscription.has(129) && !subscription.has(128) && Subscription::All.has(128));
 
         let mut states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; 130];
         states[64] = SymbolState { symbol_sequence: 43, volume: 5, quoted: 0 };
-        assert_eq!((choice.messages(&states), Choice::All.messages(&states)), (42, 42));
+        assert_eq!((subscription.messages(&states), Subscription::All.messages(&states)), (42, 42));
         let mut out = Vec::new();
-        directory.define(9, &choice, &states, 1_000, &mut out);
+        directory.define(9, &subscription, &states, 1_000, &mut out);
         let (subscribed, rest) = Subscribed::read_from_prefix(&out).unwrap();
         assert_eq!((subscribed.scope(), subscribed.symbol_count.get()), (Scope::Listed, 3));
         let definitions = <[SymbolDefinition]>::ref_from_bytes(rest).unwrap();

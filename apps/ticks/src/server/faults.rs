@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_come_as_often_as_they_are_asked_for() {
+    fn faults_have_the_configured_frequency() {
         let settings = FaultSettings {
             gaps: Fraction { ppm: 1_000 },
             corrupt: Fraction { ppm: 2_000 },
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn without_settings_there_are_none() {
+    fn no_faults_without_settings() {
         let mut faults = Faults::new(FaultSettings::default(), 7, 1, 5, Nanos(9));
         assert!(faults.next_place(1 << 40) > 1 << 50);
         assert_eq!(faults.due(Nanos::from_secs(1 << 30)), None);

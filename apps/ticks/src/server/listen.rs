@@ -10,10 +10,10 @@ use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
-use super::client::{CLOSE_TIME, Client, Flush, Gone, Socket};
-use super::directory::{Choice, Directory};
+use super::client::{CLOSE_TIME, Client, Flush, ConnectionEnd, Socket};
+use super::directory::{Subscription, Directory};
 use super::faults::Faults;
-use super::maker::SymbolState;
+use super::tick_writer::SymbolState;
 use super::{READ_LEN, ServerCounters, TicksServer};
 
 /// The listener's key at the poller; a client's key is its place plus one.
@@ -64,19 +64,19 @@ impl TicksServer {
             // When the system has no file descriptor left, the connection waits; a connection that was reset
             // is skipped.
             let Ok((socket, peer)) = StreamSocket::accept(&self.listener) else { return };
-            let Some(peer) = peer.filter(|_| !self.is_finishing) else { continue };
+            let Some(peer) = peer.filter(|_| !self.is_shutting_down) else { continue };
             if let Some(bytes) = self.settings.send_buffer {
                 // If this fails, the kernel's own bound applies.
                 let _ = socket.limit_send_buffer(bytes);
             }
-            self.make_room(*peer.ip(), now);
+            self.evict_if_full(*peer.ip(), now);
             self.admit(socket, *peer.ip(), now);
         }
     }
 
     /// Closes a connection without a subscription if another one of `peer` would find no place. It is read
     /// once more before, because its request may have arrived.
-    fn make_room(&mut self, peer: Ipv4Addr, now: Nanos) {
+    fn evict_if_full(&mut self, peer: Ipv4Addr, now: Nanos) {
         let Some(at) = self.pre_login.victim(peer) else { return };
         self.read(at as usize, now);
         if let Some(at) = self.pre_login.victim(peer) {
@@ -100,11 +100,11 @@ impl TicksServer {
         self.connections += 1;
         let symbols = self.directory.len();
         let mut client = Client::new(socket, peer, symbols as u32, now);
-        let place = self.backlog.made();
+        let place = self.backlog.written();
         let symbol_count = u16::try_from(symbols).expect("checked at the start");
-        client.say(Hello::server(place + 1, self.session, self.settings.heartbeat_ms, symbol_count, now));
+        client.queue_message(Hello::server(place + 1, self.session, self.settings.heartbeat_ms, symbol_count, now));
         if is_full {
-            client.say(Refused::new(place + 1, 0, RefusedReason::ClientsFull, 0));
+            client.queue_message(Refused::new(place + 1, 0, RefusedReason::ClientsFull, 0));
             client.close_by(now + CLOSE_TIME);
         }
         if !self.settings.faults.is_none() {
@@ -124,7 +124,7 @@ impl TicksServer {
         if !is_full {
             self.pre_login.admit(now, at as u64, peer);
         }
-        self.speak(at, now);
+        self.flush_messages(at, now);
     }
 
     /// Removes a client and closes its socket.
@@ -141,10 +141,10 @@ impl TicksServer {
     }
 
     /// Sends a client messages other than ticks; ticks wait for the next flush.
-    pub(super) fn speak(&mut self, at: usize, now: Nanos) {
+    pub(super) fn flush_messages(&mut self, at: usize, now: Nanos) {
         let Some(client) = &mut self.clients[at] else { return };
-        let is_full_flush = self.backlog.made() == self.backlog.sealed();
-        if !is_full_flush && !client.has_words() && client.closes_at().is_none() {
+        let is_full_flush = self.backlog.written() == self.backlog.sealed();
+        if !is_full_flush && !client.has_messages() && client.closes_at().is_none() {
             return;
         }
         let was_blocked = client.is_blocked;
@@ -152,17 +152,17 @@ impl TicksServer {
             backlog: &self.backlog,
             states: self.source.states(),
             counters: &mut self.counters,
-            cut: &mut self.cut,
+            selection: &mut self.selection,
             policy: self.settings.slow_client,
             now,
         };
-        let result = if is_full_flush { client.flush(&mut flush) } else { client.speak(&mut flush) };
+        let result = if is_full_flush { client.flush(&mut flush) } else { client.flush_messages(&mut flush) };
         if let Some(place) = client.tick_place() {
             self.furthest = Some(self.furthest.unwrap_or(0).max(place));
         }
         let is_blocked = client.is_blocked;
         match result {
-            Err(Gone::Lost) => self.close(at),
+            Err(ConnectionEnd::Lost) => self.close(at),
             _ if is_blocked && !was_blocked => self.watch_writable(at, true),
             _ => {}
         }
@@ -184,7 +184,7 @@ impl TicksServer {
             client.is_blocked = false;
             self.has_unblocked = true;
             self.watch_writable(at, false);
-            self.speak(at, now);
+            self.flush_messages(at, now);
         }
     }
 
@@ -198,7 +198,7 @@ impl TicksServer {
                 Ok(Some((count, _))) => {
                     client.last_received = now;
                     if client.closes_at().is_none() {
-                        self.hear(at, &buffer[..count], now);
+                        self.on_bytes(at, &buffer[..count], now);
                     }
                     if count < READ_LEN {
                         return;
@@ -212,26 +212,26 @@ impl TicksServer {
     }
 
     /// Processes the bytes that a client sent.
-    fn hear(&mut self, at: usize, bytes: &[u8], now: Nanos) {
+    fn on_bytes(&mut self, at: usize, bytes: &[u8], now: Nanos) {
         let Some(client) = &mut self.clients[at] else { return };
-        let place = self.backlog.made();
-        let (choice, asked) = (client.choice.take(), client.asked.take());
+        let place = self.backlog.written();
+        let (subscription, requested) = (client.subscription.take(), client.requested.take());
         let allowed = ANSWERS_MAX + (self.directory.len() + 2) * ANSWER_LEN;
-        let mut asking = Asking {
+        let mut handler = RequestHandler {
             directory: &self.directory,
             states: self.source.states(),
             counters: &mut self.counters,
             place,
-            next_sequence: if choice.is_some() { client.next_sequence() } else { place + 1 },
+            next_sequence: if subscription.is_some() { client.next_sequence() } else { place + 1 },
             granted: None,
-            asked,
+            requested,
             answers: Vec::new(),
             answers_max: allowed.saturating_sub(client.outbox().len()),
         };
-        let result = client.parser.feed(bytes, &mut asking);
-        let (granted, answers) = (asking.granted.take(), std::mem::take(&mut asking.answers));
-        client.asked = asking.asked.take();
-        client.choice = choice;
+        let result = client.parser.feed(bytes, &mut handler);
+        let (granted, answers) = (handler.granted.take(), std::mem::take(&mut handler.answers));
+        client.requested = handler.requested.take();
+        client.subscription = subscription;
         let peer = client.peer;
         if granted.is_some() && self.pre_login.remove(at as u64) {
             // If all places are taken, the oldest client of the address with the most clients is closed.
@@ -243,13 +243,13 @@ impl TicksServer {
                 self.subscribed.admit(now, at as u64, peer);
             }
         }
-        let is_beyond = granted.is_some() && !self.subscribed.contains(at as u64);
+        let is_over_limit = granted.is_some() && !self.subscribed.contains(at as u64);
         let Some(client) = &mut self.clients[at] else { return };
-        if is_beyond {
+        if is_over_limit {
             self.counters.refused_full += 1;
-            client.say(Refused::new(client.next_sequence(), 0, RefusedReason::ClientsFull, 0));
+            client.queue_message(Refused::new(client.next_sequence(), 0, RefusedReason::ClientsFull, 0));
             client.close_by(now + CLOSE_TIME);
-            return self.speak(at, now);
+            return self.flush_messages(at, now);
         }
         if let Some(granted) = granted {
             client.subscribe(granted, place, self.source.states());
@@ -264,62 +264,62 @@ impl TicksServer {
                 RefusedReason::Version => self.counters.refused_version += 1,
                 _ => self.counters.refused_malformed += 1,
             }
-            client.say(Refused::new(client.next_sequence(), 0, reason, limit));
+            client.queue_message(Refused::new(client.next_sequence(), 0, reason, limit));
             client.close_by(now + CLOSE_TIME);
         } else if !answers.is_empty() && client.outbox().len() > allowed {
             self.counters.slow_disconnected += 1;
             client.end(EndReason::TooSlow, now, now);
         }
-        self.speak(at, now);
+        self.flush_messages(at, now);
     }
 }
 
 /// A client's requests, and the answers to them.
-struct Asking<'a> {
+struct RequestHandler<'a> {
     directory: &'a Directory,
     states: &'a [SymbolState],
     counters: &'a mut ServerCounters,
     /// Place of the first tick of a new subscription.
     place: u64,
     next_sequence: u64,
-    granted: Option<Choice>,
-    /// The choice built so far from the parts of a request.
-    asked: Option<Choice>,
+    granted: Option<Subscription>,
+    /// The subscription built so far from the parts of a request.
+    requested: Option<Subscription>,
     answers: Vec<u8>,
     /// Maximum number of bytes of answers. A client that exceeds it is disconnected, so no more requests are
     /// answered.
     answers_max: usize,
 }
 
-impl Asking<'_> {
+impl RequestHandler<'_> {
     fn refuse(&mut self, request: u32, reason: RefusedReason, limit: u32) {
         let message = Refused::new(self.next_sequence, request, reason, limit);
         self.answers.extend_from_slice(with_checksum(message).as_bytes());
     }
 }
 
-impl RequestListener for Asking<'_> {
+impl RequestListener for RequestHandler<'_> {
     fn on_hello(&mut self, _: &Hello) {}
 
     fn on_subscribe(&mut self, part: SubscribePart<'_>) {
         if part.is_first {
-            let none = || Choice::none(self.directory.len());
-            self.asked = Some(if part.total == 0 { Choice::All } else { none() });
+            let none = || Subscription::none(self.directory.len());
+            self.requested = Some(if part.total == 0 { Subscription::All } else { none() });
         }
         // A request with an unknown symbol is refused at its end.
-        let is_known = self.asked.as_mut().is_some_and(|asked| asked.add(self.directory, part.names));
+        let is_known = self.requested.as_mut().is_some_and(|requested| requested.add(self.directory, part.names));
         if !is_known {
-            self.asked = None;
+            self.requested = None;
         }
         if !part.is_last || self.answers.len() > self.answers_max {
             return;
         }
-        match self.asked.take() {
-            Some(choice) => {
+        match self.requested.take() {
+            Some(subscription) => {
                 self.counters.subscriptions += 1;
-                self.directory.define(part.request, &choice, self.states, self.place, &mut self.answers);
+                self.directory.define(part.request, &subscription, self.states, self.place, &mut self.answers);
                 self.next_sequence = self.place + 1;
-                self.granted = Some(choice);
+                self.granted = Some(subscription);
             }
             None => {
                 self.counters.refused_unknown += 1;
@@ -343,31 +343,31 @@ mod tests {
     /// A request has 32 bytes, but its answer may have megabytes: a client that does not read gets no more
     /// than the bound.
     #[test]
-    fn answers_end_at_their_bound_however_much_is_asked() {
+    fn answers_are_bounded() {
         let market = TickGeneratorConfig::market(MarketRegime::Neutral, 1_000, 7);
         let directory = Directory::new(&market);
         let states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; 1_000];
         let mut counters = ServerCounters::default();
-        let mut asking = Asking {
+        let mut handler = RequestHandler {
             directory: &directory,
             states: &states,
             counters: &mut counters,
             place: 0,
             next_sequence: 1,
             granted: None,
-            asked: None,
+            requested: None,
             answers: Vec::new(),
             answers_max: ANSWERS_MAX,
         };
         for request in 1..=1_000 {
             let part = SubscribePart { request, total: 0, names: &[], is_first: true, is_last: true };
-            asking.on_subscribe(part);
+            handler.on_subscribe(part);
         }
         let answer = 1_000 * ANSWER_LEN;
         assert!(
-            (ANSWERS_MAX..ANSWERS_MAX + answer).contains(&asking.answers.len()),
+            (ANSWERS_MAX..ANSWERS_MAX + answer).contains(&handler.answers.len()),
             "{}",
-            asking.answers.len()
+            handler.answers.len()
         );
         assert_eq!(counters.subscriptions, 3);
     }

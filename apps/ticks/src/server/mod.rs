@@ -23,11 +23,11 @@
 mod backlog;
 mod client;
 mod counters;
-mod cut;
+mod selection;
 mod directory;
 mod faults;
 mod listen;
-mod maker;
+mod tick_writer;
 mod pace;
 mod run;
 mod settings;
@@ -43,9 +43,9 @@ use tickpath_ticks::message::{EndReason, TICK_LEN};
 use tickpath_types::Nanos;
 
 use backlog::Backlog;
-use client::{CLOSE_TIME, Client, Flush, Gone, Socket};
+use client::{CLOSE_TIME, Client, Flush, ConnectionEnd, Socket};
 pub use counters::ServerCounters;
-use cut::Cut;
+use selection::TickSelection;
 use directory::Directory;
 use faults::LinkFault;
 use pace::Pace;
@@ -89,10 +89,10 @@ pub struct TicksServer {
     source: Source,
     backlog: Backlog,
     pace: Pace,
-    has_begun: bool,
+    has_started: bool,
     /// Number of waiting ticks that are written at once, whatever the time.
     fill: u64,
-    cut: Cut,
+    selection: TickSelection,
     counters: ServerCounters,
     /// The client that the next flush begins with; the clients take turns.
     turn: usize,
@@ -103,7 +103,7 @@ pub struct TicksServer {
     next_flush: Nanos,
     next_poll: Nanos,
     next_sweep: Nanos,
-    is_finishing: bool,
+    is_shutting_down: bool,
 }
 
 impl TicksServer {
@@ -159,11 +159,11 @@ impl TicksServer {
             connections: 0,
             directory: Directory::new(&settings.market),
             source,
-            fill: fill.clamp(1, backlog.kept() / 4),
+            fill: fill.clamp(1, backlog.retained() / 4),
             backlog,
             pace: Pace::new(settings.rate, now),
-            has_begun: false,
-            cut: Cut::new(),
+            has_started: false,
+            selection: TickSelection::new(),
             counters: ServerCounters::default(),
             turn: 0,
             furthest: None,
@@ -171,7 +171,7 @@ impl TicksServer {
             next_flush: Nanos::ZERO,
             next_poll: Nanos::ZERO,
             next_sweep: Nanos::ZERO,
-            is_finishing: false,
+            is_shutting_down: false,
             clock,
             settings: settings.clone(),
         })
@@ -219,15 +219,15 @@ impl TicksServer {
     fn make(&mut self, now: Nanos) -> u64 {
         let wanted = match self.settings.rate {
             TickRate::PerSecond(_) => self.pace.due(now, self.backlog.burst_max()),
-            TickRate::Max => self.wanted_at_once(),
+            TickRate::Max => self.unpaced_count(),
         };
         let is_paced = matches!(self.settings.rate, TickRate::PerSecond(_));
-        let mut left = wanted.min(self.backlog.burst_max() - (self.backlog.made() - self.backlog.sealed()));
-        let made = self.backlog.made();
+        let mut left = wanted.min(self.backlog.burst_max() - (self.backlog.written() - self.backlog.sealed()));
+        let made = self.backlog.written();
         let now = if is_paced || left == 0 { now } else { self.clock.now() };
         while left > 0 {
-            let place = self.backlog.made();
-            let room = self.backlog.room(left as usize);
+            let place = self.backlog.written();
+            let room = self.backlog.write_space(left as usize);
             let pace = &mut self.pace;
             let next_ts = || if is_paced { pace.take() } else { now };
             let count = self.source.take(place, room, next_ts);
@@ -237,22 +237,22 @@ impl TicksServer {
                 break;
             }
         }
-        let count = self.backlog.made() - made;
+        let count = self.backlog.written() - made;
         self.counters.ticks += count;
         count
     }
 
     /// One write of ticks, unless the most advanced subscriber is a quarter of the backlog behind.
-    fn wanted_at_once(&self) -> u64 {
+    fn unpaced_count(&self) -> u64 {
         let Some(furthest) = self.furthest else { return 0 };
-        let behind = self.backlog.made() - furthest;
-        if behind + self.fill <= self.backlog.kept() / 2 { self.fill } else { 0 }
+        let behind = self.backlog.written() - furthest;
+        if behind + self.fill <= self.backlog.retained() / 2 { self.fill } else { 0 }
     }
 
     /// Whether the written ticks are to be sent now.
     #[inline]
     fn is_flush_due(&self, now: Nanos) -> bool {
-        let waiting = self.backlog.made() - self.backlog.sealed();
+        let waiting = self.backlog.written() - self.backlog.sealed();
         if waiting == 0 {
             return self.has_unblocked;
         }
@@ -288,7 +288,7 @@ impl TicksServer {
             backlog: &self.backlog,
             states: self.source.states(),
             counters: &mut self.counters,
-            cut: &mut self.cut,
+            selection: &mut self.selection,
             policy: self.settings.slow_client,
             now,
         };
@@ -298,7 +298,7 @@ impl TicksServer {
         }
         let is_blocked = client.is_blocked;
         match result {
-            Err(Gone::Lost) => self.close(at),
+            Err(ConnectionEnd::Lost) => self.close(at),
             _ if is_blocked && !was_blocked => self.watch_writable(at, true),
             _ => {}
         }
@@ -307,13 +307,13 @@ impl TicksServer {
     /// Checks each client for silence, a due heartbeat and due faults.
     fn sweep(&mut self, now: Nanos) {
         self.next_sweep = now + SWEEP_INTERVAL;
-        self.counters.given_up += self.pace.give_up(now);
+        self.counters.given_up += self.pace.drop_late(now);
         for at in 0..self.clients.len() {
-            self.look_after(at, now);
+            self.check_client(at, now);
         }
     }
 
-    fn look_after(&mut self, at: usize, now: Nanos) {
+    fn check_client(&mut self, at: usize, now: Nanos) {
         let heartbeat = Nanos::from_millis(self.settings.heartbeat_ms.into());
         let silent = Nanos(heartbeat.0 * SILENT_HEARTBEATS);
         let Some(client) = &mut self.clients[at] else { return };
@@ -339,19 +339,19 @@ impl TicksServer {
             self.counters.slow += 1;
             self.counters.slow_disconnected += 1;
             client.end(EndReason::TooSlow, now, now + CLOSE_TIME);
-        } else if now.since(client.last_sent) >= heartbeat && client.beat(now) {
+        } else if now.since(client.last_sent) >= heartbeat && client.queue_heartbeat(now) {
             self.counters.heartbeats += 1;
         }
-        if client.has_words() || client.stalled_until != Nanos::ZERO && now >= client.stalled_until {
+        if client.has_messages() || client.stalled_until != Nanos::ZERO && now >= client.stalled_until {
             client.stalled_until =
                 if now >= client.stalled_until { Nanos::ZERO } else { client.stalled_until };
-            self.speak(at, now);
+            self.flush_messages(at, now);
         }
     }
 
     /// Begins the shutdown: sends the last ticks and End of Stream to all.
-    fn begin_to_finish(&mut self, now: Nanos) {
-        self.is_finishing = true;
+    fn start_shutdown(&mut self, now: Nanos) {
+        self.is_shutting_down = true;
         self.flush(now);
         for client in self.clients.iter_mut().flatten() {
             client.end(EndReason::ServerStops, now, now + CLOSE_TIME);
@@ -362,8 +362,8 @@ impl TicksServer {
 impl Agent for TicksServer {
     #[inline]
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        if !self.has_begun {
-            self.has_begun = true;
+        if !self.has_started {
+            self.has_started = true;
             self.pace = Pace::new(self.settings.rate, now);
             self.next_flush = now + self.settings.coalesce;
         }
@@ -388,13 +388,13 @@ impl Agent for TicksServer {
     }
 
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
-        if !self.is_finishing {
-            self.begin_to_finish(now);
+        if !self.is_shutting_down {
+            self.start_shutdown(now);
         }
         self.poll_sockets(now).map_err(AgentError::fatal)?;
         for at in 0..self.clients.len() {
-            self.speak(at, now);
-            self.look_after(at, now);
+            self.flush_messages(at, now);
+            self.check_client(at, now);
         }
         Ok(self.live == 0)
     }

@@ -5,7 +5,7 @@ use tickpath_types::Nanos;
 use super::settings::TickRate;
 
 /// Maximum lag; ticks that are later than this are dropped.
-const BEHIND_MAX: Nanos = Nanos::from_secs(1);
+const LAG_MAX: Nanos = Nanos::from_secs(1);
 
 /// The schedule of a rate: tick `i` is due at start + i / rate, independent of the ticks before it.
 #[derive(Debug)]
@@ -58,14 +58,14 @@ impl Pace {
     }
 
     /// Drops ticks that are late by more than a second; returns their number.
-    pub(super) fn give_up(&mut self, now: Nanos) -> u64 {
+    pub(super) fn drop_late(&mut self, now: Nanos) -> u64 {
         let late = now.since(Nanos(self.due));
-        if late <= BEHIND_MAX || self.interval == 0 {
+        if late <= LAG_MAX || self.interval == 0 {
             return 0;
         }
-        let given_up = late.0 / (self.interval + 1);
+        let dropped = late.0 / (self.interval + 1);
         self.due = now.0;
-        given_up
+        dropped
     }
 }
 
@@ -104,10 +104,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_by_more_than_a_second_is_given_up() {
+    fn ticks_late_by_over_a_second_are_dropped() {
         let mut pace = Pace::new(TickRate::PerSecond(1_000), Nanos(0));
-        assert_eq!(pace.give_up(Nanos::from_secs(1)), 0);
-        let given_up = pace.give_up(Nanos::from_secs(3));
+        assert_eq!(pace.drop_late(Nanos::from_secs(1)), 0);
+        let given_up = pace.drop_late(Nanos::from_secs(3));
         assert!((2_990..=3_000).contains(&given_up), "{given_up}");
         assert_eq!(pace.take(), Nanos::from_secs(3));
     }

@@ -45,7 +45,7 @@ pub struct ServeReport {
 impl ServeReport {
     /// Returns the reason for which the result cannot be trusted, if any.
     #[must_use]
-    pub fn doubt(&self) -> Option<String> {
+    pub fn warning(&self) -> Option<String> {
         (self.counters.given_up > 0).then(|| {
             format!(
                 "the rate was not kept: {} ticks were late by more than a second and were not made: ask for a lower --rate",
@@ -114,7 +114,7 @@ impl ServeReport {
     }
 }
 
-/// Serves until the signal is raised or `time` is over; passes the address and progress lines to `say`.
+/// Serves until the signal is raised or `time` is over; passes the address and progress lines to `print_line`.
 ///
 /// Spins while ticks come closer together than 200 us, and sleeps between them otherwise.
 ///
@@ -124,13 +124,13 @@ pub fn serve(
     settings: &ServeSettings,
     time: Option<Nanos>,
     stop: &StopSignal,
-    mut say: impl FnMut(&str),
+    mut print_line: impl FnMut(&str),
 ) -> anyhow::Result<ServeReport> {
     let clock = TscClock::shared();
     let mut server = TicksServer::open(settings, clock)?;
     // Frees code pages that only the start needed; a failure changes nothing.
     let _ = release_code_pages();
-    say(&format!(
+    print_line(&format!(
         "ticks of {} symbols at {}; {} ticks; stop it with Ctrl-C",
         settings.market.symbols.len(),
         server.local_address(),
@@ -143,14 +143,14 @@ pub fn serve(
     while !stop.is_stopped() && now < deadline {
         for _ in 0..CYCLES {
             now = clock.now();
-            if server.do_work(now)? == 0 && rest(&server, now) {
+            if server.do_work(now)? == 0 && sleep_if_idle(&server, now) {
                 sleeps += 1;
                 break;
             }
         }
         if now >= next_progress {
             next_progress = now + PROGRESS_INTERVAL;
-            say(&progress(&server));
+            print_line(&progress(&server));
         }
     }
     let elapsed = clock.now().since(start);
@@ -162,7 +162,7 @@ pub fn serve(
 }
 
 /// Sleeps if the idle time is long enough; true if it did.
-fn rest(server: &TicksServer, now: Nanos) -> bool {
+fn sleep_if_idle(server: &TicksServer, now: Nanos) -> bool {
     let idle = server.idle_until().since(now);
     if idle < SLEEP_MIN {
         return false;

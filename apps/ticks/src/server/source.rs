@@ -10,7 +10,7 @@ use tickpath_ticks::message::{Tick, TickKind};
 use tickpath_types::Nanos;
 use zerocopy::FromZeros;
 
-use super::maker::{Maker, SymbolState};
+use super::tick_writer::{TickWriter, SymbolState};
 
 /// Ticks of a block. Threads take turns by blocks, so the sequence numbers of each block are known in
 /// advance.
@@ -21,7 +21,7 @@ const BLOCKS_AHEAD: usize = 8;
 /// Generates ticks in the order of their sequence numbers.
 pub(super) enum Source {
     /// On the caller's thread.
-    Here(Box<Maker>),
+    Inline(Box<TickWriter>),
     /// On separate threads.
     Threads(Threads),
 }
@@ -30,8 +30,8 @@ impl Source {
     /// Starts makers for a market on this number of threads, but no more than there are symbols.
     pub(super) fn start(market: &TickGeneratorConfig, threads: usize) -> anyhow::Result<Source> {
         if threads <= 1 {
-            let maker = Maker::new(TickGenerator::new(market)?, 1, market.symbols.len());
-            return Ok(Source::Here(Box::new(maker)));
+            let tick_writer = TickWriter::new(TickGenerator::new(market)?, 1, market.symbols.len());
+            return Ok(Source::Inline(Box::new(tick_writer)));
         }
         Threads::start(market, threads).map(Source::Threads)
     }
@@ -39,21 +39,21 @@ impl Source {
     /// The symbols' state after the ticks that were taken.
     pub(super) fn states(&self) -> &[SymbolState] {
         match self {
-            Source::Here(maker) => maker.states(),
+            Source::Inline(tick_writer) => tick_writer.states(),
             Source::Threads(threads) => &threads.states,
         }
     }
 
-    /// Writes the next ticks into `room`, the first at `place`; returns their number, which is lower when the
+    /// Writes the next ticks into `buffer`, the first at `place`; returns their number, which is lower when the
     /// threads lag.
     #[inline]
-    pub(super) fn take(&mut self, place: u64, room: &mut [Tick], next_ts: impl FnMut() -> Nanos) -> usize {
+    pub(super) fn take(&mut self, place: u64, buffer: &mut [Tick], next_ts: impl FnMut() -> Nanos) -> usize {
         match self {
-            Source::Here(maker) => {
-                maker.make(place, room, next_ts);
-                room.len()
+            Source::Inline(tick_writer) => {
+                tick_writer.make(place, buffer, next_ts);
+                buffer.len()
             }
-            Source::Threads(threads) => threads.take(place, room, next_ts),
+            Source::Threads(threads) => threads.take(place, buffer, next_ts),
         }
     }
 }
@@ -83,17 +83,17 @@ impl Threads {
         let parts = market.split(threads);
         let count = parts.len();
         let start = |(turn, part): (usize, &TickGeneratorConfig)| {
-            let maker = Maker::new(TickGenerator::new(part)?, part.first_symbol + 1, part.symbols.len());
-            Worker::start(maker, turn, count, stop.clone())
+            let tick_writer = TickWriter::new(TickGenerator::new(part)?, part.first_symbol + 1, part.symbols.len());
+            Worker::start(tick_writer, turn, count, stop.clone())
         };
         let workers = parts.iter().enumerate().map(start).collect::<anyhow::Result<_>>()?;
         let states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; market.symbols.len()];
         Ok(Threads { workers, stop, turn: 0, block: None, taken: 0, states })
     }
 
-    fn take(&mut self, place: u64, room: &mut [Tick], mut next_ts: impl FnMut() -> Nanos) -> usize {
+    fn take(&mut self, place: u64, buffer: &mut [Tick], mut next_ts: impl FnMut() -> Nanos) -> usize {
         let mut done = 0;
-        while done < room.len() {
+        while done < buffer.len() {
             let Some(block) = &self.block else {
                 match self.workers[self.turn].full.try_recv() {
                     Ok(block) => self.block = Some(block),
@@ -102,8 +102,8 @@ impl Threads {
                 continue;
             };
             let ticks = &block[self.taken..];
-            let count = ticks.len().min(room.len() - done);
-            for (message, tick) in room[done..done + count].iter_mut().zip(ticks) {
+            let count = ticks.len().min(buffer.len() - done);
+            for (message, tick) in buffer[done..done + count].iter_mut().zip(ticks) {
                 *message = *tick;
                 message.ts_generate = next_ts().0.into();
                 note(&mut self.states, tick, place + done as u64);
@@ -111,14 +111,14 @@ impl Threads {
             }
             self.taken += count;
             if self.taken == BLOCK {
-                self.pass_on();
+                self.return_block();
             }
         }
         done
     }
 
     /// Returns the block to be filled again, and moves on to the next thread.
-    fn pass_on(&mut self) {
+    fn return_block(&mut self) {
         if let Some(block) = self.block.take() {
             // There is capacity for all blocks; a thread that ended needs none.
             let _ = self.workers[self.turn].empty.try_send(block);
@@ -156,7 +156,7 @@ impl Drop for Threads {
 }
 
 impl Worker {
-    fn start(mut maker: Maker, turn: usize, turns: usize, stop: StopSignal) -> anyhow::Result<Worker> {
+    fn start(mut tick_writer: TickWriter, turn: usize, turns: usize, stop: StopSignal) -> anyhow::Result<Worker> {
         let (to_server, full) = sync_channel::<Block>(BLOCKS_AHEAD);
         let (empty, from_server) = sync_channel::<Block>(BLOCKS_AHEAD);
         for _ in 0..BLOCKS_AHEAD {
@@ -168,7 +168,7 @@ impl Worker {
         let run = move || {
             while !stop.is_stopped() {
                 let Ok(mut block) = from_server.recv() else { return };
-                maker.make(place, &mut *block, || Nanos::ZERO);
+                tick_writer.make(place, &mut *block, || Nanos::ZERO);
                 place += (turns * BLOCK) as u64;
                 if to_server.send(block).is_err() {
                     return;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_make_one_sequence_and_the_same_each_time() {
+    fn threads_generate_a_reproducible_sequence() {
         let made = ticks(3, 10_000);
         for (place, tick) in made.iter().enumerate() {
             assert_eq!(
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_makes_them_where_they_are_asked_for() {
+    fn one_thread_generates_on_the_callers_thread() {
         assert_eq!(ticks(1, 5_000), ticks(1, 5_000));
     }
 }

@@ -34,9 +34,9 @@ impl Sort {
         }
     }
 
-    /// Returns the order as one word.
+    /// Returns the order as one label.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Sort::Volume => "volume",
             Sort::Change => "change",
@@ -82,7 +82,7 @@ pub struct Moves {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct DrawnRow {
     top: TopOfBook,
     ticks: u64,
     moves: Moves,
@@ -108,8 +108,8 @@ pub struct Board {
     /// Maximum number of rows shown.
     pub rows_max: usize,
     session: u64,
-    seen: Vec<Seen>,
-    seen_at: Duration,
+    drawn: Vec<DrawnRow>,
+    drawn_at: Duration,
     order: Vec<usize>,
 }
 
@@ -123,27 +123,27 @@ impl Board {
     /// Compares a new picture with the previous one.
     pub fn observe(&mut self, view: &TicksView) {
         let end = view.rows.last().map_or(0, |row| usize::from(row.instrument) + 1);
-        if self.session != view.session || self.seen.len() != end {
+        if self.session != view.session || self.drawn.len() != end {
             self.session = view.session;
-            self.seen = vec![Seen::default(); end];
+            self.drawn = vec![DrawnRow::default(); end];
         }
-        let seconds = view.elapsed.saturating_sub(self.seen_at).as_secs_f64();
-        self.seen_at = view.elapsed;
+        let seconds = view.elapsed.saturating_sub(self.drawn_at).as_secs_f64();
+        self.drawn_at = view.elapsed;
         for row in &view.rows {
-            let seen = &mut self.seen[usize::from(row.instrument)];
-            let (before, now) = (seen.top, row.top);
-            seen.moves.bid = Move::between(before.bid.price, now.bid.price);
-            seen.moves.ask = Move::between(before.ask.price, now.ask.price);
+            let drawn = &mut self.drawn[usize::from(row.instrument)];
+            let (before, now) = (drawn.top, row.top);
+            drawn.moves.bid = Move::between(before.bid.price, now.bid.price);
+            drawn.moves.ask = Move::between(before.ask.price, now.ask.price);
             if before.last_qty != 0 && before.last_price != now.last_price {
-                seen.moves.last = Move::between(before.last_price, now.last_price);
+                drawn.moves.last = Move::between(before.last_price, now.last_price);
             }
             if before.ts_event == 0 {
-                seen.moves = Moves::default();
+                drawn.moves = Moves::default();
             }
             if seconds > 0.0 {
-                seen.moves.ticks_per_s = row.ticks.saturating_sub(seen.ticks) as f64 / seconds;
+                drawn.moves.ticks_per_s = row.ticks.saturating_sub(drawn.ticks) as f64 / seconds;
             }
-            (seen.top, seen.ticks) = (now, row.ticks);
+            (drawn.top, drawn.ticks) = (now, row.ticks);
         }
         self.arrange(view);
     }
@@ -163,7 +163,7 @@ impl Board {
     }
 
     fn shows(&self, row: &MarketRow) -> bool {
-        self.filter.is_empty() || row.terms.symbol.as_str().to_ascii_uppercase().contains(&self.filter)
+        self.filter.is_empty() || row.attributes.symbol.as_str().to_ascii_uppercase().contains(&self.filter)
     }
 
     fn compare(&self, a: &MarketRow, b: &MarketRow) -> Ordering {
@@ -171,7 +171,7 @@ impl Board {
             Sort::Volume => b.volume.cmp(&a.volume),
             Sort::Change => change_percent(b).cmp(&change_percent(a)),
             Sort::Ticks => self.moves(b).ticks_per_s.total_cmp(&self.moves(a).ticks_per_s),
-            Sort::Symbol => a.terms.symbol.cmp(&b.terms.symbol),
+            Sort::Symbol => a.attributes.symbol.cmp(&b.attributes.symbol),
         }
     }
 
@@ -191,7 +191,7 @@ impl Board {
     /// Returns the moves of a row's values.
     #[must_use]
     pub fn moves(&self, row: &MarketRow) -> Moves {
-        self.seen.get(usize::from(row.instrument)).map_or_else(Moves::default, |seen| seen.moves)
+        self.drawn.get(usize::from(row.instrument)).map_or_else(Moves::default, |drawn| drawn.moves)
     }
 
     /// Returns the times of changes that a picture with this number of rows draws for the first time.
@@ -199,9 +199,9 @@ impl Board {
         let shown: Vec<usize> = self.shown().iter().copied().take(rows).collect();
         let mut times = Vec::with_capacity(shown.len());
         for row in shown.into_iter().filter_map(|index| view.rows.get(index)) {
-            let Some(seen) = self.seen.get_mut(usize::from(row.instrument)) else { continue };
-            if row.top.ts_event > seen.drawn_ts {
-                seen.drawn_ts = row.top.ts_event;
+            let Some(drawn) = self.drawn.get_mut(usize::from(row.instrument)) else { continue };
+            if row.top.ts_event > drawn.drawn_ts {
+                drawn.drawn_ts = row.top.ts_event;
                 times.push(row.top.ts_event);
             }
         }
@@ -213,12 +213,12 @@ impl Board {
 #[must_use]
 pub fn change(row: &MarketRow) -> Option<Price> {
     let (last, _) = row.top.last()?;
-    Some(Price(last.0.saturating_sub(row.terms.reference_price.0)))
+    Some(Price(last.0.saturating_sub(row.attributes.reference_price.0)))
 }
 
 /// Change in hundredths of a percent; `None` also when there is no reference price.
 #[must_use]
 pub fn change_percent(row: &MarketRow) -> Option<i128> {
-    let reference = i128::from(row.terms.reference_price.0);
+    let reference = i128::from(row.attributes.reference_price.0);
     change(row).filter(|_| reference > 0).map(|change| i128::from(change.0) * 10_000 / reference)
 }

@@ -30,7 +30,7 @@ pub struct TicksView {
     /// Latencies by hop.
     pub latencies: [(Span, Percentiles); Span::ALL.len()],
     /// The last failure.
-    pub trouble: Option<String>,
+    pub last_error: Option<String>,
     baseline: Counts,
     /// Counts at the ends of the last intervals, the oldest first.
     recent: [(Duration, Counts); RECENT],
@@ -55,7 +55,7 @@ impl TicksView {
             ticks_per_s: 0.0,
             bytes_per_s: 0.0,
             latencies: Span::ALL.map(|span| (span, Percentiles::default())),
-            trouble: None,
+            last_error: None,
             baseline: Counts::default(),
             recent: [(Duration::ZERO, Counts::default()); RECENT],
         }
@@ -68,7 +68,7 @@ impl TicksView {
         self.elapsed = elapsed;
         self.state = shared.state();
         self.retry_at_ns = shared.retry_at().0;
-        self.trouble = shared.trouble();
+        self.last_error = shared.last_error();
         self.session = market.session();
         market.read_into(&mut self.rows);
         self.latencies = Span::ALL.map(|span| (span, shared.latencies().percentiles(span)));

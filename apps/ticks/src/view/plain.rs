@@ -20,7 +20,7 @@ pub fn plain_line(view: &TicksView) -> String {
     let _ = write!(
         line,
         " | {} | ticks {}/s | {} ticks of {} symbols | gaps {} lost {} corrupt {} skipped {} reconnects {}",
-        view.state.word(),
+        view.state.label(),
         format::rate(view.ticks_per_s),
         count(Count::Ticks),
         view.rows.len(),
@@ -42,29 +42,29 @@ pub fn plain_line(view: &TicksView) -> String {
 pub(super) struct PlainWriter<W> {
     out: W,
     second_written: Option<u64>,
-    trouble_written: Option<String>,
+    last_error_written: Option<String>,
     /// The last line without its time.
-    figures_written: String,
+    status_written: String,
     /// True once the reader closed the pipe.
     is_closed: bool,
 }
 
 impl<W: Write> PlainWriter<W> {
     pub(super) fn new(out: W) -> PlainWriter<W> {
-        let figures_written = String::new();
-        PlainWriter { out, second_written: None, trouble_written: None, figures_written, is_closed: false }
+        let status_written = String::new();
+        PlainWriter { out, second_written: None, last_error_written: None, status_written, is_closed: false }
     }
 
     /// Draws the view. Does nothing once the reader closed the pipe.
     pub(super) fn draw(&mut self, view: &TicksView) -> io::Result<()> {
         let mut text = String::new();
-        if view.trouble.is_some() && view.trouble != self.trouble_written {
-            let trouble = view.trouble.as_deref().unwrap_or_default();
-            let _ = writeln!(text, "note: {}", format::printable(trouble));
+        if view.last_error.is_some() && view.last_error != self.last_error_written {
+            let last_error = view.last_error.as_deref().unwrap_or_default();
+            let _ = writeln!(text, "note: {}", format::printable(last_error));
         }
         // After a successful connection, the same text is a new failure.
-        if view.trouble.is_some() || view.state == LinkState::Live {
-            self.trouble_written.clone_from(&view.trouble);
+        if view.last_error.is_some() || view.state == LinkState::Live {
+            self.last_error_written.clone_from(&view.last_error);
         }
         let second = view.elapsed.as_secs();
         if self.second_written != Some(second) {
@@ -72,10 +72,10 @@ impl<W: Write> PlainWriter<W> {
             let line = plain_line(view);
             let figures = line.split_once(" | ").map_or("", |(_, figures)| figures);
             // Without a server, identical figures are not repeated.
-            if view.state == LinkState::Live || figures != self.figures_written {
+            if view.state == LinkState::Live || figures != self.status_written {
                 text += &line;
                 text.push('\n');
-                figures.clone_into(&mut self.figures_written);
+                figures.clone_into(&mut self.status_written);
             }
         }
         if text.is_empty() || self.is_closed {
@@ -105,11 +105,11 @@ mod tests {
         let mut writer = PlainWriter::new(Vec::new());
         let mut view = TicksView::new("host:1", None);
         view.state = LinkState::Live;
-        for (millis, trouble) in
+        for (millis, last_error) in
             [(0, None), (500, Some("lost\x1b[1m")), (1000, Some("lost\x1b[1m")), (1500, None)]
         {
             view.elapsed = Duration::from_millis(millis);
-            view.trouble = trouble.map(str::to_owned);
+            view.last_error = last_error.map(str::to_owned);
             writer.draw(&view).unwrap();
         }
         let text = String::from_utf8(writer.out).unwrap();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_one_line() {
+    fn a_missing_server_is_one_line() {
         let mut writer = PlainWriter::new(Vec::new());
         let mut view = TicksView::new("host:1", None);
         let states = [LinkState::Connecting, LinkState::Waiting, LinkState::Waiting, LinkState::Waiting];
@@ -131,9 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_went_away_ends_it_quietly_and_a_full_disk_does_not() {
-        struct Refuses(ErrorKind, usize);
-        impl Write for Refuses {
+    fn a_closed_pipe_is_no_error_and_a_full_disk_is() {
+        struct FailingWriter(ErrorKind, usize);
+        impl Write for FailingWriter {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
                 self.1 += 1;
                 Err(self.0.into())
@@ -143,13 +143,13 @@ mod tests {
             }
         }
         let mut view = TicksView::new("host:1", None);
-        let mut writer = PlainWriter::new(Refuses(ErrorKind::BrokenPipe, 0));
+        let mut writer = PlainWriter::new(FailingWriter(ErrorKind::BrokenPipe, 0));
         for second in 0..3 {
             view.elapsed = Duration::from_secs(second);
             writer.draw(&view).unwrap();
         }
         assert_eq!(writer.out.1, 1);
-        let error = PlainWriter::new(Refuses(ErrorKind::StorageFull, 0)).draw(&view).unwrap_err();
+        let error = PlainWriter::new(FailingWriter(ErrorKind::StorageFull, 0)).draw(&view).unwrap_err();
         assert!(error.to_string().starts_with("cannot write to standard output: "), "{error}");
     }
 }

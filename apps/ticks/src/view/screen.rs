@@ -62,8 +62,8 @@ fn body(inner: Rect, buf: &mut Buffer, view: &TicksView, board: &Board) -> usize
         return 0;
     }
     let shown = board.shown();
-    if let Some(words) = nothing_to_show(view, board) {
-        centred(inner, buf, &words);
+    if let Some(text) = nothing_to_show(view, board) {
+        centred(inner, buf, &text);
         return 0;
     }
     let wanted = shown.len() as u16 + 1;
@@ -79,12 +79,12 @@ fn body(inner: Rect, buf: &mut Buffer, view: &TicksView, board: &Board) -> usize
 }
 
 fn title(area: Rect, buf: &mut Buffer, view: &TicksView) {
-    let (words, style) = match view.state {
+    let (text, style) = match view.state {
         LinkState::Live => ("live", palette::GOOD),
         LinkState::Waiting | LinkState::Ended => ("NOT CONNECTED", palette::BAD),
-        LinkState::Connecting | LinkState::Subscribing => (view.state.word(), palette::WARN),
+        LinkState::Connecting | LinkState::Subscribing => (view.state.label(), palette::WARN),
     };
-    let mut right = vec![Text::styled(format!("● {words} "), style)];
+    let mut right = vec![Text::styled(format!("● {text} "), style)];
     if view.state == LinkState::Live {
         let rate = format!(
             "{} ticks/s  {}B/s  ",
@@ -117,13 +117,13 @@ fn title(area: Rect, buf: &mut Buffer, view: &TicksView) {
 /// Draws the counters, or the failure and the time of the next attempt.
 fn status(area: Rect, buf: &mut Buffer, view: &TicksView, now: Nanos) {
     let is_lost = matches!(view.state, LinkState::Waiting | LinkState::Ended | LinkState::Connecting);
-    if let Some(trouble) = view.trouble.as_deref().filter(|_| is_lost) {
+    if let Some(last_error) = view.last_error.as_deref().filter(|_| is_lost) {
         let wait = Nanos(view.retry_at_ns).since(now);
         let again = match view.state {
             LinkState::Waiting => format!("; again in {:.1} s, r: now", wait.as_secs_f64()),
             _ => String::new(),
         };
-        let line = Line::styled(format!(" {}{again}", format::printable(trouble)), palette::WARN);
+        let line = Line::styled(format!(" {}{again}", format::printable(last_error)), palette::WARN);
         buf.set_line(area.x, area.y, &line, area.width);
         return;
     }
@@ -177,7 +177,7 @@ fn nothing_to_show(view: &TicksView, board: &Board) -> Option<String> {
 
 fn symbols(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, shown: &[usize]) {
     let rows: Vec<&MarketRow> = shown.iter().filter_map(|index| view.rows.get(*index)).collect();
-    let prices = rows.iter().flat_map(|row| [row.terms.tick_size.0, row.terms.reference_price.0]);
+    let prices = rows.iter().flat_map(|row| [row.attributes.tick_size.0, row.attributes.reference_price.0]);
     let decimals = format::price_decimals(prices.map(i128::from));
     let cells: Vec<Vec<Cell>> = rows.iter().map(|row| symbol_cells(row, board, decimals)).collect();
     table::render(area, buf, COLUMNS, &cells);
@@ -185,7 +185,7 @@ fn symbols(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, shown:
 
 fn symbol_cells(row: &MarketRow, board: &Board, decimals: usize) -> Vec<Cell> {
     let (top, moves) = (&row.top, board.moves(row));
-    let (mark, word, state_style) = state(row);
+    let (mark, state_text, state_style) = state(row);
     let is_live = top.health() == BookHealth::Live;
     let value = if is_live { palette::VALUE } else { palette::LABEL };
     let moved = |direction: Move| match direction {
@@ -216,7 +216,7 @@ fn symbol_cells(row: &MarketRow, board: &Board, decimals: usize) -> Vec<Cell> {
         (format::money(hundredths * 100, 2) + "%", signed(hundredths))
     });
     vec![
-        (format!("{mark}{}", format::printable(row.terms.symbol.as_str())), palette::ACCENT),
+        (format!("{mark}{}", format::printable(row.attributes.symbol.as_str())), palette::ACCENT),
         qty_cell(top.bid()),
         price_cell(top.bid(), moves.bid),
         price_cell(top.ask(), moves.ask),
@@ -227,7 +227,7 @@ fn symbol_cells(row: &MarketRow, board: &Board, decimals: usize) -> Vec<Cell> {
         (format::short_rate(row.volume as f64), value),
         qty_cell(top.last()),
         (format::rate(moves.ticks_per_s), value),
-        (word.to_owned(), state_style),
+        (state_text.to_owned(), state_style),
     ]
 }
 
@@ -298,7 +298,7 @@ fn footer(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, shown: 
         ])
     } else {
         let order = if board.is_reversed { " reversed" } else { "" };
-        let sorted = format!("by {}{order}", board.sort.word());
+        let sorted = format!("by {}{order}", board.sort.label());
         keys_line(&[("q", "quit"), ("s", &sorted), ("/", "filter"), ("r", "reconnect"), ("?", "help")])
     };
     buf.set_line(area.x, area.y, &left, area.width);
@@ -314,8 +314,8 @@ fn keys_line(keys: &[(&str, &str)]) -> Line<'static> {
     }))
 }
 
-fn centred(area: Rect, buf: &mut Buffer, words: &str) {
-    let line = Line::styled(words.to_owned(), palette::LABEL);
+fn centred(area: Rect, buf: &mut Buffer, text: &str) {
+    let line = Line::styled(text.to_owned(), palette::LABEL);
     let width = (line.width() as u16).min(area.width);
     buf.set_line(area.x + (area.width - width) / 2, area.y + area.height / 2, &line, width);
 }

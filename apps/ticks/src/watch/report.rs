@@ -35,7 +35,7 @@ pub struct WatchReport {
     /// True if it was subscribed at the end.
     pub is_live: bool,
     /// The last failure.
-    pub trouble: Option<String>,
+    pub last_error: Option<String>,
     /// The reason for the end.
     pub ended: Ended,
     /// Rows of the CSV file.
@@ -50,15 +50,15 @@ impl WatchReport {
     /// Returns in one line the reason for which the result cannot be trusted, and the remedy; `None` if it
     /// can.
     #[must_use]
-    pub fn doubt(&self) -> Option<String> {
-        let trouble = || self.trouble.clone().unwrap_or_else(|| format!("{}: no answer", self.address));
+    pub fn warning(&self) -> Option<String> {
+        let last_error = || self.last_error.clone().unwrap_or_else(|| format!("{}: no answer", self.address));
         let missing = [Count::Lost, Count::Skipped, Count::Missed].map(|count| self.counts.of(count));
         let missing = missing.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
         if self.ended == Ended::Failed {
-            return Some(trouble());
+            return Some(last_error());
         }
         if !self.is_live {
-            return Some(format!("not connected at the end: {}", trouble()));
+            return Some(format!("not connected at the end: {}", last_error()));
         }
         (self.csv_rows.is_some() && missing > 0).then(|| {
             let missing = thousands(missing);
@@ -100,7 +100,7 @@ impl WatchReport {
             "counts": counts,
             "latency_ns": latency,
             "csv_rows": self.csv_rows,
-            "trouble": self.trouble,
+            "trouble": self.last_error,
         })
     }
 

@@ -65,14 +65,14 @@ impl Server {
     }
 
     /// Requests the server's stop, while its clients continue to read.
-    pub fn begin_to_stop(&self) {
+    pub fn request_stop(&self) {
         self.stop.stop();
     }
 }
 
 /// Everything that a client received.
 #[derive(Default)]
-pub struct Heard {
+pub struct Received {
     pub hello: Option<Hello>,
     pub subscribed: Vec<Subscribed>,
     pub symbols: Vec<SymbolDefinition>,
@@ -85,7 +85,7 @@ pub struct Heard {
     pub heartbeats: u64,
 }
 
-impl TickListener for Heard {
+impl TickListener for Received {
     fn on_ticks(&mut self, ticks: &[Tick]) {
         self.ticks.extend(ticks);
     }
@@ -122,10 +122,10 @@ impl TickListener for Heard {
 pub struct Client {
     pub stream: TcpStream,
     pub parser: TickParser,
-    pub heard: Heard,
+    pub received: Received,
     /// The server closed the connection.
     pub is_closed: bool,
-    last_said: Instant,
+    last_sent: Instant,
 }
 
 impl Client {
@@ -144,8 +144,8 @@ impl Client {
 
     fn of(stream: TcpStream) -> Client {
         stream.set_nonblocking(true).unwrap();
-        let (parser, heard) = (TickParser::new(), Heard::default());
-        Client { stream, parser, heard, is_closed: false, last_said: Instant::now() }
+        let (parser, received) = (TickParser::new(), Received::default());
+        Client { stream, parser, received, is_closed: false, last_sent: Instant::now() }
     }
 
     /// Connects, sends a hello, and requests symbols; all of them when the list is empty.
@@ -155,20 +155,20 @@ impl Client {
 
     /// Sends a hello and requests symbols.
     pub fn subscribed(mut self, symbols: &[Symbol]) -> Client {
-        self.say(with_checksum(Hello::client(0, Nanos(1))).as_bytes());
-        self.ask(1, symbols);
+        self.send(with_checksum(Hello::client(0, Nanos(1))).as_bytes());
+        self.request_symbols(1, symbols);
         self
     }
 
-    pub fn ask(&mut self, request: u32, symbols: &[Symbol]) {
+    pub fn request_symbols(&mut self, request: u32, symbols: &[Symbol]) {
         let mut bytes = Vec::new();
         encode_subscribe(request, symbols, &mut bytes);
-        self.say(&bytes);
+        self.send(&bytes);
     }
 
     /// Writes all bytes, unless the server has closed the connection.
-    pub fn say(&mut self, mut bytes: &[u8]) {
-        self.last_said = Instant::now();
+    pub fn send(&mut self, mut bytes: &[u8]) {
+        self.last_sent = Instant::now();
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(count) => bytes = &bytes[count..],
@@ -180,8 +180,8 @@ impl Client {
 
     /// Reads the available bytes; sends a heartbeat now and then.
     pub fn listen_once(&mut self) {
-        if self.last_said.elapsed() > Duration::from_millis(500) {
-            self.last_said = Instant::now();
+        if self.last_sent.elapsed() > Duration::from_millis(500) {
+            self.last_sent = Instant::now();
             let heartbeat = with_checksum(tickpath_ticks::message::Heartbeat::new(0, Nanos(0)));
             // This fails if the server has closed the connection, which the read below detects.
             let _ = self.stream.write(heartbeat.as_bytes());
@@ -189,7 +189,7 @@ impl Client {
         let mut buffer = [0; 16 << 10];
         match self.stream.read(&mut buffer) {
             Ok(0) => self.is_closed = true,
-            Ok(count) => self.parser.feed(&buffer[..count], &mut self.heard).unwrap(),
+            Ok(count) => self.parser.feed(&buffer[..count], &mut self.received).unwrap(),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 std::thread::sleep(Duration::from_micros(200))
             }
@@ -198,17 +198,17 @@ impl Client {
     }
 
     /// Reads until a condition is true.
-    pub fn listen_until(&mut self, what: &str, mut is_so: impl FnMut(&Client) -> bool) {
+    pub fn listen_until(&mut self, what: &str, mut is_done: impl FnMut(&Client) -> bool) {
         let deadline = Deadline::start();
-        while !is_so(self) {
+        while !is_done(self) {
             assert!(!deadline.is_over(), "{what}: not within {PATIENCE:?}");
-            assert!(!self.is_closed || is_so(self), "{what}: the connection was closed before");
+            assert!(!self.is_closed || is_done(self), "{what}: the connection was closed before");
             self.listen_once();
         }
     }
 
     pub fn listen_for(&mut self, ticks: usize) {
-        self.listen_until(&format!("{ticks} ticks"), |client| client.heard.ticks.len() >= ticks);
+        self.listen_until(&format!("{ticks} ticks"), |client| client.received.ticks.len() >= ticks);
     }
 
     pub fn listen_to_the_end(&mut self) {

@@ -15,7 +15,7 @@ use super::harness::{Client, Server, settings};
 fn check_that_it_serves(server: &Server) {
     let mut client = Client::subscribe(server, &[]);
     client.listen_for(100);
-    assert_eq!(client.heard.gaps.len(), 0);
+    assert_eq!(client.received.gaps.len(), 0);
 }
 
 #[test]
@@ -23,10 +23,10 @@ fn garbage_is_refused_and_the_connection_closed() {
     let server = Server::start(&settings());
     for garbage in [&b"GET / HTTP/1.1\r\nHost: nowhere\r\n\r\n"[..], &[0; 100], &[0xff; 5_000]] {
         let mut client = Client::connect(&server);
-        client.say(garbage);
+        client.send(garbage);
         client.listen_to_the_end();
-        assert!(client.heard.hello.is_some());
-        assert_eq!(client.heard.refused, [(0, RefusedReason::Malformed, 0)]);
+        assert!(client.received.hello.is_some());
+        assert_eq!(client.received.refused, [(0, RefusedReason::Malformed, 0)]);
     }
     check_that_it_serves(&server);
     assert_eq!(server.stop().refused_malformed, 3);
@@ -40,21 +40,21 @@ fn a_damaged_request_is_refused() {
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     let mut client = Client::connect(&server);
-    client.say(&bytes);
+    client.send(&bytes);
     client.listen_to_the_end();
-    assert_eq!(client.heard.refused, [(0, RefusedReason::Malformed, 0)]);
+    assert_eq!(client.received.refused, [(0, RefusedReason::Malformed, 0)]);
     server.stop();
 }
 
 #[test]
-fn another_version_is_refused_with_the_one_that_is_spoken() {
+fn another_version_is_refused_with_the_supported_one() {
     let server = Server::start(&settings());
     let mut hello = Hello::client(0, Nanos(1));
     hello.version = 2.into();
     let mut client = Client::connect(&server);
-    client.say(with_checksum(hello).as_bytes());
+    client.send(with_checksum(hello).as_bytes());
     client.listen_to_the_end();
-    assert_eq!(client.heard.refused, [(0, RefusedReason::Version, 1)]);
+    assert_eq!(client.received.refused, [(0, RefusedReason::Version, 1)]);
     assert_eq!(server.stop().refused_version, 1);
 }
 
@@ -67,7 +67,7 @@ fn a_request_may_come_byte_by_byte() {
     let mut client = Client::connect(&server);
     client.stream.set_nodelay(true).unwrap();
     for byte in bytes {
-        client.say(&[byte]);
+        client.send(&[byte]);
         client.listen_once();
     }
     client.listen_for(10);
@@ -75,11 +75,11 @@ fn a_request_may_come_byte_by_byte() {
 }
 
 #[test]
-fn half_a_message_and_then_the_end_harms_nobody() {
+fn half_a_message_and_then_the_end_is_harmless() {
     let server = Server::start(&settings());
     for len in [1, 15, 16, 55] {
         let mut client = Client::connect(&server);
-        client.say(&with_checksum(Hello::client(0, Nanos(1))).as_bytes()[..len]);
+        client.send(&with_checksum(Hello::client(0, Nanos(1))).as_bytes()[..len]);
         drop(client);
     }
     check_that_it_serves(&server);
@@ -88,14 +88,14 @@ fn half_a_message_and_then_the_end_harms_nobody() {
 }
 
 #[test]
-fn a_million_symbols_are_refused_and_the_client_may_ask_again() {
+fn a_million_symbols_are_refused_and_a_new_request_is_granted() {
     let settings = settings();
     let server = Server::start(&settings);
     let names: Vec<_> = (0..1_000_000).map(|at| Symbol::new(&format!("S{at}")).unwrap()).collect();
     let mut client = Client::subscribe(&server, &names);
-    client.listen_until("an answer", |client| !client.heard.refused.is_empty());
-    assert_eq!(client.heard.refused, [(1, RefusedReason::TooManySymbols, 10)]);
-    client.ask(2, &[settings.market.symbols[0].name]);
+    client.listen_until("an answer", |client| !client.received.refused.is_empty());
+    assert_eq!(client.received.refused, [(1, RefusedReason::TooManySymbols, 10)]);
+    client.request_symbols(2, &[settings.market.symbols[0].name]);
     client.listen_for(10);
     assert_eq!(server.stop().refused_symbols, 1);
 }
@@ -106,18 +106,18 @@ fn an_unknown_symbol_is_refused_and_the_subscription_stays() {
     let server = Server::start(&settings);
     let mut client = Client::subscribe(&server, &[settings.market.symbols[0].name]);
     client.listen_for(10);
-    client.ask(7, &[settings.market.symbols[1].name, Symbol::new("NOTHERE").unwrap()]);
-    client.listen_until("an answer", |client| !client.heard.refused.is_empty());
-    assert_eq!(client.heard.refused, [(7, RefusedReason::UnknownSymbol, 0)]);
-    let before = client.heard.ticks.len();
+    client.request_symbols(7, &[settings.market.symbols[1].name, Symbol::new("NOTHERE").unwrap()]);
+    client.listen_until("an answer", |client| !client.received.refused.is_empty());
+    assert_eq!(client.received.refused, [(7, RefusedReason::UnknownSymbol, 0)]);
+    let before = client.received.ticks.len();
     client.listen_for(before + 100);
-    assert!(client.heard.ticks.iter().all(|tick| tick.header.instrument.get() == 1));
+    assert!(client.received.ticks.iter().all(|tick| tick.header.instrument.get() == 1));
     server.stop();
 }
 
 /// An address that took every place loses its oldest one to another address, and no more than needed.
 #[test]
-fn one_address_keeps_no_other_out() {
+fn one_address_cannot_exclude_others() {
     let server = Server::start(&ServeSettings { clients_max: 3, ..settings() });
     let mut crowd: Vec<Client> = (0..3).map(|_| Client::subscribe(&server, &[])).collect();
     crowd.iter_mut().for_each(|client| client.listen_for(10));
@@ -127,16 +127,16 @@ fn one_address_keeps_no_other_out() {
     crowd[0].listen_to_the_end();
     let mut second = other();
     second.listen_to_the_end();
-    assert_eq!(second.heard.refused, [(0, RefusedReason::ClientsFull, 0)]);
+    assert_eq!(second.received.refused, [(0, RefusedReason::ClientsFull, 0)]);
     for client in crowd[1..].iter_mut().chain([&mut newcomer]) {
-        let before = client.heard.ticks.len();
+        let before = client.received.ticks.len();
         client.listen_for(before + 10);
     }
     server.stop();
 }
 
 #[test]
-fn one_client_too_many_is_told_so() {
+fn one_client_too_many_is_refused() {
     let server = Server::start(&ServeSettings { clients_max: 2, ..settings() });
     let mut first = Client::subscribe(&server, &[]);
     first.listen_for(10);
@@ -144,24 +144,24 @@ fn one_client_too_many_is_told_so() {
     second.listen_for(10);
     let mut third = Client::connect(&server);
     third.listen_to_the_end();
-    assert_eq!(third.heard.refused, [(0, RefusedReason::ClientsFull, 0)]);
+    assert_eq!(third.received.refused, [(0, RefusedReason::ClientsFull, 0)]);
     drop(first);
     // The place becomes free as soon as the server detects the close.
     loop {
         let mut another = Client::subscribe(&server, &[]);
         another
-            .listen_until("ticks or a refusal", |client| !client.heard.ticks.is_empty() || client.is_closed);
+            .listen_until("ticks or a refusal", |client| !client.received.ticks.is_empty() || client.is_closed);
         if !another.is_closed {
             break;
         }
     }
-    let before = second.heard.ticks.len();
+    let before = second.received.ticks.len();
     second.listen_for(before + 10);
     server.stop();
 }
 
 #[test]
-fn silent_connections_take_no_subscribers_place() {
+fn silent_connections_displace_no_subscriber() {
     let server = Server::start(&ServeSettings { clients_max: 2, ..settings() });
     let _silent: Vec<Client> = (0..20).map(|_| Client::connect(&server)).collect();
     let mut first = Client::subscribe(&server, &[]);
@@ -174,23 +174,23 @@ fn silent_connections_take_no_subscribers_place() {
 }
 
 #[test]
-fn a_silent_client_is_told_so_and_disconnected() {
+fn a_silent_client_is_disconnected_with_the_reason() {
     let server = Server::start(&ServeSettings { heartbeat_ms: 20, ..settings() });
     let mut client = Client::connect(&server);
     // The test's client sends a heartbeat each half second, which is too late.
-    client.listen_until("the end", |client| client.is_closed || !client.heard.ends.is_empty());
-    assert_eq!(client.heard.ends, [EndReason::Silent]);
+    client.listen_until("the end", |client| client.is_closed || !client.received.ends.is_empty());
+    assert_eq!(client.received.ends, [EndReason::Silent]);
     assert_eq!(server.stop().silent, 1);
 }
 
 #[test]
-fn a_client_that_asks_and_asks_and_never_reads_is_disconnected() {
+fn a_client_that_requests_without_reading_is_disconnected() {
     let settings = ServeSettings { send_buffer: Some(4 << 10), heartbeat_ms: 60_000, ..settings() };
     let server = Server::start(&settings);
     let mut client = Client::connect(&server);
     client.stream.set_nonblocking(false).unwrap();
     client.stream.set_write_timeout(Some(tickpath_test_support::PATIENCE)).unwrap();
-    client.say(with_checksum(Hello::client(0, Nanos(1))).as_bytes());
+    client.send(with_checksum(Hello::client(0, Nanos(1))).as_bytes());
     let mut requests = Vec::new();
     (1..2_000).for_each(|request| encode_subscribe(request, &[], &mut requests));
     let is_cut = |client: &Client| {

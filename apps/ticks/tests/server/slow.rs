@@ -10,14 +10,14 @@ use super::harness::{Client, Server, slow};
 
 /// Reads nothing until the server has generated many more ticks than it keeps, as another client observes.
 fn fall_behind(server: &Server, client: &mut Client) {
-    client.listen_until("its first ticks", |client| client.heard.ticks.len() > 10);
-    let behind = client.heard.ticks.last().unwrap().header.sequence.get() + 400_000;
+    client.listen_until("its first ticks", |client| client.received.ticks.len() > 10);
+    let behind = client.received.ticks.last().unwrap().header.sequence.get() + 400_000;
     let deadline = Deadline::start();
     loop {
         // A new one each time: its hello has the session's next number.
         let mut witness = Client::connect(server);
-        witness.listen_until("a hello", |witness| witness.heard.hello.is_some());
-        if witness.heard.hello.unwrap().header.sequence.get() > behind {
+        witness.listen_until("a hello", |witness| witness.received.hello.is_some());
+        if witness.received.hello.unwrap().header.sequence.get() > behind {
             return;
         }
         assert!(!deadline.is_over(), "the server does not continue");
@@ -27,52 +27,52 @@ fn fall_behind(server: &Server, client: &mut Client) {
 
 /// The number of ticks left out so far. The first report covers only part of the backlog.
 fn skipped(client: &Client) -> u64 {
-    client.heard.skipped.iter().map(|skipped| skipped.count.get()).sum()
+    client.received.skipped.iter().map(|skipped| skipped.count.get()).sum()
 }
 
 #[test]
-fn dropped_ticks_are_told_and_the_newest_follow() {
+fn dropped_ticks_are_reported_and_the_newest_follow() {
     let server = Server::start(&slow(SlowClient::Drop));
     let mut client = Client::subscribe(&server, &[]);
     fall_behind(&server, &mut client);
     client.listen_until("what was left out", |client| skipped(client) > 10_000);
-    let before = client.heard.ticks.len();
+    let before = client.received.ticks.len();
     client.listen_for(before + 100);
-    let heard = &client.heard;
-    assert_eq!((heard.gaps.len(), heard.corrupt), (0, 0), "an announced loss is no gap");
+    let received = &client.received;
+    assert_eq!((received.gaps.len(), received.corrupt), (0, 0), "an announced loss is no gap");
     // The received and the skipped ticks add up to all ticks.
-    let first = heard.ticks[0].header.sequence.get();
-    let last = heard.ticks.last().unwrap().header.sequence.get();
+    let first = received.ticks[0].header.sequence.get();
+    let last = received.ticks.last().unwrap().header.sequence.get();
     let skipped = skipped(&client);
-    assert_eq!(heard.ticks.len() as u64 + skipped, last - first + 1);
+    assert_eq!(received.ticks.len() as u64 + skipped, last - first + 1);
     let counters = server.stop();
     assert!(counters.skipped >= skipped && counters.slow >= 1);
 }
 
 #[test]
-fn of_listed_symbols_too() {
+fn dropped_ticks_of_listed_symbols_are_reported() {
     let settings = slow(SlowClient::Drop);
     let server = Server::start(&settings);
     let names = [0, 5].map(|at: usize| settings.market.symbols[at].name);
     let mut client = Client::subscribe(&server, &names);
     fall_behind(&server, &mut client);
     client.listen_until("what was left out", |client| skipped(client) > 10_000);
-    let before = client.heard.ticks.len();
+    let before = client.received.ticks.len();
     client.listen_for(before + 100);
-    let heard = &client.heard;
-    assert_eq!((heard.gaps.len(), heard.corrupt), (0, 0));
+    let received = &client.received;
+    assert_eq!((received.gaps.len(), received.corrupt), (0, 0));
     let skipped = skipped(&client);
     let passed = |instrument: u16| {
-        let of_it = || heard.ticks.iter().filter(|tick| tick.header.instrument.get() == instrument);
+        let of_it = || received.ticks.iter().filter(|tick| tick.header.instrument.get() == instrument);
         let first = of_it().next().unwrap().header.symbol_sequence.get();
         u64::from(of_it().next_back().unwrap().header.symbol_sequence.get() - first + 1)
     };
     let passed: u64 = passed(1) + passed(6);
     // The symbols take turns, so at both ends of the received ticks one may be a tick ahead of the other.
     assert!(
-        (heard.ticks.len() as u64 + skipped).abs_diff(passed) <= 2,
+        (received.ticks.len() as u64 + skipped).abs_diff(passed) <= 2,
         "{} {skipped} {passed}",
-        heard.ticks.len()
+        received.ticks.len()
     );
     server.stop();
 }
@@ -82,18 +82,18 @@ fn a_sample_has_the_latest_quote_of_each_symbol() {
     let server = Server::start(&slow(SlowClient::Sample));
     let mut client = Client::subscribe(&server, &[]);
     fall_behind(&server, &mut client);
-    client.listen_until("what was left out", |client| client.heard.skipped.len() >= 10);
-    let before = client.heard.ticks.len();
+    client.listen_until("what was left out", |client| client.received.skipped.len() >= 10);
+    let before = client.received.ticks.len();
     client.listen_for(before + 100);
-    let heard = &client.heard;
-    assert_eq!((heard.gaps.len(), heard.corrupt), (0, 0), "an announced loss is no gap");
-    let first = heard.ticks[0].header.sequence.get();
-    let last = heard.ticks.last().unwrap().header.sequence.get();
+    let received = &client.received;
+    assert_eq!((received.gaps.len(), received.corrupt), (0, 0), "an announced loss is no gap");
+    let first = received.ticks[0].header.sequence.get();
+    let last = received.ticks.last().unwrap().header.sequence.get();
     let skipped = skipped(&client);
     // Ticks may precede the report of the ones left out after them.
-    assert_eq!(heard.ticks.len() as u64 + skipped, last - first + 1);
+    assert_eq!(received.ticks.len() as u64 + skipped, last - first + 1);
     // Ten symbols, each once, between the skipped ranges.
-    let jumps: Vec<_> = heard
+    let jumps: Vec<_> = received
         .ticks
         .windows(2)
         .filter(|pair| pair[1].header.sequence.get() != pair[0].header.sequence.get() + 1)
@@ -108,10 +108,10 @@ fn a_slow_client_is_disconnected_with_the_reason() {
     let server = Server::start(&slow(SlowClient::Disconnect));
     let mut client = Client::subscribe(&server, &[]);
     // It continues to read, but too late: the server closes two seconds after it sent the reason.
-    client.listen_until("its first ticks", |client| client.heard.ticks.len() > 10);
+    client.listen_until("its first ticks", |client| client.received.ticks.len() > 10);
     let mut other = Client::subscribe(&server, &[]);
     let deadline = Deadline::start();
-    while !client.is_closed && client.heard.ends.is_empty() {
+    while !client.is_closed && client.received.ends.is_empty() {
         assert!(!deadline.is_over(), "it was not disconnected");
         // Too slow to keep up with a million ticks a second on any machine.
         std::thread::sleep(Duration::from_millis(20));
@@ -119,7 +119,7 @@ fn a_slow_client_is_disconnected_with_the_reason() {
         other.listen_once();
     }
     // The reason arrives only if the kernel still has buffer space for it.
-    assert!(client.heard.ends.iter().all(|reason| *reason == EndReason::TooSlow));
+    assert!(client.received.ends.iter().all(|reason| *reason == EndReason::TooSlow));
     let counters = server.stop();
     assert!(counters.slow_disconnected >= 1);
 }

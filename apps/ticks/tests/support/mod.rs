@@ -43,7 +43,7 @@ impl Server {
         Peer {
             stream,
             parser: RequestParser::new(1000),
-            said: Said::default(),
+            messages: ClientMessages::default(),
             heartbeat_ms: self.heartbeat_ms,
         }
     }
@@ -58,14 +58,14 @@ impl Server {
 
 /// The messages that a client sent.
 #[derive(Default)]
-pub struct Said {
+pub struct ClientMessages {
     pub hellos: usize,
     pub names: Vec<String>,
     pub requests: usize,
     pub heartbeats: usize,
 }
 
-impl RequestListener for Said {
+impl RequestListener for ClientMessages {
     fn on_hello(&mut self, _: &Hello) {
         self.hellos += 1;
     }
@@ -86,7 +86,7 @@ pub struct Peer {
     stream: TcpStream,
     parser: RequestParser,
     heartbeat_ms: u16,
-    pub said: Said,
+    pub messages: ClientMessages,
 }
 
 /// Symbols of every session here.
@@ -99,12 +99,12 @@ impl Peer {
 
     /// Reads until the client's messages suffice.
     #[track_caller]
-    pub fn read_until(&mut self, is_enough: impl Fn(&Said) -> bool) {
+    pub fn read_until(&mut self, is_enough: impl Fn(&ClientMessages) -> bool) {
         let mut buffer = [0; 4096];
-        while !is_enough(&self.said) {
+        while !is_enough(&self.messages) {
             let len = self.stream.read(&mut buffer).unwrap();
             assert!(len > 0, "the client closed the connection");
-            self.parser.feed(&buffer[..len], &mut self.said).unwrap();
+            self.parser.feed(&buffer[..len], &mut self.messages).unwrap();
         }
     }
 
@@ -115,8 +115,8 @@ impl Peer {
 
     pub fn subscribe(&mut self, session: u64, next_sequence: u64) {
         self.hello(session, next_sequence);
-        self.read_until(|said| said.requests > 0);
-        let scope = if self.said.names.is_empty() { Scope::All } else { Scope::Listed };
+        self.read_until(|messages| messages.requests > 0);
+        let scope = if self.messages.names.is_empty() { Scope::All } else { Scope::Listed };
         let count = SYMBOLS.len() as u32;
         self.send(with_checksum(Subscribed::new(next_sequence, 1, scope, count)).as_bytes());
         for (index, name) in SYMBOLS.iter().enumerate() {
@@ -174,12 +174,12 @@ pub fn client(server: &Server) -> Client {
 
 /// Waits until the client's counters meet a condition.
 #[track_caller]
-pub fn wait_for_counts(shared: &Shared, is_so: impl Fn(&Counts) -> bool) -> Counts {
-    wait_until("the counters", || is_so(&shared.counts()));
+pub fn wait_for_counts(shared: &Shared, is_done: impl Fn(&Counts) -> bool) -> Counts {
+    wait_until("the counters", || is_done(&shared.counts()));
     shared.counts()
 }
 
 #[track_caller]
 pub fn wait_for_state(shared: &Shared, state: LinkState) {
-    wait_until(state.word(), || shared.state() == state);
+    wait_until(state.label(), || shared.state() == state);
 }

@@ -150,9 +150,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         json::write(path, &format!("{:#}", report.to_json()))?;
     }
     console.finish()?;
-    let doubt = report.doubt();
-    if let Some(doubt) = &doubt {
-        print_stderr(format_args!("tickpath: {doubt}"));
+    let warning = report.warning();
+    if let Some(warning) = &warning {
+        print_stderr(format_args!("tickpath: {warning}"));
     }
-    Ok(if doubt.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if warning.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -112,9 +112,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     printed?;
     if options.output == Output::Silent
-        && let Some(doubt) = report.doubt()
+        && let Some(warning) = report.warning()
     {
-        print_stderr(format_args!("tickpath: {doubt}"));
+        print_stderr(format_args!("tickpath: {warning}"));
     }
-    Ok(if report.doubt().is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if report.warning().is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -5,39 +5,39 @@ use tickpath_ticks::checksum::seal;
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::backlog::Backlog;
-use super::directory::{Choice, symbol_of};
-use super::maker::SymbolState;
+use super::directory::{Subscription, symbol_of};
+use super::tick_writer::SymbolState;
 
-/// Maximum number of ticks in a cut: 56 KiB.
-const CUT_MAX: usize = 1_024;
+/// Maximum number of ticks in a selection: 56 KiB.
+const SELECTION_MAX: usize = 1_024;
 
 /// Buffer for the ticks of one write, shared by all subscribers.
-pub(super) struct Cut {
+pub(super) struct TickSelection {
     ticks: Box<[Tick]>,
     places: Box<[u64]>,
     len: usize,
 }
 
-impl Cut {
-    pub(super) fn new() -> Cut {
-        let ticks = vec![Tick::new_zeroed(); CUT_MAX].into();
-        Cut { ticks, places: vec![0; CUT_MAX].into(), len: 0 }
+impl TickSelection {
+    pub(super) fn new() -> TickSelection {
+        let ticks = vec![Tick::new_zeroed(); SELECTION_MAX].into();
+        TickSelection { ticks, places: vec![0; SELECTION_MAX].into(), len: 0 }
     }
 
     /// Copies the chosen ticks of a part of the stream; returns the place up to which it examined the stream:
     /// `end`, or less when the buffer is full.
-    pub(super) fn fill(&mut self, backlog: &Backlog, choice: &Choice, from: u64, end: u64) -> u64 {
+    pub(super) fn fill(&mut self, backlog: &Backlog, subscription: &Subscription, from: u64, end: u64) -> u64 {
         self.len = 0;
         let mut place = from;
         while place < end {
             for tick in backlog.ticks(place, end) {
-                if self.len == CUT_MAX {
+                if self.len == SELECTION_MAX {
                     return place;
                 }
                 // Written unconditionally to avoid a branch; the length decides whether it is kept.
                 self.ticks[self.len] = *tick;
                 self.places[self.len] = place;
-                self.len += usize::from(choice.has(symbol_of(tick)));
+                self.len += usize::from(subscription.has(symbol_of(tick)));
                 place += 1;
             }
         }
@@ -66,15 +66,15 @@ impl Cut {
     pub(super) fn sample(
         &mut self,
         backlog: &Backlog,
-        choice: &Choice,
+        subscription: &Subscription,
         states: &[SymbolState],
         end: u64,
         missed: u64,
         out: &mut Vec<u8>,
     ) -> u64 {
-        let from = end - backlog.kept();
+        let from = end - backlog.retained();
         // Places of the latest quotes in stream order, up to the buffer's capacity.
-        let quotes = states.iter().zip(0_u16..).filter(|(state, at)| state.quoted > from && choice.has(*at));
+        let quotes = states.iter().zip(0_u16..).filter(|(state, at)| state.quoted > from && subscription.has(*at));
         let count = quotes.map(|(state, _)| state.quoted - 1).zip(&mut self.places).fold(
             0,
             |count, (quote, place)| {
@@ -85,36 +85,36 @@ impl Cut {
         self.places[..count].sort_unstable();
         let (mut place, mut kept, mut left_out) = (from, 0, 0);
         // For ticks that the backlog no longer holds, only the number is known.
-        let mut unsaid = missed - wanted(backlog, choice, from, end);
+        let mut unreported = missed - count_chosen(backlog, subscription, from, end);
         for quote in &self.places[..count] {
-            unsaid += wanted(backlog, choice, place, *quote);
-            if unsaid > 0 {
-                out.extend_from_slice(seal(Skipped::new(quote + 1, unsaid)).as_bytes());
-                left_out += unsaid;
-                unsaid = 0;
+            unreported += count_chosen(backlog, subscription, place, *quote);
+            if unreported > 0 {
+                out.extend_from_slice(seal(Skipped::new(quote + 1, unreported)).as_bytes());
+                left_out += unreported;
+                unreported = 0;
             }
             out.extend_from_slice(backlog.ticks(*quote, quote + 1).as_bytes());
             kept += 1;
             place = quote + 1;
         }
-        unsaid += wanted(backlog, choice, place, end);
-        if unsaid > 0 {
-            out.extend_from_slice(seal(Skipped::new(end + 1, unsaid)).as_bytes());
+        unreported += count_chosen(backlog, subscription, place, end);
+        if unreported > 0 {
+            out.extend_from_slice(seal(Skipped::new(end + 1, unreported)).as_bytes());
         }
-        debug_assert_eq!(left_out + unsaid + kept, missed);
+        debug_assert_eq!(left_out + unreported + kept, missed);
         kept
     }
 }
 
 /// Returns the number of chosen ticks in a part of the stream.
-fn wanted(backlog: &Backlog, choice: &Choice, from: u64, end: u64) -> u64 {
-    if *choice == Choice::All {
+fn count_chosen(backlog: &Backlog, subscription: &Subscription, from: u64, end: u64) -> u64 {
+    if *subscription == Subscription::All {
         return end - from;
     }
     let (mut place, mut count) = (from, 0);
     while place < end {
         let ticks = backlog.ticks(place, end);
-        count += ticks.iter().filter(|tick| choice.has(symbol_of(tick))).count();
+        count += ticks.iter().filter(|tick| subscription.has(symbol_of(tick))).count();
         place += ticks.len() as u64;
     }
     count as u64

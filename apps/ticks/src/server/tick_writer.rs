@@ -18,7 +18,7 @@ pub(super) struct SymbolState {
 
 /// Turns the ticks of a generator into messages.
 #[derive(Debug)]
-pub(super) struct Maker {
+pub(super) struct TickWriter {
     generator: TickGenerator,
     /// Number of ticks already taken from the generator's batch.
     taken: usize,
@@ -27,12 +27,12 @@ pub(super) struct Maker {
     states: Vec<SymbolState>,
 }
 
-impl Maker {
-    /// Creates a maker for a generator with this number of symbols; the first has `first_instrument` on the
+impl TickWriter {
+    /// Creates a tick_writer for a generator with this number of symbols; the first has `first_instrument` on the
     /// wire.
-    pub(super) fn new(generator: TickGenerator, first_instrument: u16, symbols: usize) -> Maker {
+    pub(super) fn new(generator: TickGenerator, first_instrument: u16, symbols: usize) -> TickWriter {
         let states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; symbols];
-        Maker { generator, taken: 0, first_instrument, states }
+        TickWriter { generator, taken: 0, first_instrument, states }
     }
 
     /// The symbols, in their order.
@@ -40,10 +40,10 @@ impl Maker {
         &self.states
     }
 
-    /// Writes the next ticks into all of `room`, the first at `place`, each with the time that `next_ts` gives for it.
+    /// Writes the next ticks into all of `buffer`, the first at `place`, each with the time that `next_ts` gives for it.
     #[inline]
-    pub(super) fn make(&mut self, place: u64, room: &mut [Tick], mut next_ts: impl FnMut() -> Nanos) {
-        let (mut rest, mut place) = (room, place);
+    pub(super) fn make(&mut self, place: u64, buffer: &mut [Tick], mut next_ts: impl FnMut() -> Nanos) {
+        let (mut rest, mut place) = (buffer, place);
         while !rest.is_empty() {
             if self.taken == self.generator.batch().len() {
                 self.generator.next_batch(TickStamps::default());
@@ -104,24 +104,24 @@ mod tests {
 
     /// The messages equal those that the protocol's own constructors build from the same ticks.
     #[test]
-    fn messages_say_what_the_ticks_say() {
+    fn messages_match_the_ticks() {
         let market = TickGeneratorConfig::market(MarketRegime::Neutral, 7, 3);
         let mut plain = TickGenerator::new(&market).unwrap();
-        let mut maker = Maker::new(plain.clone(), 1, 7);
-        let mut room = vec![Maker::blank(); 1_000];
+        let mut tick_writer = TickWriter::new(plain.clone(), 1, 7);
+        let mut buffer = vec![TickWriter::blank(); 1_000];
         let mut place = 0;
-        for part in room.chunks_mut(77) {
+        for part in buffer.chunks_mut(77) {
             let mut ts = 1_000 + place;
             let from = place;
             place += part.len() as u64;
-            maker.make(from, part, || {
+            tick_writer.make(from, part, || {
                 ts += 1;
                 Nanos(ts)
             });
         }
         let mut expected = Vec::new();
         let mut counts = [0_u32; 7];
-        while expected.len() < room.len() {
+        while expected.len() < buffer.len() {
             for tick in plain.next_batch(TickStamps::default()).iter() {
                 let symbol = usize::from(tick.symbol());
                 counts[symbol] += 1;
@@ -146,19 +146,19 @@ mod tests {
                 });
             }
         }
-        expected.truncate(room.len());
-        assert_eq!(room, expected);
-        let trades = room.iter().filter(|tick| matches!(tick.kind(), Some(WireKind::Trade(_)))).count();
+        expected.truncate(buffer.len());
+        assert_eq!(buffer, expected);
+        let trades = buffer.iter().filter(|tick| matches!(tick.kind(), Some(WireKind::Trade(_)))).count();
         assert!((200..400).contains(&trades), "{trades}");
-        let state = maker.states()[6];
-        let last = room.iter().rposition(|tick| {
+        let state = tick_writer.states()[6];
+        let last = buffer.iter().rposition(|tick| {
             matches!(tick.kind(), Some(WireKind::Quote(_))) && tick.header.instrument() == InstrumentId(7)
         });
         assert_eq!(state.quoted, last.unwrap() as u64 + 1);
         assert_eq!(state.symbol_sequence, 1_000 / 7 + 1);
     }
 
-    impl Maker {
+    impl TickWriter {
         fn blank() -> Tick {
             zerocopy::FromZeros::new_zeroed()
         }
