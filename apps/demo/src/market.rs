@@ -166,7 +166,7 @@ impl Builder {
             password: TEST_PASSWORD.to_owned(),
             session,
             instruments: self.instruments.clone(),
-            settle_after: RECONCILE_AFTER,
+            reconcile_after: RECONCILE_AFTER,
         };
         let (clock, counters, trace) = (self.clock, Arc::clone(&view.gateway), new_trace(&mut self.rings));
         self.agents.push(Box::new(OrderGateway::new(

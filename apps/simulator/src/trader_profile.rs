@@ -112,7 +112,7 @@ impl TraderProfile {
                 password: PASSWORD.to_owned(),
                 session: SessionId(user as u16 + 1),
                 instruments: table.clone(),
-                settle_after: self.reconcile_after,
+                reconcile_after: self.reconcile_after,
             },
             update_capacity: self.update_capacity,
             order_capacity: ORDER_CAPACITY,

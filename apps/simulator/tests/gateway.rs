@@ -59,7 +59,7 @@ fn gateway_on(
         password: PASSWORD.to_owned(),
         session: SessionId(1),
         instruments,
-        settle_after: Nanos::from_millis(10),
+        reconcile_after: Nanos::from_millis(10),
     };
     let (requests, requests_out) = spsc::channel(8);
     let (events_in, events) = spsc::channel(64);

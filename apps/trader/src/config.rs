@@ -124,8 +124,8 @@ pub enum RecoveryConfig {
 impl MarketDataSection {
     /// True when this method is used.
     #[must_use]
-    pub fn uses(&self, way: RecoveryConfig) -> bool {
-        self.recovery.contains(&way)
+    pub fn uses(&self, method: RecoveryConfig) -> bool {
+        self.recovery.contains(&method)
     }
 
     /// Addresses that may send on the lines: the venue's, whose publisher also answers requests.
@@ -272,11 +272,11 @@ impl TraderConfig {
     /// The limits in an instrument, not yet rounded to its lots.
     #[must_use]
     pub fn limits_of(&self, symbol: &str) -> Limits {
-        let all = self.limits_of_all();
+        let all = self.default_limits();
         self.instrument_limits.get(symbol).map_or(all, |own| own.or(all))
     }
 
-    fn limits_of_all(&self) -> Limits {
+    fn default_limits(&self) -> Limits {
         self.limits.or(if self.strategy == "taker" { Limits::taker() } else { Limits::default() })
     }
 
@@ -291,7 +291,7 @@ impl TraderConfig {
     pub fn filled(&self, cores: &[usize]) -> TraderConfig {
         let own = |symbol: &String| (symbol.clone(), self.limits_of(symbol).into());
         TraderConfig {
-            limits: self.limits_of_all().into(),
+            limits: self.default_limits().into(),
             instrument_limits: self.instrument_limits.keys().map(own).collect(),
             placement: Some(self.placement(cores)),
             ..self.clone()
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_are_not_given_suit_the_strategy_or_are_those_of_all_instruments() {
+    fn missing_limits_have_defaults() {
         let text = format!(
             "strategy = 'taker'\n{LEAST}\n[limits]\nclip = 50\n[instrument_limits.B]\nmax_order = 7\n"
         );

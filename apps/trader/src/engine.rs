@@ -172,7 +172,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
             match self.updates.try_recv() {
                 Ok(None) => break,
                 Ok(Some(update)) => self.take_update(now, &update),
-                Err(lagged) => self.lose_updates(now, lagged.0),
+                Err(lagged) => self.on_lost_updates(now, lagged.0),
             }
             count += 1;
             if std::mem::take(&mut self.outbox.has_sent) {
@@ -198,7 +198,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
 
     /// Handles updates that were overwritten before they were read.
     #[cold]
-    fn lose_updates(&mut self, now: Nanos, count: u64) {
+    fn on_lost_updates(&mut self, now: Nanos, count: u64) {
         self.lost_updates += count;
         // The resulting requests have no triggering message.
         self.outbox.trigger = None;
@@ -241,7 +241,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         self.is_started
     }
 
-    fn take_time(&mut self, now: Nanos) {
+    fn run_timer(&mut self, now: Nanos) {
         self.next_timer = now + TIMER_INTERVAL;
         self.stop_if_killed(now);
         self.engine.handle_timer(now, &mut self.outbox);
@@ -271,7 +271,7 @@ impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
         let updates = self.take_updates(now);
         let work = if updates > 0 { updates } else { self.take_events(now) };
         if now >= self.next_timer {
-            self.take_time(now);
+            self.run_timer(now);
         }
         if work > 0 {
             self.view.updates.add(updates as u64);

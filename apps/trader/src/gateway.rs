@@ -23,7 +23,7 @@ const REQUESTS_PER_CYCLE: usize = 32;
 /// One request in this number has its encoding timed.
 const TIMED_EVERY: u32 = 16;
 /// Number of request kinds in the warm-up.
-const REHEARSED_KINDS: usize = 3;
+const WARM_UP_KINDS: usize = 3;
 /// Interval of socket reads while there is nothing to write: a read is a system call of some 200 ns.
 const READ_INTERVAL: Nanos = Nanos(1_000);
 /// The longest sleep while connected: the protocol's time-outs are seconds.
@@ -50,7 +50,7 @@ pub struct GatewaySettings {
     pub instruments: InstrumentTable,
     /// Time after a new login in which requests of the lost connection may still be answered, such as
     /// [`RECONCILE_AFTER`](tickpath_trading::RECONCILE_AFTER).
-    pub settle_after: Nanos,
+    pub reconcile_after: Nanos,
 }
 
 /// Sends an engine's requests to the venue and returns the answers.
@@ -71,7 +71,7 @@ pub struct OrderGateway<T, N: Network = Kernel> {
     requests: Requests,
     next_read: Nanos,
     inbox: Inbox<T>,
-    rehearsal: Rehearsal<T>,
+    encode_warm_up: EncodeWarmUp<T>,
     counters: Arc<GatewayCounters>,
 }
 
@@ -88,11 +88,11 @@ struct Requests {
 }
 
 /// The warm-up: requests that are encoded and not sent.
-struct Rehearsal<T> {
+struct EncodeWarmUp<T> {
     requests: Requests,
     ring: spsc::Producer<OrderRequest>,
     tracer: T,
-    specimens: Option<[OrderRequest; REHEARSED_KINDS]>,
+    sample_requests: Option<[OrderRequest; WARM_UP_KINDS]>,
     next: usize,
 }
 
@@ -106,7 +106,7 @@ struct Inbox<T> {
     has_read: bool,
     /// Number of answers from the latest read.
     answered: usize,
-    overflowed: bool,
+    has_overflowed: bool,
 }
 
 impl<T: Tracer> OrderGateway<T> {
@@ -124,7 +124,7 @@ impl<T: Tracer> OrderGateway<T> {
 
     /// Waits for the first connection at the start: without a listener the start fails.
     pub(crate) fn waiting(self) -> OrderGateway<T> {
-        OrderGateway { connect: connect_waiting, ..self }
+        OrderGateway { connect: connect_blocking, ..self }
     }
 }
 
@@ -140,11 +140,11 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         tracer: T,
     ) -> OrderGateway<T, N> {
         let first = settings.instruments.as_slice().first().map(|instrument| instrument.id);
-        let rehearsal = Rehearsal::new(settings.session, first, tracer.warm_up_instance());
+        let encode_warm_up = EncodeWarmUp::new(settings.session, first, tracer.warm_up_instance());
         let requests = Requests::new(settings.session, requests);
-        let (session, state) = (settings.session, OrderSession::new(settings.settle_after));
+        let (session, state) = (settings.session, OrderSession::new(settings.reconcile_after));
         let inbox =
-            Inbox { session, events, tracer, read_at: 0, has_read: false, answered: 0, overflowed: false };
+            Inbox { session, events, tracer, read_at: 0, has_read: false, answered: 0, has_overflowed: false };
         OrderGateway {
             settings,
             network,
@@ -156,7 +156,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             requests,
             next_read: Nanos::ZERO,
             inbox,
-            rehearsal,
+            encode_warm_up,
             counters,
         }
     }
@@ -170,7 +170,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
     /// Takes the engine's requests and sends them by one write.
     fn send_requests(&mut self, now: Nanos) -> Result<usize, OrderEntryError> {
         let entry = self.entry.as_mut().filter(|entry| entry.is_active());
-        let Some(entry) = entry else { return Ok(self.give_back_requests()) };
+        let Some(entry) = entry else { return Ok(self.return_requests()) };
         let tracer = &mut self.inbox.tracer;
         let count = self.requests.encode(entry, tracer)?;
         let writing = tracer.now();
@@ -186,12 +186,12 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
 
     /// Without a connection, returns requests to the engine immediately, as far as the ring has capacity.
     #[cold]
-    fn give_back_requests(&mut self) -> usize {
-        let room = self.inbox.events.free_slots().min(REQUESTS_PER_CYCLE);
+    fn return_requests(&mut self) -> usize {
+        let free_slots = self.inbox.events.free_slots().min(REQUESTS_PER_CYCLE);
         let mut count = 0;
-        while count < room {
+        while count < free_slots {
             let Some(request) = self.requests.ring.try_pop() else { break };
-            self.inbox.tell(GatewayEvent::Unsent(request));
+            self.inbox.publish(GatewayEvent::Unsent(request));
             count += 1;
         }
         self.counters.unsent.add(count as u64);
@@ -213,7 +213,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         if answered > 0 {
             self.inbox.tracer.flush();
         }
-        if self.inbox.overflowed {
+        if self.inbox.has_overflowed {
             return Err(AgentError::fatal(
                 "the engine does not take its answers: it is stuck, or its ring is too small",
             ));
@@ -232,7 +232,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
                 inbox.read_at = inbox.tracer.now();
                 inbox.has_read = true;
             },
-            |inbox, answer| inbox.take(answer),
+            |inbox, answer| inbox.publish_answer(answer),
         );
         // Answers from before the end of the connection are still valid.
         let answered = self.inbox.answered;
@@ -245,13 +245,13 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         }
         let (is_active, has_debug_message) = (entry.is_active(), entry.client_mut().take_debug_message());
         if has_debug_message {
-            self.state.handle_notice(now, |event| self.inbox.tell(event));
+            self.state.handle_notice(now, |event| self.inbox.publish(event));
         }
         let outcome =
-            outcome.and_then(|_| if is_active && !self.state.is_up() { self.settle(now) } else { Ok(()) });
-        let is_in = is_active && !self.state.is_new();
+            outcome.and_then(|_| if is_active && !self.state.is_up() { self.update_session(now) } else { Ok(()) });
+        let is_logged_in = is_active && !self.state.is_new();
         if outcome.is_ok() {
-            self.counters.logged_in.set(is_in.into());
+            self.counters.logged_in.set(is_logged_in.into());
         }
         (answered, outcome)
     }
@@ -259,7 +259,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
     /// After a read while logged in: learns the number of the engine's first order, which follows those of
     /// earlier runs, and sends the engine its start information.
     #[cold]
-    fn settle(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
+    fn update_session(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         let Some(entry) = &mut self.entry else { return Ok(()) };
         let first = entry.client().next_user_ref();
         if let Some(first) = first.filter(|_| self.state.is_new()) {
@@ -269,7 +269,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             self.counters.first_user_ref.set(first.0.into());
         }
         let inbox = &mut self.inbox;
-        if self.state.handle_read(now, inbox.has_read, first.is_some(), |event| inbox.tell(event)) {
+        if self.state.handle_read(now, inbox.has_read, first.is_some(), |event| inbox.publish(event)) {
             entry.query_account(now)?;
             self.counters.requests.add(1);
         }
@@ -291,8 +291,8 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         if is_final {
             return AgentError::fatal(error);
         }
-        let was_in = self.state.handle_disconnect(|event| self.inbox.tell(event));
-        self.counters.disconnects.add(was_in.into());
+        let was_logged_in = self.state.handle_disconnect(|event| self.inbox.publish(event));
+        self.counters.disconnects.add(was_logged_in.into());
         if let Some(entry) = &mut self.entry {
             entry.disconnect(now + self.reconnect_after);
         }
@@ -300,7 +300,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
     }
 }
 
-fn connect_waiting(
+fn connect_blocking(
     _: &Kernel,
     settings: &GatewaySettings,
     now: Nanos,
@@ -352,22 +352,22 @@ impl Requests {
     }
 }
 
-impl<T: Tracer> Rehearsal<T> {
+impl<T: Tracer> EncodeWarmUp<T> {
     /// Requests about an instrument; without one there is no warm-up.
-    fn new(session: SessionId, instrument: Option<InstrumentId>, tracer: T) -> Rehearsal<T> {
-        let (ring, requests) = spsc::channel(REHEARSED_KINDS);
+    fn new(session: SessionId, instrument: Option<InstrumentId>, tracer: T) -> EncodeWarmUp<T> {
+        let (ring, requests) = spsc::channel(WARM_UP_KINDS);
         let requests = Requests::new(session, requests);
-        Rehearsal { requests, ring, tracer, specimens: instrument.map(specimens), next: 0 }
+        EncodeWarmUp { requests, ring, tracer, sample_requests: instrument.map(sample_requests), next: 0 }
     }
 
     /// Runs one request of each kind in turn up to the write, and discards it.
     fn run<N: Network>(&mut self, entry: &mut OrderEntry<N>) {
-        let Some(specimens) = &self.specimens else { return };
+        let Some(sample_requests) = &self.sample_requests else { return };
         if !entry.is_active() || !entry.client().queued().is_empty() {
             return;
         }
-        let request = specimens[self.next];
-        self.next = (self.next + 1) % REHEARSED_KINDS;
+        let request = sample_requests[self.next];
+        self.next = (self.next + 1) % WARM_UP_KINDS;
         let encoded = self.ring.try_push(request).is_ok()
             && self.requests.encode(entry, &mut self.tracer).is_ok_and(|count| count == 1);
         debug_assert!(encoded, "{request:?} is a request like any other");
@@ -378,7 +378,7 @@ impl<T: Tracer> Rehearsal<T> {
 }
 
 /// One request of each kind that strategies send.
-fn specimens(instrument: InstrumentId) -> [OrderRequest; REHEARSED_KINDS] {
+fn sample_requests(instrument: InstrumentId) -> [OrderRequest; WARM_UP_KINDS] {
     let order = |user_ref| EnterOrder {
         post_only: true,
         ..EnterOrder::limit(UserRefNum(user_ref), instrument, Side::Buy, Qty(1), Price(10_000))
@@ -391,18 +391,18 @@ fn specimens(instrument: InstrumentId) -> [OrderRequest; REHEARSED_KINDS] {
 
 impl<T: Tracer> Inbox<T> {
     #[inline]
-    fn tell(&mut self, event: GatewayEvent) {
-        self.overflowed |= self.events.try_push(event).is_err();
+    fn publish(&mut self, event: GatewayEvent) {
+        self.has_overflowed |= self.events.try_push(event).is_err();
     }
 
     #[inline]
-    fn take(&mut self, answer: &OrderAnswer) {
+    fn publish_answer(&mut self, answer: &OrderAnswer) {
         self.answered += 1;
         let token = Token::of_reply(self.session, &answer.kind);
         if let Some(token) = token {
             self.tracer.stamp_at(Hop::T7t, token, self.read_at);
         }
-        self.tell(GatewayEvent::Answer { kind: answer.kind, ts: answer.ts });
+        self.publish(GatewayEvent::Answer { kind: answer.kind, ts: answer.ts });
         if let Some(token) = token {
             self.tracer.stamp(Hop::T8t, token);
         }
@@ -434,7 +434,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderGateway<T, N> {
 
     fn warm_up(&mut self, _now: Nanos) {
         if let Some(entry) = self.entry.as_mut().filter(|entry| entry.is_connected()) {
-            self.rehearsal.run(entry);
+            self.encode_warm_up.run(entry);
         }
     }
 
@@ -471,14 +471,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_rehearsed_can_be_sent() {
+    fn warm_up_requests_can_be_sent() {
         let mut bytes = [0; ouch50::MESSAGE_LEN_MAX];
         let instrument = InstrumentId(7);
         let symbol_of = |id| (id == instrument).then(|| Symbol::new("SEVEN").unwrap());
-        let lens = specimens(instrument)
+        let lens = sample_requests(instrument)
             .map(|request| ouch50::encode_request(&request, symbol_of, &mut bytes).unwrap());
         assert!(lens.iter().all(|len| *len > 0), "{lens:?}");
-        let kinds = specimens(instrument).map(|request| std::mem::discriminant(&request));
+        let kinds = sample_requests(instrument).map(|request| std::mem::discriminant(&request));
         assert!(kinds[0] != kinds[1] && kinds[1] != kinds[2] && kinds[2] != kinds[0], "each kind once");
     }
 }

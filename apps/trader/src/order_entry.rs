@@ -14,7 +14,7 @@ use tickpath_net::{
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest, Sequence};
 
 /// Sequence number in a login that requests only new messages.
-const NEW_ALONE: Sequence = Sequence(0);
+const NEW_MESSAGES_ONLY: Sequence = Sequence(0);
 /// Maximum duration of a connection attempt.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// The owner chooses the time of the next attempt.
@@ -129,7 +129,7 @@ impl<N: Network> OrderEntry<N> {
     #[must_use]
     pub fn only_new(mut self, now: Nanos) -> OrderEntry<N> {
         let mut login = self.client.resume();
-        login.sequence = NEW_ALONE;
+        login.sequence = NEW_MESSAGES_ONLY;
         self.client.reconnect(login, now);
         self
     }
@@ -141,11 +141,11 @@ impl<N: Network> OrderEntry<N> {
     /// [`OrderEntryError::Connect`] and [`OrderEntryError::ConnectTimeout`]: the attempt failed.
     #[inline]
     pub fn poll_connected(&mut self, now: Nanos) -> Result<bool, OrderEntryError> {
-        if self.is_connected() { Ok(true) } else { self.go_on_connecting(now) }
+        if self.is_connected() { Ok(true) } else { self.continue_connecting(now) }
     }
 
     #[cold]
-    fn go_on_connecting(&mut self, now: Nanos) -> Result<bool, OrderEntryError> {
+    fn continue_connecting(&mut self, now: Nanos) -> Result<bool, OrderEntryError> {
         let was_waiting = self.link.is_waiting();
         let mut state = self.link.poll(now);
         if was_waiting && state == ClientState::Connecting {
@@ -265,7 +265,7 @@ impl<N: Network> OrderEntry<N> {
     ) -> Result<usize, OrderEntryError> {
         let tcp = self.link.connection().ok_or_else(|| disconnected(CLOSED))?;
         if tcp.pending_len() > 0 {
-            send_rest(tcp)?;
+            flush_remainder(tcp)?;
         }
         let fill = tcp.fill().map_err(disconnected)?;
         if fill == Fill::Empty {
@@ -318,7 +318,7 @@ impl<N: Network> OrderEntry<N> {
 
 /// Passes the remainder of an earlier write to TCP, so that it does not wait for the next request.
 #[cold]
-fn send_rest<N: Network>(tcp: &mut TcpConnection<N>) -> Result<(), OrderEntryError> {
+fn flush_remainder<N: Network>(tcp: &mut TcpConnection<N>) -> Result<(), OrderEntryError> {
     match tcp.flush_pending().map_err(disconnected)? {
         SendOutcome::Closed => Err(disconnected(CLOSED)),
         _ => Ok(()),

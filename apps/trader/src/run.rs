@@ -58,13 +58,13 @@ pub fn run_with<S: Strategy + Send + 'static>(
     let mut snapshot = TraderSnapshot::default();
     let mut warnings = Warnings::default();
     let mut has_logged_in = false;
-    let mut is_first_look = true;
+    let mut is_first_login = true;
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
     while !stop.is_stopped() && !trader.has_ended() {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
-        look(&trader, &mut snapshot);
+        update_snapshot(&trader, &mut snapshot);
         has_logged_in |= is_logged_in(&trader);
-        if has_logged_in && std::mem::take(&mut is_first_look) {
+        if has_logged_in && std::mem::take(&mut is_first_login) {
             let first = trader.view().gateway.first_user_ref.read();
             if first > 1 {
                 console.print_stdout(earlier_run(&settings.config.order_entry.user, first));
@@ -72,7 +72,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
         }
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            warnings.take_news(&trader).iter().for_each(|warning| print_stderr(format_args!("warning: {warning}")));
+            warnings.take_new(&trader).iter().for_each(|warning| print_stderr(format_args!("warning: {warning}")));
             console.print_stdout(progress_line(&trader, &snapshot));
         }
         if snapshot.stopped.is_some() {
@@ -85,14 +85,14 @@ pub fn run_with<S: Strategy + Send + 'static>(
     while !trader.has_ended() && clock.now() < deadline {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
         std::thread::sleep(DRAIN_INTERVAL);
-        look(&trader, &mut snapshot);
+        update_snapshot(&trader, &mut snapshot);
         if snapshot.open_orders == 0 && snapshot.stopped.is_some() {
             break;
         }
     }
     let view = trader.view().clone();
-    let was_never_in = !has_logged_in && view.gateway.disconnects.read() == 0;
-    let refusal = (was_never_in && snapshot.stopped == Some(StopReason::Disconnected))
+    let was_never_logged_in = !has_logged_in && view.gateway.disconnects.read() == 0;
+    let refusal = (was_never_logged_in && snapshot.stopped == Some(StopReason::Disconnected))
         .then(|| describe_refusal(&trader, settings));
     trader.join()?;
     if let Some(refusal) = refusal {
@@ -137,13 +137,13 @@ fn report_end(mut console: Console, settings: &TraderSettings, last: &TraderSnap
 }
 
 /// Updates the snapshot, unless the engine is writing it.
-fn look(trader: &Trader, snapshot: &mut TraderSnapshot) {
+fn update_snapshot(trader: &Trader, snapshot: &mut TraderSnapshot) {
     if let Ok(newer) = trader.view().snapshot() {
         *snapshot = newer;
     }
 }
 
-/// The reason why the trader ended before its first login.
+/// The reason reason the trader ended before its first login.
 fn describe_refusal(trader: &Trader, settings: &TraderSettings) -> String {
     let entry = &settings.config.order_entry;
     let reasons: Vec<_> = trader.last_errors().map(|warning| warning.error).collect();
@@ -159,34 +159,34 @@ fn describe_refusal(trader: &Trader, settings: &TraderSettings) -> String {
 struct Warnings {
     /// Number of errors and the latest error of each agent.
     agents: HashMap<&'static str, (u64, String)>,
-    has_told_symbols: bool,
-    has_told_unauthorised: bool,
+    has_reported_symbols: bool,
+    has_reported_unauthorised: bool,
 }
 
 impl Warnings {
     /// Errors since the last call. A repeated error is omitted, unless the trader was logged in meanwhile.
-    fn take_news(&mut self, trader: &Trader) -> Vec<String> {
-        let symbols = if self.has_told_symbols { None } else { trader.other_symbols() };
-        self.has_told_symbols |= symbols.is_some();
-        let mut news = Vec::from_iter(symbols);
+    fn take_new(&mut self, trader: &Trader) -> Vec<String> {
+        let symbols = if self.has_reported_symbols { None } else { trader.other_symbols() };
+        self.has_reported_symbols |= symbols.is_some();
+        let mut new_warnings = Vec::from_iter(symbols);
         let unauthorised = trader.feed().counters.unauthorised.read();
-        if unauthorised > 0 && !std::mem::replace(&mut self.has_told_unauthorised, true) {
-            news.push(format!(
+        if unauthorised > 0 && !std::mem::replace(&mut self.has_reported_unauthorised, true) {
+            new_warnings.push(format!(
                 "{unauthorised} packets of market data came from addresses that may not send, and were dropped: \
                  see market_data.sources"
             ));
         }
         for AgentWarning { role, count, error } in trader.last_errors() {
-            let (told, latest) = self.agents.entry(role).or_default();
-            if count > std::mem::replace(told, count) && *latest != error {
-                news.push(format!("{role}: {error}"));
+            let (reported, latest) = self.agents.entry(role).or_default();
+            if count > std::mem::replace(reported, count) && *latest != error {
+                new_warnings.push(format!("{role}: {error}"));
                 *latest = error;
             }
         }
         if is_logged_in(trader) {
             self.agents.values_mut().for_each(|(_, latest)| latest.clear());
         }
-        news
+        new_warnings
     }
 }
 
@@ -250,7 +250,7 @@ fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &
 /// The end of the report: the reason for the stop, and the orders left at the venue.
 fn stop_line(settings: &TraderSettings, snapshot: &TraderSnapshot) -> String {
     let open = snapshot.open_orders;
-    let why = match snapshot.stopped {
+    let reason = match snapshot.stopped {
         // Ctrl-C and SIGTERM use its kill switch.
         Some(StopReason::Killed | StopReason::Shutdown) => "as asked".to_owned(),
         Some(StopReason::Silence) => match settings.config.stop_after_silence {
@@ -264,7 +264,7 @@ fn stop_line(settings: &TraderSettings, snapshot: &TraderSnapshot) -> String {
         Some(_) | None => "before it traded".to_owned(),
     };
     match open {
-        0 => format!("stopped: {why}; no order is open"),
-        _ => format!("stopped: {why}; {} may still be open at the venue", counted(open, "order")),
+        0 => format!("stopped: {reason}; no order is open"),
+        _ => format!("stopped: {reason}; {} may still be open at the venue", counted(open, "order")),
     }
 }

@@ -168,7 +168,7 @@ fn agent_settings(settings: &TraderSettings) -> AgentSettings {
             password: settings.password.clone(),
             session: SessionId(1),
             instruments,
-            settle_after: config.order_entry.settle_after.0,
+            reconcile_after: config.order_entry.settle_after.0,
         },
         update_capacity: UPDATE_CAPACITY,
         order_capacity: ORDER_CAPACITY,

@@ -60,12 +60,12 @@ impl Rival {
         self.user_ref += 1;
         let order =
             EnterOrder::limit(UserRefNum(self.user_ref), instrument, side, Qty(qty), Price(1_000_000));
-        let heard = self.answers;
+        let before = self.answers;
         self.entry.queue(&OrderRequest::Enter(order)).unwrap();
         self.entry.flush(TscClock::system().now()).unwrap();
         wait_until("the rival's answer", || {
             self.poll();
-            self.answers > heard
+            self.answers > before
         });
     }
 }
@@ -76,7 +76,7 @@ fn snapshot(trader: &Trader) -> TraderSnapshot {
 }
 
 #[test]
-fn a_trader_goes_on_with_what_it_knows_when_instruments_are_added() {
+fn a_trader_ignores_added_instruments() {
     let limits = EngineLimits { max_instruments: BEYOND.0, ..venue_settings().limits };
     let mut venue = RunningVenue::start(&VenueSettings { limits, ..venue_settings() });
     let mut trader = trader_of(&venue, "TRADER", 1);
@@ -95,10 +95,10 @@ fn a_trader_goes_on_with_what_it_knows_when_instruments_are_added() {
         rival.enter(id, Side::Buy, 30);
         rival.enter(id, Side::Sell, 10);
     }
-    let heard = snapshot(&trader).counters;
+    let before = snapshot(&trader).counters;
     wait_until("more orders, and the news of what was added", || {
         let now = snapshot(&trader).counters;
-        now.enters > heard.enters + 5 && now.unknown_instruments > 0
+        now.enters > before.enters + 5 && now.unknown_instruments > 0
     });
     trader.stop_trading();
     wait_until("the cancels", || {

@@ -14,7 +14,7 @@ use crate::site::{QUERY, Site, buy, instruments, sell};
 const RECONNECT: Nanos = Nanos::from_secs(1);
 
 #[test]
-fn what_happens_while_the_connection_is_lost_is_heard_once_after_it() {
+fn events_during_a_disconnect_arrive_once_after_it() {
     let mut site = Site::new();
     let first = site.enter(sell(100, 1_000_000));
     site.lose_connection();
@@ -49,11 +49,11 @@ fn what_happens_while_the_connection_is_lost_is_heard_once_after_it() {
 }
 
 #[test]
-fn a_connection_may_be_lost_again_and_again() {
+fn the_trader_survives_repeated_disconnects() {
     let mut site = Site::new();
     for round in 1..=5 {
         site.enter(buy(1, 999_000));
-        site.cut_cable();
+        site.cut_connection();
         site.until("the loss", |site| site.view.gateway.disconnects.read() == round);
         site.until("the new login", |site| site.view.gateway.logged_in.read() == 1);
     }
@@ -62,7 +62,7 @@ fn a_connection_may_be_lost_again_and_again() {
 }
 
 #[test]
-fn a_venue_that_ends_is_a_lost_connection_and_no_crash() {
+fn a_stopped_venue_is_a_lost_connection() {
     let mut site = Site::new();
     site.enter(buy(10, 999_000));
     site.close_venue();
@@ -77,7 +77,7 @@ fn connect(address: SocketAddrV4, user: &str, password: &str) -> Result<OrderEnt
 }
 
 #[test]
-fn names_and_passwords_that_cannot_be_sent_are_refused_before() {
+fn invalid_credentials_are_refused_before_connecting() {
     for (user, password) in [("TOOLONG", "x"), ("A", "elevenchars"), ("\u{e4}", "x")] {
         let error = connect(REFUSING, user, password).err().unwrap();
         assert!(matches!(error, OrderEntryError::Credentials { .. }), "{error}");
@@ -87,7 +87,7 @@ fn names_and_passwords_that_cannot_be_sent_are_refused_before() {
 }
 
 #[test]
-fn a_wrong_password_is_told() {
+fn a_wrong_password_is_reported() {
     let mut site = Site::new();
     let now = TscClock::system().now();
     let mut entry = connect(site.endpoints.order_entry, "RIVAL", "wrong").unwrap();
@@ -101,7 +101,7 @@ fn a_wrong_password_is_told() {
 }
 
 #[test]
-fn a_venue_that_falls_silent_is_given_up() {
+fn a_silent_venue_is_disconnected() {
     // It accepts the connection and never sends anything.
     let (_listener, address) = listen();
     let now = TscClock::system().now();

@@ -61,8 +61,8 @@ fn a_strategy_runs_on_the_stream_of_a_segment_and_cannot_enter_orders() {
         writer.send(&update(row, bid));
     }
     assert_eq!(stream.do_work(Nanos(1)).unwrap(), 3);
-    let seen = [(InstrumentId(1), Price(1_000_000)), (InstrumentId(2), Price(2_000_000))];
-    assert_eq!(stream.strategy().bids, seen, "row 2 has no name");
+    let expected = [(InstrumentId(1), Price(1_000_000)), (InstrumentId(2), Price(2_000_000))];
+    assert_eq!(stream.strategy().bids, expected, "row 2 has no name");
     assert_eq!(stream.strategy().refusals, [Refusal::NotConnected; 2]);
 
     for bid in 0..2 * STREAM.cast_signed() {

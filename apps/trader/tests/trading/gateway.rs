@@ -13,7 +13,7 @@ use tickpath_trader::{GatewaySettings, OrderGateway};
 use tickpath_trading::{GatewayCounters, GatewayEvent, RECONCILE_AFTER};
 use tickpath_types::{CancelOrder, EnterOrder, Nanos, OrderRequest, Price, Qty, SessionId, Side, UserRefNum};
 
-use crate::site::{ALPHA, Cable, QUERY, instruments, venue_settings};
+use crate::site::{ALPHA, FaultProxy, QUERY, instruments, venue_settings};
 
 /// Capacity for the gateway's events.
 const EVENTS: usize = 8;
@@ -21,7 +21,7 @@ const EVENTS: usize = 8;
 struct Bench {
     venue: Invoker,
     venue_view: VenueView,
-    cable: Cable,
+    proxy: FaultProxy,
     gateway: Invoker,
     counters: Arc<GatewayCounters>,
     requests: spsc::Producer<OrderRequest>,
@@ -30,25 +30,25 @@ struct Bench {
     /// Allocations in the gateway's duty cycles.
     allocations: u64,
     /// Real time of the gateway's longest duty cycle.
-    longest_turn: Duration,
+    longest_cycle: Duration,
 }
 
 impl Bench {
     fn new() -> Bench {
         let clock = TscClock::system();
         let venue = build(&venue_settings()).unwrap();
-        let cable = Cable::to(venue.endpoints.order_entry);
+        let proxy = FaultProxy::to(venue.endpoints.order_entry);
         let (requests, requests_out) = spsc::channel(64);
         let (events_in, events) = spsc::channel(EVENTS);
         let counters = Arc::<GatewayCounters>::default();
         let settings = GatewaySettings {
             role: "order-gateway",
-            address: cable.address,
+            address: proxy.address,
             user: "TRADER".to_owned(),
             password: PASSWORD.to_owned(),
             session: SessionId(1),
             instruments: instruments(),
-            settle_after: RECONCILE_AFTER,
+            reconcile_after: RECONCILE_AFTER,
         };
         let gateway =
             OrderGateway::new(settings, requests_out, events_in, clock, Arc::clone(&counters), NoTrace);
@@ -60,42 +60,42 @@ impl Bench {
         let mut bench = Bench {
             venue: agents,
             venue_view,
-            cable,
+            proxy,
             gateway,
             counters,
             requests,
             events,
             now,
             allocations: 0,
-            longest_turn: Duration::ZERO,
+            longest_cycle: Duration::ZERO,
         };
         bench.until(|bench| bench.counters.logged_in.read() == 1);
         bench
     }
 
-    fn turn(&mut self) {
+    fn step(&mut self) {
         self.now = self.now + Nanos::from_micros(500);
         self.venue.run_once(self.now).unwrap();
-        self.cable.carry();
+        self.proxy.forward();
         let (allocated, start) = (thread_allocations(), Instant::now());
         self.gateway.run_once(self.now).unwrap();
         self.allocations += thread_allocations() - allocated;
-        self.longest_turn = self.longest_turn.max(start.elapsed());
+        self.longest_cycle = self.longest_cycle.max(start.elapsed());
     }
 
     fn errors(&self) -> u64 {
         self.gateway.counters().agents[0].errors.read()
     }
 
-    fn until(&mut self, mut is_so: impl FnMut(&mut Bench) -> bool) {
+    fn until(&mut self, mut condition: impl FnMut(&mut Bench) -> bool) {
         let deadline = Deadline::start();
-        while !is_so(self) {
+        while !condition(self) {
             assert!(!deadline.is_over(), "it did not happen: {:?}", self.counters);
-            self.turn();
+            self.step();
         }
     }
 
-    fn told(&mut self) -> Vec<GatewayEvent> {
+    fn take_events(&mut self) -> Vec<GatewayEvent> {
         std::iter::from_fn(|| self.events.try_pop()).collect()
     }
 }
@@ -105,56 +105,56 @@ fn enter(user_ref: u32) -> OrderRequest {
 }
 
 #[test]
-fn what_cannot_be_sent_is_given_back_at_once_and_never_sent_late() {
+fn unsent_requests_are_returned_at_once() {
     let mut bench = Bench::new();
-    bench.cable.is_plugged = false;
-    bench.cable.cut();
+    bench.proxy.is_accepting = false;
+    bench.proxy.cut();
     bench.until(|bench| bench.counters.logged_in.read() == 0);
-    assert_eq!(bench.told(), [GatewayEvent::Disconnected]);
+    assert_eq!(bench.take_events(), [GatewayEvent::Disconnected]);
 
     let requests = [enter(1), OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(1), qty: Qty(0) })];
     requests.iter().for_each(|request| bench.requests.try_push(*request).unwrap());
-    bench.turn();
-    assert_eq!(bench.told(), requests.map(GatewayEvent::Unsent));
+    bench.step();
+    assert_eq!(bench.take_events(), requests.map(GatewayEvent::Unsent));
 
-    bench.cable.is_plugged = true;
+    bench.proxy.is_accepting = true;
     bench.until(|bench| bench.counters.logged_in.read() == 1);
     bench.requests.try_push(enter(2)).unwrap();
     bench.until(|bench| bench.counters.answers.read() == 1);
-    let told = bench.told();
-    assert!(matches!(told[..], [GatewayEvent::Reconnected, GatewayEvent::Answer { .. }]), "{told:?}");
+    let received = bench.take_events();
+    assert!(matches!(received[..], [GatewayEvent::Reconnected, GatewayEvent::Answer { .. }]), "{received:?}");
     assert_eq!(bench.venue_view.order_server.requests.read(), 1 + QUERY);
     assert_eq!((bench.counters.requests.read(), bench.counters.unsent.read()), (1 + QUERY, 2));
 }
 
 #[test]
-fn it_settles_when_the_venue_was_heard_after_a_quiet_moment_and_tells_it_once() {
+fn reconciliation_needs_a_later_message_and_is_reported_once() {
     let mut bench = Bench::new();
-    bench.cable.cut();
+    bench.proxy.cut();
     bench.until(|bench| bench.counters.disconnects.read() == 1);
     bench.until(|bench| bench.counters.logged_in.read() == 1);
     let login = bench.now;
-    assert_eq!(bench.told(), [GatewayEvent::Disconnected, GatewayEvent::Reconnected]);
+    assert_eq!(bench.take_events(), [GatewayEvent::Disconnected, GatewayEvent::Reconnected]);
     // The proxy passes nothing on: time alone reconciles nothing.
-    bench.cable.carries_answers = false;
+    bench.proxy.forwards_answers = false;
     bench.until(|bench| bench.now.since(login) > RECONCILE_AFTER + RECONCILE_AFTER);
-    assert_eq!(bench.told(), []);
-    bench.cable.carries_answers = true;
+    assert_eq!(bench.take_events(), []);
+    bench.proxy.forwards_answers = true;
     bench.until(|bench| !bench.events.is_empty());
-    assert_eq!(bench.told(), [GatewayEvent::Reconciled]);
+    assert_eq!(bench.take_events(), [GatewayEvent::Reconciled]);
     let end = bench.now + RECONCILE_AFTER + RECONCILE_AFTER;
     bench.until(|bench| bench.now > end);
-    assert_eq!(bench.told(), []);
+    assert_eq!(bench.take_events(), []);
 }
 
 #[test]
-fn nothing_waits_for_a_venue_that_does_not_answer() {
+fn no_duty_cycle_waits_for_a_connection() {
     /// Maximum duration of a connection attempt, and of the following wait.
     const ATTEMPT: Nanos = Nanos::from_secs(2);
     const PAUSE: Nanos = Nanos::from_secs(1);
     let mut bench = Bench::new();
-    bench.cable.jam();
-    bench.cable.cut();
+    bench.proxy.block_connections();
+    bench.proxy.cut();
     bench.until(|bench| bench.counters.disconnects.read() == 1);
     assert_eq!(bench.errors(), 1);
     let lost_at = bench.now;
@@ -170,24 +170,24 @@ fn nothing_waits_for_a_venue_that_does_not_answer() {
     pass(&mut bench, lost_at + PAUSE + ATTEMPT + PAUSE + ATTEMPT + moment + moment);
     assert_eq!(bench.errors(), 3, "and again after a pause");
     // In real time a duty cycle takes microseconds, even if the kernel does not answer.
-    assert!(bench.longest_turn < Duration::from_millis(500), "{:?}", bench.longest_turn);
+    assert!(bench.longest_cycle < Duration::from_millis(500), "{:?}", bench.longest_cycle);
 
     // Requests from the meantime are returned immediately.
-    bench.told();
+    bench.take_events();
     bench.requests.try_push(enter(1)).unwrap();
-    bench.turn();
-    assert_eq!(bench.told(), [GatewayEvent::Unsent(enter(1))]);
-    bench.cable.end_jam();
+    bench.step();
+    assert_eq!(bench.take_events(), [GatewayEvent::Unsent(enter(1))]);
+    bench.proxy.unblock_connections();
     bench.until(|bench| bench.counters.logged_in.read() == 1);
-    assert_eq!(bench.told(), [GatewayEvent::Reconnected]);
+    assert_eq!(bench.take_events(), [GatewayEvent::Reconnected]);
 }
 
 #[test]
-fn logging_in_again_allocates_nothing() {
+fn a_new_login_allocates_nothing() {
     let mut bench = Bench::new();
     assert!(counts_allocations());
     for round in 1..=3 {
-        bench.cable.cut();
+        bench.proxy.cut();
         bench.until(|bench| bench.counters.disconnects.read() == round);
         // The message about the loss is formatted; afterwards nothing is allocated.
         bench.allocations = 0;
@@ -197,9 +197,9 @@ fn logging_in_again_allocates_nothing() {
 }
 
 #[test]
-fn answers_that_come_with_the_end_of_the_session_count() {
+fn answers_before_the_end_of_the_session_are_delivered() {
     let mut bench = Bench::new();
-    bench.cable.carries_answers = false;
+    bench.proxy.forwards_answers = false;
     bench.requests.try_push(enter(1)).unwrap();
     bench.until(|bench| bench.venue_view.order_server.responses.read() == 1 + QUERY);
     // The answer and the end of the session arrive in one read.
@@ -208,11 +208,11 @@ fn answers_that_come_with_the_end_of_the_session_count() {
         bench.now = bench.now + Nanos::from_millis(1);
         bench.venue.finish(bench.now).unwrap();
     }
-    bench.cable.carries_answers = true;
-    bench.cable.carry();
+    bench.proxy.forwards_answers = true;
+    bench.proxy.forward();
     bench.gateway.run_once(bench.now).unwrap();
-    let told = bench.told();
-    assert!(matches!(told[..], [GatewayEvent::Answer { .. }, GatewayEvent::Disconnected]), "{told:?}");
+    let received = bench.take_events();
+    assert!(matches!(received[..], [GatewayEvent::Answer { .. }, GatewayEvent::Disconnected]), "{received:?}");
     let counters = &bench.counters;
     // The start of the day comes before it, the end of the day after it: these are not answers.
     assert_eq!((counters.answers.read(), counters.last_sequence.read()), (1, 3 + QUERY));
@@ -221,15 +221,15 @@ fn answers_that_come_with_the_end_of_the_session_count() {
 }
 
 #[test]
-fn what_there_is_no_room_to_tell_waits_for_room() {
+fn returned_requests_wait_for_ring_capacity() {
     let mut bench = Bench::new();
-    bench.cable.is_plugged = false;
-    bench.cable.cut();
+    bench.proxy.is_accepting = false;
+    bench.proxy.cut();
     bench.until(|bench| bench.counters.logged_in.read() == 0);
     (1..=EVENTS as u32).for_each(|user_ref| bench.requests.try_push(enter(user_ref)).unwrap());
-    (0..5).for_each(|_| bench.turn());
+    (0..5).for_each(|_| bench.step());
     assert_eq!(bench.counters.unsent.read(), EVENTS as u64 - 1, "one place has the loss");
-    assert_eq!(bench.told().len(), EVENTS);
-    bench.turn();
-    assert_eq!(bench.told(), [GatewayEvent::Unsent(enter(EVENTS as u32))]);
+    assert_eq!(bench.take_events().len(), EVENTS);
+    bench.step();
+    assert_eq!(bench.take_events(), [GatewayEvent::Unsent(enter(EVENTS as u32))]);
 }

@@ -61,7 +61,7 @@ fn links(stamps: &mut records::Consumer<Stamp>) -> Vec<(Token, MarketId)> {
 }
 
 #[test]
-fn what_a_loss_of_updates_causes_is_linked_to_no_message() {
+fn requests_after_lost_updates_have_no_trigger() {
     let (sender, updates) = broadcast::channel(CAPACITY);
     let market = Arc::new(Mutex::new(sender));
     let (mut answers, events) = spsc::channel(4);

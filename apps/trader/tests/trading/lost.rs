@@ -9,25 +9,25 @@ use crate::strategy::Action;
 const UNANSWERED: RejectReason = RejectReason::Unanswered;
 
 #[test]
-fn requests_are_refused_while_the_connection_is_lost_and_go_after_it() {
+fn requests_are_refused_while_disconnected() {
     let mut site = Site::new();
     let resting = site.enter(buy(10, 999_000));
-    site.cable.is_plugged = false;
+    site.proxy.is_accepting = false;
     site.lose_connection();
     for action in [
         Action::Enter(buy(10, 998_000)),
         Action::Replace(UserRefNum(resting), Qty(20), Price(998_000)),
         Action::Cancel(UserRefNum(resting)),
     ] {
-        assert_eq!(site.ask(action), Err(Refusal::NotConnected));
+        assert_eq!(site.request(action), Err(Refusal::NotConnected));
     }
     let snapshot = site.snapshot();
     assert_eq!((snapshot.open_orders, snapshot.counters.refused_disconnected), (1, 3));
 
-    site.cable.is_plugged = true;
-    site.log_in_again();
+    site.proxy.is_accepting = true;
+    site.wait_for_login();
     assert_eq!(site.venue_view.order_server.requests.read(), 1 + QUERY, "nothing is sent late");
-    assert_eq!(site.ask(Action::Cancel(UserRefNum(resting))), Ok(UserRefNum(resting)));
+    assert_eq!(site.request(Action::Cancel(UserRefNum(resting))), Ok(UserRefNum(resting)));
     site.until("the cancel's answer", |site| site.script.changes_of(resting).len() == 2);
     site.enter(buy(10, 998_000));
     let snapshot = site.snapshot();
@@ -35,14 +35,14 @@ fn requests_are_refused_while_the_connection_is_lost_and_go_after_it() {
 }
 
 #[test]
-fn an_answer_that_was_lost_comes_after_the_next_login_once() {
+fn a_lost_answer_arrives_once_after_the_next_login() {
     let mut site = Site::new();
-    site.cable.carries_answers = false;
-    let order = site.ask(Action::Enter(buy(10, 999_000))).unwrap();
+    site.proxy.forwards_answers = false;
+    let order = site.request(Action::Enter(buy(10, 999_000))).unwrap();
     site.until("the venue's answer", |site| site.venue_view.order_server.responses.read() == 1 + QUERY);
     site.lose_connection();
     assert_eq!(site.script.changes_of(order.0), []);
-    site.log_in_again();
+    site.wait_for_login();
     site.until("the acceptance", |site| !site.script.changes_of(order.0).is_empty());
     site.pass(RECONCILE_AFTER + RECONCILE_AFTER + RECONCILE_AFTER);
     assert_eq!(site.script.changes_of(order.0), [OrderChange::Accepted], "and it is not given up");
@@ -51,13 +51,13 @@ fn an_answer_that_was_lost_comes_after_the_next_login_once() {
 }
 
 #[test]
-fn an_order_that_never_reached_the_venue_is_rejected_when_nothing_can_be_heard_of_it_any_more() {
+fn an_undelivered_order_is_rejected_at_reconciliation() {
     let mut site = Site::new();
-    site.cable.carries_requests = false;
-    let order = site.ask(Action::Enter(buy(10, 999_000))).unwrap();
+    site.proxy.forwards_requests = false;
+    let order = site.request(Action::Enter(buy(10, 999_000))).unwrap();
     site.pass(Nanos::from_millis(10));
     site.lose_connection();
-    site.log_in_again();
+    site.wait_for_login();
     site.pass(RECONCILE_AFTER.since(Nanos::from_millis(300)));
     assert_eq!(site.snapshot().open_orders, 1, "the venue may still answer: it counts as open");
     assert_eq!(site.script.changes_of(order.0), []);
@@ -70,14 +70,14 @@ fn an_order_that_never_reached_the_venue_is_rejected_when_nothing_can_be_heard_o
 }
 
 #[test]
-fn an_order_that_the_venue_dropped_with_a_word_is_rejected_and_others_are_not() {
+fn an_order_dropped_with_a_notice_is_rejected() {
     let mut site = Site::new();
     let resting = site.enter(buy(10, 998_000));
-    site.cable.carries_requests = false;
-    let dropped = site.ask(Action::Enter(buy(10, 999_000))).unwrap();
+    site.proxy.forwards_requests = false;
+    let dropped = site.request(Action::Enter(buy(10, 999_000))).unwrap();
     site.until("the request on the cable", |site| site.view.gateway.requests.read() == 2 + QUERY);
-    site.cable.drop_requests_with_a_word();
-    site.cable.carries_requests = true;
+    site.proxy.drop_requests_with_notice();
+    site.proxy.forwards_requests = true;
     // Later requests are answered as usual.
     let other = site.enter(buy(10, 997_000));
     site.pass(RECONCILE_AFTER.since(Nanos::from_millis(300)));
@@ -95,15 +95,15 @@ fn an_order_that_the_venue_dropped_with_a_word_is_rejected_and_others_are_not() 
 }
 
 #[test]
-fn a_doubt_ends_at_its_time_however_much_more_is_dropped() {
+fn later_drops_do_not_delay_reconciliation() {
     let mut site = Site::new();
     let drop_one = |site: &mut Site| {
         let before = site.view.gateway.requests.read();
-        site.cable.carries_requests = false;
-        let dropped = site.ask(Action::Enter(buy(10, 999_000))).unwrap();
+        site.proxy.forwards_requests = false;
+        let dropped = site.request(Action::Enter(buy(10, 999_000))).unwrap();
         site.until("the request on the cable", |site| site.view.gateway.requests.read() > before);
-        site.cable.drop_requests_with_a_word();
-        site.cable.carries_requests = true;
+        site.proxy.drop_requests_with_notice();
+        site.proxy.forwards_requests = true;
         dropped.0
     };
     let first = drop_one(&mut site);
@@ -125,18 +125,18 @@ fn a_doubt_ends_at_its_time_however_much_more_is_dropped() {
 }
 
 #[test]
-fn a_cancel_that_never_reached_the_venue_leaves_a_live_order_that_can_be_cancelled() {
+fn an_undelivered_cancel_leaves_the_order_live() {
     let mut site = Site::new();
     let order = site.enter(buy(10, 999_000));
-    site.cable.carries_requests = false;
-    site.ask(Action::Cancel(UserRefNum(order))).unwrap();
+    site.proxy.forwards_requests = false;
+    site.request(Action::Cancel(UserRefNum(order))).unwrap();
     site.pass(Nanos::from_millis(10));
     site.lose_connection();
-    site.log_in_again();
+    site.wait_for_login();
     site.until("the end of the doubt", |site| site.script.changes_of(order).len() == 2);
     assert_eq!(site.script.changes_of(order)[1], OrderChange::CancelRejected { reason: UNANSWERED });
     assert_eq!(site.snapshot().open_orders, 1);
-    site.ask(Action::Cancel(UserRefNum(order))).unwrap();
+    site.request(Action::Cancel(UserRefNum(order))).unwrap();
     site.until("the cancel's answer", |site| site.script.changes_of(order).len() == 3);
     let canceled = OrderChange::Canceled { decrement: Qty(10), reason: CancelReason::User };
     assert_eq!(site.script.changes_of(order)[2], canceled);
@@ -144,17 +144,17 @@ fn a_cancel_that_never_reached_the_venue_leaves_a_live_order_that_can_be_cancell
 }
 
 #[test]
-fn the_kill_switch_waits_for_the_connection_and_cancels_then() {
+fn the_kill_switch_cancels_after_the_reconnect() {
     let mut site = Site::new();
     site.enter(buy(10, 999_000));
-    site.cable.carries_requests = false;
-    site.ask(Action::Cancel(UserRefNum(1))).unwrap();
-    site.ask(Action::Enter(buy(20, 998_000))).unwrap();
+    site.proxy.forwards_requests = false;
+    site.request(Action::Cancel(UserRefNum(1))).unwrap();
+    site.request(Action::Enter(buy(20, 998_000))).unwrap();
     site.lose_connection();
     site.kill.pull();
     let snapshot = site.snapshot();
     assert_eq!((snapshot.open_orders, snapshot.stopped), (2, Some(StopReason::Killed)));
-    site.log_in_again();
+    site.wait_for_login();
     // The second order never existed; the first one's cancel is lost, given up and sent once more.
     site.until("the end of all", |site| site.script.changes_of(1).len() == 3);
     let snapshot = site.snapshot();
@@ -163,12 +163,12 @@ fn the_kill_switch_waits_for_the_connection_and_cancels_then() {
 }
 
 #[test]
-fn a_connection_that_does_not_come_back_stops_the_engine_and_what_may_be_open_is_known() {
+fn a_lost_connection_stops_the_engine_after_its_limit() {
     let limit = Nanos::from_secs(3);
     let mut site = Site::with(&EngineConfig { disconnect_stop: Some(limit), ..EngineConfig::default() });
     site.enter(buy(10, 999_000));
     site.enter(sell(10, 1_001_000));
-    site.cable.is_plugged = false;
+    site.proxy.is_accepting = false;
     site.lose_connection();
     site.pass(limit.since(Nanos::from_millis(300)));
     assert_eq!(site.snapshot().stopped, None);
@@ -177,35 +177,35 @@ fn a_connection_that_does_not_come_back_stops_the_engine_and_what_may_be_open_is
     assert_eq!((snapshot.stopped, snapshot.open_orders), (Some(StopReason::Disconnected), 2));
     assert_eq!(site.view.gateway.disconnects.read(), 1, "a vain attempt is no connection lost");
 
-    site.cable.is_plugged = true;
+    site.proxy.is_accepting = true;
     site.until("the cancels", |site| site.script.changes_of(2).len() == 2);
     let snapshot = site.snapshot();
     assert_eq!((snapshot.stopped, snapshot.open_orders), (Some(StopReason::Disconnected), 0));
 }
 
 #[test]
-fn a_connection_that_comes_back_in_time_stops_nothing() {
+fn a_reconnect_in_time_does_not_stop_the_engine() {
     let limit = Nanos::from_secs(3);
     let mut site = Site::with(&EngineConfig { disconnect_stop: Some(limit), ..EngineConfig::default() });
     for _ in 0..3 {
         site.lose_connection();
-        site.log_in_again();
+        site.wait_for_login();
     }
     site.pass(limit + limit);
     assert_eq!(site.snapshot().stopped, None);
 }
 
 #[test]
-fn a_cancel_that_crosses_a_fill_during_the_loss_ends_with_the_fill() {
+fn a_fill_resolves_an_undelivered_cancel() {
     let mut site = Site::new();
     let order = site.enter(buy(10, 999_000));
-    site.cable.carries_requests = false;
-    site.ask(Action::Cancel(UserRefNum(order))).unwrap();
-    site.cable.is_plugged = false;
+    site.proxy.forwards_requests = false;
+    site.request(Action::Cancel(UserRefNum(order))).unwrap();
+    site.proxy.is_accepting = false;
     site.lose_connection();
     site.rival_enters(1, Side::Sell, 10, 999_000, TimeInForce::Ioc);
-    site.cable.is_plugged = true;
-    site.log_in_again();
+    site.proxy.is_accepting = true;
+    site.wait_for_login();
     site.until("the fill", |site| site.script.changes_of(order).len() == 2);
     site.pass(RECONCILE_AFTER + RECONCILE_AFTER + RECONCILE_AFTER);
     assert!(matches!(site.script.changes_of(order)[..], [_, OrderChange::Executed { qty: Qty(10), .. }]));
@@ -215,14 +215,14 @@ fn a_cancel_that_crosses_a_fill_during_the_loss_ends_with_the_fill() {
 }
 
 #[test]
-fn a_venue_that_has_not_noticed_the_loss_is_asked_again() {
+fn a_login_beside_a_stale_session_is_retried() {
     let mut site = Site::new();
     let order = site.enter(buy(10, 999_000));
-    site.cable.cut_at_the_client();
+    site.proxy.cut_client_side();
     site.until("the refused login", |site| site.venue_view.order_server.logins_refused.read() > 0);
     assert_eq!(site.view.gateway.logged_in.read(), 0);
-    site.cut_cable();
-    site.log_in_again();
-    site.ask(Action::Cancel(UserRefNum(order))).unwrap();
+    site.cut_connection();
+    site.wait_for_login();
+    site.request(Action::Cancel(UserRefNum(order))).unwrap();
     site.until("the cancel's answer", |site| site.script.changes_of(order).len() == 2);
 }

@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod added;
-mod again;
+mod restart;
 mod connection;
 mod feed_stream;
 mod gateway;
 mod lagged;
-mod late;
+mod late_join;
 mod lost;
 mod other_symbols;
 mod script;

@@ -21,13 +21,13 @@ fn table(symbols: &[&str]) -> Vec<Instrument> {
 /// The result of an order.
 fn enter(script: &Script, instrument: InstrumentId) -> Result<(), Refusal> {
     let count = script.log().sent.len();
-    script.tell(Action::Enter(NewOrder::limit(instrument, Side::Buy, Qty(10), Price(999_000))));
+    script.enqueue(Action::Enter(NewOrder::limit(instrument, Side::Buy, Qty(10), Price(999_000))));
     wait_until("the request", || script.log().sent.len() > count);
     script.log().sent[count].map(|_| ())
 }
 
 #[test]
-fn an_instrument_that_the_venue_names_otherwise_is_not_traded_and_is_told_of() {
+fn an_instrument_with_another_symbol_is_not_traded() {
     // The venue has BRAVO too, so that it would accept the orders.
     let instruments = tickpath_test_support::instruments(&["ALPHA", "GAMMA", "BRAVO"]);
     let venue = RunningVenue::start(&VenueSettings { instruments, ..venue_settings() });

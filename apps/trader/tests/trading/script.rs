@@ -46,7 +46,7 @@ fn orders_trade_and_positions_are_right() {
 fn orders_are_replaced_reduced_and_cancelled() {
     let mut site = Site::new();
     let first = site.enter(buy(50, 999_000));
-    site.script.tell(Action::Replace(UserRefNum(first), Qty(80), Price(999_500)));
+    site.script.enqueue(Action::Replace(UserRefNum(first), Qty(80), Price(999_500)));
     site.until("the replacement", |site| site.script.log().bbo.bid == Some((Price(999_500), Qty(80))));
     let second = site.script.log().sent[1].unwrap();
     site.until("the answer", |site| !site.script.changes_of(second.0).is_empty());
@@ -54,7 +54,7 @@ fn orders_are_replaced_reduced_and_cancelled() {
         site.script.changes_of(second.0),
         [OrderChange::Replaced { orig_user_ref: UserRefNum(first) }]
     );
-    site.script.tell(Action::Cancel(second));
+    site.script.enqueue(Action::Cancel(second));
     site.until("the empty book", |site| site.script.log().bbo.bid.is_none());
     let reason = CancelReason::User;
     site.until("the cancel's answer", |site| site.script.changes_of(second.0).len() == 2);
@@ -65,9 +65,9 @@ fn orders_are_replaced_reduced_and_cancelled() {
 }
 
 #[test]
-fn an_order_beyond_a_limit_does_not_leave() {
+fn an_order_beyond_a_limit_is_not_sent() {
     let mut site = Site::new();
-    site.script.tell(Action::Enter(buy(5_000, 1_000_000)));
+    site.script.enqueue(Action::Enter(buy(5_000, 1_000_000)));
     site.until("the refusal", |site| site.script.log().sent.len() == 1);
     assert!(matches!(site.script.log().sent[0], Err(Refusal::Risk(_))), "{:?}", site.script.log().sent);
     assert_eq!(site.snapshot().counters.refused_risk, 1);
@@ -92,7 +92,7 @@ fn the_kill_switch_cancels_every_open_order_for_good() {
     }
     // Nothing more is sent: the strategy is no longer called.
     let requests = site.view.gateway.requests.read();
-    site.script.tell(Action::Enter(buy(10, 999_000)));
+    site.script.enqueue(Action::Enter(buy(10, 999_000)));
     site.rival_enters(1, Side::Sell, 1, 1_000_000, TimeInForce::Day);
     site.pass(Nanos::from_secs(1));
     assert_eq!(site.view.gateway.requests.read(), requests);

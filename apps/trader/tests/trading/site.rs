@@ -27,7 +27,7 @@ use tickpath_types::{
 use crate::strategy::{Action, Script};
 
 /// Simulated time of one step: the engine checks its timer every 5 ms and its view every 100 ms.
-const TURN: Nanos = Nanos::from_micros(500);
+const STEP: Nanos = Nanos::from_micros(500);
 pub const ALPHA: InstrumentId = InstrumentId(1);
 /// Number of queries before anything else: a gateway queries its first order number.
 pub const QUERY: u64 = 1;
@@ -45,7 +45,7 @@ pub fn venue_settings() -> VenueSettings {
 pub struct Site {
     venue: Option<Invoker>,
     trader: Invoker,
-    pub cable: Cable,
+    pub proxy: FaultProxy,
     rival: Option<Rival>,
     now: Nanos,
     pub endpoints: Endpoints,
@@ -57,7 +57,7 @@ pub struct Site {
 
 struct Rival {
     entry: OrderEntry,
-    heard: Vec<OrderEventKind>,
+    received: Vec<OrderEventKind>,
 }
 
 impl Site {
@@ -71,7 +71,7 @@ impl Site {
         let clock = TscClock::system();
         let venue = build(&settings).unwrap();
         let endpoints = venue.endpoints;
-        let cable = Cable::to(endpoints.order_entry);
+        let proxy = FaultProxy::to(endpoints.order_entry);
 
         let (sender, updates) = broadcast::channel(1 << 10);
         let (requests, requests_out) = spsc::channel(1 << 8);
@@ -107,12 +107,12 @@ impl Site {
         let gateway = OrderGateway::new(
             GatewaySettings {
                 role: "order-gateway",
-                address: cable.address,
+                address: proxy.address,
                 user: "TRADER".to_owned(),
                 password: PASSWORD.to_owned(),
                 session,
                 instruments: instruments(),
-                settle_after: RECONCILE_AFTER,
+                reconcile_after: RECONCILE_AFTER,
             },
             requests_out,
             events_in,
@@ -130,8 +130,8 @@ impl Site {
         let mut site = Site {
             venue: Some(venue_agents),
             trader,
-            cable,
-            rival: Some(Rival { entry: rival, heard: Vec::new() }),
+            proxy,
+            rival: Some(Rival { entry: rival, received: Vec::new() }),
             now: clock.now(),
             endpoints,
             venue_view: venue.view,
@@ -143,15 +143,15 @@ impl Site {
         site
     }
 
-    pub fn turn(&mut self) {
-        self.now = self.now + TURN;
+    pub fn step(&mut self) {
+        self.now = self.now + STEP;
         if let Some(venue) = &mut self.venue {
             venue.run_once(self.now).unwrap();
         }
-        self.cable.carry();
+        self.proxy.forward();
         self.trader.run_once(self.now).unwrap();
-        if let Some(Rival { entry, heard }) = &mut self.rival {
-            entry.poll(self.now, heard, |_| {}, |heard, answer| heard.push(answer.kind)).unwrap();
+        if let Some(Rival { entry, received }) = &mut self.rival {
+            entry.poll(self.now, received, |_| {}, |received, answer| received.push(answer.kind)).unwrap();
         }
     }
 
@@ -159,15 +159,15 @@ impl Site {
     pub fn pass(&mut self, time: Nanos) {
         let end = self.now + time;
         while self.now < end {
-            self.turn();
+            self.step();
         }
     }
 
-    pub fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Site) -> bool) {
+    pub fn until(&mut self, what: &str, mut condition: impl FnMut(&mut Site) -> bool) {
         let deadline = Deadline::start();
-        while !is_so(self) {
+        while !condition(self) {
             assert!(!deadline.is_over(), "{what} did not happen: {:?}", self.script.log());
-            self.turn();
+            self.step();
         }
     }
 
@@ -193,12 +193,12 @@ impl Site {
         entry.queue(&OrderRequest::Enter(order)).unwrap();
         entry.flush(now).unwrap();
         let is_answer = |kind: &OrderEventKind| kind.user_ref() == UserRefNum(user_ref);
-        self.until("the rival's answer", |site| site.rival.as_ref().unwrap().heard.iter().any(is_answer));
+        self.until("the rival's answer", |site| site.rival.as_ref().unwrap().received.iter().any(is_answer));
     }
 
     /// The script enters an order; returns its number, once the venue has accepted it.
     pub fn enter(&mut self, order: NewOrder) -> u32 {
-        let user_ref = self.ask(Action::Enter(order)).unwrap().0;
+        let user_ref = self.request(Action::Enter(order)).unwrap().0;
         self.until("its acceptance", |site| !site.script.changes_of(user_ref).is_empty());
         user_ref
     }
@@ -209,27 +209,27 @@ impl Site {
         self.view.snapshot().unwrap()
     }
 
-    pub fn cut_cable(&mut self) {
-        self.cable.cut();
+    pub fn cut_connection(&mut self) {
+        self.proxy.cut();
     }
 
     /// Cuts the connection, and waits until the trader notices.
     pub fn lose_connection(&mut self) {
-        self.cut_cable();
+        self.cut_connection();
         self.until("the loss", |site| site.view.gateway.logged_in.read() == 0);
     }
 
     /// Waits until the trader is logged in, and its engine knows that.
-    pub fn log_in_again(&mut self) {
+    pub fn wait_for_login(&mut self) {
         self.until("the new login", |site| site.view.gateway.logged_in.read() == 1);
-        self.turn();
-        self.turn();
+        self.step();
+        self.step();
     }
 
     /// Passes an action to the script, and waits for its request.
-    pub fn ask(&mut self, action: Action) -> Result<UserRefNum, Refusal> {
+    pub fn request(&mut self, action: Action) -> Result<UserRefNum, Refusal> {
         let count = self.script.log().sent.len();
-        self.script.tell(action);
+        self.script.enqueue(action);
         self.until("the request", |site| site.script.log().sent.len() > count);
         self.script.log().sent[count]
     }
@@ -248,41 +248,41 @@ impl Site {
 }
 
 /// Forwards bytes between its clients and the venue.
-pub struct Cable {
+pub struct FaultProxy {
     listener: TcpListener,
     pub address: SocketAddrV4,
     venue: SocketAddrV4,
-    ends: Option<[TcpStream; 2]>,
+    streams: Option<[TcpStream; 2]>,
     /// The venue's end of a connection that was cut without its noticing.
-    dangling: Option<TcpStream>,
+    half_open: Option<TcpStream>,
     /// False while requests do not reach the venue: their bytes are lost when the connection is cut.
-    pub carries_requests: bool,
+    pub forwards_requests: bool,
     /// False while the venue's answers are not forwarded.
-    pub carries_answers: bool,
-    /// False while every new connection ends at once.
-    pub is_plugged: bool,
+    pub forwards_answers: bool,
+    /// False while every new connection streams at once.
+    pub is_accepting: bool,
     /// Connections that fill the backlog, while the kernel answers no new ones.
-    jam: Vec<Socket>,
+    backlog: Vec<Socket>,
 }
 
-impl Cable {
-    pub fn to(venue: SocketAddrV4) -> Cable {
+impl FaultProxy {
+    pub fn to(venue: SocketAddrV4) -> FaultProxy {
         let (listener, address) = listen_nonblocking();
-        Cable {
+        FaultProxy {
             listener,
             address,
             venue,
-            ends: None,
-            dangling: None,
-            carries_requests: true,
-            carries_answers: true,
-            is_plugged: true,
-            jam: vec![],
+            streams: None,
+            half_open: None,
+            forwards_requests: true,
+            forwards_answers: true,
+            is_accepting: true,
+            backlog: vec![],
         }
     }
 
     /// From now on the kernel does not answer new connections, as if a firewall dropped packets.
-    pub fn jam(&mut self) {
+    pub fn block_connections(&mut self) {
         SockRef::from(&self.listener).listen(0).unwrap();
         loop {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
@@ -290,46 +290,46 @@ impl Cable {
             // On loopback a connection is established when `connect` returns, if at all.
             let _ = socket.connect(&self.address.into());
             let is_stuck = socket.peer_addr().is_err();
-            self.jam.push(socket);
+            self.backlog.push(socket);
             if is_stuck {
                 return;
             }
         }
     }
 
-    pub fn end_jam(&mut self) {
-        let count = self.jam.len() - 1;
-        self.jam.clear();
+    pub fn unblock_connections(&mut self) {
+        let count = self.backlog.len() - 1;
+        self.backlog.clear();
         (0..count).for_each(|_| drop(self.listener.accept().unwrap()));
         SockRef::from(&self.listener).listen(16).unwrap();
     }
 
     /// Unforwarded bytes are lost; the next connection is not affected.
     pub fn cut(&mut self) {
-        self.ends = None;
-        self.dangling = None;
-        (self.carries_requests, self.carries_answers) = (true, true);
+        self.streams = None;
+        self.half_open = None;
+        (self.forwards_requests, self.forwards_answers) = (true, true);
     }
 
     /// Cuts the connection so that the client notices and the venue does not, until [`cut`](Self::cut).
-    pub fn cut_at_the_client(&mut self) {
-        self.dangling = self.ends.take().map(|[_, venue]| venue);
+    pub fn cut_client_side(&mut self) {
+        self.half_open = self.streams.take().map(|[_, venue]| venue);
     }
 
     /// Drops the requests since the last step, and sends a debug message of the venue instead.
-    pub fn drop_requests_with_a_word(&mut self) {
-        let [client, _] = self.ends.as_mut().unwrap();
+    pub fn drop_requests_with_notice(&mut self) {
+        let [client, _] = self.streams.as_mut().unwrap();
         let mut lost = [0; 4_096];
         while client.read(&mut lost).is_ok_and(|count| count > 0) {}
         client.write_all(b"\0\x05+full").unwrap();
     }
 
-    pub fn carry(&mut self) {
-        if !self.jam.is_empty() {
+    pub fn forward(&mut self) {
+        if !self.backlog.is_empty() {
             return;
         }
         if let Ok((client, _)) = self.listener.accept() {
-            if !self.is_plugged {
+            if !self.is_accepting {
                 return;
             }
             let Ok(venue) = TcpStream::connect(self.venue) else { return };
@@ -337,19 +337,19 @@ impl Cable {
                 end.set_nonblocking(true).unwrap();
                 end.set_nodelay(true).unwrap();
             }
-            self.ends = Some([client, venue]);
+            self.streams = Some([client, venue]);
         }
-        let Some([client, venue]) = &mut self.ends else { return };
-        let is_whole =
-            (!self.carries_requests || pump(client, venue)) && (!self.carries_answers || pump(venue, client));
-        if !is_whole {
+        let Some([client, venue]) = &mut self.streams else { return };
+        let is_open =
+            (!self.forwards_requests || forward_bytes(client, venue)) && (!self.forwards_answers || forward_bytes(venue, client));
+        if !is_open {
             self.cut();
         }
     }
 }
 
 /// False when the connection has ended.
-fn pump(from: &mut TcpStream, to: &mut TcpStream) -> bool {
+fn forward_bytes(from: &mut TcpStream, to: &mut TcpStream) -> bool {
     let mut bytes = [0; 4_096];
     loop {
         match from.read(&mut bytes) {

@@ -33,7 +33,7 @@ pub struct Log {
 }
 
 impl Script {
-    pub fn tell(&self, action: Action) {
+    pub fn enqueue(&self, action: Action) {
         self.actions.lock().unwrap().push_back(action);
     }
 

@@ -75,7 +75,7 @@ fn a_wrong_password_ends_the_trader_with_one_line() {
 }
 
 #[test]
-fn a_venue_that_is_not_there_keeps_the_trader_from_starting() {
+fn a_trader_does_not_start_without_a_venue() {
     let settings = trader_of(&RunningVenue::start(&venue_settings()), "TRADER", 1);
     let strategy = RandomStrategy::new(1, Default::default());
     let error = Trader::start(&settings, strategy.into(), TscClock::system()).err().unwrap();
@@ -83,9 +83,9 @@ fn a_venue_that_is_not_there_keeps_the_trader_from_starting() {
 }
 
 #[test]
-fn a_venue_that_is_full_ends_the_trader_with_the_reason_when_the_time_is_up() {
+fn a_full_venue_ends_the_trader_with_the_reason() {
     let venue = RunningVenue::start(&VenueSettings { max_connections: 1, ..venue_settings() });
-    let first = the_one_client(&venue);
+    let first = only_client(&venue);
     let mut settings = trader_of(&venue, "TRADER", 1);
     settings.config.disconnect_stop = ConfigDuration(Nanos::from_millis(300));
     let start = Instant::now();
@@ -100,7 +100,7 @@ fn a_venue_that_is_full_ends_the_trader_with_the_reason_when_the_time_is_up() {
 }
 
 /// The only client of a venue that accepts no more, logged in.
-fn the_one_client(venue: &RunningVenue) -> Trader {
+fn only_client(venue: &RunningVenue) -> Trader {
     let quiet = RandomStrategy::new(2, Default::default());
     let trader = Trader::start(&trader_of(venue, "RIVAL", 2), quiet.into(), TscClock::system()).unwrap();
     wait_until("the first login", || trader.view().gateway.logged_in.read() == 1);
@@ -108,9 +108,9 @@ fn the_one_client(venue: &RunningVenue) -> Trader {
 }
 
 #[test]
-fn what_an_agent_got_over_can_be_read_from_outside() {
+fn recovered_errors_are_readable() {
     let venue = RunningVenue::start(&VenueSettings { max_connections: 1, ..venue_settings() });
-    let first = the_one_client(&venue);
+    let first = only_client(&venue);
     let strategy = RandomStrategy::new(1, Default::default());
     let trader = Trader::start(&trader_of(&venue, "TRADER", 1), strategy.into(), TscClock::system()).unwrap();
     wait_until("the refusal", || trader.last_errors().next().is_some());

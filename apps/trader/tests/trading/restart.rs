@@ -11,7 +11,7 @@ use crate::site::venue_settings;
 use crate::threads::trader_of;
 
 /// A run of a trader until it has traded; returns its state, and the number of its first order.
-fn a_run(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
+fn run_until_traded(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
     let strategy = RandomStrategy::new(seed, Default::default());
     let trader =
         Trader::start(&trader_of(venue, "TRADER", seed), strategy.into(), TscClock::system()).unwrap();
@@ -26,12 +26,12 @@ fn a_run(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
 }
 
 #[test]
-fn a_trader_that_comes_again_trades_behind_the_numbers_it_has_used() {
+fn a_restarted_trader_continues_the_order_numbers() {
     // Fewer messages are kept than a run causes: earlier messages are not requested.
     let venue = RunningVenue::start(&VenueSettings { retained_responses: 64, ..venue_settings() });
     let mut first = 1;
     for seed in 1..=3 {
-        let (snapshot, first_user_ref) = a_run(&venue, seed);
+        let (snapshot, first_user_ref) = run_until_traded(&venue, seed);
         assert_eq!(first_user_ref, first, "run {seed}");
         first += snapshot.counters.enters + snapshot.counters.replaces;
         assert_eq!(snapshot.counters.rejects, 0, "run {seed}: {:?}", snapshot.counters);

@@ -18,7 +18,7 @@ use tickpath_types::{
 
 use crate::site::{ALPHA, instruments, venue_settings};
 
-const TURN: Nanos = Nanos::from_micros(50);
+const STEP: Nanos = Nanos::from_micros(50);
 
 /// An open venue with a client, and feed handlers that start on demand.
 struct Market {
@@ -75,19 +75,19 @@ impl Market {
         view
     }
 
-    fn turn(&mut self) {
-        self.now = self.now + TURN;
+    fn step(&mut self) {
+        self.now = self.now + STEP;
         for agents in &mut self.agents {
             agents.run_once(self.now).unwrap();
         }
         self.entry.poll(self.now, &mut self.answers, |_| {}, |answers, _| *answers += 1).unwrap();
     }
 
-    fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Market) -> bool) {
+    fn until(&mut self, what: &str, mut condition: impl FnMut(&mut Market) -> bool) {
         let deadline = Deadline::start();
-        while !is_so(self) {
+        while !condition(self) {
             assert!(!deadline.is_over(), "{what} did not happen");
-            self.turn();
+            self.step();
         }
     }
 
@@ -99,18 +99,18 @@ impl Market {
             let (side, away) = if number.is_multiple_of(2) { (Side::Buy, -100) } else { (Side::Sell, 100) };
             let qty = Qty(1 + u64::from(number % 5));
             let price = Price(1_000_000 + away * (1 + i64::from(number % 7)));
-            self.ask(&OrderRequest::Enter(EnterOrder::limit(UserRefNum(number), ALPHA, side, qty, price)));
+            self.send_request(&OrderRequest::Enter(EnterOrder::limit(UserRefNum(number), ALPHA, side, qty, price)));
             if number.is_multiple_of(3) {
-                self.ask(&OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(number), qty: Qty::ZERO }));
+                self.send_request(&OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(number), qty: Qty::ZERO }));
             }
         }
     }
 
-    fn ask(&mut self, request: &OrderRequest) {
-        let heard = self.answers;
+    fn send_request(&mut self, request: &OrderRequest) {
+        let before = self.answers;
         self.entry.queue(request).unwrap();
         self.entry.flush(self.now).unwrap();
-        self.until("the answer", |market| market.answers > heard);
+        self.until("the answer", |market| market.answers > before);
     }
 
     /// Checks that every feed has received everything, and that the books of each are the venue's.
@@ -148,7 +148,7 @@ fn started(name: &str, agents: Vec<Box<dyn Agent>>) -> Invoker {
 }
 
 #[test]
-fn feed_handlers_that_come_late_have_the_venues_books_by_either_door() {
+fn late_feed_handlers_recover_from_either_snapshot_source() {
     let mut market = Market::open();
     market.trade(100);
     let (glimpse, channel) = (market.endpoints.glimpse, market.endpoints.snapshots);
@@ -165,7 +165,7 @@ fn feed_handlers_that_come_late_have_the_venues_books_by_either_door() {
 }
 
 #[test]
-fn losses_on_both_lines_that_nobody_sends_again_are_healed_again_and_again() {
+fn losses_on_both_lines_are_recovered_by_snapshots() {
     let mut market = Market::open();
     let (glimpse, channel) = (market.endpoints.glimpse, market.endpoints.snapshots);
     let loss = LossConfig { seed: 3, loss_ppm: 50_000, common_ppm: 1_000_000 };
