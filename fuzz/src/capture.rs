@@ -31,7 +31,7 @@ impl Read for Pieces<'_> {
 }
 
 /// Checks that the result does not depend on the pieces in which the bytes arrive.
-fn whatever_the_pieces<T: PartialEq + Debug>(data: &[u8], read: impl Fn(Pieces<'_>) -> T) -> T {
+fn in_any_pieces<T: PartialEq + Debug>(data: &[u8], read: impl Fn(Pieces<'_>) -> T) -> T {
     let whole = read(Pieces { data, len: usize::MAX });
     for len in [1, 7] {
         assert_eq!(read(Pieces { data, len }), whole, "in pieces of {len}");
@@ -77,7 +77,7 @@ fn events(mut reader: impl EventReader, records_max: usize) -> Outcome {
 
 /// DBN of schema MBO: the same events in any pieces, each at a higher position than the previous one.
 pub fn dbn(data: &[u8]) {
-    whatever_the_pieces(data, |pieces| match DbnReader::new(pieces) {
+    in_any_pieces(data, |pieces| match DbnReader::new(pieces) {
         Ok(reader) => Ok(events(reader, data.len())),
         Err(error) => Err(error.to_string()),
     })
@@ -86,7 +86,7 @@ pub fn dbn(data: &[u8]) {
 
 /// LOBSTER messages: every line is an event, an error or empty.
 pub fn lobster(data: &[u8]) {
-    let (events, errors) = whatever_the_pieces(data, |pieces| {
+    let (events, errors) = in_any_pieces(data, |pieces| {
         events(LobsterReader::new(pieces, "FUZZ", Depth::Partial { levels: Some(1) }), data.len())
     });
     let lines = data.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_end().is_empty()).count();
@@ -96,7 +96,7 @@ pub fn lobster(data: &[u8]) {
 
 /// LOBSTER order books: rows of one width whose levels have quantities, until the first error.
 pub fn lobster_book(data: &[u8]) {
-    let (rows, _) = whatever_the_pieces(data, |pieces| {
+    let (rows, _) = in_any_pieces(data, |pieces| {
         let mut reader = LobsterBookReader::new(pieces);
         let (mut rows, mut row) = (Vec::new(), LobsterBookRow::default());
         loop {
@@ -119,7 +119,7 @@ pub fn lobster_book(data: &[u8]) {
 /// ITCH files, read in blocks and as events: both readers find the same messages at the same positions, with
 /// given and with implied lengths.
 pub fn itch_blocks(data: &[u8]) {
-    let (messages, error) = whatever_the_pieces(data, |pieces| {
+    let (messages, error) = in_any_pieces(data, |pieces| {
         let mut blocks = ItchBlocks::new(pieces);
         let mut messages = Vec::new();
         loop {
@@ -144,7 +144,7 @@ pub fn itch_blocks(data: &[u8]) {
     }
     let framed: Vec<&[u8]> = Frames::new(data, Lengths::detect(data)).map_while(Result::ok).collect();
     assert!(messages.iter().map(|(_, message)| message.as_slice()).eq(framed.iter().copied()));
-    let (events, errors) = whatever_the_pieces(data, |pieces| events(ItchReader::new(pieces), data.len()));
+    let (events, errors) = in_any_pieces(data, |pieces| events(ItchReader::new(pieces), data.len()));
     let places = |at: &u64| Position::Byte(*at);
     assert!(events.iter().map(|(_, at)| *at).eq(messages.iter().map(|(at, _)| places(at))));
     // Data after the end of a session are an error of the block reader only.

@@ -173,9 +173,9 @@ pub fn deribit_request(data: &[u8]) {
                 Ok(params) => {
                     let mut out = Vec::new();
                     write_request(request.id, request.method, &params, &mut out);
-                    if let Ok(again) = Request::parse(&out) {
-                        assert_eq!((again.id, again.method), (request.id, request.method));
-                        assert_eq!(again.params().as_ref(), Ok(&params));
+                    if let Ok(reparsed) = Request::parse(&out) {
+                        assert_eq!((reparsed.id, reparsed.method), (request.id, request.method));
+                        assert_eq!(reparsed.params().as_ref(), Ok(&params));
                     }
                 }
                 Err(refusal) => {

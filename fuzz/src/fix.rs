@@ -68,16 +68,16 @@ fn read(message: &Message<'_>) {
     }
     let len = writer.finish().expect("it is no longer than it was");
     if is_right {
-        let Parsed::Complete { message: again, .. } = Message::parse(&buffer[..len]) else { panic!() };
-        assert!(again.fields().skip(1).eq(message.fields().skip(1)));
+        let Parsed::Complete { message: reparsed, .. } = Message::parse(&buffer[..len]) else { panic!() };
+        assert!(reparsed.fields().skip(1).eq(message.fields().skip(1)));
     }
     macro_rules! round_trips {
         ($($name:ident)*) => { $(
             if let Ok(body) = $name::decode(message)
                 && let Some(bytes) = written(&body, message.as_bytes().len())
             {
-                let Parsed::Complete { message: again, .. } = Message::parse(&bytes) else { panic!() };
-                assert_eq!($name::decode(&again), Ok(body));
+                let Parsed::Complete { message: reparsed, .. } = Message::parse(&bytes) else { panic!() };
+                assert_eq!($name::decode(&reparsed), Ok(body));
             }
         )* };
     }
@@ -103,9 +103,9 @@ fn written<'a>(body: &impl Body<'a>, len: usize) -> Option<Vec<u8>> {
     }
 }
 
-struct Seen(Vec<u64>);
+struct ReceivedNumbers(Vec<u64>);
 
-impl Listener for Seen {
+impl Listener for ReceivedNumbers {
     fn on_message(&mut self, header: &Header<'_>, message: &Message<'_>) -> Result<(), Refusal> {
         self.0.push(header.sequence);
         NewOrderSingle::decode(message)?;
@@ -120,7 +120,7 @@ pub fn fix_session(data: &[u8]) {
     let run = |config: SessionConfig, piece_len: usize| -> (Vec<u64>, Vec<u8>, SessionStats) {
         let mut session =
             Session::new(SessionConfig { garbled_max: u32::MAX, ..config }, MemoryStore::new(8, 999));
-        let (mut seen, mut sent, mut buffer) = (Seen(Vec::new()), Vec::new(), Vec::new());
+        let (mut seen, mut sent, mut buffer) = (ReceivedNumbers(Vec::new()), Vec::new(), Vec::new());
         session.accept(now).expect("it is new");
         for piece in stream.chunks(piece_len) {
             buffer.extend(piece);

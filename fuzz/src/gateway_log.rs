@@ -9,14 +9,14 @@ use tickpath_gateway::event_log::{LogFilter, LogReader, RecordHeader, Tail};
 pub fn gateway_log(bytes: &[u8]) {
     let Ok(mut reader) = LogReader::new(bytes, Path::new("log")) else { return };
     let header = reader.header().clone();
-    let mut again = header.write().to_vec();
+    let mut rewritten = header.write().to_vec();
     let filter = LogFilter::default();
     let is_damaged = loop {
         match reader.next() {
             Ok(Some(record)) => {
                 let (kind, origin, sequence) = (record.kind, record.origin, record.sequence);
                 let (time, origin_time) = (record.time, record.origin_time);
-                RecordHeader { kind, origin, sequence, time, origin_time }.write(record.payload, &mut again);
+                RecordHeader { kind, origin, sequence, time, origin_time }.write(record.payload, &mut rewritten);
                 for is_json in [false, true] {
                     assert!(filter.line(&header, &record, is_json).is_some());
                 }
@@ -25,12 +25,12 @@ pub fn gateway_log(bytes: &[u8]) {
             Err(_) => break true,
         }
     };
-    assert!(bytes.starts_with(&again), "what was read is not what is there");
+    assert!(bytes.starts_with(&rewritten), "what was read is not what is there");
     match reader.tail() {
         Tail::Unread => assert!(is_damaged, "the end was not reached"),
-        Tail::Open => assert_eq!(again.len(), bytes.len()),
+        Tail::Open => assert_eq!(rewritten.len(), bytes.len()),
         Tail::Torn { offset, bytes: rest } => {
-            assert_eq!((offset as usize, (offset + rest) as usize), (again.len(), bytes.len()));
+            assert_eq!((offset as usize, (offset + rest) as usize), (rewritten.len(), bytes.len()));
         }
         Tail::Ended | Tail::Continued => {}
     }

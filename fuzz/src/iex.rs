@@ -8,8 +8,8 @@ use tickpath_iex::{Feed, Header, Listener, Message, Segment, SegmentBuilder, dec
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Sequence};
 
-struct Nobody;
-impl Listener for Nobody {}
+struct IgnoreMessages;
+impl Listener for IgnoreMessages {}
 
 /// IEX-TP: a segment is written back to its bytes, every truncation of it is an error, and both message
 /// readers agree.
@@ -30,7 +30,7 @@ pub fn iex_segment(data: &[u8]) {
         assert_eq!(sequence, builder.next_sequence());
         builder.push(message).expect("it fitted before");
         let parsed = Message::parse(message);
-        assert_eq!(decode(message, &mut Nobody).err(), parsed.err());
+        assert_eq!(decode(message, &mut IgnoreMessages).err(), parsed.err());
         if let Ok(Message::Unknown(unknown)) = parsed {
             assert_eq!(message_len_min(unknown[0]), None);
         }
@@ -54,18 +54,18 @@ pub fn iex_recovery(data: &[u8]) {
     if let Ok(Some((request, len))) = Request::parse_prefix(data) {
         let header = request.header;
         let (id, channel, session) = (header.protocol_id.get(), header.channel.get(), header.session.get());
-        let mut room = [0; Request::LEN_MAX];
+        let mut buffer = [0; Request::LEN_MAX];
         let written =
-            Request::encode(id, channel, session, request.ranges, &mut room).expect("as many as were read");
+            Request::encode(id, channel, session, request.ranges, &mut buffer).expect("as many as were read");
         assert_eq!(written, &data[..len]);
         assert!((0..len).all(|len| Request::parse_prefix(&data[..len]) == Ok(None)));
     }
     let mut rest = data;
     while let Ok(Some((frame, len))) = snap::next_frame(rest) {
-        let mut room = vec![0; snap::FRAME_LEN_MAX];
-        if let Some(written) = snap::encode(&frame, &mut room) {
-            let again = snap::next_frame(&room[..written]);
-            assert!(matches!(again, Ok(Some((_, read))) if read == written));
+        let mut buffer = vec![0; snap::FRAME_LEN_MAX];
+        if let Some(written) = snap::encode(&frame, &mut buffer) {
+            let reparsed = snap::next_frame(&buffer[..written]);
+            assert!(matches!(reparsed, Ok(Some((_, read))) if read == written));
         }
         rest = &rest[len..];
     }
@@ -77,7 +77,7 @@ pub fn iex_books(data: &[u8]) {
     let limits = BookLimits::new(InstrumentId(4), 32);
     for feed in Feed::ALL {
         let mut fast = BookBuilder::new(feed, DirectBooks::new(limits));
-        let mut plain = BookBuilder::new(feed, Indexed::<ReferenceBooks>::new(limits));
+        let mut reference = BookBuilder::new(feed, Indexed::<ReferenceBooks>::new(limits));
         let (mut messages, mut rest) = (Vec::new(), data);
         while let Some((&len, after)) = rest.split_first() {
             let (message, after) = after.split_at(usize::from(len).min(after.len()));
@@ -85,8 +85,8 @@ pub fn iex_books(data: &[u8]) {
             rest = after;
         }
         fast.handle_messages(Sequence(1), messages.iter().copied(), &mut IgnoreUpdates);
-        plain.handle_messages(Sequence(1), messages.iter().copied(), &mut IgnoreUpdates);
-        assert_eq!(fast.books().state_hash(), plain.books().state_hash());
-        assert_eq!(fast.counters(), plain.counters());
+        reference.handle_messages(Sequence(1), messages.iter().copied(), &mut IgnoreUpdates);
+        assert_eq!(fast.books().state_hash(), reference.books().state_hash());
+        assert_eq!(fast.counters(), reference.counters());
     }
 }

@@ -12,7 +12,7 @@ use tickpath_types::{InstrumentId, Nanos, OrderEvent, Sequence, SessionId, Symbo
 use zerocopy::{Immutable, IntoBytes};
 
 /// Length of the longest message that any of the bodies writes: a whole OUCH message with 64 KiB of options.
-const ROOM: usize = 70_000;
+const BUFFER_LEN: usize = 70_000;
 
 /// ITCH 5.0: both readers agree, a message has the length of its type, and every truncation is an error.
 pub fn itch(data: &[u8]) {
@@ -296,7 +296,7 @@ pub fn ouch_outbound(data: &[u8]) {
         let mut out = [0; ouch50::MESSAGE_LEN_MAX];
         let len = ouch50::encode_event(&event, |_| symbol, &mut out).expect("it came from a message");
         match ouch50::decode_event(&out[..len], &instrument_of) {
-            Ok(Answer::Order(again)) => assert_eq!((again.kind, again.ts), (answer.kind, answer.ts)),
+            Ok(Answer::Order(reparsed)) => assert_eq!((reparsed.kind, reparsed.ts), (answer.kind, answer.ts)),
             other => panic!("{other:?}"),
         }
     }
@@ -305,7 +305,7 @@ pub fn ouch_outbound(data: &[u8]) {
 /// Writes a message and its options again. An empty list of options may be omitted in the data.
 fn check_written<M: IntoBytes + Immutable>(message: &M, options: Options<'_>, data: &[u8]) {
     let tags: Vec<TagValue<'_>> = options.iter().collect();
-    let mut out = vec![0; ROOM];
+    let mut out = vec![0; BUFFER_LEN];
     let len = ouch50::encode_with_options(message, &tags, &mut out).expect("it was read");
     if data.len() == size_of::<M>() {
         assert!(tags.is_empty());

@@ -18,7 +18,7 @@ const INSTRUMENTS: u16 = 3;
 /// Maximum number of resting orders, small enough to be reached.
 const ORDERS_MAX: u32 = 8;
 /// Maximum number of live messages that wait for a snapshot.
-const HELD_MAX: usize = 4;
+const BUFFERED_MAX: usize = 4;
 /// The first live message after the lost ones.
 const NEXT: Sequence = Sequence(10);
 
@@ -32,19 +32,19 @@ struct Listener<B> {
 impl<B: BooksById> Listener<B> {
     fn new(books: B) -> Self {
         let mut builder = BookBuilder::new(books);
-        let mut recovery = SnapshotRecovery::new(InstrumentId(INSTRUMENTS), HELD_MAX);
+        let mut recovery = SnapshotRecovery::new(InstrumentId(INSTRUMENTS), BUFFERED_MAX);
         builder.handle_lost(&mut IgnoreUpdates);
         recovery.handle_lost(NEXT);
         Listener { recovery, builder, next: NEXT }
     }
 
-    fn take_live(&mut self, message: &[u8]) {
+    fn handle_live(&mut self, message: &[u8]) {
         self.recovery.handle_message(self.next, message, &mut self.builder, &mut IgnoreUpdates);
         self.next = self.next.next();
         self.check();
     }
 
-    fn take(&mut self, scope: SnapshotScope, message: &[u8]) -> Option<SnapshotOutcome> {
+    fn handle_snapshot_message(&mut self, scope: SnapshotScope, message: &[u8]) -> Option<SnapshotOutcome> {
         let before = self.recovery.waiting();
         let outcome = self.recovery.handle_snapshot(scope, message, &mut self.builder, &mut IgnoreUpdates);
         let recovered = match outcome {
@@ -81,7 +81,7 @@ fn read_snapshots(data: &[u8]) -> Vec<SnapshotOutcome> {
     let scope = if choice & 1 == 0 { SnapshotScope::Market } else { SnapshotScope::Instrument };
     let limits = BookLimits::new(InstrumentId(INSTRUMENTS), ORDERS_MAX);
     let mut fast = Listener::new(Indexed::<FastBooks<()>>::new(limits));
-    let mut plain = Listener::new(Indexed::<ReferenceBooks<()>>::new(limits));
+    let mut reference = Listener::new(Indexed::<ReferenceBooks<()>>::new(limits));
     let mut client = ClientSession::new(LoginRequest::new("FEED", "").expect("short names"), Nanos(0));
     let mut received = Vec::new();
     client.poll_transmit(Nanos(0), &mut [0; CONTROL_LEN_MAX]);
@@ -93,24 +93,24 @@ fn read_snapshots(data: &[u8]) -> Vec<SnapshotOutcome> {
             match event {
                 ClientEvent::LoginAccepted { .. } => {
                     fast.recovery.begin(scope);
-                    plain.recovery.begin(scope);
+                    reference.recovery.begin(scope);
                 }
                 ClientEvent::Message { message, .. } => {
                     if let Some(end) = end_of(message) {
                         assert_eq!(EndOfSnapshot::of(end).sequence(), Some(end));
                     }
-                    let outcome = fast.take(scope, message);
-                    assert_eq!(outcome, plain.take(scope, message));
+                    let outcome = fast.handle_snapshot_message(scope, message);
+                    assert_eq!(outcome, reference.handle_snapshot_message(scope, message));
                     outcomes.extend(outcome);
                 }
                 ClientEvent::Unsequenced(message) => {
-                    fast.take_live(message);
-                    plain.take_live(message);
+                    fast.handle_live(message);
+                    reference.handle_live(message);
                 }
                 _ => {}
             }
-            assert_eq!(fast.builder.books().state_hash(), plain.builder.books().state_hash());
-            assert_eq!(fast.builder.counters(), plain.builder.counters());
+            assert_eq!(fast.builder.books().state_hash(), reference.builder.books().state_hash());
+            assert_eq!(fast.builder.counters(), reference.builder.counters());
         }
         received.drain(..at);
     }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seeds_heal_books_and_are_too_old() {
+    fn seeds_recover_books_and_are_too_old() {
         use SnapshotOutcome::{Recovered, TooOld};
         let outcomes: Vec<_> = crate::seeds::glimpse().iter().map(|seed| read_snapshots(seed)).collect();
         assert_eq!(outcomes, [vec![Recovered(3)], vec![Recovered(1), Recovered(1)], vec![TooOld], vec![Recovered(1)]]);

@@ -505,14 +505,14 @@ pub fn segment() -> Vec<Vec<u8>> {
     let place = tempfile::tempdir().expect("a folder can be made");
     let folder = tickpath_shm::Folder::create(place.path()).expect("it is ours");
     let name = tickpath_shm::SegmentName::new("seed").expect("it is a name");
-    let whole = crate::shm::good_segment(&folder, &name);
+    let whole = crate::shm::valid_segment(&folder, &name);
     // After the end of the bytes with a checksum: the counts, then names, quotes and stream on a page each.
     let patch = |place: u16, value: u8| [&place.to_le_bytes()[..], &[value]].concat();
     let page = |number: u16| number * 4_096 - 256;
     let changes =
         [patch(0, 2), patch(16, 0xff), patch(page(1) + 8, 0x1b), patch(page(2), 7), patch(page(3), 0xff)];
     let events =
-        crate::shm::good_events(&folder, &tickpath_shm::SegmentName::new("events").expect("it is a name"));
+        crate::shm::valid_events(&folder, &tickpath_shm::SegmentName::new("events").expect("it is a name"));
     vec![whole, changes.concat(), changes[3].clone(), events]
 }
 
@@ -649,13 +649,13 @@ pub fn iex_recovery() -> Vec<Vec<u8>> {
     frames.extend([Frame::End { sequence: Sequence(5) }, Frame::Error(ErrorCode::NOT_YET)]);
     let mut stream = Vec::new();
     for frame in &frames {
-        let mut room = [0; 200];
-        let len = encode(frame, &mut room).expect("there is room");
-        stream.extend_from_slice(&room[..len]);
+        let mut buffer = [0; 200];
+        let len = encode(frame, &mut buffer).expect("there is room");
+        stream.extend_from_slice(&buffer[..len]);
     }
-    let mut room = [0; Request::LEN_MAX];
+    let mut buffer = [0; Request::LEN_MAX];
     let ranges = [Range::new(1, 5), Range::new(9, 9)];
-    let gap_fill = Request::encode(0x8004, 1, 9, &ranges, &mut room).expect("two ranges");
+    let gap_fill = Request::encode(0x8004, 1, 9, &ranges, &mut buffer).expect("two ranges");
     vec![stream, gap_fill.to_vec()]
 }
 

@@ -28,7 +28,7 @@ pub fn segment(data: &[u8]) {
         drop(small_segment(&folder, &name));
         fs::write(&path, data).expect("there is room");
     } else {
-        let mut bytes = good_segment(&folder, &name);
+        let mut bytes = valid_segment(&folder, &name);
         for patch in data.chunks_exact(PATCH_LEN) {
             let place = usize::from(u16::from_le_bytes([patch[0], patch[1]]));
             let place = GUARDED + place % (bytes.len() - GUARDED);
@@ -80,7 +80,7 @@ fn read_events(reader: &EventsReader) {
 }
 
 /// The bytes of a small event segment whose writer has closed it in good order.
-pub(crate) fn good_events(folder: &Folder, name: &SegmentName) -> Vec<u8> {
+pub(crate) fn valid_events(folder: &Folder, name: &SegmentName) -> Vec<u8> {
     let mut writer = EventsWriter::create(folder, name, 2, Nanos(5)).expect("there is room");
     (1..=3_u64).for_each(|number| writer.send(&[number; 23]));
     drop(writer);
@@ -100,7 +100,7 @@ fn small_segment(folder: &Folder, name: &SegmentName) -> SegmentWriter {
 }
 
 /// The bytes of a small segment whose writer has closed it in good order.
-pub(crate) fn good_segment(folder: &Folder, name: &SegmentName) -> Vec<u8> {
+pub(crate) fn valid_segment(folder: &Folder, name: &SegmentName) -> Vec<u8> {
     drop(small_segment(folder, name));
     fs::read(folder.file(name)).expect("it was written")
 }

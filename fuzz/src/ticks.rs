@@ -6,7 +6,7 @@ use tickpath_ticks::request::{RequestError, RequestListener, RequestParser, Subs
 
 /// All messages that a listener receives.
 #[derive(Default, PartialEq, Debug)]
-struct Told {
+struct ReceivedMessages {
     ticks: Vec<Tick>,
     gaps: Vec<Gap>,
     corrupt: u64,
@@ -14,7 +14,7 @@ struct Told {
     others: u64,
 }
 
-impl TickListener for Told {
+impl TickListener for ReceivedMessages {
     fn on_ticks(&mut self, ticks: &[Tick]) {
         assert!(!ticks.is_empty() && ticks.iter().all(|tick| tick.kind().is_some()));
         self.ticks.extend(ticks);
@@ -37,19 +37,19 @@ impl TickListener for Told {
 
 /// A server's stream: the same messages, counters and error in any pieces.
 pub fn ticks(data: &[u8]) {
-    let read = |piece_len: usize| -> (Told, ParserStats, Result<(), StreamError>) {
-        let (mut parser, mut told) = (TickParser::new(), Told::default());
-        let result = data.chunks(piece_len).try_for_each(|piece| parser.feed(piece, &mut told));
+    let read = |piece_len: usize| -> (ReceivedMessages, ParserStats, Result<(), StreamError>) {
+        let (mut parser, mut received) = (TickParser::new(), ReceivedMessages::default());
+        let result = data.chunks(piece_len).try_for_each(|piece| parser.feed(piece, &mut received));
         // A piece counts as a whole, even if a part of it is invalid.
-        (told, ParserStats { bytes: 0, ..*parser.stats() }, result)
+        (received, ParserStats { bytes: 0, ..*parser.stats() }, result)
     };
     let whole = read(usize::MAX);
     for piece_len in [1, 7, 60, 100] {
         assert_eq!(read(piece_len), whole, "in pieces of {piece_len}");
     }
-    let (told, stats, result) = whole;
-    assert_eq!(told.ticks.len() as u64, stats.ticks);
-    assert_eq!((told.gaps.len() as u64, told.corrupt), (stats.gaps, stats.corrupt));
+    let (received, stats, result) = whole;
+    assert_eq!(received.ticks.len() as u64, stats.ticks);
+    assert_eq!((received.gaps.len() as u64, received.corrupt), (stats.gaps, stats.corrupt));
     if let Err(error) = result {
         assert_eq!(error.to_string().lines().count(), 1);
     }
