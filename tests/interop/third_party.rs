@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tickpath_net::free_multicast_group;
-use tickpath_test_support::{Printed, Running};
+use tickpath_test_support::{ProcessOutput, Running};
 use tickpath_test_venue::sample;
 
 use crate::support::{run, spawn};
@@ -24,7 +24,7 @@ fn a_client_of_others_trades_comes_back_and_is_told_the_end() {
     let Some(site) = Site::new() else { return };
     let venue = site.start_venue("127.0.0.1:0", "127.0.0.1:0", "off");
     let mut client = site.start_client(&venue, "stopped", Stdio::null());
-    client.hear(READY, |line| (line == READY).then_some(()));
+    client.wait_for_line(READY, |line| (line == READY).then_some(()));
     venue.process.interrupt();
     assert_passed(client);
     let venue = venue.process.join();
@@ -38,7 +38,7 @@ fn a_client_of_others_finds_everything_again_after_the_venue_was_killed() {
     let first = site.start_venue("127.0.0.1:0", "127.0.0.1:0", "async");
     let (input, mut cue) = std::io::pipe().unwrap();
     let mut client = site.start_client(&first, "killed", input.into());
-    client.hear(READY, |line| (line == READY).then_some(()));
+    client.wait_for_line(READY, |line| (line == READY).then_some(()));
     let Venue { process, order_entry, retransmission } = first;
     drop(process);
     let second = site.start_venue(&order_entry, &retransmission, "async");
@@ -121,7 +121,7 @@ fn an_engine_of_others_trades_by_fix() {
     let Some(classpath) = java::classpath() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut venue = start_deribit(folder.path());
-    let address = venue.hear("Deribit FIX", |line| {
+    let address = venue.wait_for_line("Deribit FIX", |line| {
         line.trim_start().strip_prefix("Deribit FIX")?.split_whitespace().next().map(str::to_owned)
     });
     assert_passed(Running::spawn(java::command(classpath, "FixClient", &[&address])));
@@ -133,7 +133,7 @@ fn an_engine_of_others_trades_by_fix() {
 fn start_deribit_web(folder: &Path, scheme: &str) -> (Running, String) {
     let tls = "tls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
     let mut venue = start_deribit_with(folder, if scheme == "wss" { tls } else { "" });
-    let address = venue.hear("Deribit", |line| {
+    let address = venue.wait_for_line("Deribit", |line| {
         let url = line.trim_start().strip_prefix("Deribit")?.trim_start();
         let address = url.strip_prefix(scheme)?.strip_prefix("://")?;
         address.split('/').next().map(str::to_owned)
@@ -204,7 +204,7 @@ impl Site {
         std::fs::write(&path, config).unwrap();
         let mut process = spawn(&["exchange", "--config", path.to_str().unwrap()]);
         let mut address = |name: &str| {
-            process.hear(name, |line| {
+            process.wait_for_line(name, |line| {
                 line.trim_start().strip_prefix(name)?.split_whitespace().next().map(str::to_owned)
             })
         };
@@ -228,7 +228,7 @@ fn assert_passed(client: Running) {
     assert_printed(client.join());
 }
 
-fn assert_printed(client: Printed) {
+fn assert_printed(client: ProcessOutput) {
     assert_eq!(client.code, Some(0), "{}\n{}", client.out, client.err);
     assert!(client.out.lines().last().unwrap().ends_with("steps passed"), "{}", client.out);
 }

@@ -99,7 +99,7 @@ fn child_gateway() {
 fn what_a_killed_gateway_leaves_is_taken_over_and_its_client_comes_back() {
     let site = Site::new();
     let mut gateway = child("child_gateway", site.place.path());
-    gateway.hear("the gateway's start", |line| (line == "open").then_some(()));
+    gateway.wait_for_line("the gateway's start", |line| (line == "open").then_some(()));
     let mut client = Client::connect(site.client("anna")).unwrap();
     let mut kinds = HashMap::new();
     while kinds.get(&EventKind::CUSTOM_MESSAGE).is_none_or(|count| *count < 100) {

@@ -135,7 +135,7 @@ mod tests {
     static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
     #[test]
-    fn each_allocation_and_reallocation_of_the_thread_is_counted() {
+    fn allocations_of_the_thread_are_counted() {
         assert_eq!(allocations_of(|| ()), 0);
         assert_eq!(allocations_of(|| drop(black_box(Box::new(1_u64)))), 1);
         let grows = || {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_that_is_held_is_counted() {
+    fn the_maximum_of_held_bytes_is_counted() {
         HeldBytes::reset();
         HeldBytes::counted(|| {
             HeldBytes::count(0, 100);

@@ -15,7 +15,7 @@ pub struct ConnectProxy {
     /// Its address.
     pub address: SocketAddrV4,
     requests: Arc<Mutex<Vec<String>>>,
-    is_over: Arc<AtomicBool>,
+    is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -34,20 +34,20 @@ impl ConnectProxy {
 
     fn start(answer: &'static str, server: Option<SocketAddrV4>) -> ConnectProxy {
         let (listener, address) = listen();
-        let (requests, is_over) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
-        let (read, over) = (Arc::clone(&requests), Arc::clone(&is_over));
+        let (requests, is_stopped) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let (read, stopped) = (Arc::clone(&requests), Arc::clone(&is_stopped));
         let thread = thread::spawn(move || {
-            let mut carriers = Vec::new();
+            let mut forwarders = Vec::new();
             while let Ok((client, _)) = listener.accept() {
-                if over.load(Ordering::Acquire) {
+                if stopped.load(Ordering::Acquire) {
                     break;
                 }
                 let requests = Arc::clone(&read);
-                carriers.push(thread::spawn(move || serve(client, answer, server, &requests)));
+                forwarders.push(thread::spawn(move || serve(client, answer, server, &requests)));
             }
-            carriers.into_iter().for_each(|carrier| carrier.join().unwrap());
+            forwarders.into_iter().for_each(|forwarder| forwarder.join().unwrap());
         });
-        ConnectProxy { address, requests, is_over, thread: Some(thread) }
+        ConnectProxy { address, requests, is_stopped, thread: Some(thread) }
     }
 
     /// Returns the heads of the requests so far, each with its empty line.
@@ -59,7 +59,7 @@ impl ConnectProxy {
 
 impl Drop for ConnectProxy {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Release);
+        self.is_stopped.store(true, Ordering::Release);
         // This connection ends the loop.
         let _ = TcpStream::connect(self.address);
         let _ = self.thread.take().map(JoinHandle::join);
@@ -79,13 +79,13 @@ fn serve(mut client: TcpStream, answer: &str, server: Option<SocketAddrV4>, requ
     }
     let Ok(Some(server)) = server else { return };
     thread::scope(|scope| {
-        scope.spawn(|| pass(&server, &client));
-        pass(&client, &server);
+        scope.spawn(|| forward_bytes(&server, &client));
+        forward_bytes(&client, &server);
     });
 }
 
 /// Forwards one direction to its end; either end may close at any time.
-fn pass(mut from: &TcpStream, mut to: &TcpStream) {
+fn forward_bytes(mut from: &TcpStream, mut to: &TcpStream) {
     let _ = io::copy(&mut from, &mut to);
     let _ = to.shutdown(Shutdown::Write);
 }

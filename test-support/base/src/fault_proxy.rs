@@ -18,13 +18,13 @@ pub enum Direction {
 }
 
 /// Whether the bytes of one read are those that a test selects.
-pub type IsIt = fn(&[u8]) -> bool;
+pub type BytePredicate = fn(&[u8]) -> bool;
 
 #[derive(Debug, Default)]
 struct Faults {
     drops: AtomicBool,
     dropped: AtomicUsize,
-    cut_at: Mutex<Option<IsIt>>,
+    cut_at: Mutex<Option<BytePredicate>>,
 }
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ struct Shared {
     ends: Mutex<Vec<TcpStream>>,
     to_server: Faults,
     to_client: Faults,
-    is_over: AtomicBool,
+    is_stopped: AtomicBool,
 }
 
 /// A proxy that forwards connections to a server until it is dropped.
@@ -56,15 +56,15 @@ impl FaultProxy {
             ends: Mutex::default(),
             to_server: Faults::default(),
             to_client: Faults::default(),
-            is_over: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
         });
         let own = Arc::clone(&shared);
         let thread = thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                if own.is_over.load(Ordering::Acquire) {
+                if own.is_stopped.load(Ordering::Acquire) {
                     break;
                 }
-                carry(client, &own);
+                forward(client, &own);
             }
         });
         FaultProxy { address, shared, thread: Some(thread) }
@@ -85,9 +85,9 @@ impl FaultProxy {
         self.faults(direction).dropped.load(Ordering::Acquire)
     }
 
-    /// Cuts the connection once, at the next read that `is_it` selects; the bytes of that read are lost.
-    pub fn cut_at(&self, direction: Direction, is_it: IsIt) {
-        *self.faults(direction).cut_at.lock().unwrap() = Some(is_it);
+    /// Cuts the connection once, at the next read that `predicate` selects; the bytes of that read are lost.
+    pub fn cut_at(&self, direction: Direction, predicate: BytePredicate) {
+        *self.faults(direction).cut_at.lock().unwrap() = Some(predicate);
     }
 
     /// Cuts all connections; new ones are forwarded in both directions.
@@ -100,7 +100,7 @@ impl FaultProxy {
     }
 
     /// Forwards new connections to another server, and cuts the old ones.
-    pub fn lead_to(&self, server: SocketAddrV4) {
+    pub fn redirect_to(&self, server: SocketAddrV4) {
         *self.shared.server.lock().unwrap() = server;
         self.cut();
     }
@@ -108,7 +108,7 @@ impl FaultProxy {
 
 impl Drop for FaultProxy {
     fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::Release);
+        self.shared.is_stopped.store(true, Ordering::Release);
         // This connection ends the loop.
         let _ = TcpStream::connect(self.address);
         let _ = self.thread.take().map(JoinHandle::join);
@@ -126,7 +126,7 @@ impl Shared {
 }
 
 /// Forwards one connection with two threads, which end with it.
-fn carry(client: TcpStream, shared: &Arc<Shared>) {
+fn forward(client: TcpStream, shared: &Arc<Shared>) {
     let server = *shared.server.lock().unwrap();
     let Ok(server) = TcpStream::connect(server) else { return };
     for end in [&client, &server] {
@@ -136,16 +136,16 @@ fn carry(client: TcpStream, shared: &Arc<Shared>) {
         [(&client, &server, Direction::ToServer), (&server, &client, Direction::ToClient)]
     {
         let (from, to, shared) = (from.try_clone().unwrap(), to.try_clone().unwrap(), Arc::clone(shared));
-        thread::spawn(move || pass(from, to, shared.faults(direction)));
+        thread::spawn(move || forward_bytes(from, to, shared.faults(direction)));
     }
     shared.ends.lock().unwrap().extend([client, server]);
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, faults: &Faults) {
+fn forward_bytes(mut from: TcpStream, mut to: TcpStream, faults: &Faults) {
     let mut buffer = [0; 16 << 10];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         let bytes = &buffer[..count];
-        if faults.cut_at.lock().unwrap().take_if(|is_it| is_it(bytes)).is_some() {
+        if faults.cut_at.lock().unwrap().take_if(|predicate| predicate(bytes)).is_some() {
             break;
         }
         // Bytes that are sent after the fault began are dropped, even if this thread was paused in between.
@@ -164,7 +164,7 @@ mod tests {
     use crate::{connect, wait_until};
 
     #[test]
-    fn bytes_are_carried_dropped_and_cut() {
+    fn bytes_are_forwarded_dropped_and_cut() {
         let (server, address) = listen();
         let proxy = FaultProxy::to(address);
         let mut client = connect(proxy.address);

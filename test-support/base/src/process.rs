@@ -47,7 +47,7 @@ pub fn this_test(module: &str, test: &str) -> Command {
 
 /// The exit code and the output of a process.
 #[derive(Debug)]
-pub struct Printed {
+pub struct ProcessOutput {
     /// The exit code; 128 plus the signal's number if a signal ended it, as in shells.
     pub code: Option<i32>,
     /// Standard output.
@@ -97,10 +97,10 @@ impl Running {
 
     /// Reads lines of standard output until `find` returns a result for one.
     #[track_caller]
-    pub fn hear<R>(&mut self, what: &str, mut find: impl FnMut(&str) -> Option<R>) -> R {
+    pub fn wait_for_line<R>(&mut self, what: &str, mut find: impl FnMut(&str) -> Option<R>) -> R {
         let deadline = Deadline::start();
         loop {
-            let Ok(line) = self.lines.recv_timeout(deadline.left()) else {
+            let Ok(line) = self.lines.recv_timeout(deadline.remaining()) else {
                 let printed = self.end();
                 panic!("no {what} in\n{}\n{}", printed.out, printed.err);
             };
@@ -148,13 +148,13 @@ impl Running {
 
     /// Waits for its end, and returns its complete output.
     #[track_caller]
-    pub fn join(self) -> Printed {
+    pub fn join(self) -> ProcessOutput {
         self.join_within(PATIENCE)
     }
 
     /// Waits for the end of a process that needs up to `patience`.
     #[track_caller]
-    pub fn join_within(mut self, patience: Duration) -> Printed {
+    pub fn join_within(mut self, patience: Duration) -> ProcessOutput {
         let deadline = Deadline::after(patience);
         while self.status().is_none() && !deadline.is_over() {
             thread::sleep(Duration::from_millis(1));
@@ -169,7 +169,7 @@ impl Running {
         self.child.try_wait().unwrap()
     }
 
-    fn end(&mut self) -> Printed {
+    fn end(&mut self) -> ProcessOutput {
         if self.status().is_none() {
             let _ = self.child.kill();
         }
@@ -177,7 +177,7 @@ impl Running {
         let code = status.code().or(status.signal().map(|signal| 128 + signal));
         self.read.extend(self.lines.iter());
         let err = self.errors.take().map(|errors| errors.join().unwrap()).unwrap_or_default();
-        Printed { code, out: self.read.join("\n"), err }
+        ProcessOutput { code, out: self.read.join("\n"), err }
     }
 }
 
@@ -197,9 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_and_the_rest_comes_at_the_end() {
+    fn output_is_read_by_line_and_completed_by_join() {
         let mut running = shell("echo one; echo two; echo no >&2; echo three; exit 3");
-        assert_eq!(running.hear("the second line", |line| (line == "two").then_some(2)), 2);
+        assert_eq!(running.wait_for_line("the second line", |line| (line == "two").then_some(2)), 2);
         let printed = running.join();
         assert_eq!((printed.code, printed.out.as_str()), (Some(3), "one\ntwo\nthree"));
         assert_eq!(printed.err, "no\n");
@@ -216,10 +216,10 @@ mod tests {
     }
 
     #[test]
-    fn a_test_is_a_process_that_is_killed_with_its_handle() {
+    fn dropping_the_handle_kills_the_process() {
         let mut running =
             Running::spawn(this_test(module_path!(), "child").env("TICKPATH_TEST_SUPPORT_CHILD", "1"));
-        running.hear("its line", |line| (line == "here").then_some(()));
+        running.wait_for_line("its line", |line| (line == "here").then_some(()));
         let status = format!("/proc/{}/status", running.id());
         assert!(std::path::Path::new(&status).exists());
         drop(running);
@@ -227,9 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn signals_end_a_process_as_it_catches_them() {
+    fn signals_end_a_process_with_their_exit_code() {
         let mut running = shell("trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done");
-        running.hear("its start", |line| (line == "ready").then_some(()));
+        running.wait_for_line("its start", |line| (line == "ready").then_some(()));
         running.signal(Signal::Terminate);
         assert_eq!(running.join().code, Some(5));
         let running = shell("kill -TERM $$; sleep 60");

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// Timeout of one wait: far longer than any expected wait on a host under load. Only a defect reaches it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Checks of [`wait_until`] before it pauses, and the duration of its pause.
-const LOOKS: u32 = 100;
-const LOOK_INTERVAL: Duration = Duration::from_millis(1);
+const SPINS: u32 = 100;
+const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The deadline of a wait, for loops that report more on failure than the awaited event.
 #[derive(Clone, Copy, Debug)]
@@ -34,21 +34,21 @@ impl Deadline {
 
     /// Returns the remaining time.
     #[must_use]
-    pub fn left(self) -> Duration {
+    pub fn remaining(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
 }
 
-/// Calls `ask` until it returns a result. For results of the calls themselves, such as turns of agents or
+/// Calls `poll` until it returns a result. For results of the calls themselves, such as turns of agents or
 /// reads of a socket: between two calls the thread only yields.
 ///
 /// # Panics
 /// After [`PATIENCE`], with `what`.
 #[track_caller]
-pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let deadline = Deadline::start();
     loop {
-        if let Some(found) = ask() {
+        if let Some(found) = poll() {
             return found;
         }
         assert!(!deadline.is_over(), "{what}: not within {PATIENCE:?}");
@@ -58,8 +58,8 @@ pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 
 /// Like [`wait_for`], where the line of the call describes the wait well enough.
 #[track_caller]
-pub fn until<T>(ask: impl FnMut() -> Option<T>) -> T {
-    wait_for("nothing came", ask)
+pub fn until<T>(poll: impl FnMut() -> Option<T>) -> T {
+    wait_for("nothing came", poll)
 }
 
 /// Checks a condition repeatedly, soon every millisecond. For effects of other threads and processes.
@@ -67,16 +67,16 @@ pub fn until<T>(ask: impl FnMut() -> Option<T>) -> T {
 /// # Panics
 /// After [`PATIENCE`], with `what`.
 #[track_caller]
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Deadline::start();
-    let mut looks = 0;
-    while !is_so() {
+    let mut spins = 0;
+    while !condition() {
         assert!(!deadline.is_over(), "{what}: not within {PATIENCE:?}");
-        if looks < LOOKS {
-            looks += 1;
+        if spins < SPINS {
+            spins += 1;
             thread::yield_now();
         } else {
-            thread::sleep(LOOK_INTERVAL);
+            thread::sleep(CHECK_INTERVAL);
         }
     }
 }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_is_found() {
+    fn waits_return_the_result() {
         let mut calls = 0;
         let found = wait_for("the third call", || {
             calls += 1;
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(found, 3);
         let start = Instant::now();
         wait_until("5 ms", || start.elapsed() > Duration::from_millis(5));
-        assert!(!Deadline::start().is_over() && Deadline::start().left() > PATIENCE / 2);
+        assert!(!Deadline::start().is_over() && Deadline::start().remaining() > PATIENCE / 2);
         assert!(Deadline::after(Duration::ZERO).is_over());
     }
 }

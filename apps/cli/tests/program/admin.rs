@@ -47,7 +47,7 @@ fn a_venue_answers_commands_and_drains() {
     assert_eq!(json(&socket, &["unkill", "TEST01"])["ok"], true);
     let done = run(&["admin", "--socket", &socket, "halt", "ONLY"]);
     assert_eq!((done.code, done.out.trim()), (Some(0), "done: 1 command in the log"));
-    venue.hear("command", |line| {
+    venue.wait_for_line("command", |line| {
         (line.starts_with("admin: user id") && line.ends_with("halt ONLY")).then_some(())
     });
 
@@ -180,7 +180,7 @@ fn a_user_added_at_run_time_has_its_limits_after_a_restart() {
         "{}",
         added.err
     );
-    venue.hear("command", |line| line.ends_with("reload-users: DORA").then_some(()));
+    venue.wait_for_line("command", |line| line.ends_with("reload-users: DORA").then_some(()));
     assert_eq!(json(&socket, &["limits", "dora", "messages=100/10", "qty=500"])["commands"], 2);
 
     let shown = |socket: &str| -> Vec<String> {

@@ -103,7 +103,7 @@ fn a_closed_pipe_is_no_panic() {
 #[test]
 fn ctrl_c_ends_a_market_with_its_report() {
     let mut demo = spawn(&["demo", "--forever", "--plain", "--rate", "1000"]);
-    demo.hear("progress", |line| line.starts_with("00:01").then_some(()));
+    demo.wait_for_line("progress", |line| line.starts_with("00:01").then_some(()));
     demo.interrupt();
     let printed = demo.join();
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
@@ -152,7 +152,7 @@ fn guests_join_a_market_that_is_commanded() {
     let mut demo = spawn(&["demo", "--forever", "--plain", "--config", &file]);
     let mut note = |what: &str| {
         let begin = format!("note: join: {what}");
-        let note = demo.hear(what, |line| line.starts_with(&begin).then(|| line.to_owned()));
+        let note = demo.wait_for_line(what, |line| line.starts_with(&begin).then(|| line.to_owned()));
         // In 80 columns the text shares its line with "! " and the keys of the view.
         let text = note.trim_start_matches("note: ");
         assert!(text.chars().count() <= 43 || what == "admin", "{text}");
@@ -163,7 +163,7 @@ fn guests_join_a_market_that_is_commanded() {
     let output = run(&["admin", "--socket", &socket, "users"]);
     assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{}", output.out);
     assert!(output.out.contains("GUEST") && output.out.contains("ANNA"), "{}", output.out);
-    demo.hear("progress", |line| line.starts_with("00:01").then_some(()));
+    demo.wait_for_line("progress", |line| line.starts_with("00:01").then_some(()));
     assert_eq!(run(&["admin", "--socket", &socket, "drain"]).code, Some(0));
     let printed = demo.join();
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);

@@ -49,7 +49,7 @@ fn a_gateway_executes_commands_and_leaves_a_log() {
     let _segment = Removed(name.clone());
     let file = config(&site, &name);
     let mut gateway = spawn(&["gateway", "--config_file", &file, "--loop_timer_freq", "1us"]);
-    let metrics = gateway.hear("an address of metrics", |line| {
+    let metrics = gateway.wait_for_line("an address of metrics", |line| {
         line.split_once("http://").map(|(_, rest)| rest.trim_end_matches("/metrics").to_owned())
     });
     let socket = site.path("g.admin");
@@ -116,7 +116,7 @@ fn a_gateway_executes_commands_and_leaves_a_log() {
 
     // The next run is killed like this one, until it is released.
     let mut gateway = spawn(&["gateway", "--config", &file]);
-    gateway.hear("its endpoints", |line| line.contains("metrics").then_some(()));
+    gateway.wait_for_line("its endpoints", |line| line.contains("metrics").then_some(()));
     let output = run(&["gateway", "status", "--config", &file]);
     assert!(output.out.contains("the kill switch is on"), "{}", output.out);
     let output = run(&["gateway", "release", "--config", &file, "--confirm", &name]);

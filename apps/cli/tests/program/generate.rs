@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use tickpath_test_support::{Printed, wait_until};
+use tickpath_test_support::{ProcessOutput, wait_until};
 
 use crate::support::{assert_refused, end_of, run, spawn, spawn_unread, tickpath};
 
@@ -16,7 +16,7 @@ fn generate(more: &[&str]) -> Vec<String> {
     ["generate", "itch"].iter().chain(&SMALL).chain(more).map(|arg| (*arg).to_owned()).collect()
 }
 
-fn run_generate(more: &[&str]) -> Printed {
+fn run_generate(more: &[&str]) -> ProcessOutput {
     let args = generate(more);
     run(&args.iter().map(String::as_str).collect::<Vec<_>>())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use tickpath_net::free_multicast_group;
-use tickpath_test_support::{Printed, Running};
+use tickpath_test_support::{ProcessOutput, Running};
 
 use crate::help::commands;
 use crate::support::{Site, repository, spawn};
@@ -53,14 +53,14 @@ fn the_page_has_every_command_and_no_other() {
 }
 
 /// Interrupts a command once it has begun, and returns its output.
-fn interrupted(running: Running) -> Printed {
+fn interrupted(running: Running) -> ProcessOutput {
     running.wait_for_interrupt_handler();
     running.interrupt();
     running.join()
 }
 
 #[track_caller]
-fn check(command: &str, printed: &Printed) {
+fn check(command: &str, printed: &ProcessOutput) {
     let expected = match end_of(&documented(), command).unwrap() {
         End::Result => Some(0),
         End::Interrupted => Some(130),
@@ -72,13 +72,13 @@ fn check(command: &str, printed: &Printed) {
 fn an_interrupted_service_ends_with_its_result() {
     let site = Site::new();
     let mut demo = spawn(&["demo", "--forever", "--plain", "--rate", "1000"]);
-    demo.hear("progress", |line| line.starts_with("00:01").then_some(()));
+    demo.wait_for_line("progress", |line| line.starts_with("00:01").then_some(()));
     check("demo", &interrupted(demo));
 
     let (venue, order_entry, retransmission) = site.start_venue();
     let file = site.trader("TEST01", 1, &order_entry, &retransmission);
     let mut trader = spawn(&["trader", "--config", &file]);
-    trader.hear("the login", |line| line.starts_with("logged in").then_some(()));
+    trader.wait_for_line("the login", |line| line.starts_with("logged in").then_some(()));
     let printed = interrupted(trader);
     check("trader", &printed);
     let last = printed.out.lines().last().unwrap();
@@ -91,15 +91,15 @@ fn an_interrupted_service_ends_with_its_result() {
         &format!("[outputs]\nsegment = 'feed'\nfolder = '{folder}'\n[[channel]]\nprotocol = 'itch'\nline_a = '{group}'\n"),
     );
     let mut feed = spawn(&["feed", "--config", &file]);
-    feed.hear("the segment", |line| line.contains("feed").then_some(()));
+    feed.wait_for_line("the segment", |line| line.contains("feed").then_some(()));
     let mut watch = spawn(&["shm", "watch", "feed", "--folder", &folder]);
-    watch.hear("the first look", |_| Some(()));
+    watch.wait_for_line("the first look", |_| Some(()));
     check("shm watch", &interrupted(watch));
     check("feed", &interrupted(feed));
 
     let (server, address) = crate::ticks::serve();
     let mut watch = spawn(&["ticks", "watch", &address, "--no-tui"]);
-    watch.hear("ticks", crate::ticks::is_live);
+    watch.wait_for_line("ticks", crate::ticks::is_live);
     check("ticks watch", &interrupted(watch));
     check("ticks serve", &interrupted(server));
 
@@ -107,7 +107,7 @@ fn an_interrupted_service_ends_with_its_result() {
     let _segment = crate::gateway::Removed(name.clone());
     let file = crate::gateway::config(&site, &name);
     let mut gateway = spawn(&["gateway", "--config", &file]);
-    gateway.hear("its endpoints", |line| line.contains("kill switch").then_some(()));
+    gateway.wait_for_line("its endpoints", |line| line.contains("kill switch").then_some(()));
     check("gateway", &interrupted(gateway));
 }
 

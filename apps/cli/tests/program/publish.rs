@@ -37,7 +37,7 @@ fn a_whole_capture_is_published_with_its_addresses() {
 fn an_interrupted_publication_reports_what_was_published() {
     let (file, lines) = (recording(), lines());
     let mut running = spawn(&["replay", &file, "--publish", &lines, "--linger", "1h"]);
-    running.hear("configuration", |line| line.contains("[[channel]]").then_some(()));
+    running.wait_for_line("configuration", |line| line.contains("[[channel]]").then_some(()));
     running.interrupt();
     let printed = running.join();
     assert_eq!(printed.code, Some(130), "{}", printed.err);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use tickpath_net::free_multicast_group;
-use tickpath_test_support::{PATIENCE, Printed, Running};
+use tickpath_test_support::{PATIENCE, ProcessOutput, Running};
 
 pub fn tickpath() -> assert_cmd::Command {
     let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_tickpath"));
@@ -17,10 +17,10 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-pub fn run(args: &[&str]) -> Printed {
+pub fn run(args: &[&str]) -> ProcessOutput {
     let output = tickpath().args(args).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Printed { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    ProcessOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
 /// Checks that the run fails with one line on standard error with these words, and prints nothing else.
@@ -106,7 +106,7 @@ impl Site {
     pub fn start_venue(&self) -> (Running, String, String) {
         let mut venue = spawn(&["exchange", "--config", &self.path("exchange.toml")]);
         let mut address = |name: &str| {
-            venue.hear(name, |line| {
+            venue.wait_for_line(name, |line| {
                 line.trim_start().strip_prefix(name)?.split_whitespace().next().map(str::to_owned)
             })
         };

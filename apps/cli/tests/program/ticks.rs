@@ -10,7 +10,7 @@ use crate::support::{assert_refused, end_of, run, spawn, spawn_unread};
 /// Starts a server on a free port; returns it with its address.
 pub fn serve() -> (Running, String) {
     let mut server = spawn(&["ticks", "serve", "--listen", "127.0.0.1:0", "--rate", "1K/s"]);
-    let address = server.hear("address", |line| {
+    let address = server.wait_for_line("address", |line| {
         let (_, rest) = line.split_once(" at ")?;
         rest.split(';').next().map(str::to_owned)
     });
@@ -43,7 +43,7 @@ fn a_watch_ends_in_time_with_its_report() {
 fn ctrl_c_ends_a_watch_with_its_report() {
     let (_server, address) = serve();
     let mut watch = spawn(&["ticks", "watch", &address, "--no-tui"]);
-    watch.hear("ticks", is_live);
+    watch.wait_for_line("ticks", is_live);
     watch.interrupt();
     let printed = watch.join();
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
@@ -55,15 +55,15 @@ fn a_watch_that_ends_disconnected_fails_with_the_reason() {
     let (server, address) = serve();
     let mut once = spawn(&["ticks", "watch", &address, "--no-tui", "--no-reconnect"]);
     let mut patient = spawn(&["ticks", "watch", &address, "--no-tui"]);
-    once.hear("ticks", is_live);
-    patient.hear("ticks", is_live);
+    once.wait_for_line("ticks", is_live);
+    patient.wait_for_line("ticks", is_live);
     server.interrupt();
     server.join();
     let printed = once.join();
     assert_eq!(printed.code, Some(1), "{}", printed.out);
     assert_eq!(printed.err, format!("tickpath: {address}: the server stopped\n"));
 
-    patient.hear("what happened", |line| line.starts_with("note: ").then_some(()));
+    patient.wait_for_line("what happened", |line| line.starts_with("note: ").then_some(()));
     patient.interrupt();
     let printed = patient.join();
     assert_eq!(printed.code, Some(1), "{}", printed.out);

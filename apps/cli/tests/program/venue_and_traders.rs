@@ -26,7 +26,7 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
         |user, seed| spawn(&["trader", "--config", &site.trader(user, seed, &order_entry, &retransmission)]);
     let (mut first, mut second) = (start("TEST01", 1), start("TEST02", 2));
     for trader in [&mut first, &mut second] {
-        trader.hear("trade", |line| {
+        trader.wait_for_line("trade", |line| {
             (line.starts_with("logged in") && number_before(line, " fills")? > 0).then_some(())
         });
     }
@@ -43,7 +43,7 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
     assert_eq!(position(&first.out) + position(&second.out), 0, "what one bought the other sold");
 
     venue.interrupt();
-    venue.hear("last line", |line| line.starts_with("2 logins, 0 refused").then_some(()));
+    venue.wait_for_line("last line", |line| line.starts_with("2 logins, 0 refused").then_some(()));
     let venue = venue.join();
     assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
     assert!(venue.out.contains("venue_response"), "{}", venue.out);
@@ -67,13 +67,13 @@ fn background_flow_trades_and_leaves_no_orders() {
         let args = [&["exchange", "--config", file.as_str()][..], flow].concat();
         let mut venue = spawn(&args);
         let mut address = |name: &str| {
-            venue.hear(name, |line| {
+            venue.wait_for_line(name, |line| {
                 line.trim_start().strip_prefix(name)?.split_whitespace().next().map(str::to_owned)
             })
         };
         let (order_entry, retransmission) = (address("order entry"), address("retransmission"));
         if let Some(rate) = flow.get(1).or(flow.first().map(|_| &"1,000")) {
-            let flow_line = venue.hear("the flow", |line| {
+            let flow_line = venue.wait_for_line("the flow", |line| {
                 line.trim_start().starts_with("background flow").then(|| line.to_owned())
             });
             assert!(flow_line.contains(&format!("{rate} new orders a second as user FLOW")), "{flow_line}");
@@ -81,7 +81,7 @@ fn background_flow_trades_and_leaves_no_orders() {
             let maker = std::fs::read_to_string(&config).unwrap().replace("'random'", "'maker'");
             std::fs::write(&config, maker).unwrap();
             let mut maker = spawn(&["trader", "--config", &config]);
-            maker.hear("a fill", |line| (number_before(line, " fills")? > 0).then_some(()));
+            maker.wait_for_line("a fill", |line| (number_before(line, " fills")? > 0).then_some(()));
             maker.interrupt();
             let printed = maker.join();
             assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
@@ -103,7 +103,7 @@ fn a_restarted_trader_trades_and_reports_unknown_state() {
     let config = site.trader("TEST01", 1, &order_entry, &retransmission);
     for is_restart in [false, true] {
         let mut trader = spawn(&["trader", "--config", &config]);
-        trader.hear("trade", |line| {
+        trader.wait_for_line("trade", |line| {
             (line.starts_with("logged in") && number_before(line, " fills")? > 0).then_some(())
         });
         trader.interrupt();
@@ -168,7 +168,7 @@ fn a_trader_without_a_source_filter_warns() {
     let text = std::fs::read_to_string(&config).unwrap() + "\nsources = []\n";
     std::fs::write(&config, text).unwrap();
     let mut trader = spawn(&["trader", "--config", &config]);
-    trader.hear("login", |line| line.starts_with("logged in").then_some(()));
+    trader.wait_for_line("login", |line| line.starts_with("logged in").then_some(()));
     trader.interrupt();
     let printed = trader.join();
     assert_eq!(printed.code, Some(0), "{}", printed.err);

@@ -192,8 +192,8 @@ fn the_venue_may_end_and_come_back_meanwhile() {
     let id = id_of(&said(&mut anna, "buy ALPHA 100 99.50"));
     venue.stop();
     let venue = Running::start(folder.path());
-    orders.lead_to(venue.endpoints.order_entry);
-    copies.lead_to(venue.endpoints.drop_copy.unwrap());
+    orders.redirect_to(venue.endpoints.order_entry);
+    copies.redirect_to(venue.endpoints.drop_copy.unwrap());
     assert!(said(&mut anna, &format!("order {id}")).contains("open: buy 100 ALPHA"));
     assert!(said(&mut anna, &format!("cancel {id}")).contains("cancelled"));
     drop(anna);
