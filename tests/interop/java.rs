@@ -81,5 +81,5 @@ fn build() -> String {
 fn is_unresolved(text: &str) -> bool {
     ["could not be resolved", "Could not resolve", "Could not transfer", "Could not find artifact"]
         .iter()
-        .any(|words| text.contains(words))
+        .any(|pattern| text.contains(pattern))
 }

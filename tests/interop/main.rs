@@ -15,7 +15,7 @@ use std::process::Command;
 
 /// Runs this program again in an environment without Java and Python.
 #[test]
-fn without_java_and_python_a_line_each_says_what_is_missing() {
+fn without_java_and_python_missing_programs_are_reported() {
     let this = std::env::current_exe().unwrap();
     let output =
         Command::new(this).args(["--skip", "without_java"]).env("PATH", "/nowhere").output().unwrap();

@@ -31,9 +31,9 @@ fn install() -> Option<PathBuf> {
     let lock = File::create(target.join("lock")).unwrap();
     lock.lock().unwrap();
     let python = target.join("venv/bin/python");
-    let wanted = std::fs::read_to_string(folder().join("requirements.txt")).unwrap();
+    let requirements = std::fs::read_to_string(folder().join("requirements.txt")).unwrap();
     let done = target.join("installed.txt");
-    if std::fs::read_to_string(&done).is_ok_and(|installed| installed == wanted) {
+    if std::fs::read_to_string(&done).is_ok_and(|installed| installed == requirements) {
         return Some(python);
     }
     let make = |command: &mut Command| {
@@ -51,7 +51,7 @@ fn install() -> Option<PathBuf> {
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
             .arg(folder().join("requirements.txt")),
     );
-    std::fs::write(done, wanted).unwrap();
+    std::fs::write(done, requirements).unwrap();
     Some(python)
 }
 

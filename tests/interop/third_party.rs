@@ -20,7 +20,7 @@ const CRYPTOFEED_PATIENCE: Duration = Duration::from_secs(150);
 const READY: &str = "ready for the end of the venue";
 
 #[test]
-fn a_client_of_others_trades_comes_back_and_is_told_the_end() {
+fn a_third_party_client_trades_reconnects_and_receives_the_end_of_session() {
     let Some(site) = Site::new() else { return };
     let venue = site.start_venue("127.0.0.1:0", "127.0.0.1:0", "off");
     let mut client = site.start_client(&venue, "stopped", Stdio::null());
@@ -33,7 +33,7 @@ fn a_client_of_others_trades_comes_back_and_is_told_the_end() {
 }
 
 #[test]
-fn a_client_of_others_finds_everything_again_after_the_venue_was_killed() {
+fn a_third_party_client_recovers_everything_after_a_kill() {
     let Some(site) = Site::new() else { return };
     let first = site.start_venue("127.0.0.1:0", "127.0.0.1:0", "async");
     let (input, mut cue) = std::io::pipe().unwrap();
@@ -50,7 +50,7 @@ fn a_client_of_others_finds_everything_again_after_the_venue_was_killed() {
 }
 
 #[test]
-fn a_generated_day_has_the_same_messages_for_readers_of_others() {
+fn third_party_parsers_read_a_generated_day() {
     let Some(classpath) = java::classpath() else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -82,7 +82,7 @@ fn a_generated_day_has_the_same_messages_for_readers_of_others() {
 }
 
 #[test]
-fn clients_of_deribit_trade_over_http_and_websockets() {
+fn deribit_clients_trade_over_http_and_websockets() {
     let Some(python) = python::interpreter() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (venue, address) = start_deribit_web(folder.path(), "ws");
@@ -91,7 +91,7 @@ fn clients_of_deribit_trade_over_http_and_websockets() {
 }
 
 #[test]
-fn every_unified_call_of_ccxt_is_answered() {
+fn every_unified_ccxt_call_is_answered() {
     let Some(python) = python::interpreter() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (venue, address) = start_deribit_web(folder.path(), "ws");
@@ -113,11 +113,11 @@ fn cryptofeed_follows_a_market_over_tls() {
     let client = Running::spawn(python::command(python, "cryptofeed_client.py", &args));
     let client = client.join_within(CRYPTOFEED_PATIENCE);
     println!("{}", stop_deribit(venue)); // the venue's reasons, where the client fails
-    assert_printed(client);
+    assert_output(client);
 }
 
 #[test]
-fn an_engine_of_others_trades_by_fix() {
+fn quickfixj_trades_by_fix() {
     let Some(classpath) = java::classpath() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut venue = start_deribit(folder.path());
@@ -225,10 +225,10 @@ impl Site {
 }
 
 fn assert_passed(client: Running) {
-    assert_printed(client.join());
+    assert_output(client.join());
 }
 
-fn assert_printed(client: ProcessOutput) {
+fn assert_output(client: ProcessOutput) {
     assert_eq!(client.code, Some(0), "{}\n{}", client.out, client.err);
     assert!(client.out.lines().last().unwrap().ends_with("steps passed"), "{}", client.out);
 }

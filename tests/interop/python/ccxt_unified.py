@@ -76,7 +76,7 @@ def over_http():
     sold = anna.create_order(PERPETUAL, "limit", "sell", 200, 60000)
     bought = bert.create_order(PERPETUAL, "limit", "buy", 100, 60000)
     a_list = lambda result: isinstance(result, list)
-    some = lambda result: len(result) > 0
+    nonempty = lambda result: len(result) > 0
     of_one = lambda result: result["symbol"] == PERPETUAL
     is_open = lambda order: order["status"] == "open"
 
@@ -101,24 +101,24 @@ def over_http():
     calls = {
         "fetchTime": [lambda: anna.fetch_time()],
         "fetchStatus": [(lambda: anna.fetch_status(), lambda status: status["status"] == "ok")],
-        "fetchMarkets": [(lambda: anna.fetch_markets(), some)],
-        "fetchCurrencies": [(lambda: anna.fetch_currencies(), some)],
+        "fetchMarkets": [(lambda: anna.fetch_markets(), nonempty)],
+        "fetchCurrencies": [(lambda: anna.fetch_currencies(), nonempty)],
         "fetchCurrenciesWs": [lambda: anna.fetch_currencies_ws()],
-        "fetchAccounts": [(lambda: anna.fetch_accounts(), some)],
-        "fetchBalance": [(lambda: anna.fetch_balance(), some), (lambda: anna.fetch_balance({"code": "BTC"}), some)],
+        "fetchAccounts": [(lambda: anna.fetch_accounts(), nonempty)],
+        "fetchBalance": [(lambda: anna.fetch_balance(), nonempty), (lambda: anna.fetch_balance({"code": "BTC"}), nonempty)],
         "createDepositAddress": [(lambda: anna.create_deposit_address("BTC"), lambda it: it["address"])],
         "fetchDepositAddress": [(lambda: anna.fetch_deposit_address("BTC"), lambda it: it["address"])],
-        "fetchTicker": [(lambda symbol=symbol: anna.fetch_ticker(symbol), some) for symbol in (PERPETUAL, LINEAR, SPOT, option)],
+        "fetchTicker": [(lambda symbol=symbol: anna.fetch_ticker(symbol), nonempty) for symbol in (PERPETUAL, LINEAR, SPOT, option)],
         "fetchTickers": [
-            (lambda: anna.fetch_tickers(None, {"code": "BTC"}), some), (lambda: anna.fetch_tickers([PERPETUAL]), some)],
+            (lambda: anna.fetch_tickers(None, {"code": "BTC"}), nonempty), (lambda: anna.fetch_tickers([PERPETUAL]), nonempty)],
         "fetchOHLCV": [(timeframes, a_list)],
         "fetchTrades": [
-            (lambda: anna.fetch_trades(PERPETUAL), some), (lambda: anna.fetch_trades(PERPETUAL, now - 3_600_000, 5), some)],
-        "fetchTradingFees": [(lambda: anna.fetch_trading_fees(), some)],
+            (lambda: anna.fetch_trades(PERPETUAL), nonempty), (lambda: anna.fetch_trades(PERPETUAL, now - 3_600_000, 5), nonempty)],
+        "fetchTradingFees": [(lambda: anna.fetch_trading_fees(), nonempty)],
         "fetchOrderBook": [
             (lambda: anna.fetch_order_book(PERPETUAL), lambda book: book["asks"][0] == [60000, 100]),
-            (lambda: anna.fetch_order_book(option, 10), some)],
-        "fetchL2OrderBook": [(lambda: anna.fetch_l2_order_book(PERPETUAL), some)],
+            (lambda: anna.fetch_order_book(option, 10), nonempty)],
+        "fetchL2OrderBook": [(lambda: anna.fetch_l2_order_book(PERPETUAL), nonempty)],
         "fetchOrder": [(lambda: anna.fetch_order(sold["id"], PERPETUAL), lambda order: order["filled"] == 100)],
         "createOrder": [
             (lambda: anna.create_order(PERPETUAL, "limit", "buy", 10, 59000, {"postOnly": True, "label": "60"}), is_open),
@@ -139,32 +139,32 @@ def over_http():
             (lambda: anna.create_trailing_amount_order(PERPETUAL, "market", "sell", 10, None, 500, None, {"trigger": "mark_price"}), is_open)],
         "editOrder": [(edited, lambda order: order["amount"] == 20)],
         "cancelOrder": [(cancelled, lambda order: order["status"] == "canceled")],
-        "fetchOpenOrders": [(lambda: anna.fetch_open_orders(PERPETUAL), some), (lambda: anna.fetch_open_orders(None, None, None, {"code": "BTC"}), some)],
-        "fetchClosedOrders": [(lambda: bert.fetch_closed_orders(PERPETUAL), some), (lambda: bert.fetch_closed_orders(None, None, None, {"code": "BTC"}), some)],
-        "fetchOrderTrades": [(lambda: bert.fetch_order_trades(bought["id"], PERPETUAL), some)],
+        "fetchOpenOrders": [(lambda: anna.fetch_open_orders(PERPETUAL), nonempty), (lambda: anna.fetch_open_orders(None, None, None, {"code": "BTC"}), nonempty)],
+        "fetchClosedOrders": [(lambda: bert.fetch_closed_orders(PERPETUAL), nonempty), (lambda: bert.fetch_closed_orders(None, None, None, {"code": "BTC"}), nonempty)],
+        "fetchOrderTrades": [(lambda: bert.fetch_order_trades(bought["id"], PERPETUAL), nonempty)],
         "fetchMyTrades": [
-            (lambda: bert.fetch_my_trades(PERPETUAL), some), (lambda: bert.fetch_my_trades(PERPETUAL, now - 3_600_000, 5), some),
-            (lambda: bert.fetch_my_trades(None, None, None, {"code": "BTC"}), some)],
+            (lambda: bert.fetch_my_trades(PERPETUAL), nonempty), (lambda: bert.fetch_my_trades(PERPETUAL, now - 3_600_000, 5), nonempty),
+            (lambda: bert.fetch_my_trades(None, None, None, {"code": "BTC"}), nonempty)],
         "transfer": [(
             lambda: anna.transfer("BTC", 0.5, "anna", bert.fetch_accounts()[0]["id"]), lambda it: it["status"] == "ok"),
             (lambda: anna.transfer("BTC", 0.25, "anna", bert.fetch_accounts()[0]["info"]["username"], {"method": "privateGetSubmitTransferToUser"}),
              lambda it: it["amount"] == 0.25)],
-        "fetchTransfers": [(lambda: anna.fetch_transfers("BTC"), some)],
+        "fetchTransfers": [(lambda: anna.fetch_transfers("BTC"), nonempty)],
         "withdraw": [lambda: bert.withdraw("BTC", 0.1, "an-address")],
         "fetchWithdrawals": [(lambda: bert.fetch_withdrawals("BTC"), lambda all: all[0]["amount"] == 0.1)],
         "fetchDeposits": [(lambda: bert.fetch_deposits("BTC"), a_list)],
-        "fetchDepositWithdrawFees": [(lambda: anna.fetch_deposit_withdraw_fees(["BTC"]), some)],
+        "fetchDepositWithdrawFees": [(lambda: anna.fetch_deposit_withdraw_fees(["BTC"]), nonempty)],
         "fetchPosition": [(lambda: bert.fetch_position(PERPETUAL), lambda position: position["side"] == "long")],
-        "fetchPositions": [(lambda: bert.fetch_positions(), some), (lambda: bert.fetch_positions([PERPETUAL]), some)],
+        "fetchPositions": [(lambda: bert.fetch_positions(), nonempty), (lambda: bert.fetch_positions([PERPETUAL]), nonempty)],
         "fetchVolatilityHistory": [(lambda: anna.fetch_volatility_history("BTC"), a_list)],
         "fetchFundingRate": [(lambda: anna.fetch_funding_rate(PERPETUAL), of_one)],
         "fetchFundingRateHistory": [(lambda: anna.fetch_funding_rate_history(PERPETUAL, now - 86_400_000), a_list)],
         "fetchLiquidations": [(lambda: anna.fetch_liquidations(PERPETUAL), a_list)],
         "fetchMyLiquidations": [(lambda: anna.fetch_my_liquidations(PERPETUAL), a_list)],
         "fetchGreeks": [(lambda: anna.fetch_greeks(option), lambda greeks: greeks["delta"] is not None)],
-        "fetchOption": [(lambda: anna.fetch_option(option), some)],
-        "fetchOptionChain": [(lambda: anna.fetch_option_chain("BTC"), some)],
-        "fetchOpenInterest": [(lambda: anna.fetch_open_interest(PERPETUAL), some)],
+        "fetchOption": [(lambda: anna.fetch_option(option), nonempty)],
+        "fetchOptionChain": [(lambda: anna.fetch_option_chain("BTC"), nonempty)],
+        "fetchOpenInterest": [(lambda: anna.fetch_open_interest(PERPETUAL), nonempty)],
         "cancelAllOrders": [
             (lambda: anna.cancel_all_orders(PERPETUAL), lambda it: it is not None),
             (lambda: anna.cancel_all_orders(), lambda it: it is not None)],

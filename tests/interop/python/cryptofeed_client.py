@@ -51,14 +51,14 @@ class Venue(Deribit):
         await super().authenticate(conn)
 
 
-def heard(kind):
-    async def note(message, _received):
+def counter(kind):
+    async def count(message, _received):
         SEEN[kind] += 1
         if kind == L2_BOOK:
             book = message.book
             BOOKS.add((len(book[BID]), len(book[ASK])))
 
-    return note
+    return count
 
 
 class Trader:
@@ -105,9 +105,9 @@ def main():
     config = {"deribit": {"key_id": "bert", "key_secret": "test"}, "log": {"filename": os.devnull, "level": "WARNING"}}
     kinds = [L1_BOOK, L2_BOOK, TRADES, TICKER, FUNDING, OPEN_INTEREST, FILLS]
     handler.add_feed(Venue(
-        symbols=[PERPETUAL], channels=kinds, callbacks={kind: heard(kind) for kind in kinds}, config=config))
+        symbols=[PERPETUAL], channels=kinds, callbacks={kind: counter(kind) for kind in kinds}, config=config))
     handler.add_feed(Venue(
-        symbols=["BTC"], channels=[BALANCES], callbacks={BALANCES: heard(BALANCES)}, config=config))
+        symbols=["BTC"], channels=[BALANCES], callbacks={BALANCES: counter(BALANCES)}, config=config))
     end = time.monotonic() + SECONDS
     failed = []
 

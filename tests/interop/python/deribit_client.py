@@ -123,7 +123,7 @@ async def over_websocket():
         await asyncio.gather(anna.close(), bert.close())
 
 
-def by_hand():
+def over_raw_websocket():
     socket = websocket.create_connection(f"ws://{ADDRESS}/ws/api/v2", timeout=60)
 
     def call(method, params):
@@ -160,5 +160,5 @@ def by_hand():
 
 over_http()
 asyncio.run(over_websocket())
-by_hand()
+over_raw_websocket()
 print(f"{STEPS} steps passed", flush=True)

@@ -78,18 +78,18 @@ public final class Client {
         List<Itch.Event> market = trade();
         readLines(start, market);
         MarketLine late = joinLate(start);
-        List<byte[]> strangers = Collections.synchronizedList(new ArrayList<>());
-        Thread stranger = letOthersJoin(strangers, late.messages());
-        List<byte[]> more = comeAndGo();
-        OrderSession last = goOn(more);
+        List<byte[]> thirdPartyMessages = Collections.synchronizedList(new ArrayList<>());
+        Thread thirdParty = joinThirdParty(thirdPartyMessages, late.messages());
+        List<byte[]> more = logOutAndReconnect();
+        OrderSession last = reconnectPartially(more);
         if (isKilled) {
             List<byte[]> ofMaker = Stream.of(more, last.messages()).flatMap(List::stream).toList();
-            comeBack(maker.lastUserRef() + 1, late, List.of(last, taker.session()), ofMaker);
+            resumeAfterKill(maker.lastUserRef() + 1, late, List.of(last, taker.session()), ofMaker);
         } else {
-            endOfSession(List.of(last, taker.session()), List.of(lineA, lineB, late), stranger);
+            endOfSession(List.of(last, taker.session()), List.of(lineA, lineB, late), thirdParty);
             steps.run("the whole program of others missed nothing", () -> {
-                sameMessages("Nassau's own receiver", late.messages(), strangers);
-                return strangers.size() + " messages";
+                sameMessages("Nassau's own receiver", late.messages(), thirdPartyMessages);
+                return thirdPartyMessages.size() + " messages";
             });
         }
         System.out.println("all " + steps.count() + " steps passed");
@@ -140,7 +140,7 @@ public final class Client {
         steps.run("orders are traded, replaced and cancelled", trading::tradeAndReplace);
         steps.run("orders are modified and their options honoured", trading::modifyAndOptions);
         steps.run("what cannot be is refused with its code", trading::refusals);
-        lossy.lose(LOST_PACKETS);
+        lossy.dropPackets(LOST_PACKETS);
         steps.run("many orders", trading::manyOrders);
         steps.run("nothing came that was not expected", () -> {
             maker.session().expectNoMore();
@@ -157,7 +157,7 @@ public final class Client {
             loop.until(
                 "message " + (end - 1) + " on both lines",
                 () -> lineA.nextSequence() >= end && lineB.nextSequence() >= end);
-            sameStory("line A", market, itch.parse(lineA.messagesFrom(start)));
+            sameEvents("line A", market, itch.parse(lineA.messagesFrom(start)));
             sameMessages("line B", lineA.messagesFrom(start), lineB.messagesFrom(start));
             Steps.equal("requests for retransmission", 0, lineA.requests() + lineB.requests());
             return market.size() + " messages parsed";
@@ -181,27 +181,27 @@ public final class Client {
             Steps.equal("number of messages", lineA.nextSequence() - 1, (long) late.messages().size());
             sameMessages("retransmission", lineA.messagesFrom(start), late.messagesFrom(start));
             List<Itch.Event> opening = itch.parse(late.messages()).subList(0, (int) (start - 1));
-            opening(opening);
+            checkOpening(opening);
             return late.messages().size() + " messages by " + late.requests() + " requests in " + late.answers()
-                + " packets; the day began with " + opening.stream().map(Client::stage).toList();
+                + " packets; the day began with " + opening.stream().map(Client::eventCode).toList();
         });
         return late;
     }
 
     /** The same by Nassau's whole receiver, in a thread that goes on until the end of the session. */
-    private Thread letOthersJoin(List<byte[]> strangers, List<byte[]> expected) {
+    private Thread joinThirdParty(List<byte[]> thirdPartyMessages, List<byte[]> expected) {
         CountDownLatch arrivals = new CountDownLatch(expected.size());
-        Thread stranger = stranger(strangers, arrivals);
+        Thread thirdParty = startThirdParty(thirdPartyMessages, arrivals);
         steps.run("so does a whole program of others", () -> {
             Steps.check(arrivals.await(PATIENCE_SECONDS, TimeUnit.SECONDS), "it waits for messages in vain");
-            sameMessages("Nassau's own receiver", expected, strangers);
-            return strangers.size() + " messages";
+            sameMessages("Nassau's own receiver", expected, thirdPartyMessages);
+            return thirdPartyMessages.size() + " messages";
         });
-        return stranger;
+        return thirdParty;
     }
 
     /** A user logs out and comes back for everything; all messages to it until it leaves again. */
-    private List<byte[]> comeAndGo() throws IOException {
+    private List<byte[]> logOutAndReconnect() throws IOException {
         List<byte[]> all = maker.session().messages();
         steps.run("a logout ends the connection", () -> {
             maker.session().logout();
@@ -213,11 +213,11 @@ public final class Client {
             return all.size() + " messages, none twice";
         });
         steps.run("what is new follows them", () -> {
-            Trader again = new Trader(fromStart, "TEST01", maker.lastUserRef());
-            Ouch.Order order = Ouch.Order.day(again.nextUserRef(), 'B', 1, stock, 990_000);
-            again.enter(order);
-            again.send(Ouch.cancel(order.userRef(), 0));
-            again.canceled(order.userRef(), 1, 'U');
+            Trader resumed = new Trader(fromStart, "TEST01", maker.lastUserRef());
+            Ouch.Order order = Ouch.Order.day(resumed.nextUserRef(), 'B', 1, stock, 990_000);
+            resumed.enter(order);
+            resumed.send(Ouch.cancel(order.userRef(), 0));
+            resumed.canceled(order.userRef(), 1, 'U');
             Steps.equal("messages", all.size() + 2, fromStart.messages().size());
             fromStart.logout();
             return "numbers continue";
@@ -226,7 +226,7 @@ public final class Client {
     }
 
     /** The user, of which {@code more} are all messages, comes back for some and for none; its connection then. */
-    private OrderSession goOn(List<byte[]> more) throws IOException {
+    private OrderSession reconnectPartially(List<byte[]> more) throws IOException {
         OrderSession fromMiddle = connect("TEST01");
         steps.run("a login from the middle brings the rest", () -> {
             int middle = more.size() / 2;
@@ -246,38 +246,38 @@ public final class Client {
     }
 
     /** The venue is stopped, and tells it everywhere. */
-    private void endOfSession(List<OrderSession> sessions, List<MarketLine> lines, Thread stranger) {
+    private void endOfSession(List<OrderSession> sessions, List<MarketLine> lines, Thread thirdParty) {
         steps.run("every endpoint announces the end of the session", () -> {
             System.out.println(READY);
             loop.until("End of Session to both users", () -> sessions.stream().allMatch(OrderSession::isEnded));
             loop.until("End of Session on the lines", () -> lines.stream().allMatch(MarketLine::isEnded));
             loop.until("the connections to be closed", () -> sessions.stream().allMatch(OrderSession::isClosed));
-            stranger.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
-            Steps.check(!stranger.isAlive(), "Nassau's own receiver still waits for it");
+            thirdParty.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
+            Steps.check(!thirdParty.isAlive(), "Nassau's own receiver still waits for it");
             return "SoupBinTCP, MoldUDP64";
         });
     }
 
     /** The venue is killed and another started in its place: everything that was told still holds. */
-    private void comeBack(int lastUserRef, MarketLine reader, List<OrderSession> sessions, List<byte[]> ofMaker)
+    private void resumeAfterKill(int lastUserRef, MarketLine reader, List<OrderSession> sessions, List<byte[]> ofMaker)
             throws IOException {
         steps.run("a venue is killed and started again", () -> {
             System.out.println(READY);
-            String said = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII)).readLine();
-            Steps.equal("cue", RESTARTED, said);
+            String cue = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII)).readLine();
+            Steps.equal("cue", RESTARTED, cue);
             loop.until("the connections to be gone", () -> sessions.stream().allMatch(OrderSession::isClosed));
             Steps.check(sessions.stream().noneMatch(OrderSession::isEnded), "a session that continues was ended");
             return "the connections are gone, the sessions not ended";
         });
-        OrderSession again = connect("TEST01");
+        OrderSession resumed = connect("TEST01");
         steps.run("it brings the same bytes again", () -> {
-            resume(again, session, 1, ofMaker);
+            resume(resumed, session, 1, ofMaker);
             List<byte[]> ofTaker = sessions.get(1).messages();
             resume(connect("TEST02"), session, 1, ofTaker);
             return ofMaker.size() + " and " + ofTaker.size() + " messages, none twice";
         });
         steps.run("numbers continue after them", () -> {
-            Trader trader = new Trader(again, "TEST01", lastUserRef);
+            Trader trader = new Trader(resumed, "TEST01", lastUserRef);
             trader.send(Ouch.accountQuery());
             trader.nextUserRefIs(lastUserRef + 1);
             Ouch.Order order = Ouch.Order.day(trader.nextUserRef(), 'B', 1, stock, 990_000);
@@ -298,12 +298,12 @@ public final class Client {
         return new OrderSession(loop, orderEntry, user);
     }
 
-    private MarketLine line(int index, long wantedSequence) throws IOException {
-        return new MarketLine(loop, groups[index], network, retransmission, wantedSequence);
+    private MarketLine line(int index, long requestedSequence) throws IOException {
+        return new MarketLine(loop, groups[index], network, retransmission, requestedSequence);
     }
 
     /** Nassau's whole receiver in a thread: line, requests, until the end of the session. */
-    private Thread stranger(List<byte[]> messages, CountDownLatch arrivals) {
+    private Thread startThirdParty(List<byte[]> messages, CountDownLatch arrivals) {
         Thread thread = new Thread(() -> {
             try {
                 MoldUDP64.receive(network, groups[0], retransmission, (ByteBuffer buffer) -> {
@@ -321,9 +321,9 @@ public final class Client {
         return thread;
     }
 
-    private void resume(OrderSession connection, String wantedSession, int sequence, List<byte[]> expected)
+    private void resume(OrderSession connection, String requestedSession, int sequence, List<byte[]> expected)
             throws IOException {
-        connection.login(PASSWORD, wantedSession, sequence);
+        connection.login(PASSWORD, requestedSession, sequence);
         Steps.equal("number of the first message", (long) sequence, connection.firstSequence());
         for (byte[] message : expected) {
             Steps.equalBytes("a message again", message, connection.next());
@@ -332,29 +332,29 @@ public final class Client {
     }
 
     /** What the venue publishes before anybody trades: messages start, every symbol is there, the market opens. */
-    private void opening(List<Itch.Event> events) {
-        Steps.equal("first message", "systemEvent O", stage(events.get(0)));
-        Steps.equal("last message before trading", "systemEvent Q", stage(events.get(events.size() - 1)));
+    private void checkOpening(List<Itch.Event> events) {
+        Steps.equal("first message", "systemEvent O", eventCode(events.get(0)));
+        Steps.equal("last message before trading", "systemEvent Q", eventCode(events.get(events.size() - 1)));
         String symbol = String.format("%-8s", stock);
         List<Itch.Event> ours = events.stream().filter(event -> symbol.equals(event.fields().get("stock"))).toList();
         Itch.Event directory = ours.get(0);
-        Steps.equal("first message of " + stock, "stockDirectory", stage(directory));
+        Steps.equal("first message of " + stock, "stockDirectory", eventCode(directory));
         Steps.equal("locate of " + stock, Integer.toString(locate), directory.fields().get("stockLocate"));
         Steps.equal("round lot of " + stock, "1", directory.fields().get("roundLotSize"));
         Steps.equal("authenticity of " + stock, "P", directory.fields().get("authenticity"));
-        Steps.equal("last message of " + stock, "stockTradingAction T", stage(ours.get(ours.size() - 1)));
+        Steps.equal("last message of " + stock, "stockTradingAction T", eventCode(ours.get(ours.size() - 1)));
         for (int index = 1; index < events.size(); index++) {
             Steps.check(events.get(index).time() >= events.get(index - 1).time(), "time runs backwards");
         }
     }
 
     /** The message's name, and the stage that it announces. */
-    private static String stage(Itch.Event event) {
+    private static String eventCode(Itch.Event event) {
         String code = event.fields().getOrDefault("eventCode", event.fields().get("tradingState"));
         return code == null ? event.name() : event.name() + " " + code;
     }
 
-    private static void sameStory(String where, List<Itch.Event> expected, List<Itch.Event> found) {
+    private static void sameEvents(String where, List<Itch.Event> expected, List<Itch.Event> found) {
         for (int index = 0; index < Math.min(expected.size(), found.size()); index++) {
             Steps.equal(where + ", message " + index, expected.get(index), found.get(index));
         }

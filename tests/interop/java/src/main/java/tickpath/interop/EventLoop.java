@@ -42,9 +42,9 @@ final class EventLoop {
     }
 
     /** Reads until something is there. */
-    void until(String what, BooleanSupplier isThere) throws IOException {
+    void until(String what, BooleanSupplier condition) throws IOException {
         long waited = 0;
-        while (!isThere.getAsBoolean()) {
+        while (!condition.getAsBoolean()) {
             Steps.check(waited < PATIENCE_NANOS, "waited in vain for " + what);
             long start = System.nanoTime();
             selector.select(TICK_MILLIS);

@@ -45,7 +45,7 @@ public final class FixClient {
     }
 
     private void run() throws Exception {
-        refuse();
+        rejectLogin();
         SocketInitiator ofAnna = start(anna, "ANNA");
         SocketInitiator ofBert = start(bert, "BERT");
         steps.run("logon", () -> {
@@ -72,7 +72,7 @@ public final class FixClient {
         quotes();
         status();
         refusals();
-        leave(ofAnna);
+        logOut(ofAnna);
         ofBert.stop();
         System.out.println(steps.count() + " steps passed");
         System.exit(0);
@@ -92,11 +92,11 @@ public final class FixClient {
         return initiator;
     }
 
-    private void refuse() throws Exception {
-        FixSession stranger = new FixSession("anna", "guessed");
-        SocketInitiator initiator = start(stranger, "UNKNOWN");
+    private void rejectLogin() throws Exception {
+        FixSession unauthorised = new FixSession("anna", "guessed");
+        SocketInitiator initiator = start(unauthorised, "UNKNOWN");
         steps.run("wrong secret", () -> {
-            String text = stranger.logoutText();
+            String text = unauthorised.logoutText();
             Steps.equal("reason", "invalid_credentials", text);
             return text;
         });
@@ -354,7 +354,7 @@ public final class FixClient {
     }
 
     /** With CancelOnDisconnect the logout takes the orders along. */
-    private void leave(SocketInitiator ofAnna) {
+    private void logOut(SocketInitiator ofAnna) {
         steps.run("logout", () -> {
             anna.send(message("D", 11, "anna-5", 54, BUY, 38, "7", 44, "58000", 55, PERPETUAL));
             expect(anna.next("8"), 41, "anna-5", 39, "0");

@@ -26,13 +26,13 @@ final class MarketLine implements MoldUDP64ClientStatusListener {
     private long nextSequence;
     private int requests;
     private int answers;
-    private int toLose;
+    private int packetsToDrop;
     private boolean isSynchronized;
     private boolean isEnded;
 
     MarketLine(
             EventLoop loop, InetSocketAddress group, NetworkInterface network, InetSocketAddress retransmission,
-            long wantedSequence) throws IOException {
+            long requestedSequence) throws IOException {
         DatagramChannel line = DatagramChannel.open(StandardProtocolFamily.INET);
         line.setOption(StandardSocketOptions.SO_REUSEADDR, true);
         // Bound to the group, so that packets of other groups on the same port do not arrive here.
@@ -40,13 +40,13 @@ final class MarketLine implements MoldUDP64ClientStatusListener {
         line.join(group.getAddress(), network);
         DatagramChannel requestChannel = DatagramChannel.open(StandardProtocolFamily.INET);
         MoldUDP64Client client =
-            new MoldUDP64Client(line, requestChannel, retransmission, this::message, this, wantedSequence);
-        firstSequence = wantedSequence;
+            new MoldUDP64Client(line, requestChannel, retransmission, this::message, this, requestedSequence);
+        firstSequence = requestedSequence;
         loop.read(line, () -> {
-            if (toLose == 0) {
+            if (packetsToDrop == 0) {
                 client.receive();
             } else if (isLost(line)) {
-                toLose--;
+                packetsToDrop--;
             }
         });
         loop.read(requestChannel, () -> {
@@ -92,8 +92,8 @@ final class MarketLine implements MoldUDP64ClientStatusListener {
     }
 
     /** Loses the next so many packets that have messages, and the heartbeats between them. */
-    void lose(int packets) {
-        toLose = packets;
+    void dropPackets(int packets) {
+        packetsToDrop = packets;
     }
 
     boolean isSynchronized() {

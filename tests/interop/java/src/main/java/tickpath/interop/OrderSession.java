@@ -28,7 +28,7 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
     private final EventLoop.Task keepAlive;
     private final List<byte[]> messages = new ArrayList<>();
     /** Messages that the test has looked at. */
-    private int taken;
+    private int checked;
     private int events;
     private int heartbeats;
     private String session;
@@ -56,7 +56,7 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         try {
             bytes = client.receive();
         } catch (SocketException error) {
-            lose();
+            onConnectionLost();
             return;
         }
         if (bytes < 0) {
@@ -73,12 +73,12 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         } catch (ProtocolException error) {
             throw error;
         } catch (IOException error) {
-            lose();
+            onConnectionLost();
         }
     }
 
     /** The venue went away without closing the connection. */
-    private void lose() throws IOException {
+    private void onConnectionLost() throws IOException {
         isLost = true;
         close();
     }
@@ -122,25 +122,25 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         isEnded = true;
     }
 
-    private void requestLogin(String password, String wantedSession, long sequence) throws IOException {
+    private void requestLogin(String password, String requestedSession, long sequence) throws IOException {
         SoupBinTCP.LoginRequest request = new SoupBinTCP.LoginRequest();
         request.setUsername(user);
         request.setPassword(password);
-        request.setRequestedSession(wantedSession);
+        request.setRequestedSession(requestedSession);
         request.setRequestedSequenceNumber(sequence);
         client.login(request);
         loop.until("an answer to the login of " + user, () -> session != null || rejected != 0 || isClosed);
     }
 
     /** Logs in; a blank session is whichever the venue has. */
-    void login(String password, String wantedSession, long sequence) throws IOException {
-        requestLogin(password, wantedSession, sequence);
+    void login(String password, String requestedSession, long sequence) throws IOException {
+        requestLogin(password, requestedSession, sequence);
         Steps.check(session != null, user + " was not let in: " + (rejected == 0 ? "closed" : rejected));
     }
 
     /** Logs in in vain, and gives the reason; the venue closes the connection. */
-    char refusedLogin(String password, String wantedSession, long sequence) throws IOException {
-        requestLogin(password, wantedSession, sequence);
+    char refusedLogin(String password, String requestedSession, long sequence) throws IOException {
+        requestLogin(password, requestedSession, sequence);
         Steps.check(rejected != 0, user + " was not refused");
         loop.until("the venue to close the connection of a login that it refused", () -> isClosed);
         Steps.check(!isLost, "the connection of a refused login was reset in place of being closed");
@@ -153,15 +153,15 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
 
     /** The next message of the venue. */
     byte[] next() throws IOException {
-        loop.until("message " + (firstSequence + taken) + " to " + user, () -> messages.size() > taken || isClosed);
-        Steps.check(messages.size() > taken, user + ": the venue closed the connection in place of a message");
-        return messages.get(taken++);
+        loop.until("message " + (firstSequence + checked) + " to " + user, () -> messages.size() > checked || isClosed);
+        Steps.check(messages.size() > checked, user + ": the venue closed the connection in place of a message");
+        return messages.get(checked++);
     }
 
     /** Every message that came was one that the test has looked at. */
     void expectNoMore() {
         List<String> left =
-            messages.subList(taken, messages.size()).stream().map(HexFormat.of()::formatHex).toList();
+            messages.subList(checked, messages.size()).stream().map(HexFormat.of()::formatHex).toList();
         Steps.equal("messages to " + user + " that were not expected", List.of(), left);
     }
 
