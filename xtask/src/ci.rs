@@ -14,7 +14,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
 use crate::command::Command;
-use crate::say::say;
+use crate::print_stdout::print_stdout;
 use crate::{fuzz, target_dir, tidy};
 
 /// All features: those of all programs, and the simulator's failpoints.
@@ -132,7 +132,7 @@ fn as_clippy(command: Command) -> Command {
 /// Prints the steps.
 pub fn list(root: &Path) {
     for step in steps(root) {
-        say(format_args!("{:<9} {}", step.name, step.what));
+        print_stdout(format_args!("{:<9} {}", step.name, step.what));
     }
 }
 
@@ -157,26 +157,26 @@ pub fn run(root: &Path, choice: Choice<'_>, has_times: bool) -> Result<bool> {
     let mut summary = Vec::new();
     let mut failure = None;
     for (index, step) in steps.iter().enumerate() {
-        say(format_args!("\n==> [{}/{}] {}: {}", index + 1, steps.len(), step.name, step.what));
+        print_stdout(format_args!("\n==> [{}/{}] {}: {}", index + 1, steps.len(), step.name, step.what));
         let watch = Stopwatch::start();
         let outcome = run_action(root, &step.action, has_times)?;
-        let took = watch.read();
-        say(format_args!("<== {} {} in {took}", step.name, outcome.word()));
-        summary.push(format!("    {:<9} {:<8} {}", step.name, outcome.word(), took.columns()));
+        let step_time = watch.read();
+        print_stdout(format_args!("<== {} {} in {step_time}", step.name, outcome.word()));
+        summary.push(format!("    {:<9} {:<8} {}", step.name, outcome.word(), step_time.columns()));
         if let Outcome::Failed(command) = outcome {
             failure = Some((step.name, command));
             break;
         }
     }
-    say(format_args!("\n==> summary\n    {:<9} {:<8} {:>9} {:>9}", "step", "", "elapsed", "CPU time"));
-    summary.iter().for_each(say);
+    print_stdout(format_args!("\n==> summary\n    {:<9} {:<8} {:>9} {:>9}", "step", "", "elapsed", "CPU time"));
+    summary.iter().for_each(print_stdout);
     for step in &steps[summary.len()..] {
-        say(format_args!("    {:<9} not run", step.name));
+        print_stdout(format_args!("    {:<9} not run", step.name));
     }
-    say(format_args!("    {:<9} {:<8} {}", "total", "", start.read().columns()));
+    print_stdout(format_args!("    {:<9} {:<8} {}", "total", "", start.read().columns()));
     match failure {
         Some((name, command)) => {
-            say(format_args!("\nstep '{name}' failed; repeat it with\n    {command}"));
+            print_stdout(format_args!("\nstep '{name}' failed; repeat it with\n    {command}"));
             Ok(false)
         }
         None => Ok(true),
@@ -216,14 +216,14 @@ fn run_action(root: &Path, action: &Action, has_times: bool) -> Result<Outcome> 
         Action::Fuzz { seconds } => match fuzz::missing_tool(root) {
             None => run_commands(root, &fuzz::commands(root, *seconds)?, has_times),
             Some(remedy) => {
-                say(format_args!("skipped: {remedy}"));
+                print_stdout(format_args!("skipped: {remedy}"));
                 Ok(Outcome::Skipped)
             }
         },
         Action::Miri(command) => match has_miri(root) {
             true => run_commands(root, std::slice::from_ref(command), has_times),
             false => {
-                say(
+                print_stdout(
                     "skipped: Miri is missing; install it with: rustup toolchain install nightly --profile minimal \
                      --component miri --component rust-src",
                 );
@@ -235,11 +235,11 @@ fn run_action(root: &Path, action: &Action, has_times: bool) -> Result<Outcome> 
 
 fn run_commands(root: &Path, commands: &[Command], has_times: bool) -> Result<Outcome> {
     for command in commands {
-        say(format_args!("    {command}"));
+        print_stdout(format_args!("    {command}"));
         let watch = Stopwatch::start();
         let has_passed = command.run(root)?.success();
         if has_times {
-            say(format_args!("    {} took {}", command, watch.read()));
+            print_stdout(format_args!("    {} took {}", command, watch.read()));
         }
         if !has_passed {
             return Ok(Outcome::Failed(command.to_string()));
@@ -256,7 +256,7 @@ fn has_miri(root: &Path) -> bool {
 }
 
 /// Duration of one step.
-struct Took {
+struct StepTime {
     elapsed: Duration,
     /// CPU time of all processes that it started and waited for; `None` if the system does not report it.
     cpu: Option<Duration>,
@@ -273,9 +273,9 @@ impl Stopwatch {
         Stopwatch { start: Instant::now(), cpu: cpu_time() }
     }
 
-    fn read(&self) -> Took {
+    fn read(&self) -> StepTime {
         let cpu = self.cpu.zip(cpu_time()).map(|(start, end)| end - start);
-        Took { elapsed: self.start.elapsed(), cpu }
+        StepTime { elapsed: self.start.elapsed(), cpu }
     }
 }
 
@@ -286,13 +286,13 @@ fn cpu_time() -> Option<Duration> {
     Some(used(UsageWho::RUSAGE_SELF)? + used(UsageWho::RUSAGE_CHILDREN)?)
 }
 
-impl Took {
+impl StepTime {
     fn columns(&self) -> String {
         format!("{:>9} {:>9}", seconds(self.elapsed), self.cpu.map_or_else(|| "-".to_owned(), seconds))
     }
 }
 
-impl fmt::Display for Took {
+impl fmt::Display for StepTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", seconds(self.elapsed))?;
         self.cpu.map_or(Ok(()), |cpu| write!(f, ", {} of CPU time", seconds(cpu)))

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use crate::command::Command;
 use crate::interrupt::Interrupt;
 use crate::options;
-use crate::say::say;
+use crate::print_stdout::print_stdout;
 
 /// Default number of damaged files.
 const TRIALS: u64 = 2_000;
@@ -20,7 +20,7 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let command = Command::new("cargo test -p tickpath-exchange --test venue damage:: -- --nocapture")
         .env("DAMAGE_TEST_TRIALS", trials.to_string())
         .env("DAMAGE_TEST_SEED", seed.to_string());
-    say(&command);
+    print_stdout(&command);
     let status = command.run(root)?;
     interrupt.check("nothing is known of the files that were to be damaged")?;
     Ok(status.success())

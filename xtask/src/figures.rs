@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::say::say;
+use crate::print_stdout::print_stdout;
 use crate::tidy::{Problem, Tree};
 
 /// Minimum number of runs at one commit for a figure, if a commit has that many.
@@ -92,7 +92,7 @@ pub fn run(root: &Path) -> Result<bool> {
         if is_new {
             fs::write(root.join(&path), text).with_context(|| format!("cannot write {path}"))?;
         }
-        say(format_args!("{path}: {}", if is_new { "written" } else { "as the results give it" }));
+        print_stdout(format_args!("{path}: {}", if is_new { "written" } else { "as the results give it" }));
     }
     Ok(true)
 }
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn without_three_runs_the_newest_commit_is_quoted_as_what_it_is() {
+    fn fewer_than_three_runs_quote_the_newest_commit() {
         let figure = figure(&[
             ("2026-01-01", "a", 0.5, 20.0),
             ("2026-01-02", "b", 0.5, 14.0),
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_which_code_it_measured_and_when() {
+    fn a_report_has_its_commit_and_date() {
         let whole = report("2026-01-01", "0a1b", 0.5, 11.0);
         let lines = |path, report: &str| -> Vec<String> {
             let temp = TempTree::new(&[(path, report)]);
@@ -569,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_the_host_disturbed_counts_only_where_there_is_no_other() {
+    fn noisy_runs_count_only_without_others() {
         let quiet = ("2026-01-01", "a", 3.0, 12.0);
         let noisy = ("2026-01-02", "b", 3.1, 11.0);
         let both = figure(&[quiet, noisy]);
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_whose_limit_leaves_something_out_has_no_verdict() {
+    fn a_row_with_an_incomplete_limit_has_no_verdict() {
         let before = report("2026-01-01", "a", 0.5, 11.0);
         let newest = report("2026-01-02", "b", 50.0, 11.0)
             .replace("\"limit\":", "\"limit_excludes\":\"the ring\",\"limit\":");

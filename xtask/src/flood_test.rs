@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use crate::command::Command;
 use crate::interrupt::Interrupt;
 use crate::options;
-use crate::say::say;
+use crate::print_stdout::print_stdout;
 
 /// Default number of silent connections.
 const CONNECTIONS: u64 = 2_000;
@@ -36,12 +36,12 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     ))
     .env("FLOOD_CONNECTIONS", connections.to_string())
     .env("FLOOD_SECONDS", seconds.to_string());
-    say(&command);
+    print_stdout(&command);
     let mut process = command.spawn_apart(root)?;
     let printed = process.stdout.take().context("the process was started with a pipe")?;
     let mut slow = Vec::new();
     for line in BufReader::new(printed).lines().map_while(Result::ok) {
-        say(&line);
+        print_stdout(&line);
         if interrupt.is_raised() {
             let _ = process.kill();
         }
@@ -49,7 +49,7 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     }
     let status = process.wait()?;
     interrupt.check(MEANING)?;
-    slow.iter().for_each(say);
+    slow.iter().for_each(print_stdout);
     Ok(status.success() && slow.is_empty())
 }
 

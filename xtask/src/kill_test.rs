@@ -11,12 +11,12 @@ use anyhow::{Context, Result, ensure};
 use crate::command::Command;
 use crate::interrupt::Interrupt;
 use crate::options;
-use crate::say::say;
+use crate::print_stdout::print_stdout;
 
 /// Default number of kills.
 const KILLS: u64 = 100;
 /// Interval of the checks for the end of the test or an interrupt.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The consequence of Ctrl-C.
 const MEANING: &str = "the figures above are of the kills until then";
 
@@ -32,7 +32,7 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let command = Command::new("cargo test --release -p tickpath --test kill -- --nocapture")
         .env("KILL_TEST_KILLS", kills.to_string())
         .env("KILL_TEST_SEED", seed.to_string());
-    say(&command);
+    print_stdout(&command);
     let status = watch(&command.env("KILL_TEST_ENDS_WITH_INPUT", "1"), root, &interrupt)?;
     if status.success() {
         interrupt.check(MEANING)?;
@@ -46,10 +46,10 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
 fn watch(command: &Command, root: &Path, interrupt: &Interrupt) -> Result<ExitStatus> {
     let mut test = command.spawn_apart(root)?;
     let printed = test.stdout.take().context("the pipe was requested")?;
-    let printing = thread::spawn(move || BufReader::new(printed).lines().map_while(Result::ok).for_each(say));
+    let printer = thread::spawn(move || BufReader::new(printed).lines().map_while(Result::ok).for_each(print_stdout));
     let status = wait(&mut test, interrupt)?;
     // The process has printed everything.
-    let _ = printing.join();
+    let _ = printer.join();
     Ok(status)
 }
 
@@ -62,7 +62,7 @@ fn wait(test: &mut Child, interrupt: &Interrupt) -> Result<ExitStatus> {
         if interrupt.is_raised() {
             drop(input.take());
         }
-        thread::sleep(LOOK_INTERVAL);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_that_is_interrupted_ends_by_itself() {
+    fn an_interrupted_test_ends() {
         // `cat` ends with its input.
         let waits = Command::new("cat");
         let status = watch(&waits, Path::new("."), &Interrupt::raised()).unwrap();

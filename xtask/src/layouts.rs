@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::say::say;
+use crate::print_stdout::print_stdout;
 use crate::tidy::{Problem, Tree};
 
 const PAGE: &str = "docs/protocols/layouts.md";
@@ -41,7 +41,7 @@ pub fn run(root: &Path) -> Result<bool> {
     if new != old {
         fs::write(root.join(PAGE), &new).with_context(|| format!("cannot write {PAGE}"))?;
     }
-    say(format_args!("{PAGE}: {}", if new == old { "as the code declares it" } else { "written" }));
+    print_stdout(format_args!("{PAGE}: {}", if new == old { "as the code declares it" } else { "written" }));
     Ok(true)
 }
 

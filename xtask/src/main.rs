@@ -10,7 +10,7 @@ mod interrupt;
 mod kill_test;
 mod layouts;
 mod options;
-mod say;
+mod print_stdout;
 mod soak;
 mod tidy;
 
@@ -22,7 +22,7 @@ use anyhow::{Result, bail};
 
 use crate::ci::Choice;
 use crate::interrupt::{EXIT_INTERRUPTED, Interrupted};
-use crate::say::say;
+use crate::print_stdout::print_stdout;
 
 const HELP: &str = "\
 cargo xtask ci [--only STEP,...]   run every step that CI runs, or the named ones, and stop at the first failure
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<bool> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     if args.iter().any(|arg| matches!(*arg, "--help" | "-h")) {
-        say(HELP);
+        print_stdout(HELP);
         return Ok(true);
     }
     match args.as_slice() {
@@ -82,7 +82,7 @@ fn run(args: &[String]) -> Result<bool> {
         ["flood-test", options @ ..] => flood_test::run(root(), options),
         ["soak", options @ ..] => soak::run(root(), options),
         [] | ["help"] => {
-            say(HELP);
+            print_stdout(HELP);
             Ok(true)
         }
         other => bail!("'{}' is not known; this is what there is:\n{HELP}", other.join(" ")),

@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_what_there_is() {
+    fn an_unknown_option_is_named_with_the_known_ones() {
         assert_eq!(
             kills(&["--kill", "7"]).unwrap_err(),
             "'--kill' is not known: there is --kills N and --seed N"

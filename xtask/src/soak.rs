@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::command::Command;
 use crate::interrupt::Interrupt;
-use crate::say::say;
+use crate::print_stdout::print_stdout;
 use crate::{options, target_dir};
 
 /// Default duration in minutes.
@@ -20,7 +20,7 @@ const MINUTES_MAX: u64 = 365 * 24 * 60;
 /// Default rate in new orders per second.
 const RATE: u64 = 50_000;
 /// Interval of the checks for the market's end or an interrupt.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval of the memory samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
 /// Number of samples between two printed ones.
@@ -60,8 +60,8 @@ enum Verdict {
         to: u64,
     },
     /// These checks did not hold, or had nothing to test.
-    Unproven {
-        proofs: Vec<&'static str>,
+    FailedChecks {
+        failed_checks: Vec<&'static str>,
     },
     Failed,
 }
@@ -96,15 +96,15 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
             std::io::Read::read_to_string(&mut out, &mut text).map(|_| text)
         })
     });
-    say(format_args!("{minutes} min at {rate} new orders a second; resident memory in MiB:"));
+    print_stdout(format_args!("{minutes} min at {rate} new orders a second; resident memory in MiB:"));
     let resident = watch(&mut market.process, &interrupt)?;
     let ended_well = market.process.wait()?.success();
     let text = printed.and_then(|printed| printed.join().ok()).transpose()?.unwrap_or_default();
     // The report without the progress lines before it.
     let report = text.find("What flowed").map_or(text.as_str(), |start| &text[start..]).to_owned();
-    say(&report);
+    print_stdout(&report);
     let verdict = verdict(&Observations { resident, ended_well, report });
-    say(format_args!("soak: {verdict}"));
+    print_stdout(format_args!("soak: {verdict}"));
     Ok(matches!(verdict, Verdict::Passed { .. }))
 }
 
@@ -129,7 +129,7 @@ fn watch(market: &mut Child, interrupt: &Interrupt) -> Result<Vec<u64>> {
     let mut next_sample = started + SAMPLE_INTERVAL;
     let mut resident = Vec::new();
     loop {
-        std::thread::sleep(LOOK_INTERVAL);
+        std::thread::sleep(POLL_INTERVAL);
         interrupt.check(MEANING)?;
         if market.try_wait()?.is_some() {
             return Ok(resident);
@@ -142,7 +142,7 @@ fn watch(market: &mut Child, interrupt: &Interrupt) -> Result<Vec<u64>> {
         let Some(kib) = resident_kib(&status) else { continue };
         resident.push(kib);
         if resident.len() % PRINTED_EVERY == 1 {
-            say(format_args!("  {:>6.0} s  {:>8.1}", started.elapsed().as_secs_f64(), kib as f64 / 1024.0));
+            print_stdout(format_args!("  {:>6.0} s  {:>8.1}", started.elapsed().as_secs_f64(), kib as f64 / 1024.0));
         }
     }
 }
@@ -153,14 +153,14 @@ fn resident_kib(status: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-fn verdict(seen: &Observations) -> Verdict {
-    let Observations { resident, ended_well, report } = seen;
-    let proofs: Vec<&str> = EXERCISED.into_iter().filter(|proof| !is_proven(report, proof)).collect();
+fn verdict(observations: &Observations) -> Verdict {
+    let Observations { resident, ended_well, report } = observations;
+    let failed_checks: Vec<&str> = EXERCISED.into_iter().filter(|check_name| !has_passed(report, check_name)).collect();
     let warm = &resident[resident.len() / WARM_UP..];
     // The process shrinks while it ends.
     let (first, last) = warm.split_at(warm.len() / 2);
     match (first.iter().max(), last.iter().max()) {
-        _ if !proofs.is_empty() => Verdict::Unproven { proofs },
+        _ if !failed_checks.is_empty() => Verdict::FailedChecks { failed_checks },
         _ if !ended_well => Verdict::Failed,
         (Some(from), Some(to)) if *to > from + GROWTH_MAX_KIB => Verdict::Grew { from: *from, to: *to },
         (Some(from), Some(to)) => Verdict::Passed { growth: to.saturating_sub(*from) },
@@ -169,8 +169,8 @@ fn verdict(seen: &Observations) -> Verdict {
 }
 
 /// True when the report says that a reconciliation check had something to test and holds.
-fn is_proven(report: &str, proof: &str) -> bool {
-    report.lines().any(|line| line.split_whitespace().take(2).eq(["holds", proof]))
+fn has_passed(report: &str, check_name: &str) -> bool {
+    report.lines().any(|line| line.split_whitespace().take(2).eq(["holds", check_name]))
 }
 
 impl fmt::Display for Verdict {
@@ -181,7 +181,7 @@ impl fmt::Display for Verdict {
             }
             Verdict::TooShort { samples } => write!(f, "failed: {samples} looks at memory are too few"),
             Verdict::Grew { from, to } => write!(f, "failed: memory grew from {from} KiB to {to} KiB"),
-            Verdict::Unproven { proofs } => write!(f, "failed: not shown: {}", proofs.join(", ")),
+            Verdict::FailedChecks { failed_checks } => write!(f, "failed: not shown: {}", failed_checks.join(", ")),
             Verdict::Failed => f.write_str("failed: the market did not end well"),
         }
     }
@@ -193,7 +193,7 @@ mod tests {
     use crate::interrupt::Interrupted;
 
     #[test]
-    fn a_market_ends_with_whoever_watches_it_and_leaves_nothing() {
+    fn dropping_a_market_kills_it_and_removes_its_journal() {
         let folder = std::env::temp_dir().join(format!("xtask-soak-{}", std::process::id()));
         fs::create_dir_all(folder.join("journal")).unwrap();
         let process = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
@@ -214,10 +214,10 @@ mod tests {
 
     /// The output of a market, with this text about its gaps.
     fn report(gaps: &str) -> String {
-        let held =
+        let passed_lines =
             ["books_equal      the books", "positions_zero   they sum to zero", "hops_sum         they do"];
-        let held: String = held.iter().map(|proof| format!("  holds         {proof}\n")).collect();
-        format!("What flowed in 60.0 s\n\nProofs\n{held}  {gaps:<13} gaps_healed      of 3 gaps 3\n")
+        let passed_lines: String = passed_lines.iter().map(|check_name| format!("  holds         {check_name}\n")).collect();
+        format!("What flowed in 60.0 s\n\nProofs\n{passed_lines}  {gaps:<13} gaps_healed      of 3 gaps 3\n")
     }
 
     fn verdict_of(resident: Vec<u64>) -> Verdict {
@@ -242,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_did_not_heal_is_found_and_so_are_gaps_that_never_were() {
+    fn open_and_missing_gaps_fail() {
         let verdict = |ended_well, report| verdict(&Observations { resident: flat(), ended_well, report });
         assert_eq!(verdict(true, report("holds")), Verdict::Passed { growth: 0 });
         for (ended_well, gaps) in [(false, "FAILS"), (true, "not exercised")] {
-            let unhealed = Verdict::Unproven { proofs: vec!["gaps_healed"] };
-            assert_eq!(verdict(ended_well, report(gaps)), unhealed, "{gaps}");
+            let unrecovered = Verdict::FailedChecks { failed_checks: vec!["gaps_healed"] };
+            assert_eq!(verdict(ended_well, report(gaps)), unrecovered, "{gaps}");
         }
         assert_eq!(verdict(false, report("holds")), Verdict::Failed);
-        assert_eq!(verdict(false, String::new()), Verdict::Unproven { proofs: EXERCISED.to_vec() });
+        assert_eq!(verdict(false, String::new()), Verdict::FailedChecks { failed_checks: EXERCISED.to_vec() });
     }
 }

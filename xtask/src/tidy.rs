@@ -15,7 +15,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::say::say;
+use crate::print_stdout::print_stdout;
 use crate::{figures, layouts};
 pub use tree::Tree;
 #[cfg(test)]
@@ -56,12 +56,12 @@ pub fn run(root: &Path) -> Result<bool> {
     let tree = Tree::open(root)?;
     let problems = check(&tree)?;
     for problem in &problems {
-        say(problem);
+        print_stdout(problem);
     }
     match problems.len() {
-        0 => say(format_args!("tidy: {} files, nothing to put right", tree.files().len())),
-        1 => say("tidy: 1 thing to put right"),
-        count => say(format_args!("tidy: {count} things to put right")),
+        0 => print_stdout(format_args!("tidy: {} files, nothing to put right", tree.files().len())),
+        1 => print_stdout("tidy: 1 thing to put right"),
+        count => print_stdout(format_args!("tidy: {count} things to put right")),
     }
     Ok(problems.is_empty())
 }

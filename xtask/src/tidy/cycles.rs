@@ -43,13 +43,13 @@ struct Import {
 pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for (folder, modules) in crates(tree)? {
-        let circles = circles(&modules);
+        let cycles = cycles(&modules);
         let is_exempt = NOT_YET.contains(&folder.as_str());
-        if is_exempt && circles.is_empty() {
+        if is_exempt && cycles.is_empty() {
             let text = format!("{folder} has no circle of imports: take it from NOT_YET");
             problems.push(Problem::in_file("xtask/src/tidy/cycles.rs", text));
         }
-        for files in circles.iter().filter(|_| !is_exempt) {
+        for files in cycles.iter().filter(|_| !is_exempt) {
             let names: Vec<&str> = files
                 .iter()
                 .map(|file| file.rsplit_once("/src/").map_or(&**file, |(_, name)| name))
@@ -206,7 +206,7 @@ fn is_local(modules: &Modules, place: &[String], path: &[String]) -> bool {
 }
 
 /// Returns sets of files that depend on each other, directly or indirectly.
-fn circles(modules: &Modules) -> Vec<Vec<String>> {
+fn cycles(modules: &Modules) -> Vec<Vec<String>> {
     let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (place, module) in modules {
         let local = module
@@ -218,18 +218,18 @@ fn circles(modules: &Modules) -> Vec<Vec<String>> {
     }
     let reached: BTreeMap<&str, BTreeSet<&str>> =
         uses.keys().map(|file| (*file, reachable(&uses, file))).collect();
-    let mut circles = BTreeSet::new();
+    let mut cycles = BTreeSet::new();
     for (file, others) in &reached {
-        let circle: Vec<String> = others
+        let cycle: Vec<String> = others
             .iter()
             .filter(|other| reached[*other].contains(file))
             .map(|file| (*file).to_owned())
             .collect();
         if others.contains(file) {
-            circles.insert(circle);
+            cycles.insert(cycle);
         }
     }
-    circles.into_iter().collect()
+    cycles.into_iter().collect()
 }
 
 /// Returns the files on which one depends, directly or indirectly.
@@ -251,32 +251,32 @@ mod tests {
     use super::*;
     use crate::tidy::TempTree;
 
-    fn circles_of(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+    fn cycles_of(files: &[(&str, &str)]) -> Vec<Vec<String>> {
         let crates = crates(&TempTree::new(files).tree()).unwrap();
-        crates.values().flat_map(circles).collect()
+        crates.values().flat_map(cycles).collect()
     }
 
     #[test]
-    fn a_circle_through_re_exports_is_found_and_named_once() {
+    fn a_cycle_through_re_exports_is_found_once() {
         let files = [
             ("core/a/src/lib.rs", "mod one;\nmod two;\nmod three;\npub use one::{One as Other};\n"),
             ("core/a/src/one.rs", "use super::two::{self, Two};\npub struct One;\n"),
             ("core/a/src/two.rs", "use crate::{\n    Other,\n};\npub(crate) struct Two;\n"),
             ("core/a/src/three.rs", "use crate::one::One;\nuse std::fmt;\n"),
         ];
-        assert_eq!(circles_of(&files), [["core/a/src/one.rs", "core/a/src/two.rs"]]);
+        assert_eq!(cycles_of(&files), [["core/a/src/one.rs", "core/a/src/two.rs"]]);
     }
 
     #[test]
-    fn a_parent_that_imports_from_its_child_is_in_a_circle_where_the_child_uses_it() {
+    fn a_parent_and_child_that_import_each_other_are_a_cycle() {
         let parent = "mod child;\nuse child::Child;\npub const LEN: usize = 1;\n";
         let child = "use super::LEN;\npub struct Child;\n";
-        let circle = circles_of(&[("io/a/src/parent.rs", parent), ("io/a/src/parent/child.rs", child)]);
-        assert_eq!(circle, [["io/a/src/parent.rs", "io/a/src/parent/child.rs"]]);
+        let cycle = cycles_of(&[("io/a/src/parent.rs", parent), ("io/a/src/parent/child.rs", child)]);
+        assert_eq!(cycle, [["io/a/src/parent.rs", "io/a/src/parent/child.rs"]]);
     }
 
     #[test]
-    fn tests_re_exports_and_declarations_make_no_circle() {
+    fn tests_re_exports_and_declarations_make_no_cycle() {
         let parent = "mod child;\npub use child::Child;\npub const fn len() -> usize {\n    1\n}\n";
         let child = "use super::len;\npub struct Child;\n";
         let tested = "#[cfg(test)]\nmod tests {\n    use crate::parent::Child;\n}\npub const X: u8 = 1;\n";
@@ -285,6 +285,6 @@ mod tests {
             ("io/a/src/parent/child.rs", child),
             ("io/a/src/tested.rs", tested),
         ];
-        assert_eq!(circles_of(&files), Vec::<Vec<String>>::new());
+        assert_eq!(cycles_of(&files), Vec::<Vec<String>>::new());
     }
 }

@@ -150,7 +150,7 @@ fn check_dependency(dependency: &Dependency) -> Option<Problem> {
     let layer = layer_of(from)?;
     let is_allowed = if *is_dev { allows(layer.tests_may_use, to) } else { allows(layer.may_use, to) };
     let text = || format!("{from} may not depend on {to}: see LAYERS and CRATES in xtask/src/tidy/layers.rs");
-    (!is_allowed && !allows(extra(from), to)).then(|| Problem::in_file(&manifest(from), text()))
+    (!is_allowed && !allows(extra_dependencies(from), to)).then(|| Problem::in_file(&manifest(from), text()))
 }
 
 /// Lines of [`CRATES`] without a dependency.
@@ -175,7 +175,7 @@ fn layer_of(folder: &str) -> Option<&'static Layer> {
     LAYERS.iter().find(|layer| Some(layer.folder) == first)
 }
 
-fn extra(folder: &str) -> &'static [&'static str] {
+fn extra_dependencies(folder: &str) -> &'static [&'static str] {
     CRATES.iter().find(|(from, _)| *from == folder).map_or(&[], |(_, list)| list)
 }
 
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn one_program_uses_another_only_where_the_table_says_so() {
+    fn programs_use_only_the_programs_in_the_table() {
         assert!(
             is_refused("apps/replay", "apps/exchange", false)
                 && !is_refused("apps/replay", "apps/exchange", true)
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_not_needed_and_a_folder_that_is_no_layer_are_found() {
+    fn unneeded_lines_and_unknown_layers_are_found() {
         let unneeded = unneeded(&[]);
         assert_eq!(unneeded.len(), CRATES.iter().map(|(_, list)| list.len()).sum::<usize>());
         assert!(check_folder("tools/new").is_some() && check_folder("core/new").is_none());

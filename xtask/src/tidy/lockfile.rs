@@ -16,12 +16,12 @@ pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
         problems.push(Problem::in_file(LOCK_FILE, "not committed: everybody must build the same versions"));
     }
     for path in tree.files().iter().filter(|path| path.ends_with(LOCK_FILE)) {
-        problems.extend(foreign_sources(path, &tree.read_text(path)?.unwrap_or_default()));
+        problems.extend(other_registries(path, &tree.read_text(path)?.unwrap_or_default()));
     }
     Ok(problems)
 }
 
-fn foreign_sources(path: &str, text: &str) -> Vec<Problem> {
+fn other_registries(path: &str, text: &str) -> Vec<Problem> {
     let sources = text.lines().enumerate().filter_map(|(index, line)| {
         let source = line.strip_prefix("source = \"")?.strip_suffix('"')?;
         (source != DEFAULT_REGISTRY).then_some((index + 1, source))
@@ -39,7 +39,7 @@ mod tests {
     use crate::tidy::tree::temp::TempTree;
 
     #[test]
-    fn a_missing_lock_file_and_a_foreign_source_are_found() {
+    fn a_missing_lock_file_and_another_registry_are_found() {
         let temp = TempTree::new(&[("a.rs", "")]);
         assert_eq!(check(&temp.tree()).unwrap().len(), 1);
         temp.write("Cargo.lock", &format!("name = \"a\"\nsource = \"{DEFAULT_REGISTRY}\"\n"));

@@ -74,7 +74,7 @@ impl Scanner {
             '"' => self.string(),
             'r' if !self.is_inside_word() || self.is_after_prefix() => self.raw_string_or_keep(),
             '\'' => self.char_or_lifetime(),
-            _ => self.keep(),
+            _ => self.copy_char(),
         }
     }
 
@@ -82,7 +82,7 @@ impl Scanner {
         self.chars.get(self.at + ahead).copied()
     }
 
-    fn keep(&mut self) {
+    fn copy_char(&mut self) {
         self.out.push(self.chars[self.at]);
         self.at += 1;
     }
@@ -94,8 +94,8 @@ impl Scanner {
         }
     }
 
-    fn blank_while(&mut self, goes_on: impl Fn(char) -> bool) {
-        while self.peek(0).is_some_and(&goes_on) {
+    fn blank_while(&mut self, continues: impl Fn(char) -> bool) {
+        while self.peek(0).is_some_and(&continues) {
             self.blank();
         }
     }
@@ -145,7 +145,7 @@ impl Scanner {
     fn raw_string_or_keep(&mut self) {
         let hashes = (1..).take_while(|&ahead| self.peek(ahead) == Some('#')).count();
         if self.peek(1 + hashes) != Some('"') {
-            return self.keep(); // an ordinary word, or a raw identifier
+            return self.copy_char(); // an ordinary word, or a raw identifier
         }
         (0..hashes + 2).for_each(|_| self.blank());
         while let Some(c) = self.peek(0) {
@@ -166,7 +166,7 @@ impl Scanner {
         } else if self.peek(2) == Some('\'') {
             (0..3).for_each(|_| self.blank());
         } else {
-            self.keep();
+            self.copy_char();
         }
     }
 }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_under_test_may_be_cut_off_or_hold_other_letters() {
+    fn test_items_may_be_truncated_or_non_ascii() {
         assert_eq!(without_tests("#[cfg(test)]\nmod é { ü").trim(), "");
         let around = without_tests("é #[cfg(test)] mod é {ü} a");
         assert_eq!(around.split_whitespace().collect::<Vec<_>>(), ["é", "a"]);

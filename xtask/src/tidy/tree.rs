@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 /// Folders that are skipped if git cannot list the files of the tree.
-const FOREIGN_FOLDERS: [&str; 2] = [".git", "target"];
+const SKIPPED_FOLDERS: [&str; 2] = [".git", "target"];
 /// Maximum size of a text file in bytes; larger files are not written by hand.
 const TEXT_LEN_MAX: u64 = 5 << 20;
 
@@ -89,7 +89,7 @@ fn collect(root: &Path, below: &str, files: &mut BTreeSet<String>) -> Result<()>
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
         let kind = entry.file_type()?;
-        if kind.is_dir() && !FOREIGN_FOLDERS.contains(&name.as_str()) {
+        if kind.is_dir() && !SKIPPED_FOLDERS.contains(&name.as_str()) {
             collect(root, &path, files)?;
         } else if kind.is_file() {
             files.insert(path);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn git_says_what_belongs_to_the_tree_and_what_is_committed() {
+    fn git_lists_the_files_and_the_committed_ones() {
         let temp =
             TempTree::new(&[(".gitignore", "ignored\n"), ("ignored", ""), ("new.rs", ""), ("old.rs", "")]);
         let git = |args: &[&str]| {

@@ -10,22 +10,22 @@ const PHRASES: &str = include_str!("words/phrases.txt");
 /// Words at the beginning of a comment or heading that make a riddle of a noun, unless it is a question.
 const OPENINGS: &str = include_str!("words/openings.txt");
 /// Files that hold text for people, by the end of their name.
-const SPOKEN: [&str; 8] = [".rs", ".md", ".toml", ".py", ".c", ".h", ".java", ".yml"];
+const CHECKED_ENDINGS: [&str; 8] = [".rs", ".md", ".toml", ".py", ".c", ".h", ".java", ".yml"];
 /// Files of which the words are those of a format or of history.
-const LEFT_OUT: [&str; 4] = ["CHANGELOG.md", "Cargo.toml", "Cargo.lock", "LICENSE"];
+const EXCLUDED_ENDINGS: [&str; 4] = ["CHANGELOG.md", "Cargo.toml", "Cargo.lock", "LICENSE"];
 /// Marks a line whose phrase is correct; a reason follows.
 const ALLOWED: &str = "plain-words: allow ";
 
 /// Checks the text at `path`.
 pub fn check(path: &str, text: &str) -> Vec<Problem> {
-    let is_spoken =
-        SPOKEN.iter().any(|end| path.ends_with(end)) && !LEFT_OUT.iter().any(|end| path.ends_with(end));
-    if !is_spoken {
+    let is_checked =
+        CHECKED_ENDINGS.iter().any(|end| path.ends_with(end)) && !EXCLUDED_ENDINGS.iter().any(|end| path.ends_with(end));
+    if !is_checked {
         return Vec::new();
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.contains(ALLOWED));
     let found = lines.filter_map(|(index, line)| {
-        let phrase = found(&spoken(path, line))?;
+        let phrase = found(&prose_of(path, line))?;
         let text =
             format!("'{phrase}' has to be decoded: say it plainly, see the prose rules in CONTRIBUTING.md");
         Some(Problem::at(path, index + 1, text))
@@ -34,7 +34,7 @@ pub fn check(path: &str, text: &str) -> Vec<Problem> {
 }
 
 /// The part of a line that people read: all of a document, comments and string literals of code.
-fn spoken(path: &str, line: &str) -> String {
+fn prose_of(path: &str, line: &str) -> String {
     if path.ends_with(".md") {
         return line.to_owned();
     }
@@ -132,7 +132,7 @@ mod tests {
     const HOW_MANY: &str = concat!("//", "/ How many there are.");
 
     #[test]
-    fn phrases_are_found_in_what_people_read() {
+    fn phrases_are_found_in_prose() {
         let text = format!(
             "fn is_told(order: &Order) {{}} // {TOLD}\n/// It is fine.\nlet told = 1;\n\
              say(\"{GOES_ON}\", told); // fine\nlet x = \"told\"; // is, told\n"

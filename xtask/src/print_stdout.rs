@@ -7,7 +7,7 @@ use std::io::{Write, stdout};
 ///
 /// A closed pipe (`cargo xtask ci | head`) ends nothing: the work continues, and the exit code shows the
 /// result.
-pub fn say(lines: impl Display) {
+pub fn print_stdout(lines: impl Display) {
     let mut out = stdout();
     let _ = writeln!(out, "{lines}").and_then(|()| out.flush());
 }
