@@ -16,7 +16,8 @@ pub fn gateway_log(bytes: &[u8]) {
             Ok(Some(record)) => {
                 let (kind, origin, sequence) = (record.kind, record.origin, record.sequence);
                 let (time, origin_time) = (record.time, record.origin_time);
-                RecordHeader { kind, origin, sequence, time, origin_time }.write(record.payload, &mut rewritten);
+                RecordHeader { kind, origin, sequence, time, origin_time }
+                    .write(record.payload, &mut rewritten);
                 for is_json in [false, true] {
                     assert!(filter.line(&header, &record, is_json).is_some());
                 }

@@ -2,7 +2,7 @@
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::xdp::{BookBuilder, Channel, Packets};
-use tickpath_feed::{IgnoreUpdates, Framing, MessageBooks};
+use tickpath_feed::{Framing, IgnoreUpdates, MessageBooks};
 use tickpath_nyse::{
     Listener, Message, PACKET_LEN_MAX, Packet, PacketBuilder, decode, message_len, message_len_min,
 };

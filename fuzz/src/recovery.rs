@@ -2,7 +2,9 @@
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
 use tickpath_exchange::{COPY_HEADER_LEN, DropCopy};
-use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks, SnapshotRecovery, SnapshotOutcome, SnapshotScope};
+use tickpath_feed::{
+    BookBuilder, IgnoreUpdates, MessageBooks, SnapshotOutcome, SnapshotRecovery, SnapshotScope,
+};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::soupbintcp::{
     BufferTooShort, CONTROL_LEN_MAX, ClientEvent, ClientSession, LoginRequest,
@@ -155,6 +157,9 @@ mod tests {
     fn seeds_recover_books_and_are_too_old() {
         use SnapshotOutcome::{Recovered, TooOld};
         let outcomes: Vec<_> = crate::seeds::glimpse().iter().map(|seed| read_snapshots(seed)).collect();
-        assert_eq!(outcomes, [vec![Recovered(3)], vec![Recovered(1), Recovered(1)], vec![TooOld], vec![Recovered(1)]]);
+        assert_eq!(
+            outcomes,
+            [vec![Recovered(3)], vec![Recovered(1), Recovered(1)], vec![TooOld], vec![Recovered(1)]]
+        );
     }
 }

@@ -19,9 +19,9 @@ use tickpath_nasdaq::soupbintcp::{
     LoginAccepted, LoginRejectReason, LoginRequest, Packet, Password, Username,
 };
 use tickpath_nasdaq::wire::{Alpha, Stock};
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message as ticks_message;
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::{
     ClientOrderId, InstrumentId, Nanos, Price, RejectReason, Sequence, SessionId, Symbol, UserRefNum,
 };
@@ -528,7 +528,8 @@ pub fn ticks() -> Vec<Vec<u8>> {
     let price = Price(1_000_000);
     let symbol = Symbol(*b"ALPHA   ");
     let stream = |scope| {
-        let quote = |sequence| with_checksum(Quote::new(place(sequence), Nanos(1), (price, 3), (price, 4), 5));
+        let quote =
+            |sequence| with_checksum(Quote::new(place(sequence), Nanos(1), (price, 3), (price, 4), 5));
         let state = tickpath_types::TradingState::Halted;
         [
             with_checksum(Hello::server(1, 7, 1_000, 2, Nanos(1))).as_bytes(),

@@ -168,7 +168,10 @@ pub fn run(root: &Path, choice: Choice<'_>, has_times: bool) -> Result<bool> {
             break;
         }
     }
-    print_stdout(format_args!("\n==> summary\n    {:<9} {:<8} {:>9} {:>9}", "step", "", "elapsed", "CPU time"));
+    print_stdout(format_args!(
+        "\n==> summary\n    {:<9} {:<8} {:>9} {:>9}",
+        "step", "", "elapsed", "CPU time"
+    ));
     summary.iter().for_each(print_stdout);
     for step in &steps[summary.len()..] {
         print_stdout(format_args!("    {:<9} not run", step.name));

@@ -46,7 +46,8 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
 fn watch(command: &Command, root: &Path, interrupt: &Interrupt) -> Result<ExitStatus> {
     let mut test = command.spawn_apart(root)?;
     let printed = test.stdout.take().context("the pipe was requested")?;
-    let printer = thread::spawn(move || BufReader::new(printed).lines().map_while(Result::ok).for_each(print_stdout));
+    let printer =
+        thread::spawn(move || BufReader::new(printed).lines().map_while(Result::ok).for_each(print_stdout));
     let status = wait(&mut test, interrupt)?;
     // The process has printed everything.
     let _ = printer.join();

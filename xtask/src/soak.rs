@@ -142,7 +142,11 @@ fn watch(market: &mut Child, interrupt: &Interrupt) -> Result<Vec<u64>> {
         let Some(kib) = resident_kib(&status) else { continue };
         resident.push(kib);
         if resident.len() % PRINTED_EVERY == 1 {
-            print_stdout(format_args!("  {:>6.0} s  {:>8.1}", started.elapsed().as_secs_f64(), kib as f64 / 1024.0));
+            print_stdout(format_args!(
+                "  {:>6.0} s  {:>8.1}",
+                started.elapsed().as_secs_f64(),
+                kib as f64 / 1024.0
+            ));
         }
     }
 }
@@ -155,7 +159,8 @@ fn resident_kib(status: &str) -> Option<u64> {
 
 fn verdict(observations: &Observations) -> Verdict {
     let Observations { resident, ended_well, report } = observations;
-    let failed_checks: Vec<&str> = EXERCISED.into_iter().filter(|check_name| !has_passed(report, check_name)).collect();
+    let failed_checks: Vec<&str> =
+        EXERCISED.into_iter().filter(|check_name| !has_passed(report, check_name)).collect();
     let warm = &resident[resident.len() / WARM_UP..];
     // The process shrinks while it ends.
     let (first, last) = warm.split_at(warm.len() / 2);
@@ -181,7 +186,9 @@ impl fmt::Display for Verdict {
             }
             Verdict::TooShort { samples } => write!(f, "failed: {samples} looks at memory are too few"),
             Verdict::Grew { from, to } => write!(f, "failed: memory grew from {from} KiB to {to} KiB"),
-            Verdict::FailedChecks { failed_checks } => write!(f, "failed: not shown: {}", failed_checks.join(", ")),
+            Verdict::FailedChecks { failed_checks } => {
+                write!(f, "failed: not shown: {}", failed_checks.join(", "))
+            }
             Verdict::Failed => f.write_str("failed: the market did not end well"),
         }
     }
@@ -216,7 +223,8 @@ mod tests {
     fn report(gaps: &str) -> String {
         let passed_lines =
             ["books_equal      the books", "positions_zero   they sum to zero", "hops_sum         they do"];
-        let passed_lines: String = passed_lines.iter().map(|check_name| format!("  holds         {check_name}\n")).collect();
+        let passed_lines: String =
+            passed_lines.iter().map(|check_name| format!("  holds         {check_name}\n")).collect();
         format!("What flowed in 60.0 s\n\nProofs\n{passed_lines}  {gaps:<13} gaps_healed      of 3 gaps 3\n")
     }
 
@@ -250,6 +258,9 @@ mod tests {
             assert_eq!(verdict(ended_well, report(gaps)), unrecovered, "{gaps}");
         }
         assert_eq!(verdict(false, report("holds")), Verdict::Failed);
-        assert_eq!(verdict(false, String::new()), Verdict::FailedChecks { failed_checks: EXERCISED.to_vec() });
+        assert_eq!(
+            verdict(false, String::new()),
+            Verdict::FailedChecks { failed_checks: EXERCISED.to_vec() }
+        );
     }
 }

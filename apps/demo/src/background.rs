@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use tickpath_agent::{Agent, StopSignal, TscClock};
-use tickpath_flowgen::{BackgroundFlowThread, BackgroundFlowConfig};
+use tickpath_flowgen::{BackgroundFlowConfig, BackgroundFlowThread};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, InstrumentTable, MassCancel, Nanos, OrderRequest, UserRefNum};
 
 use crate::background_flow::BackgroundFlowAgent;
-use crate::participant::{Phase, SourceView, SharedPhase};
+use crate::participant::{Phase, SharedPhase, SourceView};
 
 /// Maximum time for the login, for an answer, and at the end for the cancels.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(10);
@@ -121,7 +121,8 @@ fn play(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal) -> an
     background_flow.number_from(0, first);
     let count = settings.instruments.as_slice().len();
     let (shared_phase, (view, writer)) = (SharedPhase::default(), SourceView::new(count));
-    let mut agent = BackgroundFlowAgent::new(background_flow, vec![entry], count, shared_phase.clone(), clock, writer);
+    let mut agent =
+        BackgroundFlowAgent::new(background_flow, vec![entry], count, shared_phase.clone(), clock, writer);
     shared_phase.enter(Phase::Trading);
     while !stop.is_stopped() {
         if agent.do_work(clock.now())? == 0 {

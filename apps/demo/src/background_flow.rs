@@ -6,7 +6,7 @@ use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, Nanos, OrderEventKind};
 
 use crate::fills::{Fills, OrderIndex};
-use crate::participant::{Phase, SourceWriter, SharedPhase};
+use crate::participant::{Phase, SharedPhase, SourceWriter};
 
 /// Maximum number of requests sent in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 16;
@@ -132,8 +132,9 @@ impl BackgroundFlowAgent {
     }
 
     fn publish_snapshot(&mut self, now: Nanos) {
-        let open: usize =
-            (1..=self.fills.positions.len()).map(|id| self.background_flow.live_count(InstrumentId(id as u16))).sum();
+        let open: usize = (1..=self.fills.positions.len())
+            .map(|id| self.background_flow.live_count(InstrumentId(id as u16)))
+            .sum();
         self.view.counters.open_orders.set(open as u64);
         let entries = self.sessions.iter().map(|session| &session.entry);
         self.next_snapshot = self.view.publish(now, entries, &self.fills);
@@ -221,12 +222,24 @@ mod tests {
         fn start() -> Busy {
             let (listener, address) = listen();
             let instruments = instruments();
-            let config = BackgroundFlowConfig { rate: BackgroundFlowConfig::RATE_MAX, sessions: 1, ..BackgroundFlowConfig::default() };
+            let config = BackgroundFlowConfig {
+                rate: BackgroundFlowConfig::RATE_MAX,
+                sessions: 1,
+                ..BackgroundFlowConfig::default()
+            };
             let background_flow = BackgroundFlowThread::new(config, instruments.as_slice()).unwrap();
             let entry = OrderEntry::connect(address, "CROWD1", "test", instruments, Nanos::ZERO).unwrap();
             let mut venue = Venue::accept(&listener);
-            let (clock, shared_phase, (view, writer)) = (TscClock::shared(), SharedPhase::default(), SourceView::new(1));
-            let mut agent = BackgroundFlowAgent::new(background_flow, vec![entry], 1, shared_phase.clone(), clock, writer);
+            let (clock, shared_phase, (view, writer)) =
+                (TscClock::shared(), SharedPhase::default(), SourceView::new(1));
+            let mut agent = BackgroundFlowAgent::new(
+                background_flow,
+                vec![entry],
+                1,
+                shared_phase.clone(),
+                clock,
+                writer,
+            );
             agent.do_work(Nanos::ZERO).unwrap();
             let accepted = LoginAccepted { session: SessionName::BLANK, next_sequence: Sequence(1) };
             venue.send(&Packet::LoginAccepted(accepted));

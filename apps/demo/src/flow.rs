@@ -1,8 +1,8 @@
 //! A recorded order flow as an agent: drives the venue through the same book as the recorded one.
 
+mod fill_verifier;
 mod outstanding;
 mod reader;
-mod fill_verifier;
 mod session;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,11 +14,11 @@ use tickpath_trader::OrderEntry;
 use tickpath_types::Nanos;
 
 use crate::fills::{Fills, OrderIndex};
-use crate::participant::{Phase, SourceWriter, SharedPhase};
+use crate::participant::{Phase, SharedPhase, SourceWriter};
+use fill_verifier::FillVerifier;
 use outstanding::Outstanding;
 pub(crate) use reader::FlowReader;
 use reader::NextStep;
-use fill_verifier::FillVerifier;
 use session::{MAKER, TAKER};
 
 /// Maximum number of requests sent in one duty cycle.

@@ -14,7 +14,7 @@ use tickpath_exchange::{
 };
 use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
-use tickpath_flowgen::{BackgroundFlowThread, BackgroundFlowConfig};
+use tickpath_flowgen::{BackgroundFlowConfig, BackgroundFlowThread};
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::Session;
@@ -29,9 +29,9 @@ use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, Qty, Sess
 
 use crate::background_flow::BackgroundFlowAgent;
 use crate::flow::{FlowAgent, FlowOutcome, FlowReader};
-use crate::retention::JournalRetention;
-use crate::participant::{SourceView, SharedPhase};
+use crate::participant::{SharedPhase, SourceView};
 use crate::probe::Probe;
+use crate::retention::JournalRetention;
 use crate::settings::{BACKGROUND_FLOW, DemoSettings, FLOW};
 
 /// Capacity of an agent's stamp ring: a second of the busiest agent at the default rate.
@@ -410,7 +410,8 @@ fn add_source(
             ..BackgroundFlowConfig::default()
         };
         let background_flow = BackgroundFlowThread::new(config, builder.instruments.as_slice())?;
-        let agent = BackgroundFlowAgent::new(background_flow, entries, count, shared_phase.clone(), clock, writer);
+        let agent =
+            BackgroundFlowAgent::new(background_flow, entries, count, shared_phase.clone(), clock, writer);
         builder.agents.push(Box::new(agent));
         return Ok(SourceHandle { name: BACKGROUND_FLOW, view, sessions: users.len(), flow: None });
     };

@@ -13,9 +13,9 @@ use tickpath_trading::{Position, TraderSnapshot};
 use tickpath_types::{BookHealth, InstrumentId, Nanos};
 
 use crate::flow::FlowResult;
-use crate::retention::JournalSummary;
 use crate::market::Market;
 use crate::notes::{endpoints, idle_note};
+use crate::retention::JournalSummary;
 use crate::settings::DemoSettings;
 use crate::watch::Watch;
 
@@ -251,7 +251,12 @@ fn books_equal(engine: &FinalEngine, feed: &FinalFeed, is_quiet: bool) -> Reconc
     let engine = engine.lock().unwrap_or_else(PoisonError::into_inner).take();
     let name = "books_equal";
     let Some(engine) = engine else {
-        return ReconciliationCheck { name, ok: Some(false), exercised: 0, description: "the venue left no books".to_owned() };
+        return ReconciliationCheck {
+            name,
+            ok: Some(false),
+            exercised: 0,
+            description: "the venue left no books".to_owned(),
+        };
     };
     let engine: &Engine<_> = &engine;
     let (venue, built) = (engine.books(), feed.books.books());
@@ -276,7 +281,12 @@ fn books_equal(engine: &FinalEngine, feed: &FinalFeed, is_quiet: bool) -> Reconc
     } else if !is_equal {
         description.push_str(&format!("; they differ, first in {}", first_difference(venue, built)));
     }
-    ReconciliationCheck { name, ok: Some(is_complete && is_equal && is_quiet), exercised: orders, description }
+    ReconciliationCheck {
+        name,
+        ok: Some(is_complete && is_equal && is_quiet),
+        exercised: orders,
+        description,
+    }
 }
 
 /// Names the first instrument whose books differ.
@@ -302,7 +312,12 @@ fn first_difference<A: Copy>(venue: &impl OrderBooks<A>, built: &impl BooksById)
 }
 
 /// The participants' positions in each instrument add up to zero.
-fn positions_zero(positions: &[Vec<Position>], executions: u64, unknown_fills: u64, guests: u64) -> ReconciliationCheck {
+fn positions_zero(
+    positions: &[Vec<Position>],
+    executions: u64,
+    unknown_fills: u64,
+    guests: u64,
+) -> ReconciliationCheck {
     let instruments = positions.iter().map(Vec::len).max().unwrap_or(0);
     let sums: Vec<i64> = (0..instruments)
         .map(|index| positions.iter().filter_map(|own| own.get(index)).map(Position::net_qty).sum())
@@ -372,7 +387,12 @@ fn flow_executions(flow: &FlowResult) -> ReconciliationCheck {
         description = "the recording has no eligible execution".to_owned();
     }
     let ok = is_exercised.then_some(flow.confirmed == flow.expected && flow.contradicted == 0);
-    ReconciliationCheck { name: "flow_executions", ok, exercised: flow.confirmed + flow.contradicted, description }
+    ReconciliationCheck {
+        name: "flow_executions",
+        ok,
+        exercised: flow.confirmed + flow.contradicted,
+        description,
+    }
 }
 
 #[cfg(test)]
@@ -420,6 +440,10 @@ mod tests {
         );
         let description = |guests| positions_zero(&[position(1), position(1)], 1, 0, guests).description;
         assert!(description(0).contains("they do not in 1"), "{}", description(0));
-        assert!(!description(1).contains("they do not") && description(1).contains("no sum was checked"), "{}", description(1));
+        assert!(
+            !description(1).contains("they do not") && description(1).contains("no sum was checked"),
+            "{}",
+            description(1)
+        );
     }
 }

@@ -81,7 +81,10 @@ mod tests {
         let site = tempfile::tempdir().unwrap();
         let named = site.path().join("new");
         let journal_retention = JournalRetention::open(Some(&named)).unwrap();
-        assert_eq!((journal_retention.settings().folder, journal_retention.settings().policy), (named.clone(), Policy::Async));
+        assert_eq!(
+            (journal_retention.settings().folder, journal_retention.settings().policy),
+            (named.clone(), Policy::Async)
+        );
         let storage = Folder::new(&named).unwrap();
         let session = tickpath_journal::SessionName::new("DEMO").unwrap();
         drop(tickpath_journal::open(&storage, session, Default::default(), &Default::default()).unwrap());

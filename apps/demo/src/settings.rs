@@ -221,7 +221,8 @@ impl DemoConfig {
     /// # Errors
     /// [`ConfigError::Value`], which says what to change.
     pub fn settings(&self) -> Result<DemoSettings, ConfigError> {
-        let rate = in_range("rate", self.rate.unwrap_or(RATE_DEFAULT), BackgroundFlowConfig::RATE_MAX.into())?;
+        let rate =
+            in_range("rate", self.rate.unwrap_or(RATE_DEFAULT), BackgroundFlowConfig::RATE_MAX.into())?;
         let seconds = in_range("seconds", self.seconds.unwrap_or(SECONDS_DEFAULT), SECONDS_MAX)?;
         if let Some(placement) = &self.placement {
             check_placement(placement)?;
@@ -272,7 +273,10 @@ impl DemoConfig {
             order_entry: self.order_entry.clone(),
             admin: self.admin.clone(),
             file: self.file.clone(),
-            placement: Some(placement.unwrap_or_else(|| default_placement(cores, BACKGROUND_FLOW, &BACKGROUND_FLOW_TRADERS))),
+            placement: Some(
+                placement
+                    .unwrap_or_else(|| default_placement(cores, BACKGROUND_FLOW, &BACKGROUND_FLOW_TRADERS)),
+            ),
         })
     }
 
@@ -293,7 +297,11 @@ fn in_range(name: &str, value: u64, max: u64) -> Result<u64, ConfigError> {
 
 /// Checks a placement for background flow or for a recorded flow.
 fn check_placement(placement: &Placement) -> Result<(), ConfigError> {
-    if is_for_flow(placement) { Ok(()) } else { placement.check(&roles(&BACKGROUND_FLOW_TRADERS, BACKGROUND_FLOW)) }
+    if is_for_flow(placement) {
+        Ok(())
+    } else {
+        placement.check(&roles(&BACKGROUND_FLOW_TRADERS, BACKGROUND_FLOW))
+    }
 }
 
 fn is_for_flow(placement: &Placement) -> bool {

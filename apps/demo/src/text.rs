@@ -7,8 +7,8 @@ use tickpath_capture::flow::Exclusion;
 use tickpath_config::thousands;
 
 use crate::json::format_pnl;
-use crate::retention::JournalSummary;
 use crate::outcome::Outcome;
+use crate::retention::JournalSummary;
 
 /// Share of the time taken by the host, in percent, from which tails say more about the host than about the program.
 const NOTABLE_STALL_PERCENT: f64 = 1.0;
@@ -50,7 +50,8 @@ impl Outcome {
             write!(f, "PASS: {}", named(Some(true)))?;
         } else {
             let failed = self.checks.iter().filter(|check| check.ok == Some(false));
-            let reasons: Vec<_> = failed.map(|check| format!("{}: {}", check.name, check.description)).collect();
+            let reasons: Vec<_> =
+                failed.map(|check| format!("{}: {}", check.name, check.description)).collect();
             write!(f, "FAIL: {}", reasons.join("; "))?;
         }
         let untested = named(None);

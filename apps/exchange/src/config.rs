@@ -31,7 +31,7 @@ use tickpath_journal::SessionName;
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
 use tickpath_types::{InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Symbol};
-use tickpath_venue::{UserSettings, session_name_at, parse_session_name};
+use tickpath_venue::{UserSettings, parse_session_name, session_name_at};
 
 use crate::drop_copy::DropCopySettings;
 use crate::journal::JournalSettings;

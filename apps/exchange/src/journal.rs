@@ -12,8 +12,8 @@ use tickpath_types::Nanos;
 use tickpath_venue::JournalCounters;
 use tickpath_venue_log::{Follower, FollowerError, Recovery};
 
-use crate::drop_copy::DropCopySettings;
 use crate::background_agent::start_background_agent;
+use crate::drop_copy::DropCopySettings;
 
 /// Sleep of the follower's thread after it has read the whole log.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);

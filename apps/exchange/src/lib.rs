@@ -12,6 +12,7 @@
 //! [`Venue::build`] opens the sockets and returns the agents.
 
 mod admin;
+mod background_agent;
 mod config;
 mod drop_copy;
 mod journal;
@@ -20,7 +21,6 @@ mod market_recovery;
 mod matcher;
 mod order_server;
 mod publisher;
-mod background_agent;
 mod soup_endpoint;
 mod soup_link;
 mod venue;

@@ -274,7 +274,11 @@ impl Venue {
     }
 }
 
-fn new_user_context(settings: &VenueSettings, view: &VenueView, instruments: &InstrumentTable) -> NewUserContext {
+fn new_user_context(
+    settings: &VenueSettings,
+    view: &VenueView,
+    instruments: &InstrumentTable,
+) -> NewUserContext {
     NewUserContext {
         registry: view.users.clone(),
         instruments: instruments.clone(),

@@ -7,7 +7,7 @@ mod support;
 
 use std::fs::File;
 
-use support::{Client, Received, PASSWORD, Rig, login};
+use support::{Client, PASSWORD, Received, Rig, login};
 use tickpath_types::Nanos;
 
 #[test]

@@ -22,8 +22,8 @@ use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
 use crate::recovery_sockets::{RecoveryServers, RecoverySockets};
 use crate::senders::Senders;
 use crate::snapshots::{GLIMPSE, SnapshotCounters, SnapshotSources};
-use crate::warm_up_instance::WarmUpInstance;
 use crate::updates::{FeedBooks, Updates};
+use crate::warm_up_instance::WarmUpInstance;
 
 /// Receive buffer length: the maximum length of a datagram.
 const DATAGRAM_MAX: usize = 65_536;

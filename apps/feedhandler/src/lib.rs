@@ -10,8 +10,8 @@ pub mod live;
 mod recovery_sockets;
 mod senders;
 mod snapshots;
-mod warm_up_instance;
 mod updates;
+mod warm_up_instance;
 
 pub use handler::{FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
 pub use lines::{LineReader, ReadBy};

@@ -116,7 +116,10 @@ mod tests {
             BuilderCounters { messages: warm_up_instance.next_sequence - 1, ..BuilderCounters::default() };
         assert_eq!(*builder.counters(), expected);
         assert_eq!(u64::from(builder.books().order_count()), RESTING);
-        assert_eq!(warm_up_instance.channel.arbiter().next_sequence(), Sequence(warm_up_instance.next_sequence));
+        assert_eq!(
+            warm_up_instance.channel.arbiter().next_sequence(),
+            Sequence(warm_up_instance.next_sequence)
+        );
         assert!(!warm_up_instance.channel.arbiter().has_gap());
         assert_eq!(warm_up_instance.updates.tracer.dropped(), 0, "its stamps are discarded in time");
         drop(tracer);

@@ -7,11 +7,11 @@ use tickpath_feedhandler::LineReader;
 mod channel;
 #[path = "lines/damage.rs"]
 mod damage;
+#[path = "lines/duty_cycles.rs"]
+mod duty_cycles;
 #[path = "lines/losses.rs"]
 mod losses;
 #[path = "lines/snapshots.rs"]
 mod snapshots;
-#[path = "lines/duty_cycles.rs"]
-mod duty_cycles;
 
 const READER: LineReader = LineReader::Ring;

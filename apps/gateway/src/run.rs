@@ -229,11 +229,15 @@ fn print_endpoints(
     console.print_stdout(format_args!("  clients          {}", absolute(&endpoints.socket).display()));
     console.print_stdout(format_args!("  market data      {}", endpoints.segment.display()));
     console.print_stdout(format_args!("  commands         {}", absolute(&config.admin_socket()).display()));
-    console.print_stdout(format_args!("  kill switch      {} while it is on", endpoints.kill_marker.display()));
+    console
+        .print_stdout(format_args!("  kill switch      {} while it is on", endpoints.kill_marker.display()));
     if let Some(metrics) = metrics {
         console.print_stdout(format_args!("  metrics          http://{}/metrics", metrics.address()));
     }
-    console.print_stdout(format_args!("  venue            {}   orders over {}", endpoints.venue, endpoints.orders));
+    console.print_stdout(format_args!(
+        "  venue            {}   orders over {}",
+        endpoints.venue, endpoints.orders
+    ));
 }
 
 /// Counts that show activity of the venue or a client; failed connection attempts are not among them.

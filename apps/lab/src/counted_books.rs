@@ -22,7 +22,8 @@ pub(crate) const REFERENCE: &str = "plain";
 
 /// The arguments are the kind of books, and the messages, symbols and live orders of the day. The input is
 /// the day.
-pub(crate) const WORK: CountedWork = CountedWork { names: &[FAST, REFERENCE], function: "*counted_pass*", run };
+pub(crate) const WORK: CountedWork =
+    CountedWork { names: &[FAST, REFERENCE], function: "*counted_pass*", run };
 
 /// Counts the instructions of one pass of a day through books.
 ///

@@ -54,10 +54,14 @@ fn load_from(
     match fs::read(&path) {
         Ok(bytes) => match check(day, &bytes) {
             Ok(()) => return Ok(DayFile { bytes, cached: Ok(path) }),
-            Err(error) => print_progress(shows_progress, &format!("{}: {error}; making it again", path.display())),
+            Err(error) => {
+                print_progress(shows_progress, &format!("{}: {error}; making it again", path.display()))
+            }
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => print_progress(shows_progress, &format!("{}: {error}; making it again", path.display())),
+        Err(error) => {
+            print_progress(shows_progress, &format!("{}: {error}; making it again", path.display()))
+        }
     }
     let (bytes, cached) = generate_and_cache(day, &path, stop, shows_progress)?;
     let message = match &cached {
@@ -132,7 +136,11 @@ fn remove_abandoned(folder: &Path, prefix: &str) {
 }
 
 /// Generates the bytes of a day's file; passes new bytes and the percentage done to `each`.
-fn generate(day: &StandardDay, stop: &StopSignal, mut each: impl FnMut(&[u8], u64)) -> anyhow::Result<Vec<u8>> {
+fn generate(
+    day: &StandardDay,
+    stop: &StopSignal,
+    mut each: impl FnMut(&[u8], u64),
+) -> anyhow::Result<Vec<u8>> {
     let mut messages = ItchDay::new(day.config)?;
     let mut bytes = Vec::with_capacity(day.config.messages as usize * FRAME_LEN);
     let mut made = 0;

@@ -11,8 +11,8 @@ use tickpath_config::print_stderr;
 
 use crate::context::{Context, Effort};
 use crate::day::StandardDay;
-use crate::day_statistics::{self, DayStatistics};
 use crate::day_file::{self, DayFile};
+use crate::day_statistics::{self, DayStatistics};
 use crate::options::BenchOptions;
 
 /// State shared by the measurements of one run: the context, the options, and the standard days, each loaded

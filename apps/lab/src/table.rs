@@ -171,7 +171,8 @@ fn cells(row: &Row) -> [String; COLUMNS] {
         None => "-",
     };
     let spread = row.spread().zip(row.value()).filter(|(_, value)| *value != 0.0);
-    let spread = spread.map(|([least, greatest], value)| format!("{:.0}%", 100.0 * (greatest - least) / value));
+    let spread =
+        spread.map(|([least, greatest], value)| format!("{:.0}%", 100.0 * (greatest - least) / value));
     [
         row.spec.name.to_owned(),
         row.value().map_or_else(dash, format_value),

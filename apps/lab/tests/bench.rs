@@ -257,9 +257,7 @@ fn the_table_has_a_line_for_each_row_and_its_conditions() {
     assert!(words(rows[2])[1..4] == ["3.00", "-", "allocations"] && rows[2].contains("NO"));
     assert!(text.contains("\nhot_allocations  allocations after start-up\n"));
     let (notes, conditions) = text.split_at(text.find("Commit ").unwrap());
-    assert!(
-        notes.contains("\ntsc_read") && words(conditions).join(" ").contains("1 interleaved rounds")
-    );
+    assert!(notes.contains("\ntsc_read") && words(conditions).join(" ").contains("1 interleaved rounds"));
     assert!(lines.iter().all(|line| line.chars().count() <= 100), "{text}");
     assert!(conditions.contains("spun while they waited") && conditions.contains("cpu     "));
 }

@@ -101,7 +101,8 @@ impl SampleMarket {
     fn advance(&mut self, elapsed: Duration) {
         self.view.elapsed = elapsed;
         for index in 0..self.view.instruments.len() {
-            let (step, qty, trades) = (self.random_below(4) as i64 - 2, self.random_below(900) + 100, self.random_below(40));
+            let (step, qty, trades) =
+                (self.random_below(4) as i64 - 2, self.random_below(900) + 100, self.random_below(40));
             let instrument = &mut self.view.instruments[index];
             let bid = instrument.bid.map_or(1_000_000, |(price, _)| price.0) + 100 * step;
             instrument.bid = Some((Price(bid), Qty(qty)));
@@ -114,7 +115,8 @@ impl SampleMarket {
         }
         let mut position = 0;
         for index in 0..self.view.participants.len() {
-            let (orders, fills, drift) = (self.random_below(400), self.random_below(60), self.random_below(2_000) as i64 - 1_000);
+            let (orders, fills, drift) =
+                (self.random_below(400), self.random_below(60), self.random_below(2_000) as i64 - 1_000);
             let participant = &mut self.view.participants[index];
             participant.orders += orders;
             participant.fills += fills;

@@ -251,7 +251,9 @@ fn serve(
     let orders = options.max_orders;
     Ok(match key {
         ChannelKey::Itch(session) => Box::new(ItchService::open(session, addresses, orders)?),
-        ChannelKey::Xdp(_) => Box::new(XdpService::open(product, line, options.interface, addresses, orders)?),
+        ChannelKey::Xdp(_) => {
+            Box::new(XdpService::open(product, line, options.interface, addresses, orders)?)
+        }
         ChannelKey::Iex(feed, channel) => Box::new(IexService::open(feed, channel, addresses, orders)?),
     })
 }

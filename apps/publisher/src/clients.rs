@@ -92,7 +92,14 @@ impl<T> Clients<T> {
             self.next_id += 1;
             self.accepted += 1;
             self.waiting.admit(now, id, peer);
-            self.list.push(Client { id, tcp, state: new(), latest: now, has_requested: false, is_disconnected: false });
+            self.list.push(Client {
+                id,
+                tcp,
+                state: new(),
+                latest: now,
+                has_requested: false,
+                is_disconnected: false,
+            });
         }
         while let Some(id) = self.waiting.expired(now) {
             self.disconnect(id);
@@ -150,7 +157,11 @@ mod tests {
         while clients.accepted < 202 {
             clients.accept(now, || ());
             // The first two make their request at once.
-            clients.list.iter_mut().filter(|client| client.id < 2).for_each(|client| client.has_requested = true);
+            clients
+                .list
+                .iter_mut()
+                .filter(|client| client.id < 2)
+                .for_each(|client| client.has_requested = true);
         }
         clients.accept(now, || ());
         assert_eq!(

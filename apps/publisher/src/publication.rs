@@ -245,7 +245,10 @@ impl Publication {
                     }
                     Err(error) => {
                         self.beyond_channels += 1;
-                        tickpath_config::print_stderr(format_args!("tickpath: {} is left out: {error:#}", head.key));
+                        tickpath_config::print_stderr(format_args!(
+                            "tickpath: {} is left out: {error:#}",
+                            head.key
+                        ));
                         return;
                     }
                 }

@@ -160,7 +160,12 @@ fn product_of(payload: &[u8]) -> Option<(u8, u8)> {
 }
 
 /// Records the other groups that sent an equal packet with the same number.
-fn record_packet(groups: &mut HashMap<SocketAddrV4, Group>, group: SocketAddrV4, head: &PacketHead, payload: &[u8]) {
+fn record_packet(
+    groups: &mut HashMap<SocketAddrV4, Group>,
+    group: SocketAddrV4,
+    head: &PacketHead,
+    payload: &[u8],
+) {
     if head.kind != Kind::Messages {
         return;
     }

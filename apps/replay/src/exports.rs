@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use tickpath_book::{BooksById, Level};
 use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
-use tickpath_recording::{Bbo, Calendar, PRICE_DECIMALS, MessageView, TradeInfo, Tables};
+use tickpath_recording::{Bbo, Calendar, MessageView, PRICE_DECIMALS, Tables, TradeInfo};
 use tickpath_types::{Decimal, InstrumentId, MarketUpdate, Price, Side, UpdateKind};
 
 use crate::options::Exports;

@@ -231,7 +231,9 @@ mod tests {
         assert_eq!((report.determined, report.different), (1, 1));
         let difference = report.first_difference.unwrap();
         assert!(
-            difference.contains("message 2") && difference.contains("10 at 0.0100") && difference.contains("9 at 0.0100"),
+            difference.contains("message 2")
+                && difference.contains("10 at 0.0100")
+                && difference.contains("9 at 0.0100"),
             "{difference}"
         );
     }

@@ -18,7 +18,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{Context, Editor, ExternalPrinter, Helper};
-use tickpath_config::{print_stdout, print_stderr};
+use tickpath_config::{print_stderr, print_stdout};
 use tickpath_deribit::codes::OrderFilter;
 use tickpath_deribit::messages::{Instrument, Order, OrderPrice};
 use tickpath_deribit::number::Decimal;
@@ -150,7 +150,10 @@ fn read_lines(
             let is_interrupted = shell.interrupt.is_raised();
             if is_interrupted || (flow == Flow::Failed && !runner.keeps_going()) {
                 if place < count {
-                    print_stderr(format_args!("tickpath: {} more of this line not carried out", count - place));
+                    print_stderr(format_args!(
+                        "tickpath: {} more of this line not carried out",
+                        count - place
+                    ));
                 }
                 break;
             }
@@ -172,7 +175,10 @@ fn remember(editor: &mut Editor<Words, FileHistory>, line: &str, history: &mut O
         _ => Ok(()),
     });
     if let (Err(error), Some(path)) = (kept, history.as_ref()) {
-        print_stderr(format_args!("tickpath: the history of commands is not kept: {}: {error}", path.display()));
+        print_stderr(format_args!(
+            "tickpath: the history of commands is not kept: {}: {error}",
+            path.display()
+        ));
         *history = None;
     }
 }

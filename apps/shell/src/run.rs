@@ -9,7 +9,7 @@ use anyhow::Context;
 use nix::errno::Errno;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tickpath_config::{print_stdout, print_stderr};
+use tickpath_config::{print_stderr, print_stdout};
 
 use crate::config::ShellConfig;
 use crate::execute::{Done, LOOK};
@@ -259,7 +259,11 @@ impl Runner<'_> {
             Ok(done) => (if done.is_end { Flow::End } else { Flow::Next }, self.print(done)),
             Err(failure) => {
                 self.has_failed = true;
-                print_stderr(format_args!("tickpath: {}: {}", short(command), one_line(&failure.to_string())));
+                print_stderr(format_args!(
+                    "tickpath: {}: {}",
+                    short(command),
+                    one_line(&failure.to_string())
+                ));
                 (Flow::Failed, Ok(()))
             }
         };
@@ -293,7 +297,11 @@ impl Runner<'_> {
             print_stdout(visible(&done.text))?;
         }
         if let (Some((send, total)), true) = (done.times, self.is_person) {
-            print_stdout(format_args!("({} to the socket, {} to the answer)", Readable(send), Readable(total)))?;
+            print_stdout(format_args!(
+                "({} to the socket, {} to the answer)",
+                Readable(send),
+                Readable(total)
+            ))?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Instruments added while the venue runs, from a separate random stream: the rest of a seed is independent.
 
-use tickpath_types::{Rng, Instrument, InstrumentTable, Nanos};
+use tickpath_types::{Instrument, InstrumentTable, Nanos, Rng};
 
 use crate::faults::FaultEvent;
 use crate::venue::instrument;

@@ -3,6 +3,7 @@
 //! The reference engine computes the expected results from the log alone ([`Truth`]). All other observations
 //! are compared with these, or with each other. Every checker is a pure, independent function.
 
+mod client_events;
 mod client_orders;
 mod copies;
 mod counters;
@@ -20,7 +21,6 @@ mod report;
 mod requests;
 mod schedule;
 mod sequencing;
-mod client_events;
 mod streams;
 mod traders;
 mod trades;

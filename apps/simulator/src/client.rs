@@ -5,7 +5,7 @@ use std::net::SocketAddrV4;
 
 use tickpath_nasdaq::soupbintcp::{LoginRequest, Packet, Password, Session, Username, next_packet};
 use tickpath_simnet::{ClosedBy, SocketId, StreamEvent, StreamEventKind, StreamRead};
-use tickpath_types::{Rng, Nanos, Sequence, SessionId};
+use tickpath_types::{Nanos, Rng, Sequence, SessionId};
 
 use crate::flow::Flow;
 use crate::hosts::PASSWORD;

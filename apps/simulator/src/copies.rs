@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use tickpath_exchange::{DropCopySettings, JournalSettings, Password, UserPorts, UserSettings};
 use tickpath_journal::Policy;
 use tickpath_simnet::HostId;
-use tickpath_types::{Rng, Nanos, SessionId};
+use tickpath_types::{Nanos, Rng, SessionId};
 
 use crate::client::{Client, ClientBehaviour};
 use crate::faults::{FaultEvent, FaultLevel};

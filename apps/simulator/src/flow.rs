@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tickpath_nasdaq::ouch50::{self, Answer, EventCode, MESSAGE_LEN_MAX, Outbound, SideMarking};
 use tickpath_types::{
-    CancelOrder, ClientOrderId, Rng, EnterOrder, InstrumentId, InstrumentTable, MassCancel, ModifyOrder,
-    Nanos, OrderEventKind, OrderRequest, OrderState, Price, Qty, ReplaceOrder, SetOrderEntry, Side,
-    OrderInstructions, TimeInForce, UserRefNum,
+    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, MassCancel, ModifyOrder, Nanos,
+    OrderEventKind, OrderInstructions, OrderRequest, OrderState, Price, Qty, ReplaceOrder, Rng,
+    SetOrderEntry, Side, TimeInForce, UserRefNum,
 };
 
 /// Number of open orders above which cancels prevail.

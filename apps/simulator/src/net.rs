@@ -9,7 +9,7 @@ use tickpath_net::{
     DatagramEndpoint, DatagramReceiver, DatagramSender, Interest, NetError, Network, Ready, Received,
     SendStatus, SocketPoller, StreamSocket,
 };
-use tickpath_simnet::{AddressInUse, Datagram, ClosedBy, HostId, SocketId, StreamError, StreamRead};
+use tickpath_simnet::{AddressInUse, ClosedBy, Datagram, HostId, SocketId, StreamError, StreamRead};
 use tickpath_types::Nanos;
 
 use crate::Timed;

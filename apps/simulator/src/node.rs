@@ -212,7 +212,9 @@ impl Node {
 
     pub(crate) fn step_follower(&mut self, now: Nanos) -> Option<usize> {
         self.read_written_records();
-        let Some(instance) = self.instance.as_mut().filter(|instance| instance.has_follower) else { return Some(0) };
+        let Some(instance) = self.instance.as_mut().filter(|instance| instance.has_follower) else {
+            return Some(0);
+        };
         let followed = instance.journal.follow();
         if let Err(error) = &followed {
             instance.has_follower = !error.is_final();
@@ -221,7 +223,9 @@ impl Node {
     }
 
     pub(crate) fn step_copies(&mut self, now: Nanos) -> Option<usize> {
-        let Some(instance) = self.instance.as_mut().filter(|instance| instance.has_copies()) else { return Some(0) };
+        let Some(instance) = self.instance.as_mut().filter(|instance| instance.has_copies()) else {
+            return Some(0);
+        };
         match instance.journal.run_drop_copy(Nanos(now.0 + instance.clock_offset)) {
             Ok(work) => Some(work),
             Err(error) => {
@@ -266,7 +270,9 @@ impl Node {
     /// Returns true while an instrument collects orders for an auction, which publishes repeatedly.
     pub(crate) fn is_in_auction(&self) -> bool {
         let code = u64::from(TradingState::QuotationOnly.code());
-        self.instance.as_ref().is_some_and(|instance| instance.view.states.iter().any(|state| state.read() == code))
+        self.instance
+            .as_ref()
+            .is_some_and(|instance| instance.view.states.iter().any(|state| state.read() == code))
     }
 
     /// Returns true if the venue reports that it has no snapshots until a restart.
@@ -281,7 +287,8 @@ impl Node {
 
     /// Returns the number of traded instruments, including added ones.
     pub(crate) fn instrument_count(&self) -> u16 {
-        let instruments = self.instance.as_ref().map_or(&self.settings.instruments, |instance| &instance.instruments);
+        let instruments =
+            self.instance.as_ref().map_or(&self.settings.instruments, |instance| &instance.instruments);
         instruments.next_id().0 - 1
     }
 

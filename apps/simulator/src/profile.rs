@@ -3,7 +3,7 @@
 use tickpath_exchange::{DaySettings, Phase, RateLimit, Schedule, ScheduleStep, UserLimits};
 use tickpath_journal::Policy;
 use tickpath_simnet::{DatagramFaults, StreamFaults};
-use tickpath_types::{Rng, Nanos, Qty, SelfTradePrevention};
+use tickpath_types::{Nanos, Qty, Rng, SelfTradePrevention};
 
 use crate::client::ClientBehaviour;
 use crate::faults::{DiskFailure, FaultEvent, FaultLevel};

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use tickpath_exchange::{JournalSettings, MarketRecoverySettings, SnapshotSettings};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedSettings, LineReader, Senders, SnapshotSources};
-use tickpath_types::{Rng, InstrumentId, Nanos};
+use tickpath_types::{InstrumentId, Nanos, Rng};
 
 use crate::hosts::{LINES, RETRANSMISSION};
 

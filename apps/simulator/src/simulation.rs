@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tickpath_exchange::{AdminCommand, JournalSettings, Phase};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_simnet::{HostId, Network, SocketId};
-use tickpath_types::{Rng, InstrumentId, InstrumentTable, Nanos, SessionId};
+use tickpath_types::{InstrumentId, InstrumentTable, Nanos, Rng, SessionId};
 
 use crate::additions::Additions;
 use crate::client::{Client, ClientBehaviour};
@@ -17,9 +17,9 @@ use crate::feed::Feed;
 use crate::flow::Flow;
 use crate::hosts::{DOWN_MAX, LINES, ORDER_ENTRY, VENUE, client_host, feed_host, user_name};
 use crate::net::SimNetwork;
+use crate::node::{AGENTS, Node};
 use crate::profile::Profile;
 use crate::recovery::RecoveryProfile;
-use crate::node::{AGENTS, Node};
 use crate::trader::{self, Trader};
 use crate::trader_profile::{self, TraderProfile};
 use crate::venue::{instruments, venue_settings};
@@ -287,7 +287,10 @@ impl Simulation {
         if !self.recovery_phase.has_begun && self.now >= self.profile.active {
             self.end_all_faults();
         }
-        if self.recovery_phase.has_begun && self.now >= self.recovery_phase.opens_at && self.node.is_in_auction() {
+        if self.recovery_phase.has_begun
+            && self.now >= self.recovery_phase.opens_at
+            && self.node.is_in_auction()
+        {
             // A called auction continues until it is ended, and publishes more messages meanwhile.
             self.recovery_phase.opens_at = self.now + OPEN_INTERVAL;
             self.node.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
@@ -575,7 +578,9 @@ impl Simulation {
             clients: logs.cloned().collect(),
             copies,
             venue: self.node.events.clone(),
-            published: published.map(|(at, group, bytes)| Timed { at, value: (line(group), bytes) }).collect(),
+            published: published
+                .map(|(at, group, bytes)| Timed { at, value: (line(group), bytes) })
+                .collect(),
             retransmitted: tap.answers,
             feeds,
             traders,

@@ -8,7 +8,7 @@ use tickpath_simnet::{HostFailure, HostId, StreamEvent};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{AgentSettings, TraderAgents, TraderTracers};
 use tickpath_trading::EngineConfig;
-use tickpath_types::{Rng, Nanos, SessionId, Side};
+use tickpath_types::{Nanos, Rng, SessionId, Side};
 
 use crate::feed::Recorder;
 use crate::hosts::DOWN_MAX;
@@ -142,8 +142,8 @@ impl Trader {
     pub(crate) fn is_quiescent(&self, published: u64, instruments: u16) -> bool {
         self.is_over
             && self.instance.as_ref().is_some_and(|instance| {
-                let is_done =
-                    !self.profile.is_stopped_in_the_end || instance.has_stopped() && instance.open_orders() == 0;
+                let is_done = !self.profile.is_stopped_in_the_end
+                    || instance.has_stopped() && instance.open_orders() == 0;
                 is_done
                     && instance.end_deadline.is_none()
                     && instance.is_answered()
@@ -215,7 +215,10 @@ impl Trader {
             end_deadline: None,
         };
         for place in 0..AGENTS {
-            instance.agent(place).on_start().expect("on the simulated network a connection can always be begun");
+            instance
+                .agent(place)
+                .on_start()
+                .expect("on the simulated network a connection can always be begun");
         }
         self.instance = Some(instance);
         self.take_tapped(now);

@@ -5,7 +5,7 @@ use tickpath_feedhandler::FeedSettings;
 use tickpath_simnet::HostId;
 use tickpath_trader::{AgentSettings, GatewaySettings};
 use tickpath_trading::{EngineConfig, Limits, Money};
-use tickpath_types::{Rng, InstrumentTable, Nanos, Qty, SessionId};
+use tickpath_types::{InstrumentTable, Nanos, Qty, Rng, SessionId};
 
 use crate::faults::{FaultEvent, FaultLevel};
 use crate::hosts::{ORDER_ENTRY, PASSWORD, trader_host};

@@ -42,6 +42,11 @@ fn rare_events_occur_in_some_seeds() {
     let outcomes: Vec<Outcome> = (1..=30).map(|seed| Simulation::new(seed, FaultLevel::Full).run()).collect();
     let of = |count: fn(&Outcome) -> u64| outcomes.iter().filter(|outcome| count(outcome) > 0).count();
     assert!(of(recovered) >= 3 && of(archived) >= 2, "{} and {}", of(recovered), of(archived));
-    assert!(of(repeated_copies) >= 3 && of(trades_in_added_instruments) >= 1, "{} and {}", of(repeated_copies), of(trades_in_added_instruments));
+    assert!(
+        of(repeated_copies) >= 3 && of(trades_in_added_instruments) >= 1,
+        "{} and {}",
+        of(repeated_copies),
+        of(trades_in_added_instruments)
+    );
     assert!(outcomes.iter().any(|outcome| recovered(outcome) == 0 && archived(outcome) == 0), "not all");
 }

@@ -18,10 +18,16 @@ fn fills(instance: &TraderInstance) -> u64 {
 #[test]
 fn traders_trade_rest_and_restart() {
     let instances: Vec<TraderInstance> = (1..=40).flat_map(|seed| observed(seed).traders).collect();
-    let count = |predicate: fn(&TraderInstance) -> bool| instances.iter().filter(|instance| predicate(instance)).count();
+    let count = |predicate: fn(&TraderInstance) -> bool| {
+        instances.iter().filter(|instance| predicate(instance)).count()
+    };
     let all: u64 = instances.iter().map(fills).sum();
     assert!(all > 300, "{all} fills");
-    let orders: usize = instances.iter().filter(|instance| instance.ended.is_none()).map(|instance| instance.orders.len()).sum();
+    let orders: usize = instances
+        .iter()
+        .filter(|instance| instance.ended.is_none())
+        .map(|instance| instance.orders.len())
+        .sum();
     assert!(orders >= 5, "{orders} orders rest in the end");
     let counts = [
         count(|instance| instance.ended.is_some() && fills(instance) > 0),
@@ -33,7 +39,9 @@ fn traders_trade_rest_and_restart() {
 
 /// Returns a run with a trader that has a position and open orders at the end.
 fn run_with_orders() -> Observed {
-    let is_one = |instance: &TraderInstance| instance.ended.is_none() && fills(instance) > 0 && !instance.orders.is_empty();
+    let is_one = |instance: &TraderInstance| {
+        instance.ended.is_none() && fills(instance) > 0 && !instance.orders.is_empty()
+    };
     (1..=100).map(observed).find(|observed| observed.traders.iter().any(is_one)).unwrap()
 }
 
@@ -41,8 +49,11 @@ fn run_with_orders() -> Observed {
 fn trader_errors_are_found() {
     let clean = run_with_orders();
     assert_eq!(check(&clean), []);
-    let place =
-        clean.traders.iter().position(|instance| instance.ended.is_none() && !instance.orders.is_empty()).unwrap();
+    let place = clean
+        .traders
+        .iter()
+        .position(|instance| instance.ended.is_none() && !instance.orders.is_empty())
+        .unwrap();
     let corruptions: [fn(&mut TraderInstance); 9] = [
         |instance| instance.positions[0].apply_fill(Side::Buy, Price(1_000_000), Qty(1)),
         |instance| {
@@ -51,7 +62,11 @@ fn trader_errors_are_found() {
             instance.positions[0].apply_fill(Side::Sell, Price(1_000_000), Qty(1));
         },
         |instance| _ = instance.orders.pop(),
-        |instance| instance.orders.push(tickpath_trading::OwnOrder { user_ref: UserRefNum(9_999), ..instance.orders[0] }),
+        |instance| {
+            instance
+                .orders
+                .push(tickpath_trading::OwnOrder { user_ref: UserRefNum(9_999), ..instance.orders[0] })
+        },
         |instance| instance.orders[0].cum_qty.0 += 1,
         |instance| instance.open_qty[0][0].0 += 1,
         |instance| instance.markets[0] = Some(Bbo { bid: Some((Price(1), Qty(1))), ask: None }),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tickpath_agent::{StopSignal, release_code_pages};
-use tickpath_config::{print_stdout, print_stderr};
+use tickpath_config::{print_stderr, print_stdout};
 use tickpath_monitor::Mode;
 
 use crate::client::{Client, ClientConfig, CsvFile, LinkState};

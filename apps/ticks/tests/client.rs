@@ -6,9 +6,9 @@ mod support;
 use support::*;
 use tickpath_shm::{Folder, SegmentName, SegmentReader};
 use tickpath_test_support::wait_until;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{EndOfStream, EndReason, Refused, RefusedReason, Skipped};
 use tickpath_ticks::parser::StreamError;
-use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::client::{
     Client, ClientError, Count, CsvFile, LinkState, MarketRow, SegmentPlace, Span,
 };
@@ -75,7 +75,8 @@ fn losses_are_counted_and_make_rows_stale() {
     let health = || rows(&client).iter().map(|row| row.top.health()).collect::<Vec<_>>();
     assert_eq!(health(), [BookHealth::Stale, BookHealth::Live, BookHealth::Stale]);
     peer.send(
-        &[quote(6, 1), quote(6, 1), quote(7, 3), with_checksum(Skipped::new(20, 11)).as_bytes().to_vec()].concat(),
+        &[quote(6, 1), quote(6, 1), quote(7, 3), with_checksum(Skipped::new(20, 11)).as_bytes().to_vec()]
+            .concat(),
     );
     peer.send(&[quote(20, 3), quote(30, 3)].concat());
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 8);

@@ -143,8 +143,15 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         let encode_warm_up = EncodeWarmUp::new(settings.session, first, tracer.warm_up_instance());
         let requests = Requests::new(settings.session, requests);
         let (session, state) = (settings.session, OrderSession::new(settings.reconcile_after));
-        let inbox =
-            Inbox { session, events, tracer, read_at: 0, has_read: false, answered: 0, has_overflowed: false };
+        let inbox = Inbox {
+            session,
+            events,
+            tracer,
+            read_at: 0,
+            has_read: false,
+            answered: 0,
+            has_overflowed: false,
+        };
         OrderGateway {
             settings,
             network,
@@ -247,8 +254,8 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         if has_debug_message {
             self.state.handle_notice(now, |event| self.inbox.publish(event));
         }
-        let outcome =
-            outcome.and_then(|_| if is_active && !self.state.is_up() { self.update_session(now) } else { Ok(()) });
+        let outcome = outcome
+            .and_then(|_| if is_active && !self.state.is_up() { self.update_session(now) } else { Ok(()) });
         let is_logged_in = is_active && !self.state.is_new();
         if outcome.is_ok() {
             self.counters.logged_in.set(is_logged_in.into());

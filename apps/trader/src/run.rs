@@ -51,7 +51,9 @@ pub fn run_with<S: Strategy + Send + 'static>(
     let mut console = Console::default();
     console.print_stdout(first_line(&name, settings));
     if settings.config.market_data.senders().is_any() {
-        print_stderr("warning: market data is taken from every address: name the venue's in market_data.sources");
+        print_stderr(
+            "warning: market data is taken from every address: name the venue's in market_data.sources",
+        );
     }
     trader.warnings().for_each(|warning| print_stderr(format_args!("warning: {warning}")));
 
@@ -72,7 +74,10 @@ pub fn run_with<S: Strategy + Send + 'static>(
         }
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            warnings.take_new(&trader).iter().for_each(|warning| print_stderr(format_args!("warning: {warning}")));
+            warnings
+                .take_new(&trader)
+                .iter()
+                .for_each(|warning| print_stderr(format_args!("warning: {warning}")));
             console.print_stdout(progress_line(&trader, &snapshot));
         }
         if snapshot.stopped.is_some() {

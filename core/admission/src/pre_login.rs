@@ -102,7 +102,8 @@ impl<P: Copy + Eq> PreLogin<P> {
         };
         let busiest = self.peers.iter().find(|known| known.peer == busiest)?;
         let is_candidate = |waiting: &&PendingConnection<P>| {
-            waiting.peer == busiest.peer && (busiest.count == busiest.trusted || waiting.progress != LoginProgress::Trusted)
+            waiting.peer == busiest.peer
+                && (busiest.count == busiest.trusted || waiting.progress != LoginProgress::Trusted)
         };
         let candidates = || self.waiting.iter().filter(is_candidate);
         let may_be_flooded = busiest.logins > self.limits.per_address / 2;
@@ -166,7 +167,13 @@ impl<P: Copy + Eq> PreLogin<P> {
     pub fn admit(&mut self, now: Nanos, key: u64, peer: P) {
         assert!(self.waiting.len() < self.limits.connections, "the victim was removed before");
         let deadline = now + self.limits.deadline;
-        self.waiting.push(PendingConnection { key, peer, deadline, progress: LoginProgress::Silent, user: None });
+        self.waiting.push(PendingConnection {
+            key,
+            peer,
+            deadline,
+            progress: LoginProgress::Silent,
+            user: None,
+        });
         match self.peers.iter_mut().find(|known| known.peer == peer) {
             Some(known) => known.count += 1,
             None => self.peers.push(Peer { peer, count: 1, logins: 0, trusted: 0 }),
@@ -194,7 +201,13 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.set_progress(key, progress, Some(user), answered_at);
     }
 
-    fn set_progress(&mut self, key: u64, progress: LoginProgress, user: Option<Option<usize>>, answered_at: Nanos) {
+    fn set_progress(
+        &mut self,
+        key: u64,
+        progress: LoginProgress,
+        user: Option<Option<usize>>,
+        answered_at: Nanos,
+    ) {
         let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.key == key) else { return };
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.peer == waiting.peer) {
             peer.logins -= usize::from(waiting.user.is_some());
@@ -377,7 +390,10 @@ mod tests {
         }
         arrive(&mut clients, 6, 'c');
         assert_eq!(clients.oldest_of_busiest(), Some(2));
-        assert_eq!(['a', 'b', 'c', 'd'].map(|peer| clients.fair_share_victim(peer)), [None, None, Some(2), Some(2)]);
+        assert_eq!(
+            ['a', 'b', 'c', 'd'].map(|peer| clients.fair_share_victim(peer)),
+            [None, None, Some(2), Some(2)]
+        );
     }
 
     #[test]

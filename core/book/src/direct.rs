@@ -9,7 +9,7 @@ use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::record::{LevelRecord, NIL, OrderRecord, key, side_index};
-use crate::{AddError, PrefetchTicket, BookLimits, BooksById, PrefetchRequest, Level, Order, QueuePosition};
+use crate::{AddError, BookLimits, BooksById, Level, Order, PrefetchRequest, PrefetchTicket, QueuePosition};
 use levels::Levels;
 use table::OrderTable;
 

@@ -3,8 +3,8 @@
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::{
-    AddError, PrefetchTicket, BookLimits, BooksById, PrefetchRequest, Hint, InsertError, Level, Order, OrderBooks,
-    OrderHandle, OrderIndex, QueuePosition,
+    AddError, BookLimits, BooksById, Hint, InsertError, Level, Order, OrderBooks, OrderHandle, OrderIndex,
+    PrefetchRequest, PrefetchTicket, QueuePosition,
 };
 
 /// Number of messages prefetched together.

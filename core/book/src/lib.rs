@@ -53,7 +53,7 @@ mod record;
 mod table;
 
 pub use books::{OrderBooks, state_hash};
-pub use by_id::{PrefetchTicket, BooksById, PrefetchRequest};
+pub use by_id::{BooksById, PrefetchRequest, PrefetchTicket};
 pub use direct::DirectBooks;
 pub use fast::FastBooks;
 pub use index::{InsertError, OrderIndex};

@@ -5,7 +5,9 @@ use crate::prices::Prices;
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_book::{AddError, BookLimits, BooksById, PrefetchRequest, DirectBooks, FastBooks, Indexed, Order};
+use tickpath_book::{
+    AddError, BookLimits, BooksById, DirectBooks, FastBooks, Indexed, Order, PrefetchRequest,
+};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
@@ -65,8 +67,10 @@ fn run<B: BooksById>(shape: Shape) {
         let qty = Qty([u64::from(below(50)), u64::MAX][usize::from(below(400) == 0)]);
         let id = ids.draw(&mut last, &mut random);
         // A hint changes nothing, whatever it names.
-        let mut tickets =
-            [fast.start_prefetch(&PrefetchRequest { id, instrument, side, price }), fast.start_prefetch(&PrefetchRequest::EMPTY)];
+        let mut tickets = [
+            fast.start_prefetch(&PrefetchRequest { id, instrument, side, price }),
+            fast.start_prefetch(&PrefetchRequest::EMPTY),
+        ];
         fast.look_ahead(&mut tickets);
         if is_add {
             let order = Order { id, instrument, side, price, qty, data: () };

@@ -76,7 +76,10 @@ fn run(shape: Shape) {
         assert_eq!(fast.best(order.instrument, side), reference.best(order.instrument, side));
         if step % 500 == 0 {
             assert_eq!(fast.state_hash(), reference.state_hash());
-            assert_eq!((fast.order_count(), fast.level_count()), (reference.order_count(), reference.level_count()));
+            assert_eq!(
+                (fast.order_count(), fast.level_count()),
+                (reference.order_count(), reference.level_count())
+            );
             let limit = shape.prices.draw(step, &mut below);
             assert_eq!(
                 fast.available(order.instrument, side, limit, Qty(1_000)),

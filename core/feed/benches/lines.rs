@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
-    ArbiterConfig, BookBuilder, IgnoreUpdates, Channel, ChannelConfig, Line, MessageBooks, MoldUdp64,
+    ArbiterConfig, BookBuilder, Channel, ChannelConfig, IgnoreUpdates, Line, MessageBooks, MoldUdp64,
     UpdateListener,
 };
 use tickpath_flowgen::{ItchDay, ItchDayConfig};
@@ -79,5 +79,7 @@ fn main() {
         without_updates = without_updates.min(pass(&packets, &config, hash, &mut IgnoreUpdates));
         with_updates = with_updates.min(pass(&packets, &config, hash, &mut Updates(0)));
     }
-    println!("lines: {with_updates:.1} ns a message with updates, {without_updates:.1} ns for the books alone");
+    println!(
+        "lines: {with_updates:.1} ns a message with updates, {without_updates:.1} ns for the books alone"
+    );
 }

@@ -59,7 +59,11 @@ fn instruments() -> Vec<Instrument> {
 fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
     let instruments = instruments();
     let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();
-    let mut background_flow = BackgroundFlow::new(BackgroundFlowConfig { sessions: 1, ..BackgroundFlowConfig::default() }, &instruments).unwrap();
+    let mut background_flow = BackgroundFlow::new(
+        BackgroundFlowConfig { sessions: 1, ..BackgroundFlowConfig::default() },
+        &instruments,
+    )
+    .unwrap();
     let mut packet = PacketBuilder::new(vec![0; 60_000], Session::BLANK, Sequence(1));
     let (mut packets, mut messages) = (Vec::new(), 0);
     let opening = instruments.iter().map(|instrument| CommandKind::OpenInstrument {

@@ -6,8 +6,8 @@ use tickpath_types::{Nanos, Sequence};
 
 use crate::counters::{ArbiterCounters, LineCounters};
 use crate::framing::{Framing, MoldUdp64, PacketHeader, PacketKind};
-use crate::reorder_buffer::ReorderBuffer;
 use crate::line::{Line, MAX_AHEAD};
+use crate::reorder_buffer::ReorderBuffer;
 use crate::skew::SkewTracker;
 
 /// Consecutive packets of one other session, on either line, that prove that the publisher changed session.
@@ -450,7 +450,12 @@ impl<F: Framing> Arbiter<F> {
     }
 
     #[cold]
-    fn report_disagreement(&mut self, first: u64, datagram: &[u8], out: &mut impl MessageListener<F::Session>) {
+    fn report_disagreement(
+        &mut self,
+        first: u64,
+        datagram: &[u8],
+        out: &mut impl MessageListener<F::Session>,
+    ) {
         self.counters.disagreements += 1;
         if let Some(messages) = F::messages(datagram) {
             out.on_disagreement(Sequence(first), messages);
@@ -587,7 +592,8 @@ impl<F: Framing> Arbiter<F> {
             None => {
                 self.counters.gaps_opened += 1;
                 let act_at = now + self.config.reorder_wait;
-                self.gap = Some(Gap { opened: now, act_at, requests: 0, is_requested: false, requested_end: 0 });
+                self.gap =
+                    Some(Gap { opened: now, act_at, requests: 0, is_requested: false, requested_end: 0 });
             }
             // The gap has moved. After a complete answer, request the rest at once; wait for the rest of a
             // partial one. After progress on a line, give the other line time to bring the rest.

@@ -9,7 +9,7 @@ use tickpath_nasdaq::itch50::{
 use tickpath_types::{InstrumentId, Sequence, Symbol, UpdateKind};
 
 use crate::instruments::{Change, Instruments, UpdateListener};
-use crate::look_ahead::{prefetch_request, handle_in_groups, new_order_of};
+use crate::look_ahead::{handle_in_groups, new_order_of, prefetch_request};
 use crate::message_books::MessageBooks;
 
 /// Builds order-by-order books from ITCH messages in sequence, and tracks whether each book can be trusted.

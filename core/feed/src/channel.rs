@@ -7,10 +7,10 @@ use crate::arbiter::{Arbiter, ArbiterConfig, MessageListener};
 use crate::counters::ArbiterCounters;
 use crate::deferred::Deferred;
 use crate::framing::{Framing, MoldUdp64};
-use crate::snapshot_recovery::SnapshotRecovery;
 use crate::instruments::UpdateListener;
 use crate::line::Line;
 use crate::message_books::MessageBooks;
+use crate::snapshot_recovery::SnapshotRecovery;
 
 /// Maximum number of automatic resyncs of one suspect book. The bound prevents an endless loop on a snapshot
 /// that contradicts itself.

@@ -1,6 +1,6 @@
 //! The books of a feed's instruments and their health, for any protocol.
 
-use tickpath_book::{AddError, BooksById, PrefetchRequest, Order};
+use tickpath_book::{AddError, BooksById, Order, PrefetchRequest};
 use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, PriceLevel, Qty, SIDE_NOT_STATED,
     Sequence, Side, SuspectReason, Symbol, TradingState, UpdateKind,

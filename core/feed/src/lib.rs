@@ -39,32 +39,30 @@ mod channel;
 mod counters;
 mod deferred;
 mod framing;
-mod snapshot_recovery;
-mod reorder_buffer;
 pub mod iex;
 mod instruments;
 pub mod itch;
 mod line;
 mod look_ahead;
 mod loss;
-mod skew;
 mod message_books;
 mod numbering;
 mod recovery;
+mod reorder_buffer;
+mod skew;
+mod snapshot_recovery;
 pub mod xdp;
 
 pub use arbiter::{
-    Arbiter, ArbiterConfig, SESSION_CHANGE_PACKETS, JUMP_BACK_PACKETS, MessageListener, RETURN_AFTER,
+    Arbiter, ArbiterConfig, JUMP_BACK_PACKETS, MessageListener, RETURN_AFTER, SESSION_CHANGE_PACKETS,
 };
 pub use builder::BookBuilder;
 pub use channel::{Channel, ChannelConfig, ChannelCounters};
 pub use counters::{ArbiterCounters, LineCounters, SKEW_BUCKETS, Skew};
 pub use deferred::DEFERRED_MAX;
 pub use framing::{Framing, IexRequest, IexStream, IexTp, MoldUdp64, PacketHeader, PacketKind};
-pub use snapshot_recovery::{SnapshotRecoveryCounters, SNAPSHOT_AHEAD_MAX, SnapshotRecovery, SnapshotOutcome, SnapshotScope};
-pub use reorder_buffer::{MAX_BUFFERED_MESSAGE, MessageStorage};
 pub use instruments::{
-    IgnoreUpdates, BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, UpdateListener,
+    BuilderCounters, Change, IgnoreUpdates, InstrumentState, Instruments, OtherSymbol, UpdateListener,
 };
 pub use line::{Line, MAX_AHEAD};
 pub use look_ahead::LOOK_AHEAD_LEN;
@@ -73,4 +71,8 @@ pub use message_books::MessageBooks;
 pub use recovery::{
     RECOVERY_GROUPS_MAX, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters,
     SocketNeeds, StreamCounters, StreamProgress,
+};
+pub use reorder_buffer::{MAX_BUFFERED_MESSAGE, MessageStorage};
+pub use snapshot_recovery::{
+    SNAPSHOT_AHEAD_MAX, SnapshotOutcome, SnapshotRecovery, SnapshotRecoveryCounters, SnapshotScope,
 };

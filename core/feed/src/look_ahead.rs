@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use tickpath_book::{PrefetchTicket, BooksById, PrefetchRequest};
+use tickpath_book::{BooksById, PrefetchRequest, PrefetchTicket};
 use tickpath_nasdaq::itch50::{AddOrder, OrderDelete, OrderReplace};
 use tickpath_types::{InstrumentId, OrderId, Price, Side};
 

@@ -354,7 +354,9 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
                 self.load_unnamed(scope, builder);
                 self.finish_loading(end, builder, out)
             }
-            SnapshotScope::Instrument => self.finish_loading(end, builder, out) + self.advance_cycle(end, builder, out),
+            SnapshotScope::Instrument => {
+                self.finish_loading(end, builder, out) + self.advance_cycle(end, builder, out)
+            }
         };
         if recovered == 0 { SnapshotOutcome::Ignored } else { SnapshotOutcome::Recovered(recovered) }
     }
@@ -392,7 +394,12 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
     /// was added since the cycle began are held.
     ///
     /// Only ITCH snapshots come in cycles; readers of other protocols call [`end_cycle`](Self::end_cycle).
-    fn advance_cycle(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
+    fn advance_cycle(
+        &mut self,
+        end: u64,
+        builder: &mut impl MessageBooks,
+        out: &mut impl UpdateListener,
+    ) -> u32 {
         if self.latest == InstrumentId(0) {
             return 0;
         }
@@ -406,7 +413,12 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
     }
 
     /// Applies the held messages of the loaded books, which are live from now on.
-    fn finish_loading(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
+    fn finish_loading(
+        &mut self,
+        end: u64,
+        builder: &mut impl MessageBooks,
+        out: &mut impl UpdateListener,
+    ) -> u32 {
         let stages = &mut self.stages;
         for (id, stage) in stages.iter().enumerate() {
             if let Stage::Loading { is_suspect } = stage {

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, SESSION_CHANGE_PACKETS, Line, MAX_AHEAD, MessageListener, RETURN_AFTER,
+    Arbiter, ArbiterConfig, Line, MAX_AHEAD, MessageListener, RETURN_AFTER, SESSION_CHANGE_PACKETS,
 };
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Request, Session};
 use tickpath_types::{Nanos, Sequence};
@@ -232,7 +232,10 @@ fn the_reorder_wait_restarts_with_each_message() {
             assert_eq!(channel.receive(at, Line::A, &packet(lost + 1..lost + 2)), []);
             if pair > 1 {
                 let late = lost - 2..lost;
-                assert_eq!(channel.receive(at + INTERVAL / 2, Line::B, &packet(late.clone())), messages(late));
+                assert_eq!(
+                    channel.receive(at + INTERVAL / 2, Line::B, &packet(late.clone())),
+                    messages(late)
+                );
             }
             assert_eq!(channel.advance_to(at + INTERVAL - 1), [], "{pair}");
             assert_eq!(channel.arbiter.poll_request(), None, "{pair}");
@@ -390,7 +393,11 @@ fn two_publishers_do_not_alternate_the_session() {
         let micros = second * (quiet - 1);
         assert_eq!(channel.receive(micros, Line::B, other.as_bytes()), []);
         for later in [0, 1, 2, quiet - 2] {
-            assert_eq!(channel.receive(micros + later, Line::A, &packet(1..3)), [], "the other one continues");
+            assert_eq!(
+                channel.receive(micros + later, Line::A, &packet(1..3)),
+                [],
+                "the other one continues"
+            );
         }
     }
     assert_eq!(channel.arbiter.counters().other_sessions, 1);

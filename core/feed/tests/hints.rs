@@ -4,7 +4,8 @@
 use std::cell::RefCell;
 
 use tickpath_book::{
-    AddError, PrefetchTicket, BookLimits, BooksById, PrefetchRequest, DirectBooks, Level, Order, QueuePosition,
+    AddError, BookLimits, BooksById, DirectBooks, Level, Order, PrefetchRequest, PrefetchTicket,
+    QueuePosition,
 };
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
 use tickpath_nasdaq::itch50::{OrderDelete, OrderReplace, market_event_message};
@@ -26,7 +27,12 @@ struct RecordingBooks {
 impl BooksById for RecordingBooks {
     fn new(limits: BookLimits) -> RecordingBooks {
         let books = DirectBooks::new(limits);
-        RecordingBooks { books, fronts: RefCell::default(), prefetched: RefCell::default(), order_count_min: 0 }
+        RecordingBooks {
+            books,
+            fronts: RefCell::default(),
+            prefetched: RefCell::default(),
+            order_count_min: 0,
+        }
     }
     fn limits(&self) -> BookLimits {
         self.books.limits()

@@ -4,7 +4,7 @@
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, BookBuilder, IgnoreUpdates, Channel, ChannelConfig, IexStream, IexTp,
+    Arbiter, ArbiterConfig, BookBuilder, Channel, ChannelConfig, IexStream, IexTp, IgnoreUpdates,
     JUMP_BACK_PACKETS, Line, MessageBooks, MessageListener, MoldUdp64, UpdateListener,
 };
 use tickpath_iex::{Feed, SegmentBuilder};

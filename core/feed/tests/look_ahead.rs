@@ -37,7 +37,11 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
         })
         .collect();
     let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();
-    let mut background_flow = BackgroundFlow::new(BackgroundFlowConfig { sessions: 1, ..BackgroundFlowConfig::default() }, &instruments).unwrap();
+    let mut background_flow = BackgroundFlow::new(
+        BackgroundFlowConfig { sessions: 1, ..BackgroundFlowConfig::default() },
+        &instruments,
+    )
+    .unwrap();
     let opening = instruments.iter().map(|instrument| CommandKind::OpenInstrument {
         instrument: instrument.id,
         state: TradingState::Trading,

@@ -3,12 +3,12 @@
 
 mod arbiter;
 mod builder;
-mod snapshot_recovery;
 mod hints;
 #[path = "iex/main.rs"]
 mod iex;
 mod lines;
 mod look_ahead;
 mod recovery;
+mod snapshot_recovery;
 #[path = "xdp/main.rs"]
 mod xdp;

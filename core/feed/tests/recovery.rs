@@ -5,7 +5,7 @@ use tickpath_feed::iex::{self, IexRecovery};
 use tickpath_feed::itch::ItchRecovery;
 use tickpath_feed::xdp::{self, RequestSource, XdpRecovery};
 use tickpath_feed::{
-    ArbiterConfig, BookBuilder, IgnoreUpdates, Channel, ChannelConfig, Framing, IexTp, Line, MessageBooks,
+    ArbiterConfig, BookBuilder, Channel, ChannelConfig, Framing, IexTp, IgnoreUpdates, Line, MessageBooks,
     MoldUdp64, Recovering, RecoveryClient, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 use tickpath_iex::snap::{self, ErrorCode, Frame};

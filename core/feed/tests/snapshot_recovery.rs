@@ -4,7 +4,7 @@
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::{
-    BookBuilder, MessageBooks, SNAPSHOT_AHEAD_MAX, SnapshotRecovery, SnapshotOutcome, SnapshotScope,
+    BookBuilder, MessageBooks, SNAPSHOT_AHEAD_MAX, SnapshotOutcome, SnapshotRecovery, SnapshotScope,
     UpdateListener,
 };
 use tickpath_matching::Owner;
@@ -144,7 +144,12 @@ impl<'a> Feed<'a> {
         for sequence in self.next..end {
             let message = self.recording.message(sequence);
             if self.recovery.is_active() {
-                self.recovery.handle_message(Sequence(sequence), message, &mut self.builder, &mut self.updates);
+                self.recovery.handle_message(
+                    Sequence(sequence),
+                    message,
+                    &mut self.builder,
+                    &mut self.updates,
+                );
             } else {
                 self.builder.handle_message(Sequence(sequence), message, &mut self.updates);
             }
@@ -218,7 +223,11 @@ fn instruments_recover_separately() {
         assert_eq!(feed.health(id), BookHealth::Stale);
         assert_eq!(feed.instrument_snapshot(id, snapshot), Some(SnapshotOutcome::Recovered(1)));
         assert_eq!(feed.health(id), BookHealth::Live);
-        assert_eq!(feed.instrument_snapshot(id, snapshot), Some(SnapshotOutcome::Ignored), "it needs none any more");
+        assert_eq!(
+            feed.instrument_snapshot(id, snapshot),
+            Some(SnapshotOutcome::Ignored),
+            "it needs none any more"
+        );
         feed.live_until(snapshot + 50);
     }
     assert_eq!(feed.recovery.counters().recovered, 3);
@@ -312,7 +321,11 @@ fn a_loss_during_recovery_restarts_it() {
     feed.lose(500);
     assert_eq!(feed.recovery.waiting(), 3, "the one that was healed too");
     feed.send_snapshot(MARKET, &recording.state(600, [3]));
-    assert_eq!(feed.send_snapshot(MARKET, &[end(600)]), Some(SnapshotOutcome::Ignored), "half of it was not seen");
+    assert_eq!(
+        feed.send_snapshot(MARKET, &[end(600)]),
+        Some(SnapshotOutcome::Ignored),
+        "half of it was not seen"
+    );
     feed.live_until(520);
     assert_eq!(feed.market_snapshot(510), Some(SnapshotOutcome::Recovered(3)));
     feed.check();
@@ -449,8 +462,16 @@ fn a_cycle_before_the_held_messages_proves_no_absence() {
     for (id, outcome) in [(2, SnapshotOutcome::Recovered(1)), (3, SnapshotOutcome::Recovered(1))] {
         assert_eq!(feed.instrument_snapshot(id, 515), Some(outcome));
     }
-    assert_eq!(feed.instrument_snapshot(1, 516), Some(SnapshotOutcome::Ignored), "an instrument may have been added at 406");
-    assert_eq!(feed.instrument_snapshot(2, 517), Some(SnapshotOutcome::Ignored), "this turn began with the first");
+    assert_eq!(
+        feed.instrument_snapshot(1, 516),
+        Some(SnapshotOutcome::Ignored),
+        "an instrument may have been added at 406"
+    );
+    assert_eq!(
+        feed.instrument_snapshot(2, 517),
+        Some(SnapshotOutcome::Ignored),
+        "this turn began with the first"
+    );
     assert_eq!(feed.instrument_snapshot(3, 518), Some(SnapshotOutcome::Ignored));
     assert_eq!(feed.instrument_snapshot(1, 519), Some(SnapshotOutcome::Recovered(SPARE.into())));
     feed.check();
@@ -499,7 +520,8 @@ fn a_recovered_book_is_published_once() {
     feed.live_until(450);
     assert_eq!(feed.updates.0, [], "what is held is not told");
     feed.market_snapshot(430);
-    let published: Vec<_> = feed.updates.0.iter().map(|update| (update.instrument, update.health())).collect();
+    let published: Vec<_> =
+        feed.updates.0.iter().map(|update| (update.instrument, update.health())).collect();
     assert_eq!(published, [1, 2, 3].map(|id| (id, BookHealth::Live)));
     for update in &feed.updates.0 {
         let best = feed.builder.books().best(InstrumentId(update.instrument), Side::Buy);

@@ -83,7 +83,10 @@ impl BackgroundFlow {
     ///
     /// # Errors
     /// [`ConfigError`] names the setting to change.
-    pub fn new(config: BackgroundFlowConfig, instruments: &[Instrument]) -> Result<BackgroundFlow, ConfigError> {
+    pub fn new(
+        config: BackgroundFlowConfig,
+        instruments: &[Instrument],
+    ) -> Result<BackgroundFlow, ConfigError> {
         config.check(instruments)?;
         let count = instruments.len();
         let opening = config.opening_len(count);

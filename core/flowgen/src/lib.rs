@@ -23,7 +23,7 @@ mod schedule;
 mod ticks;
 mod xdp_day;
 
-pub use background_flow::{BackgroundFlow, FlowRequest, BackgroundFlowConfig};
+pub use background_flow::{BackgroundFlow, BackgroundFlowConfig, FlowRequest};
 pub use error::ConfigError;
 pub use itch_day::{ItchDay, ItchDayConfig, ItchDayCounters};
 pub use ticks::{

@@ -1,6 +1,6 @@
 //! Schedule of new orders.
 
-use tickpath_types::{Rng, Nanos};
+use tickpath_types::{Nanos, Rng};
 
 /// An endless series of due times with exponential intervals; a pure function of rate and seed.
 #[derive(Clone, Debug)]

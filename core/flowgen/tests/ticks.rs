@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use tickpath_flowgen::{
-    MarketRegime, Tick, TickGenerator, TickGeneratorConfig, TickKind, TickStamps, TickSymbol, tick_symbol_name,
+    MarketRegime, Tick, TickGenerator, TickGeneratorConfig, TickKind, TickStamps, TickSymbol,
+    tick_symbol_name,
 };
 use tickpath_lockfree::vectors::Width;
 use tickpath_types::{Nanos, Price};

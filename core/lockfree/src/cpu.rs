@@ -272,11 +272,7 @@ mod tests {
                     _ => [b'9', b'0'][place % 2],
                 });
                 let expected = u64::from_ne_bytes([bits as u8; 8]);
-                assert_eq!(
-                    (non_digits(&bytes), portable_non_digits(&bytes)),
-                    (expected, expected),
-                    "{bits}"
-                );
+                assert_eq!((non_digits(&bytes), portable_non_digits(&bytes)), (expected, expected), "{bits}");
             }
         }
     }

@@ -9,6 +9,7 @@ mod grid;
 mod listing;
 mod mass_cancel;
 mod matcher;
+mod order_checks;
 mod orders;
 mod owner;
 mod phases;
@@ -17,7 +18,6 @@ mod sessions;
 mod snapshot;
 mod special;
 mod stops;
-mod order_checks;
 
 pub use owner::Owner;
 
@@ -142,7 +142,12 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     /// Expiry times of open orders, in seconds since midnight, unordered.
     pub fn expire_times(&self) -> impl Iterator<Item = u32> {
-        self.matcher.orders.specials.iter().map(|(_, it)| it.instructions().expire_at).filter(|second| *second != 0)
+        self.matcher
+            .orders
+            .specials
+            .iter()
+            .map(|(_, it)| it.instructions().expire_at)
+            .filter(|second| *second != 0)
     }
 
     /// Number of open orders of all sessions, whether they are displayed, hidden or wait for a stop price.

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_types::{
-    CancelOrder, Rng, EnterOrder, Instrument, InstrumentId, MarketEvent, Nanos, OrderEvent, OrderEventKind,
-    OrderRequest, Price, Qty, Sequence, SessionId, Side, Symbol, TradingState, UserRefNum,
+    CancelOrder, EnterOrder, Instrument, InstrumentId, MarketEvent, Nanos, OrderEvent, OrderEventKind,
+    OrderRequest, Price, Qty, Rng, Sequence, SessionId, Side, Symbol, TradingState, UserRefNum,
 };
 
 use crate::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};

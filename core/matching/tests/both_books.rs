@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::auditor::Auditor;
-use crate::common::{Event, Log, apply, instruments};
 use crate::command_generator::{CommandGenerator, Shape};
+use crate::common::{Event, Log, apply, instruments};
 use proptest::prelude::*;
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::workload::{Workload, WorkloadConfig};
@@ -120,7 +120,10 @@ fn check_indicative(engine: &Fast, shape: Shape) {
             assert_eq!((indicative.paired, indicative.price), (Qty::ZERO, Price(0)));
             continue;
         };
-        assert_eq!((indicative.price, indicative.paired.0, indicative.imbalance.0), (price, volume.0, imbalance));
+        assert_eq!(
+            (indicative.price, indicative.paired.0, indicative.imbalance.0),
+            (price, volume.0, imbalance)
+        );
         let side = if is_buy { Side::Buy } else { Side::Sell };
         assert_eq!(indicative.side, (imbalance > 0).then_some(side));
     }

@@ -110,7 +110,10 @@ fn a_session_that_scatters_its_numbers_is_bounded() {
     let next = (1 << 20) + 1;
     assert!(venue.enter_passive(0, 1) && venue.enter_passive(0, next) && !venue.enter_passive(0, 2 * next));
     assert!(!venue.enter_passive(0, 2 * next + 1) && venue.enter_passive(1, 1), "others are not affected");
-    assert!(venue.enter_passive(1, 2 * next) && !venue.enter_passive(2, 1), "one page is left, two are needed");
+    assert!(
+        venue.enter_passive(1, 2 * next) && !venue.enter_passive(2, 1),
+        "one page is left, two are needed"
+    );
     venue.send(0, CommandKind::CancelAll { reason: CancelReason::System });
     assert!(venue.enter_passive(2, 2));
     assert!(venue.enter_passive(0, u32::MAX), "the last number of all");

@@ -3,15 +3,15 @@
 
 #[path = "common/auditor.rs"]
 mod auditor;
+mod both_books;
 mod bounds;
-mod common;
 #[path = "common/command_generator.rs"]
 mod command_generator;
+mod common;
 mod phases;
-mod reference_engine;
 mod recovery;
-mod special_scenarios;
-mod scenarios;
+mod reference_engine;
 #[path = "common/scenario.rs"]
 mod scenario;
-mod both_books;
+mod scenarios;
+mod special_scenarios;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Event, Log, apply, instruments, numbered, order};
 use crate::command_generator::{CommandGenerator, Shape};
+use crate::common::{Event, Log, apply, instruments, numbered, order};
 use proptest::prelude::*;
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};

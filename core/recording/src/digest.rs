@@ -44,7 +44,9 @@ impl Digest {
             EventKind::Reduce { order_id, by, level } => {
                 self.fields(&[3, order_id, level.map_or(0, price_bits), by.0]);
             }
-            EventKind::Modify { order_id, level, qty } => self.fields(&[4, order_id, price_bits(level), qty.0]),
+            EventKind::Modify { order_id, level, qty } => {
+                self.fields(&[4, order_id, price_bits(level), qty.0])
+            }
             EventKind::Replace { order_id, new_order_id, price, qty } => {
                 self.fields(&[5, order_id, new_order_id, price.0.cast_unsigned(), qty.0]);
             }

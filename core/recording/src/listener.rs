@@ -45,7 +45,14 @@ pub trait Listener {
     }
 
     /// The books after a message that changed an instrument's.
-    fn on_book(&mut self, _view: &MessageView<'_>, _symbol: &str, _id: InstrumentId, _books: &impl BooksById) {}
+    fn on_book(
+        &mut self,
+        _view: &MessageView<'_>,
+        _symbol: &str,
+        _id: InstrumentId,
+        _books: &impl BooksById,
+    ) {
+    }
 }
 
 /// Ignores everything.

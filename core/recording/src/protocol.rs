@@ -7,9 +7,9 @@ use tickpath_types::Nanos;
 
 use crate::digest::Checksums;
 use crate::error::Result;
-use crate::view::MessageView;
 use crate::selection::Tables;
 use crate::updates::Updates;
+use crate::view::MessageView;
 use crate::{Depth, RecordingInfo};
 
 /// A protocol of recorded market data; a value is the state of one recording.

@@ -100,7 +100,8 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
         place: impl Fn(usize) -> String,
     ) -> String {
         let (ours, reference) = (&updates.list, &self.updates.list);
-        let index = ours.iter().zip(reference).position(|(a, b)| a != b).unwrap_or(ours.len().min(reference.len()));
+        let index =
+            ours.iter().zip(reference).position(|(a, b)| a != b).unwrap_or(ours.len().min(reference.len()));
         let (ours, reference) = (ours.get(index), reference.get(index));
         let number = ours.into_iter().chain(reference).map(|update| update.sequence).min().unwrap_or(first);
         let symbol = names(ours.or(reference).map_or(0, |update| update.instrument));
@@ -175,7 +176,14 @@ mod tests {
             let mut updates = Updates::default();
             Tested::apply(&mut fast, number, std::slice::from_ref(our), &mut updates);
             let place = |_| format!("byte {}", number * 10);
-            model.apply_and_compare(number, std::slice::from_ref(their), &updates, fast.books(), &names, place);
+            model.apply_and_compare(
+                number,
+                std::slice::from_ref(their),
+                &updates,
+                fast.books(),
+                &names,
+                place,
+            );
         }
         model.finish(fast.books(), &names)
     }
@@ -212,7 +220,8 @@ mod tests {
         assert!(difference.contains("ABC, buy order 2:"), "{difference}");
         let mut more = books::<Indexed<ReferenceBooks>>();
         Tested::apply(&mut more, 1, &[add(1, 100, 5), add(2, 90, 5), add(4, 80, 5)], &mut Updates::default());
-        let difference = ReferenceModel::<Tested>::new(more, 3).finish(fast.books(), &names).difference.unwrap();
+        let difference =
+            ReferenceModel::<Tested>::new(more, 3).finish(fast.books(), &names).difference.unwrap();
         assert!(difference.contains("ABC, buy level 2"), "{difference}");
     }
 }

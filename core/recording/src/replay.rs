@@ -184,7 +184,9 @@ impl<P: RecordedProtocol> Replay<P> {
         while start < messages.len() {
             let BookPair { books, model } = &mut self.pair;
             let rest = &messages[start..];
-            let to_comparison = model.as_ref().map_or(u64::MAX, |model| model.messages_to_comparison(pass.message_count).max(1));
+            let to_comparison = model
+                .as_ref()
+                .map_or(u64::MAX, |model| model.messages_to_comparison(pass.message_count).max(1));
             let at_once = if pass.listener.wants_books() { 1 } else { rest.len().min(PART_LEN) };
             let part = &rest[..at_once.min(usize::try_from(to_comparison).unwrap_or(usize::MAX))];
             let first = pass.message_count + 1;

@@ -5,7 +5,7 @@ use tickpath_types::{InstrumentId, Side};
 
 use crate::Depth;
 use crate::captures::CaptureReport;
-use crate::integrity::{Integrity, Criteria};
+use crate::integrity::{Criteria, Integrity};
 use crate::moment::RecordedTime;
 use crate::protocol::RecordedProtocol;
 use crate::reference_check::ModelReport;
@@ -137,7 +137,8 @@ impl<P: RecordedProtocol> Replay<P> {
         state.integrity.unreported = self.pair.books.as_ref().map_or(0, P::unreported);
         let mut contradictions = state.integrity.contradictions(criteria);
         contradictions.extend(model.iter().filter_map(|model| model.difference.clone()));
-        let mut reservations: Vec<String> = state.integrity.crossed_without_state(criteria).into_iter().collect();
+        let mut reservations: Vec<String> =
+            state.integrity.crossed_without_state(criteria).into_iter().collect();
         reservations.extend(coverage(info.depth, pass.ended, criteria.has_books));
 
         let seen = seen_instruments(state);

@@ -5,9 +5,9 @@ use tickpath_types::{Decimal, MarketUpdate, Price, SystemEventCode, TradingState
 use crate::digest::Checksums;
 use crate::integrity::{Integrity, MarketState};
 use crate::listener::Listener;
-use crate::view::{Bbo, MessageView, TradeInfo};
 use crate::selection::{Selection, Window};
 use crate::statistics::SymbolStatistics;
+use crate::view::{Bbo, MessageView, TradeInfo};
 
 /// The state of one instrument.
 #[derive(Debug, Default)]
@@ -148,7 +148,8 @@ impl RecordingState {
         if let Some(bbo) = bbo.filter(|bbo| bbo.has_both() && bbo.bid.0 >= bbo.ask.0) {
             let state = MarketState { stage, trading: instrument.trading };
             let price = |units| Decimal { units, decimals: self.price_decimals };
-            let description = || format!("{} (bid {} at ask {})", place(), price(bbo.bid.0), price(bbo.ask.0));
+            let description =
+                || format!("{} (bid {} at ask {})", place(), price(bbo.bid.0), price(bbo.ask.0));
             self.integrity.crossed.add(state, description);
         }
         if in_window {

@@ -322,7 +322,8 @@ impl ReferenceEngine {
             let orig_user_ref = open.order.user_ref;
             open.order.user_ref = session.last_user_ref;
             open.id = OrderId(at as u64 + 1);
-            let special = open.order.special.filter(|instructions| *instructions != OrderInstructions::default());
+            let special =
+                open.order.special.filter(|instructions| *instructions != OrderInstructions::default());
             let qty = Qty(open.executed + open.leaves());
             let order = EnterOrder { special, qty, min_qty: Qty(0), ..open.order };
             let (session, order_id, state) = (open.session, open.id, OrderState::Live);

@@ -13,7 +13,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use tickpath_types::{Rng, Nanos};
+use tickpath_types::{Nanos, Rng};
 
 pub use datagrams::Datagram;
 pub use faults::{DatagramFaults, NetworkCounters, StreamFaults};
@@ -243,7 +243,9 @@ impl Network {
     }
 
     fn can_reach(&self, one: HostId, other: HostId) -> bool {
-        !self.cuts.contains(&pair(one, other)) && !self.powered_off.contains(&one) && !self.powered_off.contains(&other)
+        !self.cuts.contains(&pair(one, other))
+            && !self.powered_off.contains(&one)
+            && !self.powered_off.contains(&other)
     }
 
     /// Reading of a host's clock at `at`.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use tickpath_types::Nanos;
 
-use super::socket::{AddressInUse, End, ClosedBy, HostId, Listener, Segment, Socket, SocketId};
+use super::socket::{AddressInUse, ClosedBy, End, HostId, Listener, Segment, Socket, SocketId};
 use super::{Network, StreamEvent, StreamEventKind};
 
 /// Capacity of a listener's queue of pending connections; further ones are refused.

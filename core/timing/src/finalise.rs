@@ -191,7 +191,13 @@ impl Joiner {
             entry.copy_feed(feed, &mut stamps);
             missing |= self.missing(&[Hop::T7, Hop::T8], &stamps);
         }
-        if self.observed.engines.iter().zip(&entry.engines).any(|(is_observed, times)| *is_observed && times.t9 == 0) {
+        if self
+            .observed
+            .engines
+            .iter()
+            .zip(&entry.engines)
+            .any(|(is_observed, times)| *is_observed && times.t9 == 0)
+        {
             missing |= bit(Hop::T9);
         }
         close(&mut self.counters.markets, &mut self.counters.missing, missing);

@@ -9,8 +9,8 @@ use crate::series::Series;
 use crate::table::{EnterResult, Slot, Table};
 use crate::trades::Trades;
 use crate::{
-    Calibration, CommandId, ENGINES_MAX, FEEDS_MAX, Function, Hop, IdSpace, MarketId, Pair, ReconciliationCheck, Span,
-    Stamp, StampKind, Token, TraceId,
+    Calibration, CommandId, ENGINES_MAX, FEEDS_MAX, Function, Hop, IdSpace, MarketId, Pair,
+    ReconciliationCheck, Span, Stamp, StampKind, Token, TraceId,
 };
 
 /// Bounds of a [`Joiner`].
@@ -94,7 +94,8 @@ impl Joiner {
             spans: series(Span::COUNT),
             functions: series(Function::COUNT),
             trades: Trades::new(),
-            checks: [Span::TickToTrade, Span::VenueResponse, Span::OrderRoundTrip].map(ReconciliationCheck::new),
+            checks: [Span::TickToTrade, Span::VenueResponse, Span::OrderRoundTrip]
+                .map(ReconciliationCheck::new),
             latest: series(Span::COUNT),
             counters: Counters::default(),
             observed: ObservedHops::default(),

@@ -47,6 +47,7 @@
 mod calibration;
 mod counters;
 mod entries;
+mod finalise;
 mod hop;
 mod id;
 mod joiner;
@@ -55,7 +56,6 @@ mod reconciliation;
 mod render;
 mod report;
 mod series;
-mod finalise;
 mod stamp;
 mod table;
 mod tracer;

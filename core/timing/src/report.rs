@@ -4,7 +4,9 @@ use tickpath_types::Nanos;
 
 use crate::joiner::Joiner;
 use crate::trades::Trade;
-use crate::{CommandId, Counters, Function, Group, Hop, MarketId, Pair, ReconciliationCheck, Span, Summary, Token};
+use crate::{
+    CommandId, Counters, Function, Group, Hop, MarketId, Pair, ReconciliationCheck, Span, Summary, Token,
+};
 
 /// All results from a run's stamps. All times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,8 +181,12 @@ impl Joiner {
         });
         // Pairs are declared group by group, so this is the order of the groups.
         let rows = spans.chain(pairs).chain(functions);
-        let rows =
-            rows.map(|(name, group, description, series)| Row { name, group, description, summary: series.summary() });
+        let rows = rows.map(|(name, group, description, series)| Row {
+            name,
+            group,
+            description,
+            summary: series.summary(),
+        });
         rows.filter(|row| row.summary.count > 0).collect()
     }
 }

@@ -9,7 +9,8 @@ use tickpath_types::{
 
 use crate::sink::RequestPort;
 use crate::{
-    Bbo, Desk, Limits, NewOrder, OpenOrders, OrderError, OwnOrder, Position, ProposedOrder, QueueFull, RiskResult,
+    Bbo, Desk, Limits, NewOrder, OpenOrders, OrderError, OwnOrder, Position, ProposedOrder, QueueFull,
+    RiskResult,
 };
 
 /// The reason why a request of a strategy was not sent. Every refusal is counted.

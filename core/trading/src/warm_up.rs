@@ -123,9 +123,19 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         let known = self.engine.desk().orders().order(request.user_ref()).copied();
         match *request {
             OrderRequest::Enter(order) => {
-                self.deliver(OrderEventKind::Accepted { order, order_id, state: OrderState::Live }, now, sink);
+                self.deliver(
+                    OrderEventKind::Accepted { order, order_id, state: OrderState::Live },
+                    now,
+                    sink,
+                );
                 if order.time_in_force == TimeInForce::Ioc {
-                    self.deliver_cancel(order.user_ref, order.qty, CancelReason::ImmediateOrCancel, now, sink);
+                    self.deliver_cancel(
+                        order.user_ref,
+                        order.qty,
+                        CancelReason::ImmediateOrCancel,
+                        now,
+                        sink,
+                    );
                 }
             }
             OrderRequest::Replace(replace) => {

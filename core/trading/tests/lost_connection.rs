@@ -61,7 +61,8 @@ impl Rig {
             collar_high: Price(1_000),
         };
         let limits = [Limits { max_open_orders: 100, max_position: Qty(100_000), ..Limits::default() }];
-        let engine = TradeEngine::new(&config, &[alpha], &limits, RecordingStrategy::default(), NoTrace).unwrap();
+        let engine =
+            TradeEngine::new(&config, &[alpha], &limits, RecordingStrategy::default(), NoTrace).unwrap();
         Rig { engine, sent: Vec::new(), now: Nanos::from_secs(1) }
     }
 
@@ -159,7 +160,10 @@ fn a_request_that_was_not_sent_is_undone() {
     rig.unsent(&requests);
     let rejected = OrderChange::Rejected { reason: NOT_CONNECTED };
     let cancel_rejected = OrderChange::CancelRejected { reason: NOT_CONNECTED };
-    assert_eq!(rig.take_changes(), [(4, rejected), (5, rejected), (2, cancel_rejected), (3, cancel_rejected)]);
+    assert_eq!(
+        rig.take_changes(),
+        [(4, rejected), (5, rejected), (2, cancel_rejected), (3, cancel_rejected)]
+    );
     for user_ref in 1..=3 {
         assert_eq!(rig.state(user_ref), Some(OwnState::Live), "order {user_ref}");
     }
@@ -270,7 +274,10 @@ fn a_given_up_order_that_is_accepted_reopens() {
     rig.accept(2);
     let (orig_user_ref, order_id, state) = (UserRefNum(1), OrderId(10), OrderState::Live);
     rig.event(OrderEventKind::Replaced { order: order(3), orig_user_ref, order_id, state });
-    assert_eq!(rig.take_changes(), [(2, OrderChange::Accepted), (3, OrderChange::Replaced { orig_user_ref })]);
+    assert_eq!(
+        rig.take_changes(),
+        [(2, OrderChange::Accepted), (3, OrderChange::Replaced { orig_user_ref })]
+    );
     assert_eq!((rig.state(1), rig.state(2)), (None, Some(OwnState::Live)));
     assert_eq!((rig.open_qty(), rig.engine.desk().orders().counters().reopened), (200, 2));
     rig.accept(2);

@@ -17,13 +17,13 @@ mod codes;
 mod date;
 mod decimal;
 mod divisor;
-mod rng;
 mod enumerated;
 mod ids;
 mod instrument;
 mod market;
 mod order;
 mod price;
+mod rng;
 mod sums;
 mod time;
 mod top_of_book;
@@ -32,7 +32,6 @@ mod zone;
 pub use date::{Date, ParseDateError};
 pub use decimal::Decimal;
 pub use divisor::ExactDivisor;
-pub use rng::Rng;
 pub use ids::{
     ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError, UserName,
     UserRefNum,
@@ -44,10 +43,11 @@ pub use market::{
 };
 pub use order::{
     BrokenReason, CancelOrder, CancelReason, EnterOrder, Liquidity, MassCancel, ModifyOrder, OrderAttributes,
-    OrderEvent, OrderEventKind, OrderRequest, OrderState, RejectReason, ReplaceOrder, SelfTradePrevention,
-    SetOrderEntry, OrderInstructions, TimeInForce,
+    OrderEvent, OrderEventKind, OrderInstructions, OrderRequest, OrderState, RejectReason, ReplaceOrder,
+    SelfTradePrevention, SetOrderEntry, TimeInForce,
 };
 pub use price::{ParsePriceError, Price, Qty, Side};
+pub use rng::Rng;
 pub use time::Nanos;
 pub use top_of_book::TopOfBook;
 pub use zone::{ParseZoneError, Zone};

@@ -140,7 +140,11 @@ impl Entitlements {
                 rate: effective_limit(before.limits.rate, file.rate, log.rate),
                 open_orders: effective_limit(before.limits.open_orders, file.open_orders, log.open_orders),
                 order_qty: effective_limit(before.limits.order_qty, file.order_qty, log.order_qty),
-                order_notional: effective_limit(before.limits.order_notional, file.order_notional, log.order_notional),
+                order_notional: effective_limit(
+                    before.limits.order_notional,
+                    file.order_notional,
+                    log.order_notional,
+                ),
             },
             commanded: if is_same_list { replayed.commanded.clone() } else { Vec::new() },
             configured,

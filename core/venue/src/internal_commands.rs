@@ -9,7 +9,7 @@ use tickpath_types::{
 
 use crate::admin_command::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal};
 use crate::command_log::LogState;
-use crate::day::{Day, Phase, InstrumentSelection};
+use crate::day::{Day, InstrumentSelection, Phase};
 use crate::log_command::{LogCommandKind, VenueCommandKind};
 use crate::sequencer::{Arrival, Sequencer};
 use crate::user_registry::UserRegistry;

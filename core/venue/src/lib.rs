@@ -107,7 +107,7 @@ pub use response::Response;
 pub use retransmission_limits::RequestLimits;
 pub use sequencer::{Arrival, Sequencer};
 pub use session_messages::{append_event, append_query_answer, append_session_phase};
-pub use session_name::{session_name_at, parse_session_name, wire_name};
+pub use session_name::{parse_session_name, session_name_at, wire_name};
 pub use stored_log::{LogReadError, StoredCommands, StoredLog};
 pub use token_bucket::RateLimit;
 pub use user_limits::{LimitsChange, UserLimits};

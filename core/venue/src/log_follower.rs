@@ -21,7 +21,10 @@ impl LogFollower {
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be read.
-    pub fn from_snapshot(log: &dyn StoredLog, is_usable: impl Fn(&Replica) -> bool) -> LogResult<Option<Self>> {
+    pub fn from_snapshot(
+        log: &dyn StoredLog,
+        is_usable: impl Fn(&Replica) -> bool,
+    ) -> LogResult<Option<Self>> {
         let limit = log.durable();
         let mut ahead = log.snapshots()?;
         ahead.retain(|sequence| *sequence <= limit);

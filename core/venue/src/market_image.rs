@@ -59,7 +59,8 @@ impl MarketImage {
             next,
             last_ts: Nanos::ZERO,
             system_events: ArrayVec::new(),
-            latest: vec![InstrumentMessages::default(); usize::from(limits.max_instrument.0) + 1].into_boxed_slice(),
+            latest: vec![InstrumentMessages::default(); usize::from(limits.max_instrument.0) + 1]
+                .into_boxed_slice(),
             is_complete: true,
         }
     }

@@ -94,7 +94,8 @@ impl<'a> Opening<'a> {
             failpoint!(UserLogForgottenAtStart => return crate::SessionLog::new(user.messages.capacity()));
             user.messages
         });
-        let users = Users::new(session, self.users, &self.entitlements, logs, instruments, registry.capacity());
+        let users =
+            Users::new(session, self.users, &self.entitlements, logs, instruments, registry.capacity());
         let commands = InternalCommands::new(self.day, instruments.clone(), registry.clone());
         OrderEntry { users, logins, sequencer, commands }
     }

@@ -178,7 +178,12 @@ impl<P> OrderEntry<P> {
 
     /// Appends the start or end of the day to all users' logs; `on_connection` receives the connections.
     #[cold]
-    pub fn append_session_phase(&mut self, ts: Nanos, phase: SystemEventCode, mut on_connection: impl FnMut(usize)) {
+    pub fn append_session_phase(
+        &mut self,
+        ts: Nanos,
+        phase: SystemEventCode,
+        mut on_connection: impl FnMut(usize),
+    ) {
         failpoint!(StageUntold => return);
         for user in self.users.iter_mut() {
             append_session_phase(&mut user.log, ts, phase);

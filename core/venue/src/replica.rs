@@ -223,7 +223,8 @@ impl Replica {
             return Ok(false);
         }
         let known = &self.definition.users;
-        let are_kept = requested.users.iter().zip(known).all(|(requested, known)| requested.eq_ignore_ascii_case(known));
+        let are_kept =
+            requested.users.iter().zip(known).all(|(requested, known)| requested.eq_ignore_ascii_case(known));
         if !are_kept || requested.users.len() < known.len() {
             return Err(ReplicaError::Users(known.join(", ")));
         }
@@ -420,7 +421,9 @@ impl<F: FnMut(usize, u64, &[u8])> EventListener for MessageTap<'_, F> {
 
     fn on_session_phase(&mut self, command: &Command, phase: SystemEventCode) {
         for place in 0..self.streams.users.len() {
-            self.tap(SessionId(place as u16 + 1), |streams| streams.append_session_phase(place, command, phase));
+            self.tap(SessionId(place as u16 + 1), |streams| {
+                streams.append_session_phase(place, command, phase)
+            });
         }
     }
 }

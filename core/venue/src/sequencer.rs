@@ -5,7 +5,7 @@ use tickpath_lockfree::spsc;
 use tickpath_lockfree::wake::Waker;
 use tickpath_matching::CommandKind;
 use tickpath_timing::{CommandId, Hop, Token, Tracer};
-use tickpath_types::{Nanos, OrderRequest, Sequence, SessionId, OrderInstructions};
+use tickpath_types::{Nanos, OrderInstructions, OrderRequest, Sequence, SessionId};
 
 use crate::command_log::{CommandLog, LogState};
 use crate::day::Expiries;

@@ -138,7 +138,12 @@ impl Runner {
         Ok(runner)
     }
 
-    fn spawn(&mut self, duty_loop: Loop, ready: Ready, start_flag: Arc<AtomicBool>) -> Result<(), RunnerError> {
+    fn spawn(
+        &mut self,
+        duty_loop: Loop,
+        ready: Ready,
+        start_flag: Arc<AtomicBool>,
+    ) -> Result<(), RunnerError> {
         let index = self.threads.len();
         let name = duty_loop.name.clone();
         let report = ThreadReport { counters: duty_loop.invoker.counters(), pin_warning: None };
@@ -304,8 +309,7 @@ impl Loop {
                 self.idler.idle(work)
             };
             own_since = if has_rested { self.clock.ticks() } else { end };
-            if work == 0
-                && warm_up_ticks.is_some_and(|ticks| own_since.saturating_sub(warmed_up_at) >= ticks)
+            if work == 0 && warm_up_ticks.is_some_and(|ticks| own_since.saturating_sub(warmed_up_at) >= ticks)
             {
                 self.invoker.warm_up(self.clock.at(own_since));
                 own_since = self.clock.ticks();

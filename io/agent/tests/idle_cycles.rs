@@ -88,7 +88,12 @@ fn cycles() -> [RunCycle; 2] {
 fn background_work_runs_after_an_idle_cycle() {
     for run in cycles() {
         let log = Log::default();
-        let first = ScriptedAgent { names: FIRST, work: vec![1, 0, 0], background: vec![5, 0], ..ScriptedAgent::default() };
+        let first = ScriptedAgent {
+            names: FIRST,
+            work: vec![1, 0, 0],
+            background: vec![5, 0],
+            ..ScriptedAgent::default()
+        };
         let second = ScriptedAgent { names: SECOND, work: vec![0, 2, 0], ..ScriptedAgent::default() };
         let mut invoker =
             Invoker::new("thread", vec![first.boxed(&log), second.boxed(&log)], &[0, 1, 0]).unwrap();

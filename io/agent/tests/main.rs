@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod finish;
+mod idle_cycles;
 mod no_allocation;
 mod pinning;
-mod idle_cycles;
 mod runner;

@@ -48,7 +48,9 @@ impl Agent for Probe {
         self.calls += 1;
         self.shared.calls.fetch_add(1, Ordering::SeqCst);
         match self.behaviour {
-            Behaviour::Fail if self.calls == 3 => return Err(AgentError::fatal("disk full: free some space")),
+            Behaviour::Fail if self.calls == 3 => {
+                return Err(AgentError::fatal("disk full: free some space"));
+            }
             Behaviour::Panic if self.calls == 3 => panic!("index out of range"),
             Behaviour::StopAfter(calls) if self.calls == calls => self.stop.stop(),
             _ => {}
@@ -76,7 +78,10 @@ impl Agent for Probe {
 }
 
 /// A system with one thread per entry, each with one agent of that behaviour.
-fn start(behaviours: &[Behaviour], idle: IdleStrategy) -> (Result<Runner, RunnerError>, Arc<Shared>, StopSignal) {
+fn start(
+    behaviours: &[Behaviour],
+    idle: IdleStrategy,
+) -> (Result<Runner, RunnerError>, Arc<Shared>, StopSignal) {
     const NAMES: [&str; 3] = ["first", "second", "third"];
     let (shared, stop) = (Arc::new(Shared::default()), StopSignal::new());
     let plan = |(index, behaviour): (usize, &Behaviour)| ThreadPlan {
@@ -119,7 +124,8 @@ fn a_system_runs_until_it_is_stopped_under_each_idle_strategy() {
 
 #[test]
 fn a_fatal_error_stops_every_thread_and_names_the_role() {
-    let (runner, shared, _) = start(&[Behaviour::Live, Behaviour::Fail, Behaviour::Live], IdleStrategy::Yield);
+    let (runner, shared, _) =
+        start(&[Behaviour::Live, Behaviour::Fail, Behaviour::Live], IdleStrategy::Yield);
     let error = runner.unwrap().join().unwrap_err();
     assert_eq!(error.to_string(), "second: disk full: free some space");
     assert_eq!(shared.closed.load(Ordering::SeqCst), 3);
@@ -140,7 +146,8 @@ fn a_failed_start_prevents_all_agents_from_working() {
         (Behaviour::PanicAtStart, "thread second-thread panicked: no start"),
     ];
     for (behaviour, message) in outcomes {
-        let (runner, shared, stop) = start(&[Behaviour::Live, behaviour, Behaviour::Live], IdleStrategy::Yield);
+        let (runner, shared, stop) =
+            start(&[Behaviour::Live, behaviour, Behaviour::Live], IdleStrategy::Yield);
         assert_eq!(runner.unwrap_err().to_string(), message);
         assert!(stop.is_stopped());
         assert_eq!(shared.calls.load(Ordering::SeqCst), 0);

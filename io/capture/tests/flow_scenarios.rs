@@ -330,7 +330,8 @@ fn a_partial_recording_gets_the_orders_that_it_never_announced() {
 #[test]
 fn only_orders_without_later_events_are_evicted() {
     // 1 sank and has no later event: it is evicted. 2 is ahead and trades later: it stays and excludes.
-    let scenario = "add 1 buy 101 1\n add 2 buy 100 1\n add 4 buy 100 1\n fill 4 1 buy 100\n fill 2 1 buy 100";
+    let scenario =
+        "add 1 buy 101 1\n add 2 buy 100 1\n add 4 buy 100 1\n fill 4 1 buy 100\n fill 2 1 buy 100";
     let counts = check(
         LEVEL_1,
         scenario,

@@ -41,7 +41,7 @@ pub use error::ConfigError;
 pub use instruments::{InstrumentConfig, Instruments};
 pub use kind::FileKind;
 pub use load::{TEXT_LEN_MAX, load, parse, read_text, to_toml};
-pub use output::{Console, counted, has_reader, print_stdout, print_stderr, print_stderr_part, thousands};
+pub use output::{Console, counted, has_reader, print_stderr, print_stderr_part, print_stdout, thousands};
 pub use output_file::OutputFile;
 pub use paths::{absolute, beside, folder_of};
 pub use placement::{Placement, ThreadConfig};

@@ -76,7 +76,9 @@ mod tests {
         assert!(error_of(real, false).unwrap().contains("state limits.b"));
         assert!(error_of(TradingEndpoint { is_tls: false, ..real }, true).unwrap().contains("wss://"));
         assert!(
-            error_of(TradingEndpoint { production: false, ..real }, true).unwrap().contains("production = true")
+            error_of(TradingEndpoint { production: false, ..real }, true)
+                .unwrap()
+                .contains("production = true")
         );
         for host in ["test.deribit.com", "fix-test.deribit.com"] {
             let test = TradingEndpoint { host, is_loopback: false, is_tls: false, production: false };

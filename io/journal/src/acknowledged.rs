@@ -164,8 +164,9 @@ impl Slot {
     }
 
     fn decode(bytes: &[u8; SLOT_LEN], magic: [u8; 8]) -> Option<Slot> {
-        let is_valid =
-            bytes.starts_with(&magic) && u16_at(bytes, 8) == VERSION && header::valid_checksum(bytes).is_some();
+        let is_valid = bytes.starts_with(&magic)
+            && u16_at(bytes, 8) == VERSION
+            && header::valid_checksum(bytes).is_some();
         let policy = Policy::from_code(bytes[12]).filter(|_| is_valid)?;
         Some(Slot {
             policy,

@@ -146,7 +146,8 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
         let synced = file.synced;
         inspection.segments.push(Segment { file: file.name.clone(), header, last_sequence, end, synced });
         if let Some(damage) = fault {
-            let torn = classify_tail(file, last_sequence.next(), damage, files.collect(), &requirement, options)?;
+            let torn =
+                classify_tail(file, last_sequence.next(), damage, files.collect(), &requirement, options)?;
             inspection.torn = Some(torn);
             break;
         }

@@ -2,7 +2,7 @@
 
 use tickpath_types::Sequence;
 
-use crate::segment::{SegmentReader, Step, ReadRecord, list_segments, segment_name};
+use crate::segment::{ReadRecord, SegmentReader, Step, list_segments, segment_name};
 use crate::{OpenError, RecordDamage, SessionName, Storage};
 
 /// A record read from the log.

@@ -259,7 +259,8 @@ impl<S: Storage> DiskWorker<S> {
             Preparation::Filling(file, filled) if filled == self.config.segment_len => {
                 self.has_reported_refusal = false;
                 let is_worker_file = self.config.policy != Policy::Async;
-                let (worker_file, journal_file) = if is_worker_file { (Some(file), None) } else { (None, Some(file)) };
+                let (worker_file, journal_file) =
+                    if is_worker_file { (Some(file), None) } else { (None, Some(file)) };
                 self.send_report(Report::Prepared(journal_file));
                 Preparation::Ready(worker_file)
             }

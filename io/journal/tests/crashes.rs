@@ -153,7 +153,10 @@ fn many(policy: Policy, faults: DiskFaults) -> Coverage {
 fn acknowledged_records_survive_any_crash() {
     for policy in [Policy::Group, Policy::Sync] {
         let coverage = many(policy, DiskFaults::default());
-        assert!(coverage.records > 15_000 && coverage.torn > 0 && coverage.failed > 20, "{policy} {coverage:?}");
+        assert!(
+            coverage.records > 15_000 && coverage.torn > 0 && coverage.failed > 20,
+            "{policy} {coverage:?}"
+        );
         // A record that is synced alone has no later record that could survive it.
         assert!((coverage.later_records > 5) == (policy == Policy::Group), "{policy} {coverage:?}");
     }

@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::common::{
-    append_to, check_records, close, config, disk, open_with, segments, session, run_until_idle, with_change,
+    append_to, check_records, close, config, disk, open_with, run_until_idle, segments, session, with_change,
     written, written_at_once,
 };
 use tickpath_journal::{

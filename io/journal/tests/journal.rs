@@ -5,8 +5,8 @@ use std::io;
 
 use crate::common;
 use crate::common::{
-    PAYLOAD_LEN_MAX, append_to, check_records, config, disk, open_with, payload, segments, session, run_until_idle,
-    written,
+    PAYLOAD_LEN_MAX, append_to, check_records, config, disk, open_with, payload, run_until_idle, segments,
+    session, written,
 };
 use tickpath_journal::{
     AppendError, DiskFaults, FaultyDisk, Folder, InspectOptions, JournalConfig, OpenError, Opened, Policy,

@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::common::{
-    append_to, check_records, close, config, open_with, payload, segments, session, run_until_idle, written,
+    append_to, check_records, close, config, open_with, payload, run_until_idle, segments, session, written,
 };
 use tickpath_journal::{
     ACKNOWLEDGED_FILE, DiskFaults, FaultyDisk, InspectOptions, OpenError, Policy, SessionName,

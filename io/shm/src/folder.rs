@@ -32,8 +32,9 @@ impl SegmentName {
     /// [`ShmError::Name`].
     pub fn new(name: &str) -> Result<SegmentName, ShmError> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        let is_name =
-            (1..=NAME_LEN_MAX).contains(&name.len()) && name.bytes().all(is_allowed) && !name.starts_with('.');
+        let is_name = (1..=NAME_LEN_MAX).contains(&name.len())
+            && name.bytes().all(is_allowed)
+            && !name.starts_with('.');
         if is_name { Ok(SegmentName(name.to_owned())) } else { Err(ShmError::Name(name.to_owned())) }
     }
 

@@ -58,7 +58,8 @@ impl SegmentWriter {
         config: &SegmentConfig,
         now: Nanos,
     ) -> Result<SegmentWriter, ShmError> {
-        let CreatedSegment { header, path, lines, file } = CreatedSegment::new(folder, name, Header::new(config), now)?;
+        let CreatedSegment { header, path, lines, file } =
+            CreatedSegment::new(folder, name, Header::new(config), now)?;
         let wrong = |_| system("map", &path)(io::ErrorKind::InvalidData.into());
         let sections = Sections::of(&lines, &header).ok_or(tickpath_lockfree::WrongMemory);
         let Sections { names, quotes, stream } = sections.map_err(wrong)?;
@@ -248,7 +249,10 @@ impl ExistingSegment {
         if !is_at(&found, &path) {
             return Ok(None);
         }
-        Ok(Some(ExistingSegment { generation: header.map_or(0, |header| header.generation), file: Some(file) }))
+        Ok(Some(ExistingSegment {
+            generation: header.map_or(0, |header| header.generation),
+            file: Some(file),
+        }))
     }
 }
 
@@ -339,9 +343,10 @@ mod tests {
         assert!(create().is_none());
 
         let path = folder.file(&name);
-        for old in
-            [ExistingSegment { generation: 0, file: None }, ExistingSegment { generation: 0, file: File::open(place.path()).ok() }]
-        {
+        for old in [
+            ExistingSegment { generation: 0, file: None },
+            ExistingSegment { generation: 0, file: File::open(place.path()).ok() },
+        ] {
             assert_eq!(
                 crate::reclaim_unfinished(&folder).unwrap_or_default(),
                 usize::from(old.file.is_none())

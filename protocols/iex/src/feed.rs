@@ -76,10 +76,22 @@ mod tests {
     fn each_feed_has_its_number_and_its_messages() {
         for feed in Feed::ALL {
             assert_eq!(Feed::of(feed.protocol_id()), Some(feed));
-            assert!(feed.has_message_type(b'T') && !feed.has_message_type(b'z') && !feed.has_message_type(0xff), "{}", feed.name());
+            assert!(
+                feed.has_message_type(b'T') && !feed.has_message_type(b'z') && !feed.has_message_type(0xff),
+                "{}",
+                feed.name()
+            );
         }
         assert_eq!(Feed::of(0x8001), None);
-        assert!(Feed::Deep10.has_message_type(b'8') && !Feed::Deep10.has_message_type(b'Q') && !Feed::Deep10.has_message_type(b'a'));
-        assert!(Feed::Tops16.has_message_type(b'Q') && Feed::DeepPlus10.has_message_type(b'L') && !Feed::Tops15.has_message_type(b'H'));
+        assert!(
+            Feed::Deep10.has_message_type(b'8')
+                && !Feed::Deep10.has_message_type(b'Q')
+                && !Feed::Deep10.has_message_type(b'a')
+        );
+        assert!(
+            Feed::Tops16.has_message_type(b'Q')
+                && Feed::DeepPlus10.has_message_type(b'L')
+                && !Feed::Tops15.has_message_type(b'H')
+        );
     }
 }

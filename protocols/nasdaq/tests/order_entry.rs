@@ -5,9 +5,9 @@ use tickpath_nasdaq::ouch50::{self, *};
 use tickpath_nasdaq::wire::{Alpha, Stock};
 use tickpath_types::{
     BrokenReason, CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MassCancel,
-    MatchId, ModifyOrder, Nanos, OrderAttributes, OrderEvent, OrderEventKind, OrderId, OrderRequest,
-    OrderState, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId, SetOrderEntry, Side,
-    OrderInstructions, Symbol, TimeInForce, UserRefNum,
+    MatchId, ModifyOrder, Nanos, OrderAttributes, OrderEvent, OrderEventKind, OrderId, OrderInstructions,
+    OrderRequest, OrderState, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId,
+    SetOrderEntry, Side, Symbol, TimeInForce, UserRefNum,
 };
 use zerocopy::IntoBytes;
 
@@ -235,7 +235,8 @@ fn requests_about_many_orders_round_trip() {
 
 #[test]
 fn special_orders_round_trip() {
-    let special = OrderInstructions { display_qty: Qty(20), expire_at: 57_600, ..OrderInstructions::default() };
+    let special =
+        OrderInstructions { display_qty: Qty(20), expire_at: 57_600, ..OrderInstructions::default() };
     let reserve = EnterOrder { time_in_force: TimeInForce::Gtt, special: Some(special), ..order() };
     let hidden = OrderInstructions { is_hidden: true, ..OrderInstructions::default() };
     let attributes = OrderAttributes { display: b'N', ..order().attributes };
@@ -348,7 +349,8 @@ fn answered(message: &[u8]) -> OrderAnswer {
 #[test]
 fn answers_decode_to_what_was_encoded() {
     let restricted = EnterOrder { post_only: true, min_qty: Qty(50), ..order() };
-    let special = OrderInstructions { display_qty: Qty(20), expire_at: 57_600, ..OrderInstructions::default() };
+    let special =
+        OrderInstructions { display_qty: Qty(20), expire_at: 57_600, ..OrderInstructions::default() };
     let restricted_special = EnterOrder { special: Some(special), ..restricted };
     let (user_ref, client_order_id) = (UserRefNum(7), ClientOrderId(*b"CLIENT-ORDER-1"));
     for (kind, len) in [

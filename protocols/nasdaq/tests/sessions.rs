@@ -202,7 +202,9 @@ fn the_sequence_stops_at_the_largest_number() {
     let mut connection = Connection::new(config());
     connection.transmit(START);
     let next_sequence = Sequence(u64::MAX);
-    connection.to_client.extend(encoded(Packet::LoginAccepted(LoginAccepted { session: day(), next_sequence })));
+    connection
+        .to_client
+        .extend(encoded(Packet::LoginAccepted(LoginAccepted { session: day(), next_sequence })));
     connection.to_client.extend(encoded(Packet::SequencedData(b"x")));
     connection.to_client.extend(encoded(Packet::SequencedData(b"y")));
     let max = u64::MAX;
@@ -266,7 +268,10 @@ fn each_side_sends_a_heartbeat_after_an_idle_second() {
     assert_eq!(connection.server_receives(at(2499)).as_deref(), Ok("message order"));
     assert_eq!(connection.client_receives(at(2499)).as_deref(), Ok("1 answer"));
     connection.transmit(at(2500));
-    assert_eq!((connection.server_receives(at(2500)).as_deref(), connection.to_client.len()), (Ok("heartbeat"), 0));
+    assert_eq!(
+        (connection.server_receives(at(2500)).as_deref(), connection.to_client.len()),
+        (Ok("heartbeat"), 0)
+    );
     connection.transmit(at(2599));
     assert!(connection.to_client.is_empty());
     connection.transmit(at(2600));

@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use tickpath_ticks::checksum::{fill_checksums, with_checksum};
 use tickpath_ticks::message::{Hello, Message, Place, Quote, TICK_LEN, Tick, Trade};
 use tickpath_ticks::parser::{TickListener, TickParser};
-use tickpath_ticks::checksum::{with_checksum, fill_checksums};
 use tickpath_types::{InstrumentId, Nanos, Price};
 use zerocopy::IntoBytes;
 

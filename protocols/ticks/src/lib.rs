@@ -41,7 +41,7 @@
 //! assert_eq!((count.0, parser.stats().lost), (2, 0));
 //! ```
 
+pub mod checksum;
 pub mod message;
 pub mod parser;
 pub mod request;
-pub mod checksum;

@@ -5,11 +5,11 @@ use tickpath_types::Symbol;
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::checksum::is_checksum_valid;
 use crate::message::{
     CHECKSUM_LEN, HEADER_LEN, Header, Heartbeat, Hello, MAGIC, MESSAGE_LEN_MAX, MESSAGE_LEN_MIN, Message,
     Place, SUBSCRIBE, SUBSCRIBE_NAMES_MAX, VERSION,
 };
-use crate::checksum::is_checksum_valid;
 
 /// Bytes of a [`SUBSCRIBE`] message before its names.
 const NAMES_AT: usize = HEADER_LEN + 8;

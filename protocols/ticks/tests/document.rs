@@ -2,9 +2,9 @@
 //! them.
 #![allow(clippy::unwrap_used)]
 
+use tickpath_ticks::checksum::{fill_checksums, with_checksum};
 use tickpath_ticks::message::{Heartbeat, Place, Quote, Tick, TickKind};
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::checksum::{with_checksum, fill_checksums};
 use tickpath_types::{InstrumentId, Nanos, Price, Symbol};
 use zerocopy::{FromBytes, IntoBytes};
 

@@ -1,11 +1,11 @@
 //! Clients' messages, and refusals.
 #![allow(clippy::unwrap_used)]
 
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{Heartbeat, Hello, Quote, SUBSCRIBE_NAMES_MAX};
 use tickpath_ticks::request::{
     RequestError, RequestListener, RequestParser, SubscribePart, encode_subscribe,
 };
-use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::{Nanos, Price, Symbol};
 use zerocopy::IntoBytes;
 

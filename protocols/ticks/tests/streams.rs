@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
+use tickpath_ticks::checksum::{fill_checksums, fill_delays_and_checksums, with_checksum};
 use tickpath_ticks::message::*;
 use tickpath_ticks::parser::{Gap, ParserStats, RESYNC_LEN_MAX, StreamError, TickListener, TickParser};
-use tickpath_ticks::checksum::{with_checksum, fill_checksums, fill_delays_and_checksums};
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
 use zerocopy::IntoBytes;
 
@@ -99,7 +99,10 @@ fn read(stream: &[u8], piece_len: usize) -> (Vec<String>, ParserStats, Result<()
 fn check(messages: &[Vec<u8>], expected: &[&str]) -> ParserStats {
     let stream = messages.concat();
     let (received, stats, result) = read(&stream, usize::MAX);
-    assert_eq!((received.iter().map(String::as_str).collect::<Vec<_>>(), result), (expected.to_vec(), Ok(())));
+    assert_eq!(
+        (received.iter().map(String::as_str).collect::<Vec<_>>(), result),
+        (expected.to_vec(), Ok(()))
+    );
     for len in [1, 2, 7, 8, 15, 16, 17, 31, 55, 56, 57, 100, 113] {
         assert_eq!(read(&stream, len), (received.clone(), stats, Ok(())), "in pieces of {len}");
     }
@@ -114,7 +117,9 @@ fn every_message_is_read() {
         &[
             hello(1),
             with_checksum(Subscribed::new(1, 1, Scope::All, 3)).as_bytes().to_vec(),
-            with_checksum(SymbolDefinition::new(place(1, 1, 1), alpha, Price(10), Price(1), 5)).as_bytes().to_vec(),
+            with_checksum(SymbolDefinition::new(place(1, 1, 1), alpha, Price(10), Price(1), 5))
+                .as_bytes()
+                .to_vec(),
             quote(1, 1, 1),
             trade(2),
             status.as_bytes().to_vec(),

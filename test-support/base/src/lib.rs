@@ -31,7 +31,7 @@ mod wait;
 pub use certificates::Certificates;
 pub use clock::realtime_ns;
 pub use connect_proxy::ConnectProxy;
-pub use fault_proxy::{Direction, FaultProxy, BytePredicate};
+pub use fault_proxy::{BytePredicate, Direction, FaultProxy};
 pub use instruments::{instrument, instruments};
 pub use market::quote;
 pub use ports::{ANY_PORT, REFUSING, connect, listen, listen_nonblocking, udp_socket};

@@ -18,8 +18,8 @@ const ALLOWED: &str = "plain-words: allow ";
 
 /// Checks the text at `path`.
 pub fn check(path: &str, text: &str) -> Vec<Problem> {
-    let is_checked =
-        CHECKED_ENDINGS.iter().any(|end| path.ends_with(end)) && !EXCLUDED_ENDINGS.iter().any(|end| path.ends_with(end));
+    let is_checked = CHECKED_ENDINGS.iter().any(|end| path.ends_with(end))
+        && !EXCLUDED_ENDINGS.iter().any(|end| path.ends_with(end));
     if !is_checked {
         return Vec::new();
     }

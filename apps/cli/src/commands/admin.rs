@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::Value;
 use tickpath_admin::SendLineError;
-use tickpath_config::{FileKind, InstrumentConfig, Instruments, print_stdout, print_stderr};
+use tickpath_config::{FileKind, InstrumentConfig, Instruments, print_stderr, print_stdout};
 use tickpath_exchange::hash_password;
 
 use super::{INTERRUPTED, json, password};

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tickpath_agent::Host;
-use tickpath_config::{ConfigError, FileKind, HIDDEN_PASSWORD, Instruments, absolute, beside, print_stdout, to_toml};
+use tickpath_config::{
+    ConfigError, FileKind, HIDDEN_PASSWORD, Instruments, absolute, beside, print_stdout, to_toml,
+};
 use tickpath_demo::DemoConfig;
 use tickpath_exchange::{ExchangeConfig, VenueSettings};
 use tickpath_feedhandler::live::LiveConfig;

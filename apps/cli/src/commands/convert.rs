@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::json;
 use tickpath_agent::StopSignal;
-use tickpath_config::{print_stdout, print_stderr, thousands};
+use tickpath_config::{print_stderr, print_stdout, thousands};
 use tickpath_replay::{ConvertProgress, Converted, convert};
 
 use super::outputs;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_agent::StopSignal;
-use tickpath_config::{Fraction, Speed, print_stdout, print_stderr};
+use tickpath_config::{Fraction, Speed, print_stderr, print_stdout};
 use tickpath_demo::{DemoConfig, DemoSettings, ViewMode};
 use tickpath_monitor::Mode;
 

@@ -255,7 +255,11 @@ fn joiner_config() -> JoinerConfig {
 
 /// Prints the recovery report and starts the journal's threads.
 fn start_journal(console: &mut Console, journal: VenueJournal) -> anyhow::Result<JournalThreads> {
-    journal.recovery.to_string().lines().for_each(|line| console.print_stdout(format_args!("journal: {line}")));
+    journal
+        .recovery
+        .to_string()
+        .lines()
+        .for_each(|line| console.print_stdout(format_args!("journal: {line}")));
     Ok(journal.start()?)
 }
 
@@ -266,21 +270,30 @@ fn print_endpoints(
     endpoints: &Endpoints,
     instruments: usize,
 ) {
-    console
-        .print_stdout(format_args!("venue '{session}' with {instruments} instruments is open; stop it with Ctrl-C"));
-    console.print_stdout(format_args!("  order entry      {}   OUCH 5.0 over SoupBinTCP", endpoints.order_entry));
+    console.print_stdout(format_args!(
+        "venue '{session}' with {instruments} instruments is open; stop it with Ctrl-C"
+    ));
+    console.print_stdout(format_args!(
+        "  order entry      {}   OUCH 5.0 over SoupBinTCP",
+        endpoints.order_entry
+    ));
     console.print_stdout(format_args!(
         "  market data A    {}   ITCH 5.0 over MoldUDP64 on {}",
         endpoints.line_a, config.market_data.interface
     ));
     console.print_stdout(format_args!("  market data B    {}", endpoints.line_b));
-    console.print_stdout(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
+    console
+        .print_stdout(format_args!("  retransmission   {}   MoldUDP64 requests", endpoints.retransmission));
     if let Some(drop_copy) = endpoints.drop_copy {
-        console.print_stdout(format_args!("  drop copies      {drop_copy}   OUCH 5.0 with its user, over SoupBinTCP"));
+        console.print_stdout(format_args!(
+            "  drop copies      {drop_copy}   OUCH 5.0 with its user, over SoupBinTCP"
+        ));
     }
     if let (Some(glimpse), Some(group)) = (endpoints.glimpse, endpoints.snapshots) {
         console.print_stdout(format_args!("  snapshots        {glimpse}   GLIMPSE over SoupBinTCP"));
-        console.print_stdout(format_args!("  snapshots        {group}   one instrument after another over MoldUDP64"));
+        console.print_stdout(format_args!(
+            "  snapshots        {group}   one instrument after another over MoldUDP64"
+        ));
     }
     if let Some(admin) = &config.admin {
         console.print_stdout(format_args!("  admin            {}   tickpath admin", admin.socket.display()));

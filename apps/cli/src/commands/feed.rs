@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use serde_json::Value;
 use tickpath_agent::StopSignal;
-use tickpath_config::{Duration, print_stdout, print_stderr, print_stderr_part};
+use tickpath_config::{Duration, print_stderr, print_stderr_part, print_stdout};
 use tickpath_feedhandler::live::{
-    LiveConfig, LiveReport, Notice, send_command, book_line, run as run_handler, summary, to_json,
+    LiveConfig, LiveReport, Notice, book_line, run as run_handler, send_command, summary, to_json,
 };
 
 use super::json;

@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 use tickpath_admin::PasswordHash;
 use tickpath_agent::StopSignal;
-use tickpath_config::{print_stdout, print_stderr, thousands};
+use tickpath_config::{print_stderr, print_stdout, thousands};
 use tickpath_gateway::admin::{admin_socket_of, call};
 use tickpath_gateway::replay::{Difference, Replayed, replay};
 use tickpath_gateway::users::PASSWORD_LEN_MAX;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 use tickpath_agent::StopSignal;
-use tickpath_config::{print_stdout, print_stderr, print_stderr_part, thousands};
+use tickpath_config::{print_stderr, print_stderr_part, print_stdout, thousands};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, ItchDayCounters};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -165,7 +165,10 @@ fn deliver(
     match write(append, messages, output, &stop) {
         Ok(Some(written)) => Ok(Some((Some(written), start.elapsed()))),
         Ok(None) => {
-            print_stderr(format_args!("tickpath: interrupted, and {} was not written", outputs.day.display()));
+            print_stderr(format_args!(
+                "tickpath: interrupted, and {} was not written",
+                outputs.day.display()
+            ));
             Ok(None)
         }
         // The reader of a pipe has ended: `tickpath generate itch -o - | head`.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, anyhow, ensure};
 use serde_json::json;
 use tickpath_agent::StopSignal;
-use tickpath_config::{print_stdout, print_stderr, print_stderr_part, thousands};
+use tickpath_config::{print_stderr, print_stderr_part, print_stdout, thousands};
 use tickpath_exchange::{LogCommand, audit};
 use tickpath_journal::{
     ACKNOWLEDGED_FILE, Folder, InspectOptions, Inspection, Reader, SnapshotDamage, Snapshots, generation_of,
@@ -176,7 +176,9 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
             started.elapsed()
         ))?;
         if generation > 0 {
-            print_stdout(format_args!("generation {generation}: so often may answered commands have been lost"))?;
+            print_stdout(format_args!(
+                "generation {generation}: so often may answered commands have been lost"
+            ))?;
         }
         if found.acknowledged.is_none() {
             print_stdout(format_args!(
@@ -254,7 +256,11 @@ fn replay(folder: &ReadOnly, from: u64, limit: u64, json: Option<&Path>) -> anyh
     let started = Instant::now();
     let done = audit(folder, session, Sequence(from), last, |sequence| {
         if is_terminal {
-            print_stderr_part(format_args!("\r\x1b[Kcommand {} of {}", thousands(sequence.0), thousands(last.0)));
+            print_stderr_part(format_args!(
+                "\r\x1b[Kcommand {} of {}",
+                thousands(sequence.0),
+                thousands(last.0)
+            ));
         }
     });
     if is_terminal {

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_agent::StopSignal;
-use tickpath_config::{print_stdout, print_stderr};
+use tickpath_config::{print_stderr, print_stdout};
 use tickpath_demo::{DemoSettings, Outcome, ViewMode};
 use tickpath_lab::{
-    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, check_recordable, matching_names, row,
-    row_names, run_counted,
+    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, check_recordable, matching_names,
+    row, row_names, run_counted,
 };
 use tickpath_types::Nanos;
 

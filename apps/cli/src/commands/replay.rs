@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use tickpath_agent::StopSignal;
-use tickpath_config::{print_stdout, print_stderr};
+use tickpath_config::{print_stderr, print_stdout};
 use tickpath_replay::{
     CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Date, Exports, Moment, Progress, Protocol, ReplayOptions,
     ReplayReport, Speed, Zone, replay, replay_all,

@@ -362,7 +362,9 @@ fn reclaim_all(names: &[String], place: &Place) -> anyhow::Result<ExitCode> {
     for (folder, name) in chosen {
         match reclaim(&folder, &name) {
             Ok(Reclaimed::Removed) => print_stdout(format_args!("{name}: removed"))?,
-            Ok(Reclaimed::Kept) if names.is_empty() => print_stdout(format_args!("{name}: kept, its writer lives"))?,
+            Ok(Reclaimed::Kept) if names.is_empty() => {
+                print_stdout(format_args!("{name}: kept, its writer lives"))?
+            }
             Ok(Reclaimed::Kept) => failed.push(format!("{name}: the writer lives: stop it first")),
             // The other segments can still be removed.
             Err(error) => failed.push(error_text(&error)),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use serde_json::json;
 use tickpath_agent::StopSignal;
-use tickpath_config::{print_stdout, print_stderr, thousands};
+use tickpath_config::{print_stderr, print_stdout, thousands};
 use tickpath_simulator::{FaultLevel, Outcome, Simulation};
 
 use super::{INTERRUPTED, json};
@@ -243,7 +243,8 @@ mod tests {
 
     #[test]
     fn a_failed_seed_has_its_repeat_command() {
-        let summary = Summary { seeds: 1, failed: vec![(7, vec!["log: a gap".to_owned()])], ..Summary::default() };
+        let summary =
+            Summary { seeds: 1, failed: vec![(7, vec!["log: a gap".to_owned()])], ..Summary::default() };
         for (fault_level, command) in
             [(FaultLevel::Full, "tickpath sim --seed 7"), (FaultLevel::None, "tickpath sim --seed 7 --calm")]
         {

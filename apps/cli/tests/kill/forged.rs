@@ -72,14 +72,26 @@ fn lost_and_changed_messages_are_found() {
 fn lost_duplicate_and_unequal_executions_are_found() {
     let whole = messages();
     assert_eq!(check_trades(&[&whole[0], &whole[1]]), Ok(2));
-    assert!(found(|messages| _ = messages[0].pop()).contains("execution 2 has the sides [(6"), "one side alone");
-    assert!(found(|messages| messages[1].push(executed(2, 3, 100, 2))).contains("execution 2"), "three sides");
+    assert!(
+        found(|messages| _ = messages[0].pop()).contains("execution 2 has the sides [(6"),
+        "one side alone"
+    );
+    assert!(
+        found(|messages| messages[1].push(executed(2, 3, 100, 2))).contains("execution 2"),
+        "three sides"
+    );
     assert!(found(|messages| messages[0].push(executed(1, 1, 100, 3))).contains("traded more"));
     assert!(
         found(|messages| messages[1].push(executed(7, 1, 100, 3))).contains("order 7 traded more"),
         "of no order"
     );
-    assert!(found(|messages| messages[0][1] = executed(1, 4, 101, 1)).contains("execution 1"), "at two prices");
-    assert!(found(|messages| messages[0][1] = executed(1, 3, 100, 1)).contains("execution 1"), "of two quantities");
+    assert!(
+        found(|messages| messages[0][1] = executed(1, 4, 101, 1)).contains("execution 1"),
+        "at two prices"
+    );
+    assert!(
+        found(|messages| messages[0][1] = executed(1, 3, 100, 1)).contains("execution 1"),
+        "of two quantities"
+    );
     assert!(found(|messages| messages[1].push(accepted(1, 4))).contains("accepted twice"));
 }

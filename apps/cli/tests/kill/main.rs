@@ -108,7 +108,8 @@ fn session(
         for client in &mut clients {
             if let Err(problem) = client.verify_replay(&address) {
                 // A venue without a journal has no folder to inspect.
-                let journal_folder = if policy == "off" { String::new() } else { site.persist().display().to_string() };
+                let journal_folder =
+                    if policy == "off" { String::new() } else { site.persist().display().to_string() };
                 return Err(format!("{policy}, after {instance} kills, folder {journal_folder}: {problem}"));
             }
         }

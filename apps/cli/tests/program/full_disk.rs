@@ -60,13 +60,18 @@ fn command_with_full_output() -> Command {
 #[test]
 fn an_error_that_cannot_be_printed_is_in_the_exit_code() {
     assert_eq!(command_with_full_output().arg("nonsense").status().unwrap().code(), Some(2));
-    assert_eq!(command_with_full_output().args(["config", "check", "nowhere"]).status().unwrap().code(), Some(1));
+    assert_eq!(
+        command_with_full_output().args(["config", "check", "nowhere"]).status().unwrap().code(),
+        Some(1)
+    );
 }
 
 #[test]
 fn unprintable_progress_loses_no_result() {
-    let output =
-        command_with_full_output().args(["lab", "bench", "--quick", "--rounds", "1", "--filter", "stamp"]).output().unwrap();
+    let output = command_with_full_output()
+        .args(["lab", "bench", "--quick", "--rounds", "1", "--filter", "stamp"])
+        .output()
+        .unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && out.contains("\nstamp "), "{:?}: {out}", output.status);
 }
@@ -76,10 +81,21 @@ fn an_unprintable_summary_or_warning_loses_no_data() {
     let site = Site::new();
     let day = site.path("day.itch");
     let size = ["--messages", "20000", "--symbols", "10", "--live", "200"];
-    assert!(command_with_full_output().args(["generate", "itch", "-o", &day]).args(size).status().unwrap().success());
-    let output = command_with_full_output().args(["generate", "itch", "-o", "-"]).args(size).output().unwrap();
+    assert!(
+        command_with_full_output()
+            .args(["generate", "itch", "-o", &day])
+            .args(size)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output =
+        command_with_full_output().args(["generate", "itch", "-o", "-"]).args(size).output().unwrap();
     assert!(output.status.success() && output.stdout == std::fs::read(&day).unwrap());
-    let output = command_with_full_output().args(["replay", &day, "--json", "-", "--symbols", "NOWHERE"]).output().unwrap();
+    let output = command_with_full_output()
+        .args(["replay", &day, "--json", "-", "--symbols", "NOWHERE"])
+        .output()
+        .unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &report["messages"]), (Some(1), &20_000.into()));
 }
@@ -89,7 +105,10 @@ fn a_venue_that_cannot_print_warnings_opens() {
     let site = Site::new();
     let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
     site.write("exchange.toml", &format!("{config}\n[journal]\npolicy = 'off'\n"));
-    let mut venue = command_with_full_output().args(["exchange", "--config", &site.path("exchange.toml")]).spawn().unwrap();
+    let mut venue = command_with_full_output()
+        .args(["exchange", "--config", &site.path("exchange.toml")])
+        .spawn()
+        .unwrap();
     let mut out = BufReader::new(venue.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(out.any(|line| line.contains("is open")));
     Signal::Interrupt.send_to(&venue);
@@ -127,7 +146,8 @@ fn a_venue_stays_open_until_it_is_stopped() {
     let site = Site::new();
     let mut venue = tickpath().args(["exchange", "--config", &site.path("exchange.toml")]).spawn().unwrap();
     let mut err = BufReader::new(venue.stderr.take().unwrap()).lines();
-    let mut next_error_line = || err.by_ref().map(Result::unwrap).find(|line| line.contains("standard output")).unwrap();
+    let mut next_error_line =
+        || err.by_ref().map(Result::unwrap).find(|line| line.contains("standard output")).unwrap();
     assert!(next_error_line().starts_with("warning: cannot write to standard output: No space left"));
     assert_eq!(venue.try_wait().unwrap(), None, "it is open");
     Signal::Interrupt.send_to(&venue);

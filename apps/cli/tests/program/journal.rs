@@ -15,9 +15,12 @@ use crate::support::{Site, assert_refused, end_of, run, spawn, spawn_unread};
 fn run_and_get_session(site: &Site, options: &[&str]) -> String {
     let config = site.path("exchange.toml");
     let mut venue = spawn(&[&["exchange", "--config", &config], options].concat());
-    let name = venue
-        .wait_for_line("the venue's name", |line| Some(line.strip_prefix("venue '")?.split('\'').next()?.to_owned()));
-    venue.wait_for_line("retransmission", |line| line.trim_start().starts_with("retransmission").then_some(()));
+    let name = venue.wait_for_line("the venue's name", |line| {
+        Some(line.strip_prefix("venue '")?.split('\'').next()?.to_owned())
+    });
+    venue.wait_for_line("retransmission", |line| {
+        line.trim_start().starts_with("retransmission").then_some(())
+    });
     venue.interrupt();
     let printed = venue.join();
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);

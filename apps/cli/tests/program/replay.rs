@@ -16,11 +16,7 @@ fn a_file_that_contradicts_itself_fails_and_its_decoding_does_not() {
     let file = stored("ritch_ex20101224.TEST_ITCH_50.gz");
     let books = run(&["replay", &file, "--check", "--depth", "1"]);
     assert_eq!(books.code, Some(1), "{}", books.err);
-    assert!(
-        books.out.contains("12,012 messages") && books.out.contains("FAIL: "),
-        "{}",
-        books.out
-    );
+    assert!(books.out.contains("12,012 messages") && books.out.contains("FAIL: "), "{}", books.out);
     let decoded = run(&["replay", &file, "--decode-only", "--json", "-"]);
     assert_eq!((decoded.code, decoded.err.as_str()), (Some(0), ""));
     let json: serde_json::Value = serde_json::from_str(&decoded.out).unwrap();

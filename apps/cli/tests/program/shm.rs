@@ -162,7 +162,9 @@ fn changes_are_shown_until_ctrl_c_also_of_a_new_writer() {
     let mut watching = spawn(&["shm", "watch", "feed", "--folder", &folder]);
     watching.wait_for_line("the first look", |line| line.starts_with("BETA").then_some(()));
     site.writer.write(5, &quote()).unwrap();
-    watching.wait_for_line("a change", |line| (line.starts_with("BETA") && line.contains("100.0100")).then_some(()));
+    watching.wait_for_line("a change", |line| {
+        (line.starts_with("BETA") && line.contains("100.0100")).then_some(())
+    });
     site.writer.name(2, "GAMMA").unwrap();
     site.writer.write(2, &quote()).unwrap();
     watching.wait_for_line("a symbol that came later", |line| line.starts_with("GAMMA").then_some(()));

@@ -84,7 +84,8 @@ fn run_steps(name: &str, folder: &Path, addresses: &BTreeMap<String, String>) {
         if step.kind == "background" {
             let mut running = Running::spawn(command);
             let expected = step.output.iter().filter(|line| *line != "...");
-            expected.for_each(|line| running.wait_for_line(line, |actual| is_line(line, actual).then_some(())));
+            expected
+                .for_each(|line| running.wait_for_line(line, |actual| is_line(line, actual).then_some(())));
             background.push(running);
             continue;
         }

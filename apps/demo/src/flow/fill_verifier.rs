@@ -135,7 +135,8 @@ mod tests {
 
     fn fill_verifier() -> FillVerifier {
         let mut fill_verifier = FillVerifier::new();
-        fill_verifier.expect(UserRefNum(1), Expected { resting: UserRefNum(7), price: Price(100), qty: Qty(5) });
+        fill_verifier
+            .expect(UserRefNum(1), Expected { resting: UserRefNum(7), price: Price(100), qty: Qty(5) });
         fill_verifier
     }
 
@@ -144,7 +145,11 @@ mod tests {
         for (resting, price, verdict) in [(7, 100, (1, 0)), (8, 100, (0, 1)), (7, 101, (0, 1))] {
             let mut fill_verifier = fill_verifier();
             fill_verifier.on_order_event(MAKER, &executed(resting, Liquidity::Added, price, 1));
-            assert_eq!((fill_verifier.confirmed, fill_verifier.contradicted), (0, 0), "one side is not enough");
+            assert_eq!(
+                (fill_verifier.confirmed, fill_verifier.contradicted),
+                (0, 0),
+                "one side is not enough"
+            );
             fill_verifier.on_order_event(TAKER, &executed(1, Liquidity::Removed, price, 1));
             assert_eq!((fill_verifier.confirmed, fill_verifier.contradicted), verdict);
         }

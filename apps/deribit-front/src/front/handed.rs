@@ -74,7 +74,9 @@ impl Front {
         }
         let (user_ref, text) = match command.engine_kind() {
             Some(CommandKind::Order(OrderRequest::Enter(order))) => (order.user_ref, order.client_order_id),
-            Some(CommandKind::GatewayReject { user_ref, client_order_id, .. }) => (*user_ref, *client_order_id),
+            Some(CommandKind::GatewayReject { user_ref, client_order_id, .. }) => {
+                (*user_ref, *client_order_id)
+            }
             _ => return,
         };
         let trigger = Terms::decode(&text).trigger;

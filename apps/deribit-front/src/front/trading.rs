@@ -7,7 +7,7 @@ use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
 use tickpath_exchange::{FrontRequest, FrontRequestKind};
 use tickpath_types::{
-    CancelOrder as EngineCancel, EnterOrder, OrderRequest, Price, Qty, Side, OrderInstructions,
+    CancelOrder as EngineCancel, EnterOrder, OrderInstructions, OrderRequest, Price, Qty, Side,
     TimeInForce as EngineTime, UserRefNum,
 };
 

@@ -7,5 +7,5 @@ mod reload;
 mod socket;
 
 pub use client::{AddUserError, AdminClient};
-pub(crate) use client::{AdminPort, NewUserRequest, NewUserContext, QueuedCommand, channel};
+pub(crate) use client::{AdminPort, NewUserContext, NewUserRequest, QueuedCommand, channel};
 pub use socket::AdminSocket;

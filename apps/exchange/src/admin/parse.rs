@@ -37,7 +37,7 @@ const END_OF_DAY: AdminCommand = AdminCommand::Phase { phase: Phase::EndOfDay, i
 /// Syntax of all commands. Each begins with the command's name.
 const COMMANDS: [(&str, Arguments); 21] = {
     use AdminCommand::{Disconnect, Drain, Kill, Unkill, Unlock};
-    use Arguments::{Instrument, None as NoArguments, User, Custom};
+    use Arguments::{Custom, Instrument, None as NoArguments, User};
     use TradingState::{Halted, Trading};
     [
         ("status", NoArguments(Request::Status)),

@@ -132,7 +132,9 @@ impl<N: Network> GlimpseServer<N> {
         let (stage, evicted) = self.turns.handle_login(now, id, peer, login, self.is_open);
         if let Some(evicted) = evicted {
             let evicted = self.clients.iter_mut().find(|client| client.id == evicted);
-            evicted.expect("a client that is served is connected").disconnect(DisconnectReason::Slow, &self.counters);
+            evicted
+                .expect("a client that is served is connected")
+                .disconnect(DisconnectReason::Slow, &self.counters);
         }
         let client = &mut self.clients[index];
         client.stage = stage;

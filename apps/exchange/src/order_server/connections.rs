@@ -141,7 +141,11 @@ impl<N: Network> Connections<N> {
             // A client that never reads is detected here, because nothing more can be sent.
             let next = connection.link.soup.next_sequence().0;
             let is_overtaken = |user: usize| next < users[user].log.oldest();
-            return if connection.user.is_some_and(is_overtaken) { Err(DisconnectReason::Slow) } else { Ok(()) };
+            return if connection.user.is_some_and(is_overtaken) {
+                Err(DisconnectReason::Slow)
+            } else {
+                Ok(())
+            };
         }
         let mut len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
         if let Some(user) = connection.user.filter(|_| connection.link.soup.is_active()) {

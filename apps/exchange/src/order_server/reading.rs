@@ -109,7 +109,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     /// Takes every complete packet received. The sequencer must have capacity for a full buffer of requests.
     #[inline(always)]
-    pub(super) fn take_messages(&mut self, place: usize, read_at: u64, now: Nanos) -> Result<(), DisconnectReason> {
+    pub(super) fn take_messages(
+        &mut self,
+        place: usize,
+        read_at: u64,
+        now: Nanos,
+    ) -> Result<(), DisconnectReason> {
         let Some(connection) = self.connections.get(place) else { return Ok(()) };
         let kernel_ns = connection.kernel_ns;
         let received_at =
@@ -158,7 +163,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     ) -> Result<(), DisconnectReason> {
         let kernel_ns = received.kernel_ns;
         match admission {
-            admission if admission.yields_to_cancels() && self.entry.sequencer.reserves_space_for_cancels() => {
+            admission
+                if admission.yields_to_cancels() && self.entry.sequencer.reserves_space_for_cancels() =>
+            {
                 self.counters.requests_refused.add(1);
                 self.refuse_without_record(place);
             }

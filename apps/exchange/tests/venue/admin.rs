@@ -13,7 +13,7 @@ use tickpath_types::{
     CancelReason, Nanos, OrderEventKind, OrderRequest, RejectReason, SessionId, Side, TradingState,
 };
 
-use crate::support::{ALPHA, Client, Received, PASSWORD, Rig, cancel, enter, instruments, login, replace};
+use crate::support::{ALPHA, Client, PASSWORD, Received, Rig, cancel, enter, instruments, login, replace};
 
 const ANNA: SessionId = SessionId(1);
 const DONE: AdminOutcome = AdminOutcome::Done { commands: 1 };

@@ -11,7 +11,7 @@ use tickpath_test_support::wait_for;
 use tickpath_test_venue::{RunningVenue, on_own_threads};
 use tickpath_types::Side;
 
-use crate::support::{Client, Received, PASSWORD, build, enter, journal, login, settings};
+use crate::support::{Client, PASSWORD, Received, build, enter, journal, login, settings};
 
 const ORDERS: u32 = 20;
 

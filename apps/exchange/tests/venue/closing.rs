@@ -10,7 +10,7 @@ use tickpath_test_venue::{RunningVenue, on_own_threads};
 use tickpath_types::{OrderEventKind, Side};
 
 use crate::support::{
-    Client, Received, PASSWORD, Rig, build, enter, event, ioc, login, packet, request_packet, settings,
+    Client, PASSWORD, Received, Rig, build, enter, event, ioc, login, packet, request_packet, settings,
 };
 
 /// Returns the client's messages until the connection closes, without heartbeats.
@@ -122,7 +122,9 @@ fn a_client_receives_pending_bytes_before_the_end_of_session() {
     // Half a second.
     (0..5_000).for_each(|_| assert!(!rig.finish_turn(), "it waits for the client"));
     let received = receive_all(&mut slow, || _ = rig.finish_turn());
-    let [answers @ .., Received::EndOfSession, Received::Closed] = &received[..] else { panic!("{:?}", received.last()) };
+    let [answers @ .., Received::EndOfSession, Received::Closed] = &received[..] else {
+        panic!("{:?}", received.last())
+    };
     assert_eq!(answers.len(), 2 * UNREAD_ORDERS as usize);
     drop(slow);
     rig.until("the end", |rig| rig.finish_turn().then_some(()));

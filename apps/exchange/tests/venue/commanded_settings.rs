@@ -10,7 +10,8 @@ use tickpath_types::{
 };
 
 use crate::day::{
-    GAMMA, Site, accepted, done, enter_gamma, gamma, receive_type, phase, reason, with_spare_instrument, schedule, run_due_steps, state,
+    GAMMA, Site, accepted, done, enter_gamma, gamma, phase, reason, receive_type, run_due_steps, schedule,
+    state, with_spare_instrument,
 };
 use crate::support::{ALPHA, Client, Rig, build_on, cancel, enter, instruments, journal, settings};
 
@@ -109,7 +110,8 @@ fn a_commanded_limit_holds_until_the_file_changes() {
     for is_first in [true, false] {
         let notices;
         (rig, notices) = restart(&site, rig);
-        let has_notice = notices.iter().any(|notice| notice.contains("qty=50 as the file says now, and not 10"));
+        let has_notice =
+            notices.iter().any(|notice| notice.contains("qty=50 as the file says now, and not 10"));
         assert_eq!((has_notice, notices.len()), (is_first, 1 + usize::from(is_first)), "{notices:?}");
         let mut client = anna.log_in(&mut rig);
         assert_eq!(anna.try_order(&mut rig, &mut client, 51), Some(RejectReason::QtyAboveLimit));

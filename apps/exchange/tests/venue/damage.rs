@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use tickpath_journal::Policy;
 
 use damages::{Random, Target, kinds};
-use trial::{Outcome, run_trial, check_undamaged};
+use trial::{Outcome, check_undamaged, run_trial};
 use writer::{Log, write_log};
 
 /// Trials in CI.

@@ -9,11 +9,11 @@ use tickpath_matching::{COMMAND_LEN_MAX, Command, CommandKind};
 use tickpath_nasdaq::itch50::Message;
 use tickpath_types::{
     AddInstrumentError, BrokenReason, CancelReason, EnterOrder, Instrument, InstrumentId, InstrumentTable,
-    Liquidity, MatchId, Nanos, OrderEventKind, OrderRequest, Price, Qty, RejectReason, Sequence, SessionId,
-    Side, OrderInstructions, Symbol, TimeInForce, TradingState,
+    Liquidity, MatchId, Nanos, OrderEventKind, OrderInstructions, OrderRequest, Price, Qty, RejectReason,
+    Sequence, SessionId, Side, Symbol, TimeInForce, TradingState,
 };
 
-use crate::market_data::{RetransmissionClient, Line, with_lines};
+use crate::market_data::{Line, RetransmissionClient, with_lines};
 use crate::support::{
     ALPHA, Client, Received, Rig, build_on, cancel, enter, instruments, ioc, journal, order, settings,
 };
@@ -165,7 +165,9 @@ fn a_broken_trade_is_reported_to_both_users_and_published() {
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     accepted(&mut rig, &mut anna, &enter(1, Side::Sell, 5, 1_000_000));
     accepted(&mut rig, &mut bert, &enter(1, Side::Buy, 5, 1_000_000));
-    let [OrderEventKind::Executed { match_id, .. }] = rig.receive_events(&mut bert) else { panic!("no trade") };
+    let [OrderEventKind::Executed { match_id, .. }] = rig.receive_events(&mut bert) else {
+        panic!("no trade")
+    };
     let _ = rig.receive_event(&mut anna);
     let mut seen = 0;
     new_messages(&mut rig, &mut line, &mut seen);

@@ -4,7 +4,7 @@ use tickpath_exchange::VenueSettings;
 use tickpath_nasdaq::soupbintcp::PEER_TIMEOUT;
 use tickpath_types::{CancelReason, Nanos, OrderEventKind, Side};
 
-use crate::market_data::{read_lines, with_lines, describe};
+use crate::market_data::{describe, read_lines, with_lines};
 use crate::support::{Client, Received, Rig, cancel, enter, packet, settings};
 
 const GRACE: Nanos = Nanos::from_millis(500);
@@ -41,7 +41,8 @@ fn cancels(rig: &Rig) -> u64 {
 fn assert_cancelled(rig: &mut Rig, user: &str) {
     let mut client = rig.log_in_from(user, 3);
     for user_ref in 1..=2 {
-        let OrderEventKind::Canceled { user_ref: canceled, decrement, reason } = rig.receive_event(&mut client)
+        let OrderEventKind::Canceled { user_ref: canceled, decrement, reason } =
+            rig.receive_event(&mut client)
         else {
             panic!("no cancel")
         };

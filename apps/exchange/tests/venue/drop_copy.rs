@@ -10,7 +10,7 @@ use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, SessionId, Side};
 
 use crate::journal::{Site, receive_messages, trade};
-use crate::support::{Client, Received, PASSWORD, Rig, USERS, cancel, enter, login, packet};
+use crate::support::{Client, PASSWORD, Received, Rig, USERS, cancel, enter, login, packet};
 
 /// A copy as received by a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,8 @@ fn copies_equal_the_users_messages_from_any_number_across_restarts() {
         assert!(all.len() > 150, "{policy}: more than is kept");
         assert_eq!(all.len(), START_COPIES + received[0].len() + received[1].len(), "{policy}");
         for (user, received) in USERS.iter().zip(&received) {
-            let of_user: Vec<ReceivedCopy> = parse_copies(&all).into_iter().filter(|copy| copy.user == *user).collect();
+            let of_user: Vec<ReceivedCopy> =
+                parse_copies(&all).into_iter().filter(|copy| copy.user == *user).collect();
             let numbers: Vec<u64> = of_user.iter().map(|copy| copy.number).collect();
             let of_user = &of_user[1..];
             assert_eq!(numbers, (1..=received.len() as u64 + 1).collect::<Vec<_>>(), "{policy}: {user}");
@@ -98,7 +99,8 @@ fn copies_equal_the_users_messages_from_any_number_across_restarts() {
                 "{policy}: {user}"
             );
         }
-        let anna_in_all: Vec<ReceivedCopy> = parse_copies(&all).into_iter().filter(|copy| copy.user == "ANNA").collect();
+        let anna_in_all: Vec<ReceivedCopy> =
+            parse_copies(&all).into_iter().filter(|copy| copy.user == "ANNA").collect();
         assert_eq!(parse_copies(&of_anna), anna_in_all, "{policy}");
         drop((anna, bert, desk, clerk));
 

@@ -6,8 +6,8 @@ use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, Side};
 
 use crate::journal::Site;
-use crate::market_data::{RetransmissionClient, Line};
-use crate::support::{Client, Received, PASSWORD, Rig, enter, login};
+use crate::market_data::{Line, RetransmissionClient};
+use crate::support::{Client, PASSWORD, Received, Rig, enter, login};
 
 /// Returns the answer to a login from the first message of this session.
 fn answer_to_login(rig: &mut Rig, session: &str) -> Received {

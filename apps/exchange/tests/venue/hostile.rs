@@ -6,7 +6,7 @@ use tickpath_exchange::{PreLoginLimits, VenueSettings, hash_password, hashed_pas
 use tickpath_types::{Nanos, OrderEventKind, OrderRequest, Side};
 
 use crate::support::{
-    Client, Received, PASSWORD, Rig, enter, ioc, login, order, packet, request_packet, settings,
+    Client, PASSWORD, Received, Rig, enter, ioc, login, order, packet, request_packet, settings,
 };
 
 /// Number of messages that are not valid OUCH after which a connection is closed.
@@ -266,8 +266,11 @@ fn silent_connections_do_not_block_clients() {
     let evicted = server.pre_login_evicted.read();
     assert!(evicted >= 5 * 43 - FEW.per_address as u64, "{evicted}");
     assert_eq!(server.logins_refused.read(), 0);
-    let closed =
-        flood.iter_mut().filter_map(Client::try_receive).filter(|response| *response == Received::Closed).count();
+    let closed = flood
+        .iter_mut()
+        .filter_map(Client::try_receive)
+        .filter(|response| *response == Received::Closed)
+        .count();
     assert!(closed >= flood.len() - FEW.per_address, "{closed}");
     rig.advance(FEW.deadline);
     let ended = || server.pre_login_evicted.read() + server.pre_login_expired.read();

@@ -299,7 +299,10 @@ fn kills_limits_and_grace_periods_survive_restarts() {
     assert_eq!(rig.view.order_server.cancels_on_disconnect.read(), 1, "of who ever sent something");
     let mut bert = rig.log_in_from("BERT", 2);
     let canceled = rig.receive_event(&mut bert);
-    assert!(matches!(canceled, OrderEventKind::Canceled { reason: CancelReason::System, .. }), "{canceled:?}");
+    assert!(
+        matches!(canceled, OrderEventKind::Canceled { reason: CancelReason::System, .. }),
+        "{canceled:?}"
+    );
     drop((anna, bert, cleo));
 
     // A limit removed from the configuration no longer applies.

@@ -8,7 +8,7 @@ use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, Side};
 
 use crate::support::{
-    Client, Received, PASSWORD, Rig, build_on, enter, journal, login, request_packet, settings,
+    Client, PASSWORD, Received, Rig, build_on, enter, journal, login, request_packet, settings,
 };
 
 const NOT_AUTHORIZED: Received = Received::LoginRejected(LoginRejectReason::NOT_AUTHORIZED);

@@ -4,6 +4,7 @@
 mod admin;
 mod asleep;
 mod closing;
+mod commanded_settings;
 mod config;
 mod damage;
 mod day;
@@ -19,7 +20,6 @@ mod orders;
 mod recovery;
 mod sessions;
 mod snapshots;
-mod commanded_settings;
 mod support;
 mod sweeps;
 mod upgrade;

@@ -199,7 +199,8 @@ fn the_end_of_the_session_is_published_on_both_lines() {
     let end = Packet::parse(a.datagrams.last().unwrap()).unwrap().sequence();
     let closing = 3;
     assert_eq!(end, Sequence(OPENING + closing + 1));
-    let closing_events: Vec<u8> = a.messages()[OPENING as usize..].iter().map(|message| message[11]).collect();
+    let closing_events: Vec<u8> =
+        a.messages()[OPENING as usize..].iter().map(|message| message[11]).collect();
     assert_eq!(closing_events, b"MEC", "the day ends with the session");
 }
 

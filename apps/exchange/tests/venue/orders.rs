@@ -188,7 +188,10 @@ fn ioc_and_post_only_orders_are_accepted_and_cancelled() {
     rig.receive_event(&mut anna);
     let crossing = EnterOrder { post_only: true, ..order(2, Side::Sell, 5, 999_900) };
     anna.request(&OrderRequest::Enter(crossing));
-    assert_eq!(rig.receive_events(&mut anna), [accepted(crossing, 4), canceled(2, 5, CancelReason::PostOnly)]);
+    assert_eq!(
+        rig.receive_events(&mut anna),
+        [accepted(crossing, 4), canceled(2, 5, CancelReason::PostOnly)]
+    );
     let resting = EnterOrder { post_only: true, ..order(3, Side::Sell, 5, 1_000_000) };
     assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(resting)), accepted(resting, 5));
 

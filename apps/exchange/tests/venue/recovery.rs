@@ -14,9 +14,9 @@ use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
 use zerocopy::FromBytes;
 
-use crate::market_data::{RetransmissionClient, Line, read_lines, with_lines, describe};
+use crate::market_data::{Line, RetransmissionClient, describe, read_lines, with_lines};
 use crate::support::{
-    Client, Received, PASSWORD, Rig, build_on, cancel, enter, ioc, journal, login, packet, replace, settings,
+    Client, PASSWORD, Received, Rig, build_on, cancel, enter, ioc, journal, login, packet, replace, settings,
 };
 
 const INTERVAL: Nanos = Nanos::from_millis(1);
@@ -165,7 +165,8 @@ fn snapshots_are_the_same_after_a_restart() {
     let mut rig = Rig::of(build_on(&settings, &journal, &disk).unwrap());
     let after = glimpse(&mut rig);
     assert_eq!(after.1, before.1);
-    let describe_all = |messages: &[Vec<u8>]| messages.iter().map(|message| describe(message)).collect::<Vec<_>>();
+    let describe_all =
+        |messages: &[Vec<u8>]| messages.iter().map(|message| describe(message)).collect::<Vec<_>>();
     assert_eq!(describe_all(&after.0), describe_all(&before.0));
     trade(&mut rig, 101);
     wait_for_snapshots(&mut rig);
@@ -405,7 +406,11 @@ fn old_messages_come_from_the_journal_also_after_a_restart() {
             requester.request("TODAY", first, count);
             rig.advance(Nanos::from_millis(200));
             let expected = all[first as usize - 1..][..usize::from(count)].to_vec();
-            assert_eq!(requester.receive(&mut rig, count.into()), (first, expected), "after {restarts} restarts");
+            assert_eq!(
+                requester.receive(&mut rig, count.into()),
+                (first, expected),
+                "after {restarts} restarts"
+            );
         }
         assert!(rig.view.market_recovery.archive_answers.read() >= 4);
         disk.kill();

@@ -4,7 +4,7 @@ use tickpath_exchange::PreLoginLimits;
 use tickpath_nasdaq::soupbintcp::{HEARTBEAT_INTERVAL, LoginRejectReason, PEER_TIMEOUT};
 use tickpath_types::{Nanos, OrderEventKind, Side};
 
-use crate::support::{Client, Received, PASSWORD, Rig, enter, login, packet, settings};
+use crate::support::{Client, PASSWORD, Received, Rig, enter, login, packet, settings};
 
 const NOT_AUTHORIZED: Received = Received::LoginRejected(LoginRejectReason::NOT_AUTHORIZED);
 const NOT_AVAILABLE: Received = Received::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
@@ -126,7 +126,8 @@ fn silence_ends_a_session_and_a_heartbeat_keeps_it() {
         rig.advance(Nanos(PEER_TIMEOUT.0 / 4));
     }
     rig.advance(MOMENT);
-    let last = rig.until("the end", |_| silent.try_receive().filter(|received| *received != Received::Heartbeat));
+    let last =
+        rig.until("the end", |_| silent.try_receive().filter(|received| *received != Received::Heartbeat));
     assert_eq!(last, Received::Closed);
     rig.assert_serves(&mut alive, 1);
     rig.log_in("ANNA");

@@ -356,9 +356,10 @@ impl Client {
     fn take_packet(&mut self) -> Option<Received> {
         let (packet, used) = next_packet(&self.received).unwrap()?;
         let parsed = match packet {
-            Packet::LoginAccepted(accepted) => {
-                Received::LoginAccepted { session: accepted.session.to_string(), next: accepted.next_sequence.0 }
-            }
+            Packet::LoginAccepted(accepted) => Received::LoginAccepted {
+                session: accepted.session.to_string(),
+                next: accepted.next_sequence.0,
+            },
             Packet::LoginRejected(reason) => Received::LoginRejected(reason),
             Packet::SequencedData(message) => Received::Message(message.to_vec()),
             Packet::Debug(text) => Received::Debug(String::from_utf8(text.to_vec()).unwrap()),
@@ -368,7 +369,9 @@ impl Client {
         };
         self.received.drain(..used);
         match parsed {
-            Received::Message(message) if is_system_event(&message) && !self.keeps_system_events => self.take_packet(),
+            Received::Message(message) if is_system_event(&message) && !self.keeps_system_events => {
+                self.take_packet()
+            }
             parsed => Some(parsed),
         }
     }

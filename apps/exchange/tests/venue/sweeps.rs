@@ -52,7 +52,8 @@ impl Bench {
         );
         let sequence = Sequence(0);
         let (order_events, published) = (Vec::with_capacity(1 << 17), Vec::with_capacity(1 << 17));
-        let mut bench = Bench { matcher, commands, responses, market, counters, sequence, order_events, published };
+        let mut bench =
+            Bench { matcher, commands, responses, market, counters, sequence, order_events, published };
         bench.apply(0, CommandKind::OpenInstrument { instrument: ALPHA, state: TradingState::Trading });
         bench
     }
@@ -127,6 +128,9 @@ fn ending_all_orders_at_once_fits_the_buffers() {
             matches!(event.kind, MarketEventKind::Executed { .. } | MarketEventKind::Deleted { .. })
         });
         assert_eq!(ends.count(), ORDERS as usize);
-        assert_eq!(bench.order_events.len(), if is_sweep { 2 * ORDERS as usize + 1 } else { ORDERS as usize });
+        assert_eq!(
+            bench.order_events.len(),
+            if is_sweep { 2 * ORDERS as usize + 1 } else { ORDERS as usize }
+        );
     }
 }

@@ -9,7 +9,7 @@ use tickpath_journal::{Policy, SessionName, snapshot_name};
 use tickpath_types::{Qty, Sequence};
 
 use crate::journal::{Site, receive_messages, trade};
-use crate::support::{Client, Received, PASSWORD, login};
+use crate::support::{Client, PASSWORD, Received, login};
 
 const SEGMENT: &str = "00000000000000000001.journal";
 /// Offset of a snapshot's payload: `TPVENUE`, and its version.

@@ -14,7 +14,7 @@ use tickpath_types::{Nanos, OrderEventKind, Qty, RejectReason, SelfTradePreventi
 
 use crate::admin::AdminFixture;
 use crate::journal::{Site, receive_messages, trade};
-use crate::support::{Client, Received, PASSWORD, Rig, USERS, build, enter, login, settings};
+use crate::support::{Client, PASSWORD, Received, Rig, USERS, build, enter, login, settings};
 
 const MOMENT: Nanos = Nanos::from_millis(20);
 const DORA: SessionId = SessionId(4);
@@ -325,7 +325,8 @@ fn reload_adds_new_users_of_the_configuration() {
     let config = write_config(folder.path(), "");
     let mut settings = settings();
     settings.limits.max_sessions = 6;
-    let mut fixture = AdminFixture::of(Rig::of(build(&settings).unwrap()), |socket| socket.with_config(&config));
+    let mut fixture =
+        AdminFixture::of(Rig::of(build(&settings).unwrap()), |socket| socket.with_config(&config));
     let mut console = fixture.connect();
     let none = serde_json::json!({ "ok": true, "commands": 0, "added": [] });
     assert_eq!(fixture.execute(&mut console, "reload-users"), none);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
-use tickpath_admin::{AdminThread, SendLineError, LineLimits};
+use tickpath_admin::{AdminThread, LineLimits, SendLineError};
 use tickpath_types::Symbol;
 
 use super::handler::LiveCommand;

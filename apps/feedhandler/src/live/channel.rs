@@ -3,8 +3,8 @@
 use tickpath_agent::WaitSet;
 use tickpath_book::BooksById;
 use tickpath_feed::{
-    ArbiterCounters, BuilderCounters, ChannelCounters, Framing, SnapshotRecoveryCounters, Instruments, MessageBooks,
-    Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SnapshotRecovery,
+    ArbiterCounters, BuilderCounters, ChannelCounters, Framing, Instruments, MessageBooks, Recovering,
+    RecoveryClient, RecoveryCounters, RecoveryInput, SnapshotRecovery, SnapshotRecoveryCounters,
 };
 use tickpath_net::{Network, RecvBatch};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Price, Qty, Side, SuspectReason, Symbol};
@@ -204,7 +204,9 @@ where
             lines,
             builder: *instruments.counters(),
             channel: *channel.counters(),
-            snapshot_recovery: snapshot_recovery.map(|snapshot_recovery| *snapshot_recovery.counters()).unwrap_or_default(),
+            snapshot_recovery: snapshot_recovery
+                .map(|snapshot_recovery| *snapshot_recovery.counters())
+                .unwrap_or_default(),
             waiting: snapshot_recovery.map_or(0, SnapshotRecovery::waiting),
             next_sequence: channel.arbiter().next_sequence().0,
             received: lines.lines[0].packets + lines.lines[1].packets,

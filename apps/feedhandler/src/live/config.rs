@@ -48,7 +48,10 @@ impl LiveConfig {
             *named = beside(path, named);
         }
         for channel in &mut config.channels {
-            [&mut channel.token, &mut channel.password].into_iter().flatten().for_each(|it| it.make_absolute(path));
+            [&mut channel.token, &mut channel.password]
+                .into_iter()
+                .flatten()
+                .for_each(|it| it.make_absolute(path));
         }
         Ok(config)
     }

@@ -140,7 +140,10 @@ pub(super) fn warnings(status: &ChannelStatus) -> [(bool, &'static str); 17] {
     let lines = &status.lines;
     let of_lines = |count: fn(&LineCounters) -> u64| lines.lines.iter().any(|line| count(line) > 0);
     [
-        (status.unauthorised > 0, "packets came from addresses that may not send, or of another feed: dropped"),
+        (
+            status.unauthorised > 0,
+            "packets came from addresses that may not send, or of another feed: dropped",
+        ),
         (of_lines(|line| line.malformed), "packets came that are not of its protocol, or damaged: dropped"),
         (status.truncated > 0, "packets came that are longer than a frame of 9216 bytes: dropped"),
         (status.kernel_drops > 0, "the kernel dropped packets that were not read in time"),
@@ -291,7 +294,10 @@ fn rare_counters(status: &ChannelStatus) -> String {
         ("disagreements", lines.disagreements),
         ("unknown types", status.builder.unknown_type),
     ];
-    let counters: Vec<String> =
-        counters.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}")).collect();
+    let counters: Vec<String> = counters
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
     if counters.is_empty() { String::new() } else { format!("\n  besides   {}", counters.join(", ")) }
 }

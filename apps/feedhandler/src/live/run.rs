@@ -129,7 +129,9 @@ struct ReportedWarnings(HashSet<(usize, &'static str)>);
 impl ReportedWarnings {
     fn notify(&mut self, channels: &[ChannelReport], notice: &mut impl FnMut(Notice)) {
         for (index, channel) in channels.iter().enumerate() {
-            for (_, warning) in warnings(&channel.status).into_iter().filter(|(has_happened, _)| *has_happened) {
+            for (_, warning) in
+                warnings(&channel.status).into_iter().filter(|(has_happened, _)| *has_happened)
+            {
                 if self.0.insert((index, warning)) {
                     notice(Notice::Warning(format!("channel '{}': {warning}", channel.name)));
                 }

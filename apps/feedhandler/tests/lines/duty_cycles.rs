@@ -150,7 +150,8 @@ fn unsolicited_answers_keep_the_order() {
     // A gap, so that the server learns the address for its answers.
     let ahead = channel.packet(OPENING + 3, 1);
     channel.send(0, &ahead);
-    channel.until("the answer", |channel| channel.received.iter().any(|update| update.sequence == OPENING + 3));
+    channel
+        .until("the answer", |channel| channel.received.iter().any(|update| update.sequence == OPENING + 3));
     channel.advance(Nanos::from_millis(2));
     channel.take_received();
 
@@ -158,8 +159,9 @@ fn unsolicited_answers_keep_the_order() {
     channel.send_unsolicited(&unsolicited);
     channel.emit(0, &packet);
     channel.wait(Nanos::from_millis(2));
-    channel
-        .until("all messages", |channel| channel.received.iter().any(|update| update.sequence == OPENING + 10));
+    channel.until("all messages", |channel| {
+        channel.received.iter().any(|update| update.sequence == OPENING + 10)
+    });
     assert_eq!(channel.take_received(), (OPENING + 4..=OPENING + 10).collect::<Vec<_>>());
     let (feed, ..) = channel.close();
     assert_eq!(feed.arbiter.gaps_opened, 1, "the unasked answer was not looked at first");

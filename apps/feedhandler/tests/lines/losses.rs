@@ -126,7 +126,11 @@ fn permanent_losses_make_every_book_stale() {
     assert_eq!(feed.arbiter.requests, 4, "as often as it may ask");
     assert_eq!(feed.arbiter.gaps_lost, 1);
     assert_eq!(feed.builder.messages, recording.messages.len() as u64 - lost.1 as u64);
-    assert_eq!(of_messages(&received).last(), Some(&(recording.messages.len() as u64)), "the session continues");
+    assert_eq!(
+        of_messages(&received).last(),
+        Some(&(recording.messages.len() as u64)),
+        "the session continues"
+    );
 }
 
 #[test]

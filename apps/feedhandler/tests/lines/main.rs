@@ -5,9 +5,9 @@ use tickpath_feedhandler::LineReader;
 
 mod channel;
 mod damage;
+mod duty_cycles;
 mod losses;
 mod snapshots;
-mod duty_cycles;
 
 /// Reading method of this suite; `lines_by_ring` runs the same tests with a packet ring.
 const READER: LineReader = LineReader::Sockets;

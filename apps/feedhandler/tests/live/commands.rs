@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_feedhandler::live::{
-    ChannelSection, LiveConfig, Notice, ProtocolName, send_command, run, summary, to_json,
+    ChannelSection, LiveConfig, Notice, ProtocolName, run, send_command, summary, to_json,
 };
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
@@ -76,7 +76,10 @@ fn a_handler_answers_commands_and_reports_at_its_end() {
     // Reported once, for any number of occurrences and any thread timing.
     let of_invalid_packets = "channel 'one': packets came that are not of its protocol, or damaged: dropped";
     assert_eq!(warnings.iter().filter(|line| *line == of_invalid_packets).count(), 1, "{warnings:?}");
-    assert!(!warnings.iter().any(|line| is_about_unnamed_senders(line)), "of this machine alone: {warnings:?}");
+    assert!(
+        !warnings.iter().any(|line| is_about_unnamed_senders(line)),
+        "of this machine alone: {warnings:?}"
+    );
     assert!(endpoints.iter().any(|line| line.contains("channel 'one': itch, line A")), "{endpoints:?}");
     let json = to_json(&report.channels, &report.books);
     assert_eq!(json["books"][0]["bid"], json!({"price": "100.0000", "qty": 7}));

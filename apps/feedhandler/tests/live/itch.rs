@@ -286,7 +286,8 @@ fn a_contradicted_book_is_reported_once_and_recovered() {
     let served = glimpse.served;
     assert_eq!(rig.resync("NOWHERE"), ResyncOutcome::Unknown);
     assert_eq!(rig.resync(&recording.symbols[0]), ResyncOutcome::Begun);
-    let status = rig.until("the book asked for", || glimpse.serve(), |status| status.snapshot_recovery.recovered == 2);
+    let status =
+        rig.until("the book asked for", || glimpse.serve(), |status| status.snapshot_recovery.recovered == 2);
     assert!(all_live(&status) && glimpse.served > served && status.channel.resyncs_asked == 1);
 
     // Other processes read the same data in shared memory.

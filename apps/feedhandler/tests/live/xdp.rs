@@ -247,7 +247,8 @@ fn losses_are_retransmitted_and_books_refreshed_on_command() {
     let reference = books(&day.messages);
     let symbol = reference.instruments().instrument(InstrumentId(1)).unwrap().symbol.unwrap();
     assert_eq!(rig.resync(symbol.as_str()), ResyncOutcome::Begun);
-    let status = rig.until("the refresh", || server.serve(), |status| status.snapshot_recovery.recovered == 1);
+    let status =
+        rig.until("the refresh", || server.serve(), |status| status.snapshot_recovery.recovered == 1);
     assert!(all_live(&status) && !server.refreshed.is_empty(), "{status:#?}");
     let (status, _) = rig.close();
     assert_eq!(status.state_hash, reference.instruments().books().state_hash());

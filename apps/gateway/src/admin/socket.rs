@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tickpath_admin::{
-    AdminThread, SendLineError, CommandReceiver, CommandSender, LineLimits, ListenError, send_line, command_rings,
+    AdminThread, CommandReceiver, CommandSender, LineLimits, ListenError, SendLineError, command_rings,
+    send_line,
 };
 use tickpath_agent::StopSignal;
 use tickpath_gateway_core::{AdminCommand, RiskLimit};

@@ -125,7 +125,10 @@ impl<S: Strategy + Send> Engine<S> {
         };
         // The order finds nothing to trade with.
         let (user_ref, decrement, reason) = (order.user_ref, order.qty, CancelReason::ImmediateOrCancel);
-        self.push_answer(OrderEventKind::Accepted { order, order_id: OrderId(step), state: OrderState::Live }, now)?;
+        self.push_answer(
+            OrderEventKind::Accepted { order, order_id: OrderId(step), state: OrderState::Live },
+            now,
+        )?;
         self.push_answer(OrderEventKind::Canceled { user_ref, decrement, reason }, now)?;
         while self.agent.do_work(now)? > 0 {}
         ensure!(self.requests.is_empty(), "answers cause no request");

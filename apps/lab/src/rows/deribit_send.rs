@@ -154,7 +154,9 @@ impl<T: DerefMut<Target = ConnectionCommon<D>>, D: SideData> BareTls<T> {
 }
 
 /// Opens a bare TLS connection and returns both ends.
-fn bare_tls(certificates: &Certificates) -> anyhow::Result<(BareTls<ClientConnection>, BareTls<ServerConnection>)> {
+fn bare_tls(
+    certificates: &Certificates,
+) -> anyhow::Result<(BareTls<ClientConnection>, BareTls<ServerConnection>)> {
     let provider = Arc::new(default_provider());
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&certificates.ca)?)?;

@@ -71,7 +71,8 @@ fn echo(context: &Context, is_stuck: bool) -> anyhow::Result<(f64, u64)> {
             Ok(())
         },
         |stop| {
-            let connect = |_| Ok(Client::connect(ClientConfig { is_persistent: false, ..port_folder.client()? })?);
+            let connect =
+                |_| Ok(Client::connect(ClientConfig { is_persistent: false, ..port_folder.client()? })?);
             let mut clients = (0..CLIENTS).map(connect).collect::<anyhow::Result<Vec<_>>>()?;
             let mut last = clients.pop().context("there are some")?;
             paced::trips(context, trips / 10, trips - trips / 10, |number| {

@@ -218,7 +218,9 @@ fn has_packet_of(received: &mut Vec<u8>, kind: u8) -> bool {
 fn log_in(address: SocketAddr) -> anyhow::Result<TimestampedStream> {
     let mut client = TimestampedStream::connect(address)?;
     let login = packet(b'L', format!("{USER:<6}{:<10}{:10}{:>20}", "test", "", 0).as_bytes());
-    client.round_trip(&login, |received| has_packet_of(received, b'A')).context("the venue refused the login")?;
+    client
+        .round_trip(&login, |received| has_packet_of(received, b'A'))
+        .context("the venue refused the login")?;
     Ok(client)
 }
 

@@ -8,7 +8,7 @@ use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::{Packets, decompress};
 use tickpath_feed::iex::BookBuilder;
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, IgnoreUpdates, BuilderCounters, IexStream, IexTp, Line, MessageBooks,
+    Arbiter, ArbiterConfig, BuilderCounters, IexStream, IexTp, IgnoreUpdates, Line, MessageBooks,
     MessageListener,
 };
 use tickpath_iex::{Feed, Segment};
@@ -187,7 +187,10 @@ mod tests {
         let Ok(path) = data_file(CAPTURE) else { return println!("skipped: {CAPTURE} is not there") };
         let capture = Capture::load(&path).unwrap();
         let Outcome { counters, symbols, state_hash } = capture.outcome;
-        assert_eq!((counters.messages, symbols, capture.split_messages().unwrap()[0].len()), (329_936, 7_802, 18_915));
+        assert_eq!(
+            (counters.messages, symbols, capture.split_messages().unwrap()[0].len()),
+            (329_936, 7_802, 18_915)
+        );
         assert_eq!(state_hash, 0x6a5c_6eca_0b89_05bf);
     }
 }

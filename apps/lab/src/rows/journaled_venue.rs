@@ -15,7 +15,7 @@ use tickpath_types::{InstrumentTable, OrderEventKind, OrderRequest, OrderState, 
 use super::journal::{COMMANDS, Log};
 use super::prelude::*;
 use crate::support::load::workload;
-use crate::support::venue::{self, RunningVenue, NO_TRACERS, USER, instruments};
+use crate::support::venue::{self, NO_TRACERS, RunningVenue, USER, instruments};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
     on_two_cores(
@@ -76,8 +76,9 @@ fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
     let _journal = journal.map(VenueJournal::start).transpose()?;
     // The thread that writes to the disk gets a core when another thread is idle.
     let idle = IdleStrategy::Yield;
-    let rate =
-        venue::run_with_venue(context, idle, agents, |stop| flood(context, endpoints, instruments, stop, count))?;
+    let rate = venue::run_with_venue(context, idle, agents, |stop| {
+        flood(context, endpoints, instruments, stop, count)
+    })?;
     venue::check_final_state(&view, count)?;
     Ok(rate)
 }
@@ -91,7 +92,8 @@ fn flood(
     count: u64,
 ) -> anyhow::Result<f64> {
     let clock = context.clock;
-    let mut entry = venue::log_in(endpoints.order_entry, USER, instruments, &mut RunningVenue { clock, stop })?;
+    let mut entry =
+        venue::log_in(endpoints.order_entry, USER, instruments, &mut RunningVenue { clock, stop })?;
     let start = clock.ticks();
     let (mut sent, mut accepted) = (0, 0);
     while accepted < count {

@@ -41,8 +41,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
 const TRIPS: usize = 3_500;
 const WARM_UP: usize = 400;
 // The venue keeps the stuck client for longer than the measurement.
-const _: () =
-    assert!(client_group::ANSWERS_EACH as usize * (TRIPS + WARM_UP) + client_group::BURST_ANSWERS <= client_group::RETAINED);
+const _: () = assert!(
+    client_group::ANSWERS_EACH as usize * (TRIPS + WARM_UP) + client_group::BURST_ANSWERS
+        <= client_group::RETAINED
+);
 
 /// The other clients' round trips in microseconds, and the number of times the last connection was full.
 #[derive(Clone, Copy, Default)]
@@ -67,7 +69,8 @@ fn count(context: &Context) -> usize {
 }
 
 fn samples([hundred, stuck, control]: [Trips; 3], count: usize) -> [Sample; 6] {
-    let with_control = |value: f64, limit, control: f64| Sample { control: Some(control / limit), ..value.into() };
+    let with_control =
+        |value: f64, limit, control: f64| Sample { control: Some(control / limit), ..value.into() };
     let note = format!("in {count} round trips the venue tried {} times to write to it", stuck.tries);
     [
         hundred.p50.into(),

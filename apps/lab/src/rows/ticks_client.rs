@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use tickpath_agent::TscClock;
+use tickpath_ticks::checksum::{fill_checksums, with_checksum};
 use tickpath_ticks::message::{
     Heartbeat, Hello, Place, Quote, Scope, Subscribed, SymbolDefinition, Tick, TickKind, Trade,
 };
 use tickpath_ticks::parser::{TickListener, TickParser};
-use tickpath_ticks::checksum::{with_checksum, fill_checksums};
 use tickpath_ticks_app::client::{Feed, Shared};
 use tickpath_ticks_app::view::{Canvas, TicksView};
 use tickpath_types::{InstrumentId, Nanos, Price, Symbol};

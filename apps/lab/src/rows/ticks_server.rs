@@ -6,10 +6,10 @@ use std::net::{SocketAddrV4, TcpStream, ToSocketAddrs};
 
 use tickpath_agent::{Agent, StopSignal, TscClock};
 use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{EndOfStream, Heartbeat, Hello, SymbolDefinition, TICK_LEN, Tick};
 use tickpath_ticks::parser::{Gap, TickListener, TickParser};
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::client::MarketWriter;
 use tickpath_ticks_app::server::{ServeSettings, ServerCounters, TickRate, TicksServer};
 use zerocopy::IntoBytes;

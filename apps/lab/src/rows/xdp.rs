@@ -101,8 +101,12 @@ impl Capture {
         let mut count = 0;
         let mut packets = Packets::new(black_box(&self.bytes[..]));
         while packets.fill()? {
-            let walk =
-                MessageIter { packets: packets.block(), rows: &mut rows, channel: Channel(0), messages: None };
+            let walk = MessageIter {
+                packets: packets.block(),
+                rows: &mut rows,
+                channel: Channel(0),
+                messages: None,
+            };
             count += builder.handle_batch(walk, &mut IgnoreUpdates);
         }
         ensure!(count == self.messages, "{count} messages of {} were in their rows", self.messages);

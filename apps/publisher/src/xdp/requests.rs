@@ -90,7 +90,8 @@ impl RequestServer {
 
     /// Reads requests; adds those that are accepted to `jobs`.
     pub(super) fn poll(&mut self, now: Nanos, market: &Market<'_>, jobs: &mut VecDeque<Job>) -> usize {
-        let new = || ClientState { source: None, next_heartbeat: now + HEARTBEAT, answer_by: None, sequence: 1 };
+        let new =
+            || ClientState { source: None, next_heartbeat: now + HEARTBEAT, answer_by: None, sequence: 1 };
         let mut work = 0;
         for index in 0..self.clients.list.len() {
             work += self.read(index, market, jobs);

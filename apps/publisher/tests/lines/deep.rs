@@ -47,8 +47,8 @@ fn ask_snapshot(
     let token = Alpha::new("anybody").unwrap();
     let minimum = Sequence(minimum);
     let mut buffer = [0; 100];
-    let len =
-        encode(&Frame::Request(SnapshotRequest { token, channel: 1, session, minimum }), &mut buffer).unwrap();
+    let len = encode(&Frame::Request(SnapshotRequest { token, channel: 1, session, minimum }), &mut buffer)
+        .unwrap();
     stream.write_all(&buffer[..len]).unwrap();
     let (mut messages, mut bytes_total, mut bytes_seen) = (Vec::new(), 0, 0);
     loop {

@@ -5,8 +5,8 @@
 mod deep;
 mod itch;
 mod recordings;
-mod sending;
 mod scenarios;
+mod sending;
 mod xdp;
 
 use std::collections::HashMap;

@@ -78,7 +78,8 @@ fn replay(file: RecordingFile, session: &mut Session<'_>, pass: Pass<Output<'_>>
 
 /// Describes a capture without market data.
 fn nothing_known(frames: &PacketCounters, unknown: &UnknownPackets) -> String {
-    let mut description = format!("{} frames, {} of UDP and {} of TCP", frames.frames, frames.udp, frames.tcp);
+    let mut description =
+        format!("{} frames, {} of UDP and {} of TCP", frames.frames, frames.udp, frames.tcp);
     if let Some((dst, count)) = unknown.destinations.first() {
         description.push_str(&format!(", most of them to {dst} ({count})"));
     }

@@ -4,9 +4,9 @@
 
 mod at_once;
 mod captured;
-mod captured_out_of_band;
 mod captured_exports;
 mod captured_iex;
+mod captured_out_of_band;
 mod captured_xdp;
 mod damaged;
 mod databento;

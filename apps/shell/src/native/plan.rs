@@ -12,8 +12,8 @@ use tickpath_deribit::number::Decimal;
 use tickpath_deribit::scan::check;
 use tickpath_deribit::text::Text;
 use tickpath_types::{
-    ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Price, Qty, Side, OrderInstructions, TimeInForce,
-    UserRefNum,
+    ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, OrderInstructions, Price, Qty, Side,
+    TimeInForce, UserRefNum,
 };
 
 /// Default depth of a book.

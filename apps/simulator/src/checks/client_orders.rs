@@ -40,7 +40,8 @@ pub(super) fn check(case: &Case<'_>) {
             open.filter(|((session, _), _)| *session == client.session)
         {
             let actual = Some((executed.0, leaves.0));
-            let expected = orders.remove(&user_ref).map(|open_order| (open_order.executed, open_order.leaves));
+            let expected =
+                orders.remove(&user_ref).map(|open_order| (open_order.executed, open_order.leaves));
             case.expect(expected == actual, || {
                 format!(
                     "order {user_ref}: executed and left are {expected:?} for {name}, {actual:?} at the venue"

@@ -64,7 +64,9 @@ fn check_refusals(case: &Case<'_>, reader: &CopyReader) {
             ClientEventKind::LoginSent { .. } => requested_at = event.at,
             ClientEventKind::LoginAnswered(LoginOutcome::Rejected(SESSION_NOT_AVAILABLE)) => {
                 let is_closed = |connection: u32| {
-                    closed_at.get(&connection).is_some_and(|at| *at + case.observed.setup.reaction_max <= requested_at)
+                    closed_at
+                        .get(&connection)
+                        .is_some_and(|at| *at + case.observed.setup.reaction_max <= requested_at)
                 };
                 let is_free = (1..event.connection).all(is_closed);
                 case.expect(!is_free || case.views.may_be_unknown(Nanos::ZERO), || {

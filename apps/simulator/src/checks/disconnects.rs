@@ -39,7 +39,9 @@ fn presences_of(client: &ClientLog) -> Vec<Presence> {
         let presence = presences.entry(event.connection).or_default();
         match &event.kind {
             ClientEventKind::LoginSent { .. } => presence.login_sent = Some(event.at),
-            ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }) => presence.accepted = Some(event.at),
+            ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }) => {
+                presence.accepted = Some(event.at)
+            }
             ClientEventKind::LoginAnswered(LoginOutcome::Rejected(_)) => presence.is_rejected = true,
             ClientEventKind::DisconnectedAtVenue => presence.disconnected_at = Some(event.at),
             _ => {}
@@ -54,9 +56,12 @@ fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presenc
     for command in case.observed.log.commands.iter().filter(|command| is_own_cancel(command, place)) {
         let sequence = command.sequence();
         let Some(at) = case.views.time_of(sequence) else { continue };
-        let Some(instance) = case.views.instance_at(at).map(|instance| case.views.instances[instance]) else { continue };
+        let Some(instance) = case.views.instance_at(at).map(|instance| case.views.instances[instance]) else {
+            continue;
+        };
         // A stopping venue may cancel for every user.
-        if instance.end == InstanceEnd::Stopped && at + case.observed.setup.reaction_max >= instance.ended_at {
+        if instance.end == InstanceEnd::Stopped && at + case.observed.setup.reaction_max >= instance.ended_at
+        {
             continue;
         }
         let Some(grace) = case.observed.setup.users[place].cancel_on_disconnect else {
@@ -69,14 +74,16 @@ fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presenc
         for presence in accepted {
             match presence.disconnected_at {
                 Some(disconnected_at) if disconnected_at <= at => {
-                    let is_early = at.since(disconnected_at) < grace && is_clock_steady(case, disconnected_at, at);
+                    let is_early =
+                        at.since(disconnected_at) < grace && is_clock_steady(case, disconnected_at, at);
                     case.expect(!is_early, || {
                         let (after, grace) = (at.since(disconnected_at).0, grace.0);
                         format!("command {sequence} cancelled for {name} {after} ns after it was gone, and its grace is {grace} ns")
                     });
                 }
-                _ => case
-                    .fail(|| format!("command {sequence} cancelled for {name} at {} ns, who was there", at.0)),
+                _ => case.fail(|| {
+                    format!("command {sequence} cancelled for {name} at {} ns, who was there", at.0)
+                }),
             }
         }
     }
@@ -88,19 +95,32 @@ fn is_clock_steady(case: &Case<'_>, from: Nanos, to: Nanos) -> bool {
 }
 
 /// When a user is disconnected for its grace and stays away, none of its orders is open soon after.
-fn check_in_time(case: &Case<'_>, place: usize, instance: &VenueInstance, presences: &[Presence], grace: Nanos) {
+fn check_in_time(
+    case: &Case<'_>,
+    place: usize,
+    instance: &VenueInstance,
+    presences: &[Presence],
+    grace: Nanos,
+) {
     let observed = case.observed;
     if instance.has_failed {
         return;
     }
     // A starting venue applies the grace to every user.
-    let disconnected_at = presences.iter().filter(|presence| presence.accepted.is_some()).filter_map(|presence| presence.disconnected_at);
-    let disconnected_at = disconnected_at.filter(|disconnected_at| instance.started_at <= *disconnected_at && *disconnected_at < instance.ended_at);
+    let disconnected_at = presences
+        .iter()
+        .filter(|presence| presence.accepted.is_some())
+        .filter_map(|presence| presence.disconnected_at);
+    let disconnected_at = disconnected_at.filter(|disconnected_at| {
+        instance.started_at <= *disconnected_at && *disconnected_at < instance.ended_at
+    });
     for since in disconnected_at.chain([instance.started_at]) {
         let due = since + grace + observed.setup.reaction_max;
         let may_have_reconnected = |presence: &Presence| {
             let in_time = presence.login_sent.is_some_and(|sent| sent <= due && sent >= instance.started_at);
-            in_time && !presence.is_rejected && presence.disconnected_at.is_none_or(|disconnected_at| disconnected_at > since)
+            in_time
+                && !presence.is_rejected
+                && presence.disconnected_at.is_none_or(|disconnected_at| disconnected_at > since)
         };
         let is_over = due > instance.ended_at || due > observed.ended_at;
         if is_over || presences.iter().any(may_have_reconnected) || !is_clock_steady(case, since, due) {

@@ -2,8 +2,8 @@
 
 use tickpath_types::{CancelReason, Nanos, OrderEventKind, TimeInForce};
 
+use super::client_events::{ReceivedEvent, TimedOrderEvent};
 use super::client_orders::Book;
-use super::client_events::{TimedOrderEvent, ReceivedEvent};
 use super::{Case, client_events};
 
 pub(super) fn check(case: &Case<'_>) {

@@ -74,12 +74,18 @@ fn check_line_equality(case: &Case<'_>) {
     for (place, instance) in case.views.instances.iter().enumerate() {
         let of = |line: Line| -> Vec<&Timed<(Line, Vec<u8>)>> {
             let all = case.observed.published.iter();
-            all.filter(|sent| sent.value.0 == line && case.views.instance_at(sent.at) == Some(place)).collect()
+            all.filter(|sent| sent.value.0 == line && case.views.instance_at(sent.at) == Some(place))
+                .collect()
         };
         let (a, b) = (of(Line::A), of(Line::B));
         let may_miss = usize::from(instance.end == InstanceEnd::Crashed);
         case.expect(a.len() == b.len() || a.len() == b.len() + may_miss, || {
-            format!("from {} ns on line A had {} packets and line B {}", instance.started_at.0, a.len(), b.len())
+            format!(
+                "from {} ns on line A had {} packets and line B {}",
+                instance.started_at.0,
+                a.len(),
+                b.len()
+            )
         });
         if let Some((a, _)) = a.iter().zip(&b).find(|(a, b)| a.value.1 != b.value.1) {
             case.fail(|| format!("the packet that line A had at {} ns is another on line B", a.at.0));
@@ -89,12 +95,17 @@ fn check_line_equality(case: &Case<'_>) {
 
 /// A venue that stays alive sends everything.
 fn check_all_sent(case: &Case<'_>) {
-    let Some(instance) = case.views.instances.last().filter(|instance| instance.end != InstanceEnd::Crashed && !instance.has_failed)
+    let Some(instance) = case
+        .views
+        .instances
+        .last()
+        .filter(|instance| instance.end != InstanceEnd::Crashed && !instance.has_failed)
     else {
         return;
     };
     let sent = case.observed.published.iter().rev().find(|sent| sent.at >= instance.started_at);
-    let next = sent.and_then(|sent| Mold::parse(&sent.value.1)).map(|packet| Sequence(packet.next_sequence()));
+    let next =
+        sent.and_then(|sent| Mold::parse(&sent.value.1)).map(|packet| Sequence(packet.next_sequence()));
     let end = Sequence(case.truth.market.len() as u64 + 1);
     let next = next.unwrap_or(Sequence(case.truth.market_after(instance.after) + 1));
     case.expect(next == end, || {

@@ -10,7 +10,8 @@ pub(super) fn check(case: &Case<'_>) {
     };
     if instance.end == InstanceEnd::Crashed || instance.has_failed {
         let last = case.observed.venue.last().map(|event| &event.value);
-        let reason = if let Some(VenueEvent::Refused(reason)) = last { reason.clone() } else { format!("{last:?}") };
+        let reason =
+            if let Some(VenueEvent::Refused(reason)) = last { reason.clone() } else { format!("{last:?}") };
         return case.fail(|| format!("the venue is not there in the end: {reason}"));
     }
     for (place, client) in case.observed.clients.iter().enumerate() {

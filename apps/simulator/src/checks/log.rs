@@ -50,8 +50,9 @@ pub(super) fn check(case: &Case<'_>) {
 
 /// Returns true if a refusal is excused: an operator must accept a possible loss of acknowledged records.
 fn is_excused(case: &Case<'_>) -> bool {
-    let is_power =
-        |kind: &VenueEvent| matches!(kind, VenueEvent::Crashed(crate::HostFailure::Power) | VenueEvent::PowerLostAtStart);
+    let is_power = |kind: &VenueEvent| {
+        matches!(kind, VenueEvent::Crashed(crate::HostFailure::Power) | VenueEvent::PowerLostAtStart)
+    };
     case.observed.setup.policy == tickpath_journal::Policy::Async
         && case.observed.venue.iter().any(|event| is_power(&event.value))
 }

@@ -78,7 +78,10 @@ pub(super) fn origins(case: &Case<'_>) -> (Origins, Vec<String>) {
 
 /// Returns true for a client's request.
 fn is_request(command: &Command) -> bool {
-    matches!(command.kind, CommandKind::Order(_) | CommandKind::GatewayReject { .. } | CommandKind::AccountQuery)
+    matches!(
+        command.kind,
+        CommandKind::Order(_) | CommandKind::GatewayReject { .. } | CommandKind::AccountQuery
+    )
 }
 
 fn match_instance(

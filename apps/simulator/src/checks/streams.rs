@@ -83,7 +83,8 @@ fn check_message(
     [logged_in_at, at]: [Nanos; 2],
     (sequence, bytes): (Sequence, &[u8]),
 ) {
-    let Some(expected_message) = (sequence.0 as usize).checked_sub(1).and_then(|index| stream.get(index)) else {
+    let Some(expected_message) = (sequence.0 as usize).checked_sub(1).and_then(|index| stream.get(index))
+    else {
         case.expect(case.views.may_be_unknown(logged_in_at), || {
             let (at, count, message) = (at.0, stream.len(), shown(bytes));
             format!(

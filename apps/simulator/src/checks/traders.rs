@@ -102,7 +102,8 @@ impl ReceivedRange {
 
 fn connections_of(case: &Case<'_>, instance: &TraderInstance) -> Range<u32> {
     let instances = case.observed.traders.iter().filter(|other| other.user == instance.user);
-    let later = instances.map(|other| other.first_connection).filter(|first| *first > instance.first_connection);
+    let later =
+        instances.map(|other| other.first_connection).filter(|first| *first > instance.first_connection);
     instance.first_connection..later.min().unwrap_or(u32::MAX)
 }
 

@@ -116,7 +116,13 @@ impl Truth {
         self.market.partition_point(|public| public.event.command <= command) as u64
     }
 
-    fn push_message(&mut self, session: SessionId, command: Sequence, event: Option<OrderEvent>, bytes: &[u8]) {
+    fn push_message(
+        &mut self,
+        session: SessionId,
+        command: Sequence,
+        event: Option<OrderEvent>,
+        bytes: &[u8],
+    ) {
         if let Some(place) = place_of(session).filter(|place| *place < self.streams.len()) {
             self.streams[place].push(ExpectedMessage { command, event, bytes: bytes.to_vec() });
             self.order.push(place);

@@ -187,7 +187,8 @@ pub(super) fn is_request(
     let (kind, user_ref, fields) = match logged {
         OrderRequest::Enter(order) => {
             let symbol = text(symbol(order.instrument));
-            let order_values = [(5, 1, letter(order.side)), (6, 4, order.qty.0), (18, 8, long_price(order.price))];
+            let order_values =
+                [(5, 1, letter(order.side)), (6, 4, order.qty.0), (18, 8, long_price(order.price))];
             (b'O', order.user_ref, with(vec![(10, 8, symbol)], &order_values))
         }
         OrderRequest::Replace(order) => {

@@ -5,7 +5,7 @@ use tickpath_journal::DiskFaults;
 use tickpath_simnet::HostId;
 use tickpath_types::{BrokenReason, InstrumentId, MatchId, Nanos, Price, Qty, SessionId, TradingState};
 
-use super::{FaultEnd, UNAUTHORISED_HOST, Simulation};
+use super::{FaultEnd, Simulation, UNAUTHORISED_HOST};
 use crate::client::Client;
 use crate::faults::{DiskFailure, FaultEvent};
 use crate::hosts::{DOWN_MAX, LINES, ORDER_ENTRY, VENUE};

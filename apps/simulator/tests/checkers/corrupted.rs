@@ -4,7 +4,7 @@ use tickpath_exchange::{LogCommand, LogCommandKind, VenueCommandKind};
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::moldudp64::Packet;
 use tickpath_simulator::{
-    ClientEventKind, HostFailure, DisconnectCause, Line, LoginOutcome, Observed, Timed, VenueEvent, check,
+    ClientEventKind, DisconnectCause, HostFailure, Line, LoginOutcome, Observed, Timed, VenueEvent, check,
 };
 use tickpath_types::*;
 
@@ -404,10 +404,12 @@ fn a_late_cancel() {
         let late = 30 * GRACE.0;
         observed.log.sequenced[place..].iter_mut().for_each(|step| step.at.0 += late);
         observed.ended_at.0 += late;
-        let (disconnected_at_venue, back) = (ClientEventKind::DisconnectedAtVenue, ClientEventKind::Connected);
+        let (disconnected_at_venue, back) =
+            (ClientEventKind::DisconnectedAtVenue, ClientEventKind::Connected);
         let events = &mut observed.clients[1].events;
         let last_disconnect = events.iter().rposition(|event| event.kind == disconnected_at_venue).unwrap();
-        let back = last_disconnect + events[last_disconnect..].iter().position(|event| event.kind == back).unwrap();
+        let back =
+            last_disconnect + events[last_disconnect..].iter().position(|event| event.kind == back).unwrap();
         events[back..].iter_mut().for_each(|event| event.at.0 += late);
     });
 }

@@ -1,10 +1,10 @@
 //! The checkers on synthetic runs: a clean one passes, and the responsible checker finds each corruption.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod corrupted;
 mod model;
 #[cfg(feature = "planted-faults")]
 mod planted;
-mod corrupted;
 
 use tickpath_simulator::check;
 

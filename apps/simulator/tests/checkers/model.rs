@@ -14,8 +14,8 @@ use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_nasdaq::ouch50::{QueryResponse, encode_event, encode_request};
 use tickpath_nasdaq::soupbintcp::Packet;
 use tickpath_simulator::{
-    ClientEvent, ClientEventKind, ClientLog, HostFailure, DisconnectCause, FeedInstance, FinalVenue, Line, Log,
-    LoginOutcome, Observed, Setup, Timed, VenueEvent,
+    ClientEvent, ClientEventKind, ClientLog, DisconnectCause, FeedInstance, FinalVenue, HostFailure, Line,
+    Log, LoginOutcome, Observed, Setup, Timed, VenueEvent,
 };
 use tickpath_types::Rng;
 use tickpath_types::*;
@@ -205,7 +205,8 @@ impl World {
         let place = usize::from(session.0) - 1;
         self.connection[place] += 1;
         let waiting = std::mem::take(&mut self.waiting[place]);
-        let sequence = waiting.first().map_or(Sequence(self.message_counts[place] + 1), |(sequence, _)| *sequence);
+        let sequence =
+            waiting.first().map_or(Sequence(self.message_counts[place] + 1), |(sequence, _)| *sequence);
         self.record(session, ClientEventKind::Connected);
         self.record(session, ClientEventKind::LoginSent { sequence });
         self.now.0 += STEP;
@@ -510,5 +511,16 @@ fn feed(observed: &Observed) -> FeedInstance {
     }
     let (handler, started_at, ended_at) = (1, Nanos(1), None);
     let updates = updates.0;
-    FeedInstance { handler, started_at, ended_at, lost: 0, updates, unrecorded: 0, orders, health, next, recovered: 0 }
+    FeedInstance {
+        handler,
+        started_at,
+        ended_at,
+        lost: 0,
+        updates,
+        unrecorded: 0,
+        orders,
+        health,
+        next,
+        recovered: 0,
+    }
 }

@@ -244,7 +244,9 @@ impl Sink {
     /// subscribed; otherwise each definition gives the number for its symbol.
     fn count_missed(&mut self, next: u64) {
         let session = self.hello.map(|hello| hello.session.get());
-        let Some(previous) = self.previous.take_if(|previous| Some(previous.session) != session || previous.symbols.is_empty())
+        let Some(previous) = self
+            .previous
+            .take_if(|previous| Some(previous.session) != session || previous.symbols.is_empty())
         else {
             return;
         };
@@ -255,9 +257,13 @@ impl Sink {
 
     fn count_missed_by_symbol(&mut self, definition: &SymbolDefinition) {
         let instrument = usize::from(definition.header.instrument.get());
-        let number =
-            self.previous.as_mut().and_then(|previous| previous.symbols.get_mut(instrument)).and_then(Option::take);
-        let missed = number.map_or(0, |previous| definition.header.symbol_sequence.get().wrapping_sub(previous));
+        let number = self
+            .previous
+            .as_mut()
+            .and_then(|previous| previous.symbols.get_mut(instrument))
+            .and_then(Option::take);
+        let missed =
+            number.map_or(0, |previous| definition.header.symbol_sequence.get().wrapping_sub(previous));
         // A distance that large is a negative one: the number had been received before.
         if missed < 1 << 31 {
             self.shared.add(Count::Missed, u64::from(missed));

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use tickpath_config::thousands;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{EndReason, Heartbeat, Hello, Refused, RefusedReason};
 use tickpath_ticks::parser::StreamError;
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::{Nanos, Symbol};
 use zerocopy::IntoBytes;
 
@@ -277,7 +277,11 @@ impl Link {
 
     /// Acts on the messages that were just parsed.
     #[inline]
-    fn handle_session(&mut self, connection: &mut Connection, now: Nanos) -> io::Result<Option<ConnectionEnd>> {
+    fn handle_session(
+        &mut self,
+        connection: &mut Connection,
+        now: Nanos,
+    ) -> io::Result<Option<ConnectionEnd>> {
         let sink = &mut self.feed.sink;
         if let Some(failure) = sink.failure.take() {
             return Ok(Some(ConnectionEnd::Fatal(ClientError::Local(failure))));
@@ -309,7 +313,11 @@ impl Link {
     }
 
     /// Does the periodic work.
-    fn run_maintenance(&mut self, connection: &mut Connection, now: Nanos) -> io::Result<Option<ConnectionEnd>> {
+    fn run_maintenance(
+        &mut self,
+        connection: &mut Connection,
+        now: Nanos,
+    ) -> io::Result<Option<ConnectionEnd>> {
         if self.shared.is_stop_requested() {
             return Ok(Some(ConnectionEnd::Stopped));
         }
@@ -320,7 +328,9 @@ impl Link {
         let address = &self.config.address;
         let Some(hello) = self.feed.sink.hello.filter(|_| self.feed.sink.is_subscribed) else {
             let is_late = now.since(connection.began) > ANSWER_TIMEOUT;
-            return Ok(is_late.then(|| ConnectionEnd::Lost(format!("{address}: no answer: is it a ticks server?"))));
+            return Ok(
+                is_late.then(|| ConnectionEnd::Lost(format!("{address}: no answer: is it a ticks server?")))
+            );
         };
         let interval = Nanos::from_millis(u64::from(hello.heartbeat_ms.get().max(1)));
         if now.since(connection.received).0 > interval.0 * SILENT_INTERVALS {
@@ -341,9 +351,11 @@ impl Link {
             Some(RefusedReason::ClientsFull | RefusedReason::Malformed) | None => {
                 ConnectionEnd::Lost(format!("{address} refuses: {text}"))
             }
-            Some(_) => {
-                ConnectionEnd::Fatal(ClientError::Refused { address, reason: text, limit: refused.limit.get() })
-            }
+            Some(_) => ConnectionEnd::Fatal(ClientError::Refused {
+                address,
+                reason: text,
+                limit: refused.limit.get(),
+            }),
         }
     }
 

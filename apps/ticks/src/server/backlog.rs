@@ -1,7 +1,7 @@
 //! The ticks that the server sends to all subscribers, written once.
 
-use tickpath_ticks::message::{TICK_LEN, Tick};
 use tickpath_ticks::checksum::fill_delays_and_checksums;
+use tickpath_ticks::message::{TICK_LEN, Tick};
 use tickpath_types::Nanos;
 use zerocopy::{FromZeros, IntoBytes};
 

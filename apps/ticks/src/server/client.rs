@@ -4,19 +4,19 @@ use std::io;
 use std::net::{Ipv4Addr, Shutdown};
 
 use tickpath_net::{Kernel, Network, StreamSocket};
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{EndOfStream, EndReason, Heartbeat, Message, Skipped, TICK_LEN};
 use tickpath_ticks::request::RequestParser;
-use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
 use super::backlog::Backlog;
 use super::counters::ServerCounters;
-use super::selection::TickSelection;
 use super::directory::{Subscription, symbol_of};
 use super::faults::{Faults, TickFault};
-use super::tick_writer::SymbolState;
+use super::selection::TickSelection;
 use super::settings::SlowClient;
+use super::tick_writer::SymbolState;
 
 pub(super) type Socket = <Kernel as Network>::Socket;
 
@@ -174,7 +174,10 @@ impl Client {
 
     /// Sends all waiting messages other than ticks, as far as the kernel accepts them.
     pub(super) fn flush_messages(&mut self, flush: &mut Flush<'_>) -> Result<(), ConnectionEnd> {
-        if self.is_blocked || flush.now < self.stalled_until || self.has_messages() && !self.send_messages(flush)? {
+        if self.is_blocked
+            || flush.now < self.stalled_until
+            || self.has_messages() && !self.send_messages(flush)?
+        {
             return Ok(());
         }
         if self.closing.is_some() { self.finish() } else { Ok(()) }
@@ -313,7 +316,9 @@ impl Client {
         // For all symbols, the places give the number left out; for some, the symbols' own numbers.
         let missed = |client: &Client| match &subscription {
             Subscription::All => end - client.place,
-            Subscription::Listed(_) => (subscription.messages(flush.states) - client.base).saturating_sub(client.passed),
+            Subscription::Listed(_) => {
+                (subscription.messages(flush.states) - client.base).saturating_sub(client.passed)
+            }
         };
         let missed = missed(self);
         match flush.policy {
@@ -326,8 +331,14 @@ impl Client {
                 self.queue_message(Skipped::new(end + 1, missed));
             }
             SlowClient::Sample => {
-                let kept =
-                    flush.selection.sample(flush.backlog, &subscription, flush.states, end, missed, &mut self.outbox);
+                let kept = flush.selection.sample(
+                    flush.backlog,
+                    &subscription,
+                    flush.states,
+                    end,
+                    missed,
+                    &mut self.outbox,
+                );
                 flush.counters.skipped += missed - kept;
                 flush.counters.ticks_sent += kept;
             }
@@ -368,7 +379,8 @@ impl Client {
     /// Whether the client is so far behind that the policy applies, although the kernel accepts no more
     /// bytes.
     pub(super) fn is_too_slow(&self, backlog: &Backlog) -> bool {
-        self.is_blocked && self.tick_place().is_some_and(|place| backlog.sealed() - place > backlog.retained())
+        self.is_blocked
+            && self.tick_place().is_some_and(|place| backlog.sealed() - place > backlog.retained())
     }
 }
 

@@ -1,8 +1,8 @@
 //! The symbols of a session by name, and the choices of subscribers.
 
 use tickpath_flowgen::TickGeneratorConfig;
-use tickpath_ticks::message::{Place, Scope, Subscribed, SymbolDefinition, Tick};
 use tickpath_ticks::checksum::with_checksum;
+use tickpath_ticks::message::{Place, Scope, Subscribed, SymbolDefinition, Tick};
 use tickpath_types::{InstrumentId, Price, Symbol};
 use zerocopy::IntoBytes;
 

@@ -1,6 +1,6 @@
 //! Fault injection, drawn independently for each client.
 
-use tickpath_types::{Rng, Nanos};
+use tickpath_types::{Nanos, Rng};
 
 use super::settings::FaultSettings;
 

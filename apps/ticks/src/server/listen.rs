@@ -4,14 +4,14 @@ use std::io;
 use std::net::Ipv4Addr;
 
 use tickpath_net::{Interest, StreamSocket};
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{EndReason, Hello, Refused, RefusedReason, VERSION};
 use tickpath_ticks::request::{RequestError, RequestListener, SubscribePart};
-use tickpath_ticks::checksum::with_checksum;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
-use super::client::{CLOSE_TIME, Client, Flush, ConnectionEnd, Socket};
-use super::directory::{Subscription, Directory};
+use super::client::{CLOSE_TIME, Client, ConnectionEnd, Flush, Socket};
+use super::directory::{Directory, Subscription};
 use super::faults::Faults;
 use super::tick_writer::SymbolState;
 use super::{READ_LEN, ServerCounters, TicksServer};
@@ -102,7 +102,13 @@ impl TicksServer {
         let mut client = Client::new(socket, peer, symbols as u32, now);
         let place = self.backlog.written();
         let symbol_count = u16::try_from(symbols).expect("checked at the start");
-        client.queue_message(Hello::server(place + 1, self.session, self.settings.heartbeat_ms, symbol_count, now));
+        client.queue_message(Hello::server(
+            place + 1,
+            self.session,
+            self.settings.heartbeat_ms,
+            symbol_count,
+            now,
+        ));
         if is_full {
             client.queue_message(Refused::new(place + 1, 0, RefusedReason::ClientsFull, 0));
             client.close_by(now + CLOSE_TIME);
@@ -307,7 +313,8 @@ impl RequestListener for RequestHandler<'_> {
             self.requested = Some(if part.total == 0 { Subscription::All } else { none() });
         }
         // A request with an unknown symbol is refused at its end.
-        let is_known = self.requested.as_mut().is_some_and(|requested| requested.add(self.directory, part.names));
+        let is_known =
+            self.requested.as_mut().is_some_and(|requested| requested.add(self.directory, part.names));
         if !is_known {
             self.requested = None;
         }
@@ -317,7 +324,13 @@ impl RequestListener for RequestHandler<'_> {
         match self.requested.take() {
             Some(subscription) => {
                 self.counters.subscriptions += 1;
-                self.directory.define(part.request, &subscription, self.states, self.place, &mut self.answers);
+                self.directory.define(
+                    part.request,
+                    &subscription,
+                    self.states,
+                    self.place,
+                    &mut self.answers,
+                );
                 self.next_sequence = self.place + 1;
                 self.granted = Some(subscription);
             }

@@ -23,15 +23,15 @@
 mod backlog;
 mod client;
 mod counters;
-mod selection;
 mod directory;
 mod faults;
 mod listen;
-mod tick_writer;
 mod pace;
 mod run;
+mod selection;
 mod settings;
 mod source;
+mod tick_writer;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -43,13 +43,13 @@ use tickpath_ticks::message::{EndReason, TICK_LEN};
 use tickpath_types::Nanos;
 
 use backlog::Backlog;
-use client::{CLOSE_TIME, Client, Flush, ConnectionEnd, Socket};
+use client::{CLOSE_TIME, Client, ConnectionEnd, Flush, Socket};
 pub use counters::ServerCounters;
-use selection::TickSelection;
 use directory::Directory;
 use faults::LinkFault;
 use pace::Pace;
 pub use run::{ServeEnd, ServeReport, serve};
+use selection::TickSelection;
 pub use settings::{FaultSettings, ServeSettings, SlowClient, TickRate};
 use source::Source;
 
@@ -222,7 +222,8 @@ impl TicksServer {
             TickRate::Max => self.unpaced_count(),
         };
         let is_paced = matches!(self.settings.rate, TickRate::PerSecond(_));
-        let mut left = wanted.min(self.backlog.burst_max() - (self.backlog.written() - self.backlog.sealed()));
+        let mut left =
+            wanted.min(self.backlog.burst_max() - (self.backlog.written() - self.backlog.sealed()));
         let made = self.backlog.written();
         let now = if is_paced || left == 0 { now } else { self.clock.now() };
         while left > 0 {

@@ -1,7 +1,7 @@
 //! Selects the part of the stream for a subscriber of some symbols, and for a slow subscriber.
 
-use tickpath_ticks::message::{Skipped, TICK_LEN, Tick};
 use tickpath_ticks::checksum::seal;
+use tickpath_ticks::message::{Skipped, TICK_LEN, Tick};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::backlog::Backlog;
@@ -26,7 +26,13 @@ impl TickSelection {
 
     /// Copies the chosen ticks of a part of the stream; returns the place up to which it examined the stream:
     /// `end`, or less when the buffer is full.
-    pub(super) fn fill(&mut self, backlog: &Backlog, subscription: &Subscription, from: u64, end: u64) -> u64 {
+    pub(super) fn fill(
+        &mut self,
+        backlog: &Backlog,
+        subscription: &Subscription,
+        from: u64,
+        end: u64,
+    ) -> u64 {
         self.len = 0;
         let mut place = from;
         while place < end {
@@ -74,7 +80,8 @@ impl TickSelection {
     ) -> u64 {
         let from = end - backlog.retained();
         // Places of the latest quotes in stream order, up to the buffer's capacity.
-        let quotes = states.iter().zip(0_u16..).filter(|(state, at)| state.quoted > from && subscription.has(*at));
+        let quotes =
+            states.iter().zip(0_u16..).filter(|(state, at)| state.quoted > from && subscription.has(*at));
         let count = quotes.map(|(state, _)| state.quoted - 1).zip(&mut self.places).fold(
             0,
             |count, (quote, place)| {

@@ -10,7 +10,7 @@ use tickpath_ticks::message::{Tick, TickKind};
 use tickpath_types::Nanos;
 use zerocopy::FromZeros;
 
-use super::tick_writer::{TickWriter, SymbolState};
+use super::tick_writer::{SymbolState, TickWriter};
 
 /// Ticks of a block. Threads take turns by blocks, so the sequence numbers of each block are known in
 /// advance.
@@ -83,7 +83,8 @@ impl Threads {
         let parts = market.split(threads);
         let count = parts.len();
         let start = |(turn, part): (usize, &TickGeneratorConfig)| {
-            let tick_writer = TickWriter::new(TickGenerator::new(part)?, part.first_symbol + 1, part.symbols.len());
+            let tick_writer =
+                TickWriter::new(TickGenerator::new(part)?, part.first_symbol + 1, part.symbols.len());
             Worker::start(tick_writer, turn, count, stop.clone())
         };
         let workers = parts.iter().enumerate().map(start).collect::<anyhow::Result<_>>()?;
@@ -156,7 +157,12 @@ impl Drop for Threads {
 }
 
 impl Worker {
-    fn start(mut tick_writer: TickWriter, turn: usize, turns: usize, stop: StopSignal) -> anyhow::Result<Worker> {
+    fn start(
+        mut tick_writer: TickWriter,
+        turn: usize,
+        turns: usize,
+        stop: StopSignal,
+    ) -> anyhow::Result<Worker> {
         let (to_server, full) = sync_channel::<Block>(BLOCKS_AHEAD);
         let (empty, from_server) = sync_channel::<Block>(BLOCKS_AHEAD);
         for _ in 0..BLOCKS_AHEAD {

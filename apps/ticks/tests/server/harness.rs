@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use tickpath_agent::{Agent, StopSignal, TscClock};
 use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
 use tickpath_test_support::{Deadline, PATIENCE};
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{
     EndOfStream, EndReason, Hello, Refused, RefusedReason, Skipped, Subscribed, SymbolDefinition, Tick,
 };
 use tickpath_ticks::parser::{Gap, TickListener, TickParser};
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::server::{ServeSettings, ServerCounters, SlowClient, TickRate, TicksServer};
 use tickpath_types::{Nanos, Symbol};
 use zerocopy::IntoBytes;

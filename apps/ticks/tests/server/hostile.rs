@@ -2,9 +2,9 @@
 
 use std::net::Ipv4Addr;
 
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{EndReason, Hello, RefusedReason};
 use tickpath_ticks::request::encode_subscribe;
-use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::server::ServeSettings;
 use tickpath_types::{Nanos, Symbol};
 use zerocopy::IntoBytes;
@@ -149,8 +149,9 @@ fn one_client_too_many_is_refused() {
     // The place becomes free as soon as the server detects the close.
     loop {
         let mut another = Client::subscribe(&server, &[]);
-        another
-            .listen_until("ticks or a refusal", |client| !client.received.ticks.is_empty() || client.is_closed);
+        another.listen_until("ticks or a refusal", |client| {
+            !client.received.ticks.is_empty() || client.is_closed
+        });
         if !another.is_closed {
             break;
         }

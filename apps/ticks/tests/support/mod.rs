@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use tickpath_test_support::{PATIENCE, listen, realtime_ns, wait_until};
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::*;
 use tickpath_ticks::request::{RequestListener, RequestParser, SubscribePart};
-use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks_app::client::{Client, ClientConfig, Counts, LinkState, Shared};
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol};
 use zerocopy::IntoBytes;
@@ -110,7 +110,9 @@ impl Peer {
 
     pub fn hello(&mut self, session: u64, next_sequence: u64) {
         let count = SYMBOLS.len() as u16;
-        self.send(with_checksum(Hello::server(next_sequence, session, self.heartbeat_ms, count, now())).as_bytes());
+        self.send(
+            with_checksum(Hello::server(next_sequence, session, self.heartbeat_ms, count, now())).as_bytes(),
+        );
     }
 
     pub fn subscribe(&mut self, session: u64, next_sequence: u64) {
@@ -145,7 +147,9 @@ pub fn place(sequence: u64, instrument: u16) -> Place {
 pub fn quote(sequence: u64, instrument: u16) -> Vec<u8> {
     let bid = Price(1_000_000 + sequence as i64 * 100);
     let ask = Price(bid.0 + 200);
-    with_checksum(Quote::new(place(sequence, instrument), now(), (bid, 300), (ask, 200), 1_000)).as_bytes().to_vec()
+    with_checksum(Quote::new(place(sequence, instrument), now(), (bid, 300), (ask, 200), 1_000))
+        .as_bytes()
+        .to_vec()
 }
 
 pub fn trade(sequence: u64, instrument: u16, volume: u64) -> Vec<u8> {

@@ -212,7 +212,10 @@ fn answers_before_the_end_of_the_session_are_delivered() {
     bench.proxy.forward();
     bench.gateway.run_once(bench.now).unwrap();
     let received = bench.take_events();
-    assert!(matches!(received[..], [GatewayEvent::Answer { .. }, GatewayEvent::Disconnected]), "{received:?}");
+    assert!(
+        matches!(received[..], [GatewayEvent::Answer { .. }, GatewayEvent::Disconnected]),
+        "{received:?}"
+    );
     let counters = &bench.counters;
     // The start of the day comes before it, the end of the day after it: these are not answers.
     assert_eq!((counters.answers.read(), counters.last_sequence.read()), (1, 3 + QUERY));

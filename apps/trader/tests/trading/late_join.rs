@@ -99,9 +99,18 @@ impl Market {
             let (side, away) = if number.is_multiple_of(2) { (Side::Buy, -100) } else { (Side::Sell, 100) };
             let qty = Qty(1 + u64::from(number % 5));
             let price = Price(1_000_000 + away * (1 + i64::from(number % 7)));
-            self.send_request(&OrderRequest::Enter(EnterOrder::limit(UserRefNum(number), ALPHA, side, qty, price)));
+            self.send_request(&OrderRequest::Enter(EnterOrder::limit(
+                UserRefNum(number),
+                ALPHA,
+                side,
+                qty,
+                price,
+            )));
             if number.is_multiple_of(3) {
-                self.send_request(&OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(number), qty: Qty::ZERO }));
+                self.send_request(&OrderRequest::Cancel(CancelOrder {
+                    user_ref: UserRefNum(number),
+                    qty: Qty::ZERO,
+                }));
             }
         }
     }

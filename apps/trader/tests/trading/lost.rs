@@ -1,6 +1,6 @@
 //! Orders when the connection is lost: before a request, between a request and its answer, and permanently.
 
-use tickpath_trading::{EngineConfig, OrderChange, Refusal, RECONCILE_AFTER, StopReason};
+use tickpath_trading::{EngineConfig, OrderChange, RECONCILE_AFTER, Refusal, StopReason};
 use tickpath_types::{CancelReason, Nanos, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum};
 
 use crate::site::{QUERY, Site, buy, sell};

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod added;
-mod restart;
 mod connection;
 mod feed_stream;
 mod gateway;
@@ -10,6 +9,7 @@ mod lagged;
 mod late_join;
 mod lost;
 mod other_symbols;
+mod restart;
 mod script;
 mod site;
 mod strategy;

@@ -16,7 +16,7 @@ use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, GatewaySettings, OrderEntry, OrderGateway};
 use tickpath_trading::{
-    EngineConfig, KillSwitch, Limits, NewOrder, Refusal, RECONCILE_AFTER, TradeEngine, TraderSnapshot,
+    EngineConfig, KillSwitch, Limits, NewOrder, RECONCILE_AFTER, Refusal, TradeEngine, TraderSnapshot,
     TraderView,
 };
 use tickpath_types::{
@@ -340,8 +340,8 @@ impl FaultProxy {
             self.streams = Some([client, venue]);
         }
         let Some([client, venue]) = &mut self.streams else { return };
-        let is_open =
-            (!self.forwards_requests || forward_bytes(client, venue)) && (!self.forwards_answers || forward_bytes(venue, client));
+        let is_open = (!self.forwards_requests || forward_bytes(client, venue))
+            && (!self.forwards_answers || forward_bytes(venue, client));
         if !is_open {
             self.cut();
         }

@@ -8,7 +8,7 @@ use tickpath_iex::{
 };
 use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Side, TradingState, UpdateKind};
 
-use super::state::{TransitionListener, PRICE_MAX, State, Transition};
+use super::state::{PRICE_MAX, State, Transition, TransitionListener};
 use crate::instruments::{Change, UpdateListener};
 
 /// The id of the order that represents a level of DEEP, or with price 0 a side of TOPS.
@@ -189,7 +189,12 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let Some(instrument) = self.id_of(message.symbol) else { return };
         let (ts, price, qty) = (self.ts(message.timestamp), message.price.get(), message.size.get());
         let State { instruments, transitions, .. } = &mut *self.state;
-        instruments.report_trade(instrument, ts, (price, qty), &mut TransitionListener { transitions, out: self.out });
+        instruments.report_trade(
+            instrument,
+            ts,
+            (price, qty),
+            &mut TransitionListener { transitions, out: self.out },
+        );
     }
 
     #[inline]
@@ -255,7 +260,14 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let (ts, order_id) = (self.ts(message.timestamp), message.order_id.get());
         let (qty, price) = (message.size.get(), Some(message.price.get()));
         let State { instruments, transitions, .. } = &mut *self.state;
-        instruments.execute(instrument, ts, order_id, qty, price, &mut TransitionListener { transitions, out: self.out });
+        instruments.execute(
+            instrument,
+            ts,
+            order_id,
+            qty,
+            price,
+            &mut TransitionListener { transitions, out: self.out },
+        );
     }
 
     /// Clears the book; its inconsistencies are gone with its orders, so it is live.

@@ -5,7 +5,7 @@ use tickpath_iex::{Feed, decode};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side, Symbol};
 
 use super::apply::Apply;
-use super::state::{NO_TRANSITION, TransitionListener, State, Status, UNKNOWN_STATUS, symbol_of};
+use super::state::{NO_TRANSITION, State, Status, TransitionListener, UNKNOWN_STATUS, symbol_of};
 use crate::instruments::{BuilderCounters, Instruments, UpdateListener};
 use crate::message_books::MessageBooks;
 

@@ -6,12 +6,12 @@ use tickpath_iex::wire::Alpha;
 use tickpath_types::{Nanos, Sequence};
 
 use crate::framing::{IexRequest, IexTp};
-use crate::snapshot_recovery::SnapshotOutcome;
 use crate::instruments::UpdateListener;
 use crate::message_books::MessageBooks;
 use crate::recovery::{
     Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
+use crate::snapshot_recovery::SnapshotOutcome;
 
 /// Time without a frame after which the client disconnects.
 const SILENCE_MAX: Nanos = Nanos::from_secs(5);

@@ -31,7 +31,8 @@ pub(super) struct Status {
 pub(super) const NO_TRANSITION: Transition =
     Transition { is_open: false, best: [PriceLevel { price: 0, qty: 0 }; 2] };
 
-pub(super) const UNKNOWN_STATUS: Status = Status { listing_state: None, is_halted_here: false, has_book: false };
+pub(super) const UNKNOWN_STATUS: Status =
+    Status { listing_state: None, is_halted_here: false, has_book: false };
 
 /// The symbols, books and counters of one feed.
 pub(super) struct State<B> {

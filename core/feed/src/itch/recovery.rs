@@ -5,12 +5,12 @@ use tickpath_nasdaq::soupbintcp::{ClientEvent, ClientSession, LoginRequest};
 use tickpath_types::{Nanos, Sequence};
 
 use crate::framing::MoldUdp64;
-use crate::snapshot_recovery::{SnapshotOutcome, SnapshotScope};
 use crate::instruments::UpdateListener;
 use crate::message_books::MessageBooks;
 use crate::recovery::{
     Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
+use crate::snapshot_recovery::{SnapshotOutcome, SnapshotScope};
 
 /// Time without a snapshot message after which the client disconnects. Heartbeats do not extend it.
 const SILENCE_MAX: Nanos = Nanos::from_secs(2);

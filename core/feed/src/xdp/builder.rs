@@ -85,7 +85,9 @@ impl<B: BooksById> BookBuilder<B> {
     /// cannot predict: each message is read both as an add and as a message about an existing order.
     #[inline(always)]
     fn prefetch_request(&self, message: &[u8]) -> PrefetchRequest {
-        let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return PrefetchRequest::EMPTY };
+        let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else {
+            return PrefetchRequest::EMPTY;
+        };
         let message_type = u16::from_le_bytes(part(head, 2));
         if message_type.wrapping_sub(ORDERS_FIRST) > ORDERS_LAST - ORDERS_FIRST {
             return PrefetchRequest::EMPTY;

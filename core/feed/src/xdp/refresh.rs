@@ -8,9 +8,9 @@ use super::builder::BookBuilder;
 use super::packets::{Packets, widened};
 use crate::channel::Channel;
 use crate::framing::Framing;
-use crate::snapshot_recovery::{SnapshotRecovery, SnapshotScope};
 use crate::instruments::{IgnoreUpdates, UpdateListener};
 use crate::message_books::MessageBooks;
+use crate::snapshot_recovery::{SnapshotRecovery, SnapshotScope};
 
 /// Time without a packet after which a refresh request is repeated; it doubles with each repetition.
 const SILENCE_MIN: Nanos = Nanos::from_secs(2);

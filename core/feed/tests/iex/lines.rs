@@ -66,14 +66,15 @@ fn a_partial_answer_delays_the_next_request() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(config), Seen::default());
     let mut now = 10;
     arbiter.handle_packet(Nanos(now), Line::A, &segment(21, 1, 10), &mut seen);
-    let mut request_after = |arbiter: &mut Arbiter<IexTp>, seen: &mut Seen, wait: u64, answer: Option<u64>| {
-        now += wait;
-        if let Some(first) = answer {
-            arbiter.handle_packet(Nanos(now), Line::Recovery, &segment(first, 3, 11), seen);
-        }
-        arbiter.handle_timeout(Nanos(now), seen);
-        arbiter.poll_request().map(|request| (request.first, request.last))
-    };
+    let mut request_after =
+        |arbiter: &mut Arbiter<IexTp>, seen: &mut Seen, wait: u64, answer: Option<u64>| {
+            now += wait;
+            if let Some(first) = answer {
+                arbiter.handle_packet(Nanos(now), Line::Recovery, &segment(first, 3, 11), seen);
+            }
+            arbiter.handle_timeout(Nanos(now), seen);
+            arbiter.poll_request().map(|request| (request.first, request.last))
+        };
     assert_eq!(request_after(&mut arbiter, &mut seen, 5, None), Some((1, 9)));
     assert_eq!(request_after(&mut arbiter, &mut seen, 5, Some(1)), None);
     assert_eq!(request_after(&mut arbiter, &mut seen, 5, Some(4)), None);

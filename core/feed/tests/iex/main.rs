@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod lines;
-mod scenarios;
 mod reference;
+mod scenarios;
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::iex::BookBuilder;

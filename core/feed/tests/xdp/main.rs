@@ -3,6 +3,6 @@
 
 mod arbitration;
 mod day;
+mod reference;
 mod scenarios;
 mod support;
-mod reference;

@@ -119,7 +119,9 @@ fn bytes_of(operation: Operation, seqs: &mut [u32; 2]) -> Vec<u8> {
             modify(next(symbol), id, price, volume, lost(is_lost)).as_bytes().to_vec()
         }
         Operation::Delete { symbol, id } => delete(next(symbol), id).as_bytes().to_vec(),
-        Operation::Execute { symbol, id, volume } => execution(next(symbol), id, 100, volume).as_bytes().to_vec(),
+        Operation::Execute { symbol, id, volume } => {
+            execution(next(symbol), id, 100, volume).as_bytes().to_vec()
+        }
         Operation::Replace { symbol, id, new_id, price, volume } => {
             replace(next(symbol), id, new_id, price, volume).as_bytes().to_vec()
         }

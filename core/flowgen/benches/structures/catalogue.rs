@@ -5,7 +5,7 @@ use tickpath_reference::ReferenceBooks;
 
 use crate::books::{Hashed, Indexed, Limits, Tickpath};
 use crate::dense_ladder::DenseLadder;
-use crate::driver::{LookAhead, Sequential, Runner};
+use crate::driver::{LookAhead, Runner, Sequential};
 use crate::id_map::Std;
 use crate::ordered_sets::{BTrees, Copies, Handles, RedBlack};
 
@@ -29,7 +29,12 @@ macro_rules! entry {
 
 /// All measured structures, the simplest first.
 pub const ALL: &[Entry] = &[
-    entry!("set-copy", "red-black set of orders per side", "std HashMap to a copy", Sequential<Copies<RedBlack>>),
+    entry!(
+        "set-copy",
+        "red-black set of orders per side",
+        "std HashMap to a copy",
+        Sequential<Copies<RedBlack>>
+    ),
     entry!("btree-copy", "B-tree of orders per side", "std HashMap to a copy", Sequential<Copies<BTrees>>),
     entry!(
         "set-handle",

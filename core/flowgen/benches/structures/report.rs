@@ -216,7 +216,12 @@ impl Table {
     fn to_markdown(&self) -> String {
         let mut text = format!("## {}\n\n{}.\n\n", self.name, self.description);
         let _ = writeln!(text, "| {} |", COLUMNS.join(" | "));
-        let _ = writeln!(text, "|{}{}", "---|".repeat(TEXT_COLUMNS), "---:|".repeat(COLUMNS.len() - TEXT_COLUMNS));
+        let _ = writeln!(
+            text,
+            "|{}{}",
+            "---|".repeat(TEXT_COLUMNS),
+            "---:|".repeat(COLUMNS.len() - TEXT_COLUMNS)
+        );
         for row in self.cells() {
             let _ = writeln!(text, "| {} |", row.join(" | "));
         }

@@ -81,7 +81,12 @@ impl BackgroundFlowConfig {
             ("rate", self.rate.into(), 1, BackgroundFlowConfig::RATE_MAX.into()),
             ("opening_rate", self.opening_rate.into(), 1, BackgroundFlowConfig::RATE_MAX.into()),
             ("sessions", self.sessions.into(), 1, BackgroundFlowConfig::SESSIONS_MAX.into()),
-            ("live_orders_max", self.live_orders_max.into(), live_min, BackgroundFlowConfig::LIVE_ORDERS_MAX.into()),
+            (
+                "live_orders_max",
+                self.live_orders_max.into(),
+                live_min,
+                BackgroundFlowConfig::LIVE_ORDERS_MAX.into(),
+            ),
             ("marketable_ppm", self.marketable_ppm.into(), 0, PPM),
             ("qty_lots", self.qty_lots.into(), 1, u32::MAX.into()),
             ("opening_levels", self.opening_levels.into(), 1, 1_000),

@@ -77,7 +77,8 @@ impl EventListener for Log {
 impl Venue {
     fn new(config: BackgroundFlowConfig, is_open_loop: bool) -> Venue {
         let engine = Engine::new(&instruments(), EngineLimits::default()).unwrap();
-        let mut venue = Venue { engine, flow: flow(config), is_open_loop, log: Log::default(), new_orders: 0 };
+        let mut venue =
+            Venue { engine, flow: flow(config), is_open_loop, log: Log::default(), new_orders: 0 };
         for id in 1..=8 {
             let kind =
                 CommandKind::OpenInstrument { instrument: InstrumentId(id), state: TradingState::Trading };
@@ -194,7 +195,8 @@ fn numbers_increase_and_every_field_is_valid() {
 #[test]
 fn prices_stay_within_a_narrow_collar() {
     let narrow = Instrument { collar_low: Price(999_050), collar_high: Price(1_000_990), ..instrument(1) };
-    let config = BackgroundFlowConfig { opening_levels: 5, step_subticks: 50_000, depth_ticks: 100, ..small() };
+    let config =
+        BackgroundFlowConfig { opening_levels: 5, step_subticks: 50_000, depth_ticks: 100, ..small() };
     let mut flow = BackgroundFlow::new(config, &[narrow]).unwrap();
     while let Some(action) = flow.poll(SECOND) {
         if let OrderRequest::Enter(EnterOrder { price, .. }) = action.request {

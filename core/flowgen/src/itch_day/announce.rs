@@ -7,7 +7,7 @@ use tickpath_nasdaq::itch50::{
     StockTradingState, SystemEvent, YesNo,
 };
 use tickpath_nasdaq::wire::{Alpha, Stock};
-use tickpath_types::{Rng, MatchId, Nanos, Price};
+use tickpath_types::{MatchId, Nanos, Price, Rng};
 
 use super::message::{At, Buffer, NO_TRACKING, locate, put, put_message, wire_price};
 use super::symbol::{Security, TICK};

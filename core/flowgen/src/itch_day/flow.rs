@@ -5,7 +5,7 @@ use tickpath_nasdaq::itch50::{
     AddOrder, AddOrderMpid, BrokenTrade, BuySell, CrossType, NonCrossTrade, OrderCancel, OrderDelete,
     OrderExecuted, OrderExecutedWithPrice, OrderReplace, YesNo,
 };
-use tickpath_types::{Rng, MatchId, Nanos, OrderId, Price, Qty, Side};
+use tickpath_types::{MatchId, Nanos, OrderId, Price, Qty, Rng, Side};
 
 use super::announce::{imbalance, mpid};
 use super::message::{At, Buffer, NO_TRACKING, locate, put, put_message, wire_price};

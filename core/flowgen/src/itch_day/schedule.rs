@@ -1,6 +1,6 @@
 //! Distribution of the day's messages over time.
 
-use tickpath_types::{Rng, Nanos};
+use tickpath_types::{Nanos, Rng};
 
 use super::weights::power_law;
 

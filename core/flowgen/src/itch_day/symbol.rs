@@ -1,7 +1,7 @@
 //! The securities of a day: names, activity, and reference prices that follow a random walk.
 
 use tickpath_nasdaq::wire::Stock;
-use tickpath_types::{Rng, Price, Side};
+use tickpath_types::{Price, Rng, Side};
 
 use super::weights::{WeightedChoice, power_law};
 

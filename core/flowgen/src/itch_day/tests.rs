@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::{BookBuilder, IgnoreUpdates, BuilderCounters, MessageBooks};
+use tickpath_feed::{BookBuilder, BuilderCounters, IgnoreUpdates, MessageBooks};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nasdaq::itch50::{self, AddOrder, AddOrderMpid, Message};
 use tickpath_reference::ReferenceBooks;
@@ -140,7 +140,9 @@ impl Reader {
                 check_positive(trade.executed_shares.get().0 > 0 && trade.execution_price.get().0 > 0);
                 self.check_priority(trade.stock_locate.get(), trade.order_ref.get());
             }
-            Message::NonCrossTrade(trade) => check_positive(trade.price.get().0 > 0 && trade.shares.get().0 > 0),
+            Message::NonCrossTrade(trade) => {
+                check_positive(trade.price.get().0 > 0 && trade.shares.get().0 > 0)
+            }
             Message::Unknown(bytes) => panic!("{bytes:?}"),
             _ => {}
         }
@@ -178,7 +180,9 @@ impl Reader {
     fn sample_books_at_noon(&mut self) {
         let books = self.builder.books();
         for id in self.instruments() {
-            self.observed.levels.push(Side::BOTH.into_iter().map(|side| books.levels(id, side).count()).sum());
+            self.observed
+                .levels
+                .push(Side::BOTH.into_iter().map(|side| books.levels(id, side).count()).sum());
             if let [Some(bid), Some(ask)] = Side::BOTH.map(|side| books.best_price(id, side)) {
                 self.observed.spreads.push((ask.0 - bid.0) / 100);
             }
@@ -206,7 +210,11 @@ fn a_day_is_consistent() {
         let observed = Reader::new(config).read(&frames(config), |_| true);
         assert_eq!(observed.builder.messages, config.messages, "{config:?}");
         assert_eq!(observed.contradictions, 0, "{config:?}: {:?}", observed.builder);
-        assert_eq!((observed.out_of_priority, observed.invalid_values, observed.time_reversals), (0, 0, 0), "{config:?}");
+        assert_eq!(
+            (observed.out_of_priority, observed.invalid_values, observed.time_reversals),
+            (0, 0, 0),
+            "{config:?}"
+        );
     }
 }
 
@@ -322,8 +330,13 @@ fn books_are_deep_tight_and_move() {
     let (deepest, median) = (*observed.levels.last().unwrap(), observed.levels[observed.levels.len() / 2]);
     assert!(deepest >= 100 && (20..100).contains(&median), "{median} to {deepest} levels");
     let spread = observed.spreads[observed.spreads.len() / 2];
-    assert!((1..=4).contains(&spread) && observed.spreads.len() == 60, "{spread} of {}", observed.spreads.len());
-    let moved = observed.at_opening.iter().zip(&observed.at_close).filter(|(opening, close)| opening != close);
+    assert!(
+        (1..=4).contains(&spread) && observed.spreads.len() == 60,
+        "{spread} of {}",
+        observed.spreads.len()
+    );
+    let moved =
+        observed.at_opening.iter().zip(&observed.at_close).filter(|(opening, close)| opening != close);
     assert!(moved.count() >= 50);
 }
 

@@ -2,7 +2,7 @@
 
 use std::f64::consts::LOG2_E;
 
-use tickpath_types::{Rng, Nanos, Price, Symbol};
+use tickpath_types::{Nanos, Price, Rng, Symbol};
 
 use crate::ConfigError;
 
@@ -276,7 +276,8 @@ mod tests {
     #[test]
     fn jumps_alone_cause_no_drift() {
         for jump_bp in [100, 1_000, 5_000] {
-            let mut market = TickGeneratorConfig::market(MarketRegime::Neutral, 1, 7).with_jumps(PPM, jump_bp);
+            let mut market =
+                TickGeneratorConfig::market(MarketRegime::Neutral, 1, 7).with_jumps(PPM, jump_bp);
             market.symbols[0].volatility_bp = 0;
             let deviation = f64::from(jump_bp) / 1e4;
             let drift = market.steps().unwrap()[0].drift / LOG2_E;

@@ -49,7 +49,13 @@ impl Tile {
         (0..tiles).map(tile).collect()
     }
 
-    fn new(trade_below: u32, first_symbol: u16, first: usize, steps: &[StepParameters], rounds: usize) -> Tile {
+    fn new(
+        trade_below: u32,
+        first_symbol: u16,
+        first: usize,
+        steps: &[StepParameters],
+        rounds: usize,
+    ) -> Tile {
         let used = rounds * steps.len();
         let lanes = |chunk: usize| {
             let step = |lane: usize| &steps[(chunk * LANES + lane) % steps.len()];

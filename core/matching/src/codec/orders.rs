@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use tickpath_types::{
     CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, MassCancel, ModifyOrder,
-    OrderAttributes, OrderRequest, Price, Qty, ReplaceOrder, SetOrderEntry, Side, OrderInstructions, Symbol,
+    OrderAttributes, OrderInstructions, OrderRequest, Price, Qty, ReplaceOrder, SetOrderEntry, Side, Symbol,
     TimeInForce, UserRefNum,
 };
 
@@ -163,6 +163,9 @@ impl Field for Forced {
 
     fn read(name: &'static str, bytes: &mut FieldReader<'_>) -> Result<EnterOrder, CodecError> {
         let order = WithSpecial::<EnterOrder>::read(name, bytes)?;
-        Ok(EnterOrder { special: order.special.filter(|instructions| *instructions != OrderInstructions::default()), ..order })
+        Ok(EnterOrder {
+            special: order.special.filter(|instructions| *instructions != OrderInstructions::default()),
+            ..order
+        })
     }
 }

@@ -8,12 +8,12 @@ use tickpath_types::{
 };
 
 use super::context::Context;
-use super::matcher::{Matcher, InFlightOrder};
+use super::matcher::{InFlightOrder, Matcher};
+use super::order_checks::can_rest;
 use super::orders::{OpenOrder, OpenOrders};
 use super::owner::{Owner, order_key};
 use super::sessions::Session;
 use super::special::is_special;
-use super::order_checks::can_rest;
 use crate::EventListener;
 
 /// An accepted order on its way into the book.

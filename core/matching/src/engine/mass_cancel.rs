@@ -70,10 +70,16 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             return context.reject(user_ref, RejectReason::UnknownInstrument, ClientOrderId::default());
         }
         context.reply(OrderEventKind::MassCanceled(*request));
-        self.cancel_selected(context.command.session, false, CancelReason::User, context, |orders, handle| {
-            let (of_instrument, of_side) = orders.instrument_and_side(handle);
-            (is_any || of_instrument == instrument) && side.is_none_or(|side| of_side == side)
-        });
+        self.cancel_selected(
+            context.command.session,
+            false,
+            CancelReason::User,
+            context,
+            |orders, handle| {
+                let (of_instrument, of_side) = orders.instrument_and_side(handle);
+                (is_any || of_instrument == instrument) && side.is_none_or(|side| of_side == side)
+            },
+        );
     }
 
     /// Halts an instrument and cancels all orders in it, session by session, in the order of entry.

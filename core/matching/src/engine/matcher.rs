@@ -11,11 +11,11 @@ use tickpath_types::{
 
 use super::context::Context;
 use super::executions::Executions;
+use super::order_checks::{is_stop, may_rest};
 use super::orders::OpenOrders;
 use super::owner::{Owner, order_key};
 use super::special::{Layer, SpecialOrder, needs_entry, parts_of};
 use super::stops::TriggeredOrder;
-use super::order_checks::{is_stop, may_rest};
 use crate::EventListener;
 
 /// Trades incoming orders with those that are open.
@@ -51,7 +51,16 @@ impl InFlightOrder {
         limit: Price,
         executed: u64,
     ) -> InFlightOrder {
-        InFlightOrder { order, session, id, limit, used: executed, executed, replaced: None, is_indexed: false }
+        InFlightOrder {
+            order,
+            session,
+            id,
+            limit,
+            used: executed,
+            executed,
+            replaced: None,
+            is_indexed: false,
+        }
     }
 
     pub(super) fn leaves(&self) -> Qty {
@@ -72,7 +81,11 @@ enum MatchOutcome {
 impl<B: OrderBooks<Owner>> Matcher<B> {
     /// Parks, matches, rests or cancels an order that has been answered, then the orders that it triggers.
     #[inline(never)]
-    pub(super) fn work_special(&mut self, mut in_flight: InFlightOrder, context: &mut Context<impl EventListener>) {
+    pub(super) fn work_special(
+        &mut self,
+        mut in_flight: InFlightOrder,
+        context: &mut Context<impl EventListener>,
+    ) {
         if is_stop(&in_flight.order) && !self.is_triggered(&in_flight.order) {
             publish_replaced(&mut in_flight, context);
             self.park(&in_flight);
@@ -83,7 +96,11 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 
     /// Matches an order if its instrument trades, and rests or cancels the remainder.
-    pub(super) fn match_and_rest(&mut self, mut in_flight: InFlightOrder, context: &mut Context<impl EventListener>) {
+    pub(super) fn match_and_rest(
+        &mut self,
+        mut in_flight: InFlightOrder,
+        context: &mut Context<impl EventListener>,
+    ) {
         let EnterOrder { instrument, side, post_only, .. } = in_flight.order;
         let listing = self.orders.listings.find(instrument);
         let is_trading = listing.is_some_and(|listing| listing.state == TradingState::Trading);
@@ -111,12 +128,20 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
         let rests = may_rest(&in_flight.order);
         failpoint!(IocRests: rests = rests || in_flight.order.price != Price::MARKET);
-        if rests { self.rest_special(in_flight, context) } else { self.cancel_in_flight(in_flight, reason, context) }
+        if rests {
+            self.rest_special(in_flight, context)
+        } else {
+            self.cancel_in_flight(in_flight, reason, context)
+        }
     }
 
     /// Trades with resting orders until the order is filled or no acceptable price is left. Bounded by the
     /// number of resting parts: each iteration ends the order or a resting part.
-    fn trade_special(&mut self, in_flight: &mut InFlightOrder, context: &mut Context<impl EventListener>) -> MatchOutcome {
+    fn trade_special(
+        &mut self,
+        in_flight: &mut InFlightOrder,
+        context: &mut Context<impl EventListener>,
+    ) -> MatchOutcome {
         let EnterOrder { instrument, side, .. } = in_flight.order;
         let (low, high) = self.orders.listings.band(instrument);
         let mut traded: Option<(Price, Price)> = None;
@@ -263,8 +288,10 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         };
         let hidden_qty = Qty(leaves.0 - displayed_qty.0);
         let message = "room was checked on entry";
-        let displayed = (!displayed_qty.is_zero()).then(|| self.orders.books.add(part(displayed_qty)).expect(message));
-        let hidden = (!hidden_qty.is_zero()).then(|| self.orders.hidden.add(part(hidden_qty)).expect(message));
+        let displayed =
+            (!displayed_qty.is_zero()).then(|| self.orders.books.add(part(displayed_qty)).expect(message));
+        let hidden =
+            (!hidden_qty.is_zero()).then(|| self.orders.hidden.add(part(hidden_qty)).expect(message));
         let handle = if needs_entry(&order) {
             let handle = self.entry_of(&in_flight);
             let entry = self.orders.specials.order_mut(handle);
@@ -382,7 +409,11 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             let listing =
                 self.orders.listings.find(order.instrument).expect("an open order has an instrument");
             let limit = listing.limit_of(order.price, order.side);
-            context.report(session, false, OrderEventKind::Triggered { user_ref, order_id: id, price: limit });
+            context.report(
+                session,
+                false,
+                OrderEventKind::Triggered { user_ref, order_id: id, price: limit },
+            );
             let in_flight = InFlightOrder::new(order, session, id, limit, executed);
             self.match_and_rest(InFlightOrder { is_indexed: true, ..in_flight }, context);
         }

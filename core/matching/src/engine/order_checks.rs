@@ -2,7 +2,7 @@
 
 use tickpath_faults::failpoint;
 use tickpath_types::{
-    EnterOrder, Nanos, Price, Qty, RejectReason, Side, OrderInstructions, TimeInForce, TradingState,
+    EnterOrder, Nanos, OrderInstructions, Price, Qty, RejectReason, Side, TimeInForce, TradingState,
 };
 
 use super::listing::Listing;

@@ -210,7 +210,12 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     /// True when the index and the entries of special orders have capacity for an order, which replaces `old`
     /// if given. The books have capacity then, since an order leaves them first; so has the limit of special
     /// orders, for the units of the old one.
-    pub(super) fn has_capacity(&self, session: SessionId, order: &EnterOrder, old: Option<&OpenOrder>) -> bool {
+    pub(super) fn has_capacity(
+        &self,
+        session: SessionId,
+        order: &EnterOrder,
+        old: Option<&OpenOrder>,
+    ) -> bool {
         let freed = match old {
             Some(old) if is_special(old.handle) => u64::from(self.specials.order(old.handle).parts),
             _ => 0,

@@ -100,7 +100,11 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
         let (session, user_ref) = name;
         let order = self.books.remove(handle);
-        context.report(session, is_reply, OrderEventKind::Canceled { user_ref, decrement: order.qty, reason });
+        context.report(
+            session,
+            is_reply,
+            OrderEventKind::Canceled { user_ref, decrement: order.qty, reason },
+        );
         failpoint!(CancelUnpublished => return);
         context.publish(order.instrument, MarketEventKind::Deleted { order_id: order.id });
     }
@@ -137,7 +141,12 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// Reduces an order by less than its open quantity: quantity that waits or is not displayed goes first.
-    pub(super) fn reduce_open(&mut self, open: &OpenOrder, qty: Qty, context: &mut Context<impl EventListener>) {
+    pub(super) fn reduce_open(
+        &mut self,
+        open: &OpenOrder,
+        qty: Qty,
+        context: &mut Context<impl EventListener>,
+    ) {
         let (displayed, visible) = if is_special(open.handle) {
             let (displayed, rest) = self.reduce_undisplayed(open.handle, qty);
             let Some(displayed) = displayed.filter(|_| !rest.is_zero()) else { return };

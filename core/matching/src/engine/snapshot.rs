@@ -16,7 +16,7 @@ use super::matcher::Matcher;
 use super::orders::OpenOrders;
 use super::owner::{Owner, order_key};
 use super::sessions::Session;
-use super::special::{Layer, SpecialOrder, Specials, InstructionBytes, is_special};
+use super::special::{InstructionBytes, Layer, SpecialOrder, Specials, is_special};
 use crate::codec::hash_field;
 use crate::limits::check_instrument;
 use crate::snapshot::{Reader, Writer};

@@ -1,7 +1,9 @@
 //! Orders with instructions beyond a quantity at a price.
 
 use tickpath_book::OrderHandle;
-use tickpath_types::{EnterOrder, Liquidity, Nanos, Qty, SessionId, OrderInstructions, TimeInForce, UserRefNum};
+use tickpath_types::{
+    EnterOrder, Liquidity, Nanos, OrderInstructions, Qty, SessionId, TimeInForce, UserRefNum,
+};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::codec::{CodecError, Field, FieldReader, FieldWriter, hash_field};
@@ -97,7 +99,9 @@ pub(super) const fn needs_entry(order: &EnterOrder) -> bool {
 /// Units of the limit that an order takes: one per part that it can display, and one for the hidden rest.
 pub(super) fn parts_of(order: &EnterOrder) -> u64 {
     match order.special {
-        Some(instructions) if !instructions.display_qty.is_zero() => 1 + order.qty.0.div_ceil(instructions.display_qty.0),
+        Some(instructions) if !instructions.display_qty.is_zero() => {
+            1 + order.qty.0.div_ceil(instructions.display_qty.0)
+        }
         _ => 1,
     }
 }

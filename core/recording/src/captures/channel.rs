@@ -266,7 +266,9 @@ impl Channel {
             return;
         }
         self.held_bytes += payload.len();
-        if let Some(shorter) = self.held.insert(first, BufferedPacket { number, payload: payload.to_vec(), count }) {
+        if let Some(shorter) =
+            self.held.insert(first, BufferedPacket { number, payload: payload.to_vec(), count })
+        {
             self.report.duplicates += shorter.count;
             self.held_bytes -= shorter.payload.len();
         }

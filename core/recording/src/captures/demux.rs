@@ -126,7 +126,8 @@ impl<L: Listener> Readers<L> {
                 Transport::Udp => format.is_datagram,
                 Transport::Tcp(_) => format.is_stream,
             };
-            requested.is_none_or(|requested| requested == format.protocol) && is_of(packet.payload, requested.is_some())
+            requested.is_none_or(|requested| requested == format.protocol)
+                && is_of(packet.payload, requested.is_some())
         };
         // A packet that fits two protocols belongs to the later one.
         let found = self.formats.iter().rposition(is_of);

@@ -16,8 +16,9 @@ pub use channel::ChannelReport;
 pub(crate) use channel::NO_LINE;
 pub use demux::Captures;
 pub(crate) use packets::{PacketFormat, PacketReader, state_of};
-pub(crate) use recording::{CapturedRecording, Origin, PacketMark, PacketProtocol, MessageRun};
+pub(crate) use recording::{CapturedRecording, MessageRun, Origin, PacketMark, PacketProtocol};
 pub(crate) use recordings::{
-    Delivery, ChannelEntry, PacketNumbers, ChannelLine, Recordings, WAIT_NS, WaitingPacket, content, is_countable,
+    ChannelEntry, ChannelLine, Delivery, PacketNumbers, Recordings, WAIT_NS, WaitingPacket, content,
+    is_countable,
 };
 pub use report::{CaptureReport, UnknownPackets};

@@ -9,7 +9,7 @@ use tickpath_nyse::SendTime;
 use tickpath_types::Sequence;
 
 use super::channel::{Channel, Verdict};
-use super::recording::{AnyRecording, CapturedRecording, Origin, PacketMark, PacketProtocol, MessageRun};
+use super::recording::{AnyRecording, CapturedRecording, MessageRun, Origin, PacketMark, PacketProtocol};
 use super::report::{CaptureReport, DESTINATIONS_NAMED, UnknownPackets};
 use crate::error::Result;
 use crate::listener::{Listener, WorkStep};
@@ -308,7 +308,8 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         let index = channel_line.channel;
         let PacketNumbers { first, count, header_len, sent } = numbers;
         let content = content(packet.payload, header_len);
-        let mut verdict = self.channels[index].channel.judge(channel_line.line, first, count, packet.ts_ns, content);
+        let mut verdict =
+            self.channels[index].channel.judge(channel_line.line, first, count, packet.ts_ns, content);
         if verdict == Verdict::Restarted {
             // Messages missing at its beginning are lost.
             self.restart(index, 1)?;
@@ -377,7 +378,8 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
                 let messages = messages.into_iter().skip(known as usize).collect();
                 let origin = Origin { channel: ordinal, sent };
                 let packets = vec![PacketMark { first: 0, number: held.number, ts_ns: None, origin }];
-                Delivery::of(self, MessageRun { recording, messages, packets, is_snapshot: false }).flush()?;
+                Delivery::of(self, MessageRun { recording, messages, packets, is_snapshot: false })
+                    .flush()?;
             }
             if !self.channels[index].channel.give_up(now_ns) {
                 return Ok(());

@@ -12,10 +12,10 @@ use super::events::EventFormat;
 use crate::digest::Checksums;
 use crate::error::{Error, Result};
 use crate::protocol::{RecordedProtocol, Source};
-use crate::view::{MessageView, TradeInfo};
 use crate::selection::Tables;
 use crate::statistics::gcd;
 use crate::updates::Updates;
+use crate::view::{MessageView, TradeInfo};
 use crate::{Depth, EventKind, IgnoredReason, RecordingInfo, TimeBase};
 
 /// Bits of an order's number that encode its level.

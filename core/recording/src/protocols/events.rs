@@ -10,8 +10,8 @@ use crate::books::BookSize;
 use crate::digest::Checksums;
 use crate::protocol::{RecordedProtocol, Source};
 use crate::replay::{Pass, Replay};
-use crate::view::{MessageView, TradeInfo};
 use crate::updates::Updates;
+use crate::view::{MessageView, TradeInfo};
 use crate::{EventKind, IgnoredReason, RecordedEvent, RecordingInfo, Status};
 
 /// A format of recorded events.

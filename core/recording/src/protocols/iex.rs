@@ -13,17 +13,17 @@ use tickpath_types::{InstrumentId, Nanos, Sequence, Symbol, SystemEventCode, Tra
 
 use crate::books::{BookPair, in_both};
 use crate::captures::{
-    Delivery, PacketNumbers, Origin, PacketFormat, PacketProtocol, PacketReader, ChannelLine, Recordings, MessageRun,
-    is_countable, state_of,
+    ChannelLine, Delivery, MessageRun, Origin, PacketFormat, PacketNumbers, PacketProtocol, PacketReader,
+    Recordings, is_countable, state_of,
 };
 use crate::digest::Checksums;
 use crate::error::{Error, Result};
 use crate::listener::Listener;
 use crate::protocol::{RecordedProtocol, Source};
 use crate::protocol_name::Protocol;
-use crate::view::{MessageView, TradeInfo};
 use crate::selection::Tables;
 use crate::updates::Updates;
+use crate::view::{MessageView, TradeInfo};
 use crate::{Depth, Packet, RecordingInfo, TimeBase};
 
 /// Byte range of the time, in every message.
@@ -363,7 +363,9 @@ impl<L: Listener> PacketReader<L> for IexPackets {
         };
         let key = (feed, segment.channel());
         let known = last.filter(|(known, _)| *known == key).map(|(_, channel_line)| channel_line);
-        let Some(channel_line) = known.or_else(|| self.find_line(flow, key, packet, out)) else { return Ok(()) };
+        let Some(channel_line) = known.or_else(|| self.find_line(flow, key, packet, out)) else {
+            return Ok(());
+        };
         let entry = &mut out.channels[channel_line.channel];
         entry.channel.count_packet(channel_line.line);
         let (first, count) = (segment.sequence().0, u64::from(segment.message_count()));

@@ -16,8 +16,8 @@ use crate::RecordingInfo;
 use crate::books::BookSize;
 use crate::digest::Checksums;
 use crate::protocol::{RecordedProtocol, Source};
-use crate::view::{MessageView, TradeInfo};
 use crate::updates::Updates;
+use crate::view::{MessageView, TradeInfo};
 
 /// One recording of ITCH.
 #[derive(Default)]

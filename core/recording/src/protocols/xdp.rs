@@ -19,12 +19,12 @@ use tickpath_types::{BookHealth, Nanos, Price, Qty, Sequence};
 use self::fields::{
     NS_PER_SEC, SECOND, SYMBOL, index_of, is_type, time_and_index, until_nul, word16, word32,
 };
-use self::refresh::{Refresh, IncompleteSymbols, not_covered, split_messages};
+use self::refresh::{IncompleteSymbols, Refresh, not_covered, split_messages};
 use crate::captures::Origin;
 use crate::digest::Checksums;
 use crate::protocol::{RecordedProtocol, Source};
-use crate::view::{MessageView, TradeInfo};
 use crate::updates::Updates;
+use crate::view::{MessageView, TradeInfo};
 use crate::{RecordingInfo, TimeBase};
 
 /// A message with the information from its position in the recording.
@@ -161,7 +161,11 @@ impl Xdp {
     }
 
     /// Handles a refresh on a channel: returns the recovery, if needed, and its instrument's number and name.
-    fn refresh<'a>(&mut self, channel: u8, refresh: &'a Refresh) -> Option<(BookRecovery<'a>, u16, &'a [u8])> {
+    fn refresh<'a>(
+        &mut self,
+        channel: u8,
+        refresh: &'a Refresh,
+    ) -> Option<(BookRecovery<'a>, u16, &'a [u8])> {
         let is_mapped = self.by_index.contains_key(&refresh.index);
         let held = self.incomplete.take(channel, refresh, is_mapped)?;
         let mut name: &[u8] = &[];
@@ -296,7 +300,8 @@ impl RecordedProtocol for Xdp {
     fn view<'s>(message: &'s XdpMessage<'_>, number: u64, _source: Source<'s>) -> MessageView<'s> {
         let XdpMessage { bytes, channel, ts_ns, instrument, .. } = *message;
         let code = u8::try_from(word16(bytes, 2)).unwrap_or(0);
-        let mut view = MessageView { channel: channel.0, ..MessageView::new(number, ts_ns, instrument, code) };
+        let mut view =
+            MessageView { channel: channel.0, ..MessageView::new(number, ts_ns, instrument, code) };
         let Ok(parsed) = Message::parse(bytes) else {
             return MessageView { is_malformed: true, ..view };
         };

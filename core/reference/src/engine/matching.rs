@@ -4,7 +4,7 @@ use tickpath_types::*;
 
 use super::ReferenceEngine;
 use super::requests::{is_special, may_rest, parts_of};
-use super::state::{MatchOutcome, Execution, Incoming, ReferenceOrder};
+use super::state::{Execution, Incoming, MatchOutcome, ReferenceOrder};
 
 /// The reason why an entry exists.
 const TRIGGERED_IS_OPEN: &str = "a triggered order is open";
@@ -42,7 +42,11 @@ impl ReferenceEngine {
         if incoming.leaves == 0 {
             return self.drop_entry(&incoming);
         }
-        if may_rest(&incoming.order) { self.rest(incoming) } else { self.cancel_remainder(&mut incoming, reason) }
+        if may_rest(&incoming.order) {
+            self.rest(incoming)
+        } else {
+            self.cancel_remainder(&mut incoming, reason)
+        }
     }
 
     /// Tries the trade on a copy of the whole engine.
@@ -141,14 +145,15 @@ impl ReferenceEngine {
             CancelBoth => (mine, theirs, mine.min(part)),
             Decrement => (mine.min(theirs), mine.min(theirs), mine.min(theirs)),
         };
-        let prevented_event = |user_ref, decrement: u64, liquidity: Liquidity| OrderEventKind::SelfTradePrevented {
-            user_ref,
-            decrement: Qty(decrement),
-            prevented: Qty(prevented),
-            price: resting.order.price,
-            liquidity,
-            strategy,
-        };
+        let prevented_event =
+            |user_ref, decrement: u64, liquidity: Liquidity| OrderEventKind::SelfTradePrevented {
+                user_ref,
+                decrement: Qty(decrement),
+                prevented: Qty(prevented),
+                price: resting.order.price,
+                liquidity,
+                strategy,
+            };
         if from_mine > 0 {
             incoming.leaves -= from_mine;
             let kind = prevented_event(incoming.order.user_ref, from_mine, Liquidity::Removed);
@@ -156,7 +161,11 @@ impl ReferenceEngine {
         }
         if from_theirs > 0 {
             let liquidity = if resting.shown > 0 { Liquidity::Added } else { Liquidity::AddedHidden };
-            self.report(resting.session, false, prevented_event(resting.order.user_ref, from_theirs, liquidity));
+            self.report(
+                resting.session,
+                false,
+                prevented_event(resting.order.user_ref, from_theirs, liquidity),
+            );
             if from_theirs < theirs {
                 self.reduce(at, from_theirs);
             } else {
@@ -243,7 +252,8 @@ impl ReferenceEngine {
         let Incoming { order, session, id, executed, entry, .. } = *incoming;
         let (shown_at, hidden_at) = (self.last.arrival + 1, self.last.arrival + 2);
         self.last.arrival += 2;
-        let known = entry.map(|entry| self.orders.iter().position(|open| open.entry == entry).expect(TRIGGERED_IS_OPEN));
+        let known = entry
+            .map(|entry| self.orders.iter().position(|open| open.entry == entry).expect(TRIGGERED_IS_OPEN));
         let parts = if is_special(&order) { parts_of(&order) } else { 0 };
         let parts = known.map_or(parts, |at| self.orders[at].parts);
         self.last.entry += 1;

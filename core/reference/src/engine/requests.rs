@@ -178,7 +178,8 @@ impl ReferenceEngine {
     ) {
         loop {
             let places = 0..self.orders.len();
-            let selected = places.filter(|&at| self.orders[at].session == session && is_selected(&self.orders[at]));
+            let selected =
+                places.filter(|&at| self.orders[at].session == session && is_selected(&self.orders[at]));
             let Some(at) = selected.min_by_key(|at| self.orders[*at].order.user_ref) else { return };
             self.close(at, is_reply, reason);
             is_reply = false;
@@ -186,7 +187,11 @@ impl ReferenceEngine {
     }
 
     /// Cancels orders session by session.
-    pub(super) fn cancel_where(&mut self, reason: CancelReason, is_selected: impl Fn(&ReferenceOrder) -> bool) {
+    pub(super) fn cancel_where(
+        &mut self,
+        reason: CancelReason,
+        is_selected: impl Fn(&ReferenceOrder) -> bool,
+    ) {
         for session in (0..self.limits.max_sessions).map(SessionId) {
             self.cancel_all(session, false, reason, &is_selected);
         }
@@ -216,7 +221,8 @@ impl ReferenceEngine {
         let instructions = order.special.unwrap_or_default();
         let is_gtt = order.time_in_force == TimeInForce::Gtt;
         let is_expired = Nanos::from_secs(instructions.expire_at.into()) <= self.command.ts;
-        let wrong_time = if is_gtt { instructions.expire_at == 0 || is_expired } else { instructions.expire_at != 0 };
+        let wrong_time =
+            if is_gtt { instructions.expire_at == 0 || is_expired } else { instructions.expire_at != 0 };
         reject_if(wrong_time, Reason::InvalidExpireTime)?;
         let shown = instructions.display_qty;
         let can_be_shown = !instructions.is_hidden && can_rest(order) && shown <= order.qty;

@@ -67,7 +67,9 @@ fn a_watched_host_records_reads_and_closes() {
     network.end_sending(client);
     deliver_all(&mut network);
     let events: Vec<StreamEvent> = network.take_stream_events();
-    assert!(matches!(&events[..], [StreamEvent { peer, kind: StreamEventKind::Closed, .. }] if *peer == client));
+    assert!(
+        matches!(&events[..], [StreamEvent { peer, kind: StreamEventKind::Closed, .. }] if *peer == client)
+    );
     network.read(server, &mut [0; 3]).unwrap();
     let events = network.take_stream_events();
     let [StreamEvent { at, peer, kind: StreamEventKind::Read { bytes, .. } }] = &events[..] else {

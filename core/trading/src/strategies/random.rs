@@ -1,6 +1,6 @@
 //! Random orders that exercise everything behind the strategy.
 
-use tickpath_types::{Rng, Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, Side};
+use tickpath_types::{Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, Rng, Side};
 
 use crate::{Context, NewOrder, OwnState, Strategy};
 

@@ -46,7 +46,8 @@ fn warmed_up<S: Strategy>(warm_up: WarmUp<S>, user_ref_max: u32) -> (Rig<S>, War
     let WarmUp { strategy, instance } = warm_up;
     let rig = Rig::new(strategy);
     let instance = instance.expect("there is one");
-    let engine = WarmUpEngine::with_user_ref_max(user_ref_max, &rig.engine, instance).expect("there are instruments");
+    let engine =
+        WarmUpEngine::with_user_ref_max(user_ref_max, &rig.engine, instance).expect("there are instruments");
     (rig, engine)
 }
 

@@ -5,7 +5,7 @@ mod phases;
 mod schedule;
 
 pub(crate) use expiry::Expiries;
-pub use phases::{BandWidth, Day, ReplayedDay, InstrumentSelection, commands_max, state_of};
+pub use phases::{BandWidth, Day, InstrumentSelection, ReplayedDay, commands_max, state_of};
 pub use schedule::{Schedule, ScheduleStep, time_of_day};
 
 use tickpath_types::Nanos;

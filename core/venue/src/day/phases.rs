@@ -142,7 +142,12 @@ impl Day {
     }
 
     /// Passes the commands of a phase to `emit`, for one instrument, for those listed, or for all.
-    pub fn begin(&mut self, phase: Phase, selection: InstrumentSelection<'_>, emit: &mut impl FnMut(CommandKind)) {
+    pub fn begin(
+        &mut self,
+        phase: Phase,
+        selection: InstrumentSelection<'_>,
+        emit: &mut impl FnMut(CommandKind),
+    ) {
         match phase {
             Phase::Start => self.start(emit),
             Phase::EndOfDay => self.end(emit),
@@ -260,7 +265,8 @@ impl Day {
         if let Some((step, next)) = due {
             // The remaining steps of a day that was ended by command are skipped.
             if self.has_started() || step.phase.starts_day() {
-                let selection = step.instruments.as_deref().map_or(InstrumentSelection::All, InstrumentSelection::Listed);
+                let selection =
+                    step.instruments.as_deref().map_or(InstrumentSelection::All, InstrumentSelection::Listed);
                 self.begin(step.phase, selection, &mut |kind| emit(kind.into()));
             }
             self.position = Some(next);
@@ -326,7 +332,12 @@ impl Day {
         }
     }
 
-    fn call_auction(&mut self, kind: CrossKind, selection: InstrumentSelection<'_>, emit: &mut impl FnMut(CommandKind)) {
+    fn call_auction(
+        &mut self,
+        kind: CrossKind,
+        selection: InstrumentSelection<'_>,
+        emit: &mut impl FnMut(CommandKind),
+    ) {
         self.start(emit);
         self.each(selection, |day, instrument| {
             day.listings[usize::from(instrument.0)].cross = kind;
@@ -360,7 +371,9 @@ impl Day {
         match selection {
             InstrumentSelection::One(id) => begin(self, id),
             InstrumentSelection::Listed(ids) => ids.iter().for_each(|id| begin(self, *id)),
-            InstrumentSelection::All => (1..self.instruments.next_id().0).for_each(|id| begin(self, InstrumentId(id))),
+            InstrumentSelection::All => {
+                (1..self.instruments.next_id().0).for_each(|id| begin(self, InstrumentId(id)))
+            }
         }
     }
 }

@@ -56,7 +56,11 @@ impl Schedule {
 
     /// The due step, if any, and the position after it. If days passed without the venue, the remaining steps of
     /// the first day are due, and none of the days between it and today.
-    pub(crate) fn due(&self, position: SchedulePosition, now: Nanos) -> Option<(&ScheduleStep, SchedulePosition)> {
+    pub(crate) fn due(
+        &self,
+        position: SchedulePosition,
+        now: Nanos,
+    ) -> Option<(&ScheduleStep, SchedulePosition)> {
         let (today, second) = self.local(now);
         let position = self.normal(position, today);
         let step = self.steps.get(position.step)?;
@@ -202,7 +206,10 @@ mod tests {
         assert_eq!(new_york.missed(None, false, at(100, 14)).len(), 2);
         let (day, second) = new_york.local(at(100, 3));
         assert_eq!((day, second), (99, 22 * 3_600));
-        assert_eq!(new_york.position_after(Some((99, 9 * 3_600)), at(100, 3)), SchedulePosition { day: 99, step: 2 });
+        assert_eq!(
+            new_york.position_after(Some((99, 9 * 3_600)), at(100, 3)),
+            SchedulePosition { day: 99, step: 2 }
+        );
     }
 
     #[test]

@@ -112,8 +112,10 @@ impl LoginUsers for Readers {
 /// Adds the registry's new users to the readers, and to the lists of the readers that watch them.
 fn add_new_users(readers: &mut Vec<Reader>, registry: &UserRegistry) {
     let users: Vec<&UserView> = registry.iter().collect();
-    readers
-        .resize_with(users.len(), || Reader { watched: Vec::with_capacity(registry.capacity()), source: None });
+    readers.resize_with(users.len(), || Reader {
+        watched: Vec::with_capacity(registry.capacity()),
+        source: None,
+    });
     for (reader, UserView { settings, .. }) in readers.iter_mut().zip(&users) {
         let is_watched = |user: &&UserView| match &settings.copies_of {
             None => true,

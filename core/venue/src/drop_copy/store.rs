@@ -152,7 +152,10 @@ mod tests {
         // One more than there is capacity for.
         store.push(Entry::new(1, 7, &[7]));
         assert!(store.entry(0).is_none() && store.entry(1).is_some());
-        assert_eq!([8, 9].map(|number| store.find(&both, number)), [CopyPosition::Before, CopyPosition::At(1)]);
+        assert_eq!(
+            [8, 9].map(|number| store.find(&both, number)),
+            [CopyPosition::Before, CopyPosition::At(1)]
+        );
         // A message of a user that was added meanwhile.
         let all = [true; 5];
         let before = store.next_number(&all);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tickpath_lockfree::wake::Waker;
 use tickpath_types::{Nanos, Sequence};
 
-use super::store::{CopyStore, Entry, CopyPosition, Watched, count};
+use super::store::{CopyPosition, CopyStore, Entry, Watched, count};
 use crate::log_follower::LogFollower;
 use crate::replica::Replica;
 use crate::stored_log::{LogReadError, LogResult, StoredLog};
@@ -173,7 +173,8 @@ impl CopyStreams {
         let Ok(Some(follower)) = follower else { return CopyStart::NotAvailable };
         let next_number = 1 + count(watched, follower.replica().next_numbers());
         let out = VecDeque::with_capacity(REWOUND_MAX);
-        self.rewind = Some(Rewind { follower, key, next_number, first_requested: number, out, last_progress: now });
+        self.rewind =
+            Some(Rewind { follower, key, next_number, first_requested: number, out, last_progress: now });
         CopyStart::At(number, CopySource::Rewind)
     }
 

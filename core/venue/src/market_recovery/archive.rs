@@ -347,7 +347,11 @@ impl State {
     }
 
     /// Applies commands up to `limit` while more are needed, some at a time; returns their number.
-    fn apply_commands(&mut self, limit: Sequence, mut wants_more: impl FnMut(&Replica) -> bool) -> LogResult<usize> {
+    fn apply_commands(
+        &mut self,
+        limit: Sequence,
+        mut wants_more: impl FnMut(&Replica) -> bool,
+    ) -> LogResult<usize> {
         let mut count = 0;
         while count < COMMANDS_PER_RUN && wants_more(&self.replica) {
             let Some(command) = self.commands.next(limit)? else { break };

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{bail, ensure};
 use clap::Parser;
 use gateway_clients::{Args, run};
-use tickpath_config::{Duration, print_stdout, print_stderr};
+use tickpath_config::{Duration, print_stderr, print_stdout};
 use tickpath_gateway_io::{Client, monotonic};
 use tickpath_gateway_protocol::{
     AccountReference, AckStatus, AckType, CancelOrder, CreateOrder, DownloadEnd, Event, EventKind,

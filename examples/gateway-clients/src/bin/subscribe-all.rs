@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use gateway_clients::{Args, run};
-use tickpath_config::{print_stdout, print_stderr};
+use tickpath_config::{print_stderr, print_stdout};
 use tickpath_gateway_protocol::{EventKind, ReferenceData};
 
 /// Show every event of a gateway

@@ -111,7 +111,14 @@ impl Books {
     }
 
     /// Adds a new order after all others.
-    pub(crate) fn add(&mut self, key: Key, level: Level, qty: Qty, status: OrderStatus, is_synthesised: bool) {
+    pub(crate) fn add(
+        &mut self,
+        key: Key,
+        level: Level,
+        qty: Qty,
+        status: OrderStatus,
+        is_synthesised: bool,
+    ) {
         self.insert(key, Order { level, qty, executed: Qty::ZERO, status, is_synthesised, rank: 0 });
     }
 

@@ -3,8 +3,8 @@
 use tickpath_types::{InstrumentId, Price, Qty, Side, UserRefNum};
 
 use super::book::{Books, Key, OrderStatus};
-use super::request_queue::RequestQueue;
 use super::fills::{Fill, Fills};
+use super::request_queue::RequestQueue;
 use super::survey::is_price;
 use super::{Exclusion, Expected, FlowCounts, FlowStep, ORDER_QTY_MAX, Survey};
 use crate::{Depth, EventKind, Level, RecordedEvent};

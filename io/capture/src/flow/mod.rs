@@ -33,10 +33,10 @@
 
 mod book;
 mod counts;
-mod request_queue;
 mod fills;
 mod mapper;
 mod partial;
+mod request_queue;
 mod survey;
 
 use tickpath_types::{OrderRequest, Price, Qty, UserRefNum};

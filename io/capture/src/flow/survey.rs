@@ -202,7 +202,10 @@ impl Survey {
             return *event;
         }
         let decimals = self.info.price_decimals;
-        let divisor = self.statistics.get(event.instrument as usize).map_or(1, |statistics| statistics.divisor(decimals));
+        let divisor = self
+            .statistics
+            .get(event.instrument as usize)
+            .map_or(1, |statistics| statistics.divisor(decimals));
         // Exact for every valid order price; any other stays out of range.
         let convert = |price: Price| match is_recorded_price(price, decimals) || price.0 <= 0 {
             true => Price(price.0 / divisor),

@@ -165,7 +165,8 @@ impl Checksum {
     #[inline(always)]
     fn take_fields<const N: usize>(&mut self, fields: [u64; N]) {
         const ROTATION: u32 = 11;
-        let rotated = fields.iter().zip(0..).map(|(field, place)| field.rotate_left(ROTATION * place % u64::BITS));
+        let rotated =
+            fields.iter().zip(0..).map(|(field, place)| field.rotate_left(ROTATION * place % u64::BITS));
         self.take(rotated.fold(0, |sum, field| sum ^ field));
     }
 

@@ -9,7 +9,7 @@ use tickpath_types::{
 use super::codes::*;
 use super::options::{Options, TagValue, encode_with_options};
 use super::outbound::{self, AcceptedOrder, MassCancelResponse, Outbound};
-use super::request::{OrderParameters, option_values, put, display_code, side_option, stock_of};
+use super::request::{OrderParameters, display_code, option_values, put, side_option, stock_of};
 use super::{EncodeError, ParseError};
 use crate::soupbintcp::BufferTooShort;
 use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef};
@@ -197,7 +197,11 @@ pub fn decode_event(
                 user_ref: executed.user_ref.get(),
                 qty: executed.quantity.get(),
                 price: executed.price.get(),
-                liquidity: nearest_value(executed.liquidity_flag.liquidity(), Liquidity::Removed, &mut is_exact),
+                liquidity: nearest_value(
+                    executed.liquidity_flag.liquidity(),
+                    Liquidity::Removed,
+                    &mut is_exact,
+                ),
                 match_id: executed.match_number.get(),
             },
         ),
@@ -250,7 +254,11 @@ pub fn decode_event(
             reject = Some(rejected.reason);
             let kind = OrderEventKind::Rejected {
                 user_ref: rejected.user_ref.get(),
-                reason: nearest_value(rejected.reason.reason(), RejectReason::OptionNotOffered, &mut is_exact),
+                reason: nearest_value(
+                    rejected.reason.reason(),
+                    RejectReason::OptionNotOffered,
+                    &mut is_exact,
+                ),
                 client_order_id: ClientOrderId(rejected.client_order_id.0),
             };
             (rejected.timestamp, kind)

@@ -3,7 +3,7 @@
 use arrayvec::ArrayVec;
 use tickpath_types::{
     CancelOrder, ClientOrderId, EnterOrder, InstrumentId, MassCancel, ModifyOrder, OrderAttributes,
-    OrderRequest, Price, Qty, RejectReason, ReplaceOrder, SetOrderEntry, Side, OrderInstructions, Symbol,
+    OrderInstructions, OrderRequest, Price, Qty, RejectReason, ReplaceOrder, SetOrderEntry, Side, Symbol,
     TimeInForce, UserRefNum,
 };
 use zerocopy::IntoBytes;
@@ -405,7 +405,10 @@ pub(super) fn side_option(side: Option<Side>) -> ArrayVec<TagValue<'static>, 1> 
 }
 
 /// Refuses orders that OUCH cannot express.
-fn check_encodable(time_in_force: TimeInForce, special: Option<OrderInstructions>) -> Result<(), EncodeError> {
+fn check_encodable(
+    time_in_force: TimeInForce,
+    special: Option<OrderInstructions>,
+) -> Result<(), EncodeError> {
     let is_stop = special.is_some_and(|special| special.stop_price != Price(0));
     if time_in_force == TimeInForce::Gtc || is_stop { Err(EncodeError::NotInOuch) } else { Ok(()) }
 }

@@ -4,11 +4,11 @@ use thiserror::Error;
 use tickpath_lockfree::crc32c::{Instruction, Step, Table};
 use zerocopy::FromBytes;
 
+use crate::checksum::{is_checksum_valid, tick_checksum};
 use crate::message::{
     EndOfStream, Header, Heartbeat, Hello, MAGIC, MESSAGE_LEN_MIN, Message, Refused, Skipped, Subscribed,
     SymbolDefinition, TICK_LEN, Tick, VERSION, WORD_LEN, listed_len,
 };
-use crate::checksum::{is_checksum_valid, tick_checksum};
 
 use super::listener::{Gap, TickListener};
 use super::numbers::{Numbers, Order};

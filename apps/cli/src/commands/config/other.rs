@@ -8,7 +8,7 @@ use tickpath_gateway::config::GatewayConfig;
 use tickpath_gateway::process::check_secrets;
 use tickpath_shell::ShellConfig;
 
-use super::{ConfigFile, with_absolute_path, venue};
+use super::{ConfigFile, venue, with_absolute_path};
 
 /// Loads a gateway's file, a shell's, or a venue's with a Deribit front; `None` for another file.
 ///

@@ -36,8 +36,12 @@ pub fn open(
         server.notices().iter().for_each(|notice| console.print_stdout(notice));
         let address = server.local_address();
         let s = if has_tls { "s" } else { "" };
-        console.print_stdout(format_args!("  Deribit          ws{s}://{address}/ws/api/v2   JSON-RPC over WebSocket"));
-        console.print_stdout(format_args!("  Deribit          http{s}://{address}/api/v2/   the same over HTTP"));
+        console.print_stdout(format_args!(
+            "  Deribit          ws{s}://{address}/ws/api/v2   JSON-RPC over WebSocket"
+        ));
+        console.print_stdout(format_args!(
+            "  Deribit          http{s}://{address}/api/v2/   the same over HTTP"
+        ));
         if let Some(address) = server.fix_address() {
             let over = if has_tls { " over TLS" } else { "" };
             console.print_stdout(format_args!(

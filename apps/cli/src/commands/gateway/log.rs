@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use tickpath_config::{has_reader, print_stdout, print_stderr, thousands};
+use tickpath_config::{has_reader, print_stderr, print_stdout, thousands};
 use tickpath_gateway::event_log::{LogCounts, LogFilter, LogReader, RecordKind, Tail};
 
 /// Print event logs, which hold all messages
@@ -69,7 +69,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         is_whole &= show(file, &filter, args.json, &mut counts)?;
     }
     if !args.json {
-        print_stdout(format_args!("{} records, {} of them shown", thousands(counts.read), thousands(counts.shown)))?;
+        print_stdout(format_args!(
+            "{} records, {} of them shown",
+            thousands(counts.read),
+            thousands(counts.shown)
+        ))?;
     }
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -79,7 +79,11 @@ fn write_all(out: &mut String, answer: &Value, now_ns: u64) -> fmt::Result {
     let external = count(answer, "foreign_orders");
     if external > 0 {
         let unreadable = count(answer, "unreadable_orders");
-        writeln!(out, "  of others    {}, {unreadable} that cannot be read", counted(external, "open order"))?;
+        writeln!(
+            out,
+            "  of others    {}, {unreadable} that cannot be read",
+            counted(external, "open order")
+        )?;
     }
     let external_changes = count(answer, "orders_elsewhere");
     if external_changes > 0 {

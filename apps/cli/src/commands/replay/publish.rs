@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use tickpath_agent::{StopSignal, TscClock};
-use tickpath_config::{ByteSize, Duration, Fraction, Speed, print_stdout, print_stderr};
+use tickpath_config::{ByteSize, Duration, Fraction, Speed, print_stderr, print_stdout};
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_publisher::{MAX_ORDERS_DEFAULT, Publication, PublishOptions, PublishProgress};
 

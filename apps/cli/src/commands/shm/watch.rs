@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tickpath_agent::StopSignal;
-use tickpath_config::{has_reader, print_stdout, print_stderr, thousands};
+use tickpath_config::{has_reader, print_stderr, print_stdout, thousands};
 use tickpath_shm::{Folder, SegmentName, SegmentReader, ShmError, SymbolName, TimeBase, WriterState};
 use tickpath_types::{BookHealth, Nanos, TopOfBook, TradingState};
 
@@ -116,7 +116,8 @@ fn wait(stop: &StopSignal) -> bool {
 impl WatchedSegment {
     fn open(folder: &Folder, name: &SegmentName, symbols: &[String]) -> Result<WatchedSegment, ShmError> {
         let reader = SegmentReader::open(folder, name)?;
-        let mut watched = WatchedSegment { reader, named: 0, rows: Vec::new(), updated_at: Instant::now(), rate: 0.0 };
+        let mut watched =
+            WatchedSegment { reader, named: 0, rows: Vec::new(), updated_at: Instant::now(), rate: 0.0 };
         watched.read_names(symbols);
         Ok(watched)
     }
@@ -256,7 +257,8 @@ impl Screen {
             }
             return Ok(());
         }
-        let (width, limit) = if self.is_terminal { terminal_size(args.limit) } else { (usize::MAX, usize::MAX) };
+        let (width, limit) =
+            if self.is_terminal { terminal_size(args.limit) } else { (usize::MAX, usize::MAX) };
         let mut table = Table::new(&["SYMBOL", "STATE", "QTY", "BID", "ASK", "QTY", "LAST", "TIME"]);
         rows.take(limit).for_each(|row| table.row(colour(&row.quote), cells(watched, row)));
         let left = watched.rows.len().saturating_sub(limit);

@@ -5,7 +5,7 @@ use std::path::Path;
 use tickpath_journal::{Folder, InspectOptions, Snapshots, inspect};
 use tickpath_types::{Sequence, Side};
 
-use super::client::{RetransmissionClient, Link};
+use super::client::{Link, RetransmissionClient};
 use super::damages::{Random, Target, damage};
 use super::writer::{Log, venue_settings};
 use crate::support::{Rig, USERS, build, enter, request_packet};
@@ -73,8 +73,9 @@ pub fn run_trial(log: &Log, random: &mut Random) -> (Target, &'static str, Outco
     let mut problem = None;
     if outcome == Outcome::Refused {
         let again = start(log, copy.path(), false).err();
-        let is_named =
-            description.contains(&name) || has_number(&description, "record ") || has_number(&description, "command ");
+        let is_named = description.contains(&name)
+            || has_number(&description, "record ")
+            || has_number(&description, "command ");
         if again.is_none() || !is_named || verified.is_none() {
             problem = Some(format!("refused ({description}), then {again:?}; verify says {verified:?}"));
         }

@@ -13,8 +13,8 @@ use super::soup::{Messages, SoupStream, is_soup_of_itch};
 use super::{Itch, is_end_of_snapshot, is_of_snapshot, is_whole};
 use crate::books::{BookPair, in_both};
 use crate::captures::{
-    Delivery, ChannelEntry, PacketNumbers, Origin, PacketFormat, PacketMark, PacketProtocol, PacketReader, ChannelLine,
-    Recordings, MessageRun, WAIT_NS, WaitingPacket, content, is_countable, state_of,
+    ChannelEntry, ChannelLine, Delivery, MessageRun, Origin, PacketFormat, PacketMark, PacketNumbers,
+    PacketProtocol, PacketReader, Recordings, WAIT_NS, WaitingPacket, content, is_countable, state_of,
 };
 use crate::error::Result;
 use crate::listener::Listener;
@@ -231,7 +231,12 @@ impl ItchPackets {
     }
 
     /// Decides the kind of a flow, and handles its waiting packets.
-    fn classify<L: Listener>(&mut self, flow: usize, state: ItchFlow, out: &mut Delivery<'_, '_, L>) -> Result {
+    fn classify<L: Listener>(
+        &mut self,
+        flow: usize,
+        state: ItchFlow,
+        out: &mut Delivery<'_, '_, L>,
+    ) -> Result {
         let ItchFlow::Waiting(waiting) = std::mem::replace(&mut self.flows[flow], state) else {
             return Ok(());
         };

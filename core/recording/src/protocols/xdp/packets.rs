@@ -14,8 +14,8 @@ use super::{Xdp, XdpMessage};
 use crate::Packet;
 use crate::books::{BookPair, in_both};
 use crate::captures::{
-    CapturedRecording, Delivery, NO_LINE, PacketNumbers, PacketFormat, PacketProtocol, PacketReader, ChannelLine,
-    Recordings, MessageRun, WAIT_NS, WaitingPacket, content, state_of,
+    CapturedRecording, ChannelLine, Delivery, MessageRun, NO_LINE, PacketFormat, PacketNumbers,
+    PacketProtocol, PacketReader, Recordings, WAIT_NS, WaitingPacket, content, state_of,
 };
 use crate::error::Result;
 use crate::listener::Listener;
@@ -91,7 +91,9 @@ impl PacketProtocol for Xdp {
 impl CapturedRecording<Xdp> {
     /// Handles a complete refresh of a symbol: true when it recovered the book.
     fn refresh(&mut self, selection: &Selection, channel: u8, refresh: &Refresh) -> bool {
-        let Some((recovery, number, name)) = self.replay.protocol.refresh(channel, refresh) else { return false };
+        let Some((recovery, number, name)) = self.replay.protocol.refresh(channel, refresh) else {
+            return false;
+        };
         let BookPair { books, model } = &mut self.replay.pair;
         let is_whole = books.as_mut().is_some_and(|books| super::recover(books, channel, &recovery));
         if let Some(model) = model {
@@ -149,7 +151,9 @@ impl PacketPurpose {
             | DeliveryFlag::FAILOVER
             | DeliveryFlag::ORIGINAL
             | DeliveryFlag::SEQUENCE_RESET => PacketPurpose::Sequence,
-            DeliveryFlag::RETRANSMISSION_ONE | DeliveryFlag::RETRANSMISSION_PART => PacketPurpose::Retransmission,
+            DeliveryFlag::RETRANSMISSION_ONE | DeliveryFlag::RETRANSMISSION_PART => {
+                PacketPurpose::Retransmission
+            }
             flag if flag.is_refresh() => PacketPurpose::Refresh,
             _ => PacketPurpose::Other,
         }
@@ -424,7 +428,11 @@ impl XdpPackets {
 
 /// True when the numbers restart with a packet. Resets are repeated until the session begins, and arrive late
 /// on the other line: one is new when it was sent later.
-fn is_new_reset<L: Listener>(channel_line: ChannelLine, xdp: &nyse::Packet<'_>, out: &mut Recordings<L>) -> bool {
+fn is_new_reset<L: Listener>(
+    channel_line: ChannelLine,
+    xdp: &nyse::Packet<'_>,
+    out: &mut Recordings<L>,
+) -> bool {
     let entry = &mut out.channels[channel_line.channel];
     let end = u64::from(xdp.sequence()) + u64::from(xdp.message_count());
     let (sent, latest) = (xdp.send_time().as_nanos(), entry.session.1);

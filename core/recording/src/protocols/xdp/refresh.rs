@@ -55,7 +55,8 @@ impl IncompleteSymbols {
         for index in symbols.chain(known) {
             self.remove(index);
             if self.by_index.len() < WAITING_MAX {
-                self.by_index.insert(index, IncompleteSymbol { channel, since: next, ..IncompleteSymbol::default() });
+                self.by_index
+                    .insert(index, IncompleteSymbol { channel, since: next, ..IncompleteSymbol::default() });
             }
         }
     }
@@ -247,7 +248,8 @@ mod tests {
 
     #[test]
     fn beyond_the_bound_messages_are_dropped_and_a_newer_refresh_is_needed() {
-        let mut incomplete = IncompleteSymbols { held_bytes: HELD_BYTES_MAX - 30, ..IncompleteSymbols::default() };
+        let mut incomplete =
+            IncompleteSymbols { held_bytes: HELD_BYTES_MAX - 30, ..IncompleteSymbols::default() };
         incomplete.hold(5, 1, &message(5, 8), false);
         incomplete.hold(5, 1, &message(5, 9), false);
         assert_eq!(incomplete.held_bytes, HELD_BYTES_MAX - 30);
