@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use tickpath_agent::{Agent, StopSignal, TscClock};
-use tickpath_flowgen::{BackgroundFlowConfig, BackgroundFlowThread};
+use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, InstrumentTable, MassCancel, Nanos, OrderRequest, UserRefNum};
 
@@ -45,7 +45,7 @@ pub struct BackgroundSettings {
 
 impl BackgroundSettings {
     /// Books of some hundred orders per instrument: sufficient for a maker and a taker to trade with.
-    fn background_flow(&self) -> anyhow::Result<BackgroundFlowThread> {
+    fn background_flow(&self) -> anyhow::Result<BackgroundFlow> {
         let config = BackgroundFlowConfig {
             seed: self.seed,
             rate: self.rate,
@@ -57,7 +57,7 @@ impl BackgroundSettings {
             qty_lots: 10,
             ..BackgroundFlowConfig::default()
         };
-        BackgroundFlowThread::new(config, self.instruments.as_slice()).context("the background flow")
+        BackgroundFlow::new(config, self.instruments.as_slice()).context("the background flow")
     }
 }
 

@@ -1,7 +1,7 @@
 //! The background flow as an agent: sends its schedule by its own sessions, independent of the market.
 
 use tickpath_agent::{Agent, AgentError, TscClock};
-use tickpath_flowgen::{BackgroundFlowThread, FlowRequest};
+use tickpath_flowgen::{BackgroundFlow, FlowRequest};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, Nanos, OrderEventKind};
 
@@ -19,10 +19,10 @@ struct Session {
     has_queued: bool,
 }
 
-/// Plays a [`BackgroundFlowThread`] against the venue in open loop: each request is sent when it is due, or as soon after as
-/// the host allows.
+/// Plays a [`BackgroundFlow`] against the venue in open loop: each request is sent when it is due, or as soon
+/// after as the host allows.
 pub(crate) struct BackgroundFlowAgent {
-    background_flow: BackgroundFlowThread,
+    background_flow: BackgroundFlow,
     next: Option<FlowRequest>,
     started: Option<Nanos>,
     sessions: Vec<Session>,
@@ -37,7 +37,7 @@ pub(crate) struct BackgroundFlowAgent {
 
 impl BackgroundFlowAgent {
     pub(crate) fn new(
-        background_flow: BackgroundFlowThread,
+        background_flow: BackgroundFlow,
         entries: Vec<OrderEntry>,
         instruments: usize,
         shared_phase: SharedPhase,
@@ -227,7 +227,7 @@ mod tests {
                 sessions: 1,
                 ..BackgroundFlowConfig::default()
             };
-            let background_flow = BackgroundFlowThread::new(config, instruments.as_slice()).unwrap();
+            let background_flow = BackgroundFlow::new(config, instruments.as_slice()).unwrap();
             let entry = OrderEntry::connect(address, "CROWD1", "test", instruments, Nanos::ZERO).unwrap();
             let mut venue = Venue::accept(&listener);
             let (clock, shared_phase, (view, writer)) =

@@ -7,7 +7,7 @@ use crate::flow::FlowResult;
 use crate::outcome::Outcome;
 
 impl Outcome {
-    /// `checks`, `spans`, `hops`, `functions`, `rates`, `participants`, `feed`, `threads`, `flow`, `journal`, `measurement` and `host`.
+    /// `proofs`, `spans`, `hops`, `functions`, `rates`, `participants`, `feed`, `threads`, `flow`, `journal`, `measurement` and `host`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let rows = |is_included: fn(Group) -> bool| -> Map<String, Value> {

@@ -14,7 +14,7 @@ use tickpath_exchange::{
 };
 use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
-use tickpath_flowgen::{BackgroundFlowConfig, BackgroundFlowThread};
+use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::Session;
@@ -409,7 +409,7 @@ fn add_source(
             sessions: users.len() as u16,
             ..BackgroundFlowConfig::default()
         };
-        let background_flow = BackgroundFlowThread::new(config, builder.instruments.as_slice())?;
+        let background_flow = BackgroundFlow::new(config, builder.instruments.as_slice())?;
         let agent =
             BackgroundFlowAgent::new(background_flow, entries, count, shared_phase.clone(), clock, writer);
         builder.agents.push(Box::new(agent));

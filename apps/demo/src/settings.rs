@@ -313,7 +313,7 @@ fn roles(traders: &[&'static str], source: &'static str) -> Vec<&'static str> {
     [&VENUE_ROLES, traders, &[source]].concat()
 }
 
-/// The replacement of a crowd market's agent beside a recorded flow; the taker has none.
+/// The agent beside a recorded flow that replaces one beside background flow; the taker has none.
 fn role_beside_flow(role: &str) -> Option<&str> {
     let [maker, maker_gateway, ..] = BACKGROUND_FLOW_TRADERS;
     let [probe, probe_gateway] = FLOW_TRADERS;
@@ -336,8 +336,8 @@ impl DemoSettings {
 
     /// The placement of the agents: as configured, or the default for a host with these `cores`.
     ///
-    /// One placement serves both kinds of market: beside a recorded flow, the flow takes the place of the
-    /// crowd, and the probe that of the maker.
+    /// One placement serves both kinds of market: a recorded flow replaces the background flow, and the probe
+    /// replaces the maker.
     ///
     /// # Errors
     /// [`ConfigError::Value`] when it is for a recorded flow and there is none.

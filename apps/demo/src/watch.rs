@@ -36,7 +36,7 @@ struct CounterSample {
     at: Nanos,
 }
 
-/// BusyTicks and elapsed ticks of each agent and thread at the last update.
+/// Busy and elapsed ticks of each agent and thread at the last update.
 type BusyTicks = Vec<(u64, Vec<u64>)>;
 
 /// Observes a market: receives the same updates as the engines, and reads counters.

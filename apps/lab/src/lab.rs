@@ -51,7 +51,7 @@ impl<'a> Lab<'a> {
             },
             _ => day_file::load(&standard, stop, self.options.show_progress)?,
         };
-        self.print_stderr(format_args!("going through {}", standard.name));
+        self.print_progress(format_args!("going through {}", standard.name));
         let statistics = day_statistics::survey(&standard, &file.bytes)?;
         let day = Rc::new(Day { standard, sizes, file, statistics });
         self.days.borrow_mut().push(Rc::clone(&day));
@@ -91,7 +91,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Prints the current activity on standard error, if progress is enabled.
-    pub(crate) fn print_stderr(&self, what: fmt::Arguments<'_>) {
+    pub(crate) fn print_progress(&self, what: fmt::Arguments<'_>) {
         if self.options.show_progress {
             print_stderr(format_args!("lab bench: {what}"));
         }

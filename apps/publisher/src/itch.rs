@@ -139,7 +139,7 @@ impl Service for ItchService {
             ("glimpse_logins", glimpse.glimpse_logins.read()),
             ("glimpse_refused", glimpse.glimpse_refused.read()),
             ("glimpse_snapshots", glimpse.glimpse_snapshots.read()),
-            ("snapshots_impossible", u64::from(!self.image.is_whole())),
+            ("snapshots_impossible", u64::from(!self.image.is_complete())),
         ]
     }
 

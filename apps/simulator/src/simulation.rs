@@ -484,7 +484,7 @@ impl Simulation {
     fn distribute_stream_events(&mut self) {
         let events = self.network.wires().network.take_stream_events();
         for event in &events {
-            // A event that no client accepts belongs to an idle test connection.
+            // An event that no client accepts belongs to an idle test connection.
             let _ = self.clients_mut().any(|client| client.on_stream_event(event))
                 || self.traders.iter_mut().any(|trader| trader.on_stream_event(event));
         }

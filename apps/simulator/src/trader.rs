@@ -94,7 +94,7 @@ impl Instance {
         let mut orders = desk.instruments().iter().flat_map(|instrument| {
             Side::BOTH.into_iter().flat_map(|side| desk.orders().open(instrument.id, side))
         });
-        self.is_logged_in() && desk.is_connected() && orders.all(|order| order.is_settled())
+        self.is_logged_in() && desk.is_connected() && orders.all(|order| order.is_answered())
     }
 }
 

@@ -148,7 +148,7 @@ fn update_snapshot(trader: &Trader, snapshot: &mut TraderSnapshot) {
     }
 }
 
-/// The reason reason the trader ended before its first login.
+/// The reason why the trader ended before its first login.
 fn describe_refusal(trader: &Trader, settings: &TraderSettings) -> String {
     let entry = &settings.config.order_entry;
     let reasons: Vec<_> = trader.last_errors().map(|warning| warning.error).collect();

@@ -41,9 +41,9 @@ pub trait MessageListener<S = Session> {
     fn on_lost(&mut self, first: Sequence, count: u64);
     /// The publisher ended the session; every message of it was delivered or reported lost.
     fn on_end_of_session(&mut self) {}
-    /// The lines have changed to another session: [`SESSION_CHANGE_PACKETS`] of it came in a row. No more messages
-    /// of the present session are to be expected, and state built from it is obsolete. The arbiter drops
-    /// packets of the other session until it is [reset](Arbiter::reset).
+    /// The lines have changed to another session: [`SESSION_CHANGE_PACKETS`] of it came in a row. The present
+    /// session brings no more messages, and state built from it is obsolete. The arbiter drops packets of the
+    /// other session until it is [reset](Arbiter::reset).
     fn on_session_change(&mut self, session: S) {
         let _ = session;
     }

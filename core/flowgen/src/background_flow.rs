@@ -4,8 +4,8 @@ mod config;
 mod market;
 
 use tickpath_types::{
-    CancelOrder, Draw, EnterOrder, Instrument, InstrumentId, MassCancel, Nanos, OrderEventKind, OrderRequest,
-    OrderState, Price, Qty, ReplaceOrder, Side, TimeInForce, UserRefNum,
+    CancelOrder, EnterOrder, Instrument, InstrumentId, MassCancel, Nanos, OrderEventKind, OrderRequest,
+    OrderState, Price, Qty, ReplaceOrder, Rng, Side, TimeInForce, UserRefNum,
 };
 
 use crate::ConfigError;
@@ -69,7 +69,7 @@ pub struct BackgroundFlow {
     config: BackgroundFlowConfig,
     markets: Box<[Market]>,
     live: LiveOrders,
-    draw: Draw,
+    rng: Rng,
     schedule: Schedule,
     /// Number of opening orders sent.
     opened: u64,
@@ -97,7 +97,7 @@ impl BackgroundFlow {
             config,
             markets: instruments.iter().map(|instrument| Market::new(*instrument, &config)).collect(),
             live: LiveOrders::new(config.sessions, count, config.live_orders_max as usize),
-            draw: Draw::new(config.seed),
+            rng: Rng::new(config.seed),
             schedule,
             opened: 0,
             new_order_due,
@@ -201,7 +201,7 @@ impl BackgroundFlow {
     }
 
     fn make_new(&mut self) -> FlowRequest {
-        let instrument = self.draw.below(self.markets.len() as u64) as u16;
+        let instrument = self.rng.below(self.markets.len() as u64) as u16;
         if self.live.is_full(instrument)
             && let Some(action) = self.cancel(self.new_order_due, instrument)
         {
@@ -211,8 +211,8 @@ impl BackgroundFlow {
         self.new_order_due = self.schedule.next();
         self.walk(instrument);
         self.plan_follow_ups(instrument, due);
-        let side = Side::BOTH[self.draw.below(2) as usize];
-        if self.draw.chance_ppm(self.config.marketable_ppm) {
+        let side = Side::BOTH[self.rng.below(2) as usize];
+        if self.rng.chance_ppm(self.config.marketable_ppm) {
             return self.enter(due, instrument, side, None);
         }
         let level = self.sample_level();
@@ -223,7 +223,7 @@ impl BackgroundFlow {
     fn walk(&mut self, instrument: u16) {
         let step = i64::from(self.config.step_subticks);
         let market = &mut self.markets[usize::from(instrument)];
-        market.walk(if self.draw.below(2) == 0 { step } else { -step });
+        market.walk(if self.rng.below(2) == 0 { step } else { -step });
     }
 
     /// Plans the cancels after a new order so that the number of open orders stays near its target.
@@ -231,9 +231,9 @@ impl BackgroundFlow {
         let target = u64::from(self.config.live_orders_max) * TARGET_NUMERATOR / TARGET_DENOMINATOR;
         let passive_ppm = PPM.saturating_sub(self.config.marketable_ppm.into());
         let cancel_ppm = passive_ppm * self.live.len(instrument) as u64 / target;
-        let cancels = cancel_ppm / PPM + u64::from(self.draw.below(PPM) < cancel_ppm % PPM);
-        let replaces = u32::from(self.draw.chance_ppm(REPLACE_PPM));
-        let reduces = u32::from(self.draw.chance_ppm(REDUCE_PPM));
+        let cancels = cancel_ppm / PPM + u64::from(self.rng.below(PPM) < cancel_ppm % PPM);
+        let replaces = u32::from(self.rng.chance_ppm(REPLACE_PPM));
+        let reduces = u32::from(self.rng.chance_ppm(REDUCE_PPM));
         let left = [cancels as u32, replaces, reduces];
         let gap = Nanos((self.new_order_due - due).0 / u64::from(left.iter().sum::<u32>() + 1));
         self.follow_ups = FollowUps { instrument, left, due: due + gap, gap };
@@ -256,14 +256,14 @@ impl BackgroundFlow {
 
     /// Enters an order that rests at a price; without a price, an IOC order through the hidden price.
     fn enter(&mut self, due: Nanos, instrument: u16, side: Side, resting: Option<Price>) -> FlowRequest {
-        let session = self.draw.below(self.config.sessions.into()) as u16;
+        let session = self.rng.below(self.config.sessions.into()) as u16;
         let session = match resting {
             Some(_) => self.live.session_with_capacity(session),
             None => self.live.session_with_numbers(session),
         };
         let qty = self.sample_qty(instrument);
         let market = &self.markets[usize::from(instrument)];
-        let price = resting.unwrap_or_else(|| market.crossing_price(side, self.draw.geometric(200)));
+        let price = resting.unwrap_or_else(|| market.crossing_price(side, self.rng.geometric(200)));
         let Some(user_ref) = self.live.take_user_ref(session) else { return never_due() };
         let order = EnterOrder::limit(user_ref, market.instrument.id, side, qty, price);
         let time_in_force = if resting.is_some() {
@@ -324,8 +324,8 @@ impl BackgroundFlow {
         let newest = len.div_ceil(NEWEST_SHARE);
         let mut chosen = None;
         for _ in 0..CANDIDATES {
-            let from = if self.draw.below(2) == 0 { len - newest } else { 0 };
-            let index = from + self.draw.below((len - from) as u64) as usize;
+            let from = if self.rng.below(2) == 0 { len - newest } else { 0 };
+            let index = from + self.rng.below((len - from) as u64) as usize;
             let order = *self.live.at(instrument, index);
             if self.markets[usize::from(instrument)].is_stale(&order) {
                 return order;
@@ -337,16 +337,16 @@ impl BackgroundFlow {
 
     /// Draws a level: a few orders join the front; the others use the sum of two geometric distances.
     fn sample_level(&mut self) -> u64 {
-        if self.draw.below(JOINERS_ONE_IN) == 0 {
-            return self.draw.below(JOINER_LEVELS);
+        if self.rng.below(JOINERS_ONE_IN) == 0 {
+            return self.rng.below(JOINER_LEVELS);
         }
         let half = self.config.depth_ticks.saturating_mul(50);
-        self.draw.geometric(half) + self.draw.geometric(half)
+        self.rng.geometric(half) + self.rng.geometric(half)
     }
 
     fn sample_qty(&mut self, instrument: u16) -> Qty {
         let Instrument { lot_size, max_qty, .. } = self.markets[usize::from(instrument)].instrument;
-        let lots = u64::from(self.config.qty_lots) * (1 + self.draw.geometric(100));
+        let lots = u64::from(self.config.qty_lots) * (1 + self.rng.geometric(100));
         Qty(lots.clamp(1, max_qty.0 / lot_size.0) * lot_size.0)
     }
 }

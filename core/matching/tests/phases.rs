@@ -1,4 +1,4 @@
-//! Crosses, pauses, and the venue's commands for instruments and trades, as [`scenario`] scenarios.
+//! Crosses, pauses, and the venue's commands for instruments and trades, as text: see [`scenario`].
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::scenario::check;

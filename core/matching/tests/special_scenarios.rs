@@ -1,4 +1,4 @@
-//! Hidden and reserve orders, stops, orders with an expiry, and self-trades, as [`scenario`] scenarios.
+//! Hidden and reserve orders, stops, orders with an expiry, and self-trades, as text: see [`scenario`].
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::scenario::check;

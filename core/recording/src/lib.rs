@@ -8,8 +8,8 @@
 //!
 //! ```
 //! use tickpath_recording::{
-//!     Bbo, BookSize, EventKind, Events, Level, Listener, Lobster, Pass, RecordedEvent, RecordingInfo, Replay, MessageView,
-//!     Selection, Source, TimeBase, Depth,
+//!     Bbo, BookSize, EventKind, Events, Level, Listener, Lobster, MessageView, Pass, RecordedEvent, RecordingInfo,
+//!     Replay, Selection, Source, TimeBase, Depth,
 //! };
 //! use tickpath_types::{InstrumentId, Price, Qty, Side, Zone};
 //!

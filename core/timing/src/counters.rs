@@ -34,7 +34,7 @@ pub struct Counters {
     pub unknown_observer: u64,
     /// Repeated stamps and links; the first one counts.
     pub duplicates: u64,
-    /// Stamps and links that arrived after their message had finalised. Remedy: a greater age.
+    /// Stamps and links that arrived after their message was finalised. Remedy: a greater age.
     pub late: u64,
     /// Finalised messages whose parent, by link, was no longer in its table. Remedy: a larger table.
     pub orphans: u64,

@@ -13,7 +13,7 @@ pub(crate) const COMMAND_HOPS: [Hop; 6] = [Hop::T2, Hop::T3, Hop::T4t, Hop::T5t,
 pub(crate) const TOKEN_HOPS: [Hop; 9] =
     [Hop::T1k, Hop::T1, Hop::T10, Hop::T11, Hop::T12w, Hop::T12, Hop::T7t, Hop::T8t, Hop::T9t];
 
-/// Pairs that are recorded, and kept for the reconciliation check, when a command finalises.
+/// Pairs that are recorded, and kept for the reconciliation check, when a command is finalised.
 pub(crate) const COMMAND_PAIRS: [Pair; 6] =
     [Pair::T1T2, Pair::T2T3, Pair::T3T4t, Pair::T4tT5t, Pair::T5tT6tw, Pair::T6twT6t];
 

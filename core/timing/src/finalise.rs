@@ -1,8 +1,8 @@
-//! The recording of times when a message finalises.
+//! The recording of times when a message is finalised.
 //!
-//! Each time between two hops is recorded once, when the message finalises at which both ends are known: a
+//! Each time between two hops is recorded once, when the message is finalised at which both ends are known: a
 //! market data message knows its command and that command's token, a command knows its token, and a token,
-//! which finalises last, knows its trigger and its command.
+//! which is finalised last, knows its trigger and its command.
 
 use crate::counters::EntryCounts;
 use crate::entries::{COMMAND_HOPS, COMMAND_PAIRS, MarketEntry, TOKEN_HOPS, VENUE_HOPS};
@@ -247,7 +247,7 @@ mod tests {
 
     const AGE: u64 = 1_000;
 
-    /// A joiner in which an order has just finalised its trigger and its command, not yet itself.
+    /// A joiner that has finalised an order's trigger and command, but not its token.
     fn half_finalised() -> (Joiner, MarketId, CommandId) {
         let config =
             JoinerConfig { market_capacity: 4, command_capacity: 4, token_capacity: 4, age: Nanos(AGE) };

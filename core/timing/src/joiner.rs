@@ -17,14 +17,14 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinerConfig {
     /// Capacity for market data messages, rounded up to a power of two; 300 bytes each. At the bound the
-    /// oldest finalises early and is counted. Should hold the messages of a little more than `age`.
+    /// oldest is finalised early and counted. Should hold the messages of a little more than `age`.
     pub market_capacity: usize,
     /// Capacity for commands, likewise; 200 bytes each.
     pub command_capacity: usize,
     /// Capacity for order tokens, likewise; 150 bytes each.
     pub token_capacity: usize,
-    /// Time from the first record of an order token until it finalises; market data messages and commands
-    /// finalise after half of it, so that a token's references have finalised before. A later stamp is counted
+    /// Time from the first record of an order token until it is finalised; market data messages and
+    /// commands are finalised after half of it, before the tokens that refer to them. A later stamp is counted
     /// and not joined.
     pub age: Nanos,
 }
@@ -44,15 +44,15 @@ impl Default for JoinerConfig {
 /// Joins stamps by id into the times of hops, spans and functions.
 ///
 /// Accepts the records of all rings, in any interleaving of the rings and each ring in its order. A table
-/// holds each message's data by its id. Once the message is old enough, or its slot is needed, it *finalises*:
-/// the times between its hops are recorded, missing stamps are counted, and the entry remains readable for
-/// the messages that refer to it. Adjacent times never join stamps.
+/// holds each message's data by its id. Once the message is old enough, or its slot is needed, it is
+/// *finalised*: the times between its hops are recorded, missing stamps are counted, and the entry remains
+/// readable for the messages that refer to it. Adjacent times never join stamps.
 ///
 /// One joiner follows one market data session, one command log, up to [`FEEDS_MAX`] feed handlers and
 /// [`ENGINES_MAX`] engines. All memory, some 40 MiB by default, is allocated at creation.
 ///
-/// A message is *complete* when it has a stamp of every hop, feed handler and engine that was ever observed. The
-/// kernel's times are optional. A token needs the client's stamps only when it has one, and the engine's only
+/// A message is *complete* when it has a stamp of every hop, feed handler and engine that was ever observed.
+/// The kernel's times are optional. A token needs the client's stamps only when it has one, and the engine's only
 /// when it has a trigger: other clients may not be traced.
 pub struct Joiner {
     pub(crate) calibration: Calibration,
@@ -71,7 +71,7 @@ pub struct Joiner {
     pub(crate) observed: ObservedHops,
     /// First and last stamped time, in ticks.
     pub(crate) stamped: [u64; 2],
-    /// Age in ticks at which a token finalises.
+    /// Age in ticks at which a token is finalised.
     age: u64,
     /// The latest time given or stamped: the start time of new entries.
     now: u64,
@@ -105,10 +105,10 @@ impl Joiner {
         }
     }
 
-    /// Handles up to `max_per_ring` records of each ring, then finalises entries that are old enough at `now`,
-    /// in ticks. Returns the number of records.
+    /// Handles up to `max_per_ring` records of each ring, then finalises entries that are old enough at
+    /// `now`, in ticks. Returns the number of records.
     ///
-    /// While a ring delivers its maximum nothing finalises, as its waiting records are not late; so
+    /// While a ring delivers its maximum nothing is finalised, as its waiting records are not late; so
     /// `max_per_ring` should be well above a ring's records between two rounds.
     pub fn drain(&mut self, rings: &mut [records::Consumer<Stamp>], max_per_ring: usize, now: u64) -> usize {
         self.now = self.now.max(now);
@@ -270,7 +270,7 @@ impl Joiner {
         self.enter(key, |joiner| (&mut joiner.tokens, &mut joiner.counters.tokens), Joiner::finalise_token)
     }
 
-    /// The live entry of an id; `None`, and counted, when it has finalised.
+    /// The live entry of an id; `None`, and counted, when it is finalised.
     #[inline]
     fn enter<E: Clone + Default>(
         &mut self,

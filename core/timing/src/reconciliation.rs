@@ -4,7 +4,7 @@ use crate::Span;
 
 /// The hops of each complete message, as recorded one by one, compared with the span from its end stamps.
 ///
-/// The hops come from three id spaces and are recorded when their own message finalises; the span is taken
+/// The hops come from three id spaces and are recorded when their own message is finalised; the span is taken
 /// later, from its two ends. The two agree only if every stamp was joined to the right message and was the
 /// same at each use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -125,7 +125,7 @@ impl Joiner {
         })
     }
 
-    /// The results of everything that has finalised. Allocates: call it at the end, or off the hot path.
+    /// The results of everything that is finalised. Allocates: call it at the end, or off the hot path.
     #[must_use]
     pub fn report(&self) -> Report {
         Report {

@@ -38,7 +38,7 @@ fn trade(trace: &mut Trace, number: u64, tsc: &mut u64) {
     trace.flush();
 }
 
-/// A joiner whose tables hold `capacity` each, after 1,000 trades of 22 ticks that finalise after 1,000
+/// A joiner whose tables hold `capacity` each, after 1,000 trades of 22 ticks that are finalised after 1,000
 /// ticks. Fails if it allocates after its creation.
 fn joined(capacity: usize) -> Joiner {
     let config = JoinerConfig {

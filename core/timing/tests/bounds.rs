@@ -162,7 +162,7 @@ fn rings_are_drained_and_their_drops_counted() {
     }
     trace.flush();
     assert_eq!(joiner.drain(&mut rings, 5, 100), 5);
-    // Three records wait: nothing finalises before they are read, at any time.
+    // Three records wait: nothing is finalised before they are read, at any time.
     trace.stamp_at(tickpath_timing::Hop::T3, command(1), 130);
     trace.flush();
     assert_eq!(joiner.drain(&mut rings, 3, 9_000), 3);

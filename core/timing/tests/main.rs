@@ -3,5 +3,5 @@
 
 mod allocation;
 mod bounds;
-mod scenarios;
 mod scenario;
+mod scenarios;

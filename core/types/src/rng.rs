@@ -1,6 +1,6 @@
 //! Random numbers in integer arithmetic.
 
-use rand_core::{Rng, SeedableRng};
+use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A seeded random number generator with the same sequence on every machine.

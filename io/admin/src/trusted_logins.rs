@@ -27,7 +27,7 @@ pub struct TrustedLogins {
 
 impl TrustedLogins {
     /// Adds the pairs of the file's `text` to `known`; `place` returns a user's index by name. Returns a
-    /// message for the operator if the file is damaged, or missing although it `is_expected` there.
+    /// message for the operator if the file is damaged, or missing although `is_expected`.
     pub fn load(
         known: &mut TrustedPeers<Ipv4Addr>,
         text: io::Result<Option<Vec<u8>>>,

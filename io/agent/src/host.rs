@@ -68,7 +68,7 @@ impl fmt::Display for TscFacts {
         let yes_no = |is: bool| if is { "yes" } else { "no" };
         write!(
             f,
-            "invariant by CPUID {}, constant and nonstop by the kernel {}, offered as clock source {}, clock source {}",
+            "invariant (CPUID) {}, constant (kernel) {}, offered as clock {}; clock source {}",
             yes_no(self.is_invariant),
             yes_no(self.is_constant),
             yes_no(self.is_offered),

@@ -286,7 +286,7 @@ impl<S: Storage> std::fmt::Debug for DiskWorker<S> {
 /// A thread that runs a [`DiskWorker`] and sleeps while idle.
 ///
 /// Dropping it waits until everything that [`poll`](crate::Journal::poll) has handed over is on the disk,
-/// then ends the thread: poll until the journal is settled before. If the journal was dropped before, the log
+/// then ends the thread: poll until everything is durable before. If the journal was dropped before, the log
 /// is closed normally and cannot lose anything until it is opened again, under any policy.
 #[derive(Debug)]
 pub struct WorkerThread(#[expect(dead_code, reason = "dropped, it ends")] BackgroundThread);

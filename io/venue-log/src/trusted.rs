@@ -12,7 +12,7 @@ const FILE: &str = "trusted-logins";
 /// Name of the file while it is written.
 const UNFINISHED: &str = "trusted-logins.unfinished";
 
-/// Reads the file. Returns a notice if the file is damaged, or missing although it `is_expected` there.
+/// Reads the file. Returns a notice if the file is damaged, or missing although `is_expected`.
 pub fn open_trusted_logins<S: Storage>(
     storage: S,
     users: UserRegistry,

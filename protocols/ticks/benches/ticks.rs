@@ -1,4 +1,4 @@
-//! Writing and reading ticks in memory, on one thread: sealing, and parsing in pieces of several lengths.
+//! Writing and reading ticks in memory, on one thread: filling checksums, and parsing in pieces of several lengths.
 
 use std::hint::black_box;
 

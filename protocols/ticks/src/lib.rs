@@ -18,7 +18,7 @@
 //! use tickpath_types::{InstrumentId, Nanos, Price};
 //! use zerocopy::IntoBytes;
 //!
-//! // The server writes ticks and seals them together ...
+//! // The server writes ticks and fills their checksums together ...
 //! let place = |sequence| Place { instrument: InstrumentId(1), symbol_sequence: sequence as u32, sequence };
 //! let quote = |sequence| {
 //!     Quote::new(place(sequence), Nanos(5), (Price(1_000_000), 300), (Price(1_000_100), 200), 0)

@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             break;
         }
         summary.add(seed, fault_level);
-        progress.print_stderr(&summary, started.elapsed());
+        progress.print(&summary, started.elapsed());
     }
     progress.end();
     let is_json_alone = args.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
@@ -221,7 +221,7 @@ impl Progress {
         Progress { is_shown: stderr().is_terminal(), printed_at: Instant::now() }
     }
 
-    fn print_stderr(&mut self, summary: &Summary, elapsed: Duration) {
+    fn print(&mut self, summary: &Summary, elapsed: Duration) {
         if self.is_shown && self.printed_at.elapsed() >= PROGRESS_INTERVAL {
             self.printed_at = Instant::now();
             let (seeds, failed, seconds) = (summary.seeds, summary.failed.len(), elapsed.as_secs());

@@ -15,7 +15,7 @@ struct Page {
     text: String,
     /// Headers of these tables in the file, and their names on the page, the outermost table first.
     tables: &'static [(&'static str, &'static str)],
-    /// Keys documented other_keys on the page or on another page: whole tables.
+    /// Keys documented elsewhere on the page or on another page: whole tables.
     other_keys: &'static [&'static str],
 }
 

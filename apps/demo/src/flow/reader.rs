@@ -12,7 +12,7 @@ const READ_AHEAD: usize = 1 << 13;
 /// Duration of a wait: a fraction of the time that the steps read ahead last.
 const RETRY_SLEEP: Duration = Duration::from_millis(1);
 
-/// A recording that is read, decompressed and state on a separate thread, so that the player's duty cycles
+/// A recording that is read, decompressed and mapped on a separate thread, so that the player's duty cycles
 /// only take steps from a ring. When it is dropped, the thread ends by itself.
 pub(crate) struct FlowReader {
     steps: spsc::Consumer<FlowStep>,

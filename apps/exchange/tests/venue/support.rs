@@ -272,7 +272,7 @@ pub enum Received {
 pub struct Client {
     stream: TcpStream,
     received: Vec<u8>,
-    /// Whether the client returns the stage messages of the day, which most tests do not need.
+    /// Whether the client returns the system event messages of the day, which most tests do not need.
     pub keeps_system_events: bool,
 }
 

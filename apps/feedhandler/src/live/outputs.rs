@@ -60,7 +60,7 @@ enum Row {
     /// The instrument has no name yet.
     Unnamed,
     /// No row: the symbol is not configured, or the segment is full.
-    NoRow,
+    Unpublished,
     At(u16),
 }
 
@@ -124,7 +124,7 @@ impl ChannelOutput {
             }
             let Some(symbol) = instruments.instrument(id).and_then(|state| state.symbol) else { continue };
             let row = if self.wants(symbol) { segment.assign_row(symbol) } else { None };
-            self.rows[place] = row.map_or(Row::NoRow, Row::At);
+            self.rows[place] = row.map_or(Row::Unpublished, Row::At);
             if let Some(row) = row {
                 // The row exists, because it was just assigned.
                 let _ = segment.writer.write(usize::from(row), &self.quotes[place]);
@@ -186,7 +186,7 @@ impl UpdateListener for Sink<'_> {
                 segment.writer.send(&MarketUpdate { instrument: row, ..*update });
             }
             Row::Unnamed => output.has_unnamed = true,
-            Row::NoRow => {}
+            Row::Unpublished => {}
         }
     }
 }

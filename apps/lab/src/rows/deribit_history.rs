@@ -36,7 +36,7 @@ const ROUNDS: u64 = 8;
 const WARM_UP: u64 = 1;
 /// Messages that are counted.
 const MESSAGES: u64 = ROUNDS * CHANGES;
-/// Upper bound of the turns of both pair until the kernel has delivered the sent data over the loopback
+/// Upper bound of the turns of both ends until the kernel has delivered the sent data over the loopback
 /// interface.
 const TURNS_MAX: u64 = 100_000_000;
 /// Time in which the kernel delivers sent data, however busy the host is.
@@ -54,7 +54,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once(least.map(|counted| counted as f64 / MESSAGES as f64)))
 }
 
-/// Both pair, run in turns on one thread.
+/// Both ends, run in turns on one thread.
 struct LinkAndVenue {
     link: Link,
     venue: VenueEnd,
@@ -86,7 +86,7 @@ impl LinkAndVenue {
                 return Ok(());
             }
             self.venue.work(self.clock.now())?;
-            // Idle turns are counted too. A pause for the kernel's delivery has_history them few.
+            // Idle turns are counted too. A pause for the kernel's delivery keeps them few.
             if self.is_counted && changes(&self.link) == before {
                 thread::sleep(DELIVERY);
             }

@@ -33,7 +33,7 @@ const TRIPS: usize = 2_000;
 const WARM_UP: usize = 200;
 /// Simulated time of one turn of the venue's agents.
 const TURN_INTERVAL: Nanos = Nanos::from_micros(15);
-/// SteppedVenue after each order of the last client: one reads, one answers.
+/// Turns after each order of the last client: one reads, one answers.
 const TURNS_AFTER: usize = 2;
 /// Upper bound of the turns until the kernel has delivered the sent data over the loopback interface.
 const TURNS_MAX: usize = 1_000_000;

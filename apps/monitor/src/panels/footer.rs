@@ -1,4 +1,4 @@
-//! The last row: keys, and the notes in index or the host; above it, in a roomy view, the notes.
+//! The last row: keys, and the notes in turn or the host; above it, in a roomy view, the notes.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

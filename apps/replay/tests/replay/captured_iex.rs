@@ -136,11 +136,11 @@ fn a_recording_of_best_quotes_is_partial_and_may_lack_its_end() {
     let mut capture = Capture::new();
     capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 1, &[&bid]));
     let cut = capture.run(&checked()).to_string();
-    assert!(cut.ends_with("nothing is seen to be missing: no message ends the session."), "{cut}");
+    assert!(cut.contains("nothing is seen to be missing; no message ends the session\n"), "{cut}");
     capture.udp(GROUP, &segment(Feed::Deep10, 2, 32, 2, &[end.as_bytes()]));
     let whole = capture.run(&checked());
     assert_eq!(whole.reliability(), Reliability::Complete);
-    assert!(whole.to_string().ends_with("and nothing is missing from it."), "{whole}");
+    assert!(whole.to_string().contains("and nothing is missing from it\n"), "{whole}");
 }
 
 /// Two orders, one of which is partly executed and the other deleted, and the deletion of an unknown one.

@@ -113,7 +113,7 @@ fn prices_keep_the_precision_of_the_format() {
     );
     assert!(fs::read_to_string(&orders).unwrap().contains(",add,3,,buy,110.0078125,3,"));
     let shown = report.to_string();
-    assert!(shown.contains("1.000 x 0.00005") && shown.contains("110.01171875"), "{shown}");
+    assert!(shown.contains(" 0.00005    1.000\n") && shown.contains("110.01171875"), "{shown}");
     let json = report.to_json();
     assert_eq!(json["tops"][0]["bids"][0]["price"], "1.08455", "{json:#}");
     assert_eq!(json["symbols"][0]["tick"], "0.00005");

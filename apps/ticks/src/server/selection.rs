@@ -1,6 +1,6 @@
 //! Selects the part of the stream for a subscriber of some symbols, and for a slow subscriber.
 
-use tickpath_ticks::checksum::seal;
+use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{Skipped, TICK_LEN, Tick};
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -96,7 +96,7 @@ impl TickSelection {
         for quote in &self.places[..count] {
             unreported += count_chosen(backlog, subscription, place, *quote);
             if unreported > 0 {
-                out.extend_from_slice(seal(Skipped::new(quote + 1, unreported)).as_bytes());
+                out.extend_from_slice(with_checksum(Skipped::new(quote + 1, unreported)).as_bytes());
                 left_out += unreported;
                 unreported = 0;
             }
@@ -106,7 +106,7 @@ impl TickSelection {
         }
         unreported += count_chosen(backlog, subscription, place, end);
         if unreported > 0 {
-            out.extend_from_slice(seal(Skipped::new(end + 1, unreported)).as_bytes());
+            out.extend_from_slice(with_checksum(Skipped::new(end + 1, unreported)).as_bytes());
         }
         debug_assert_eq!(left_out + unreported + kept, missed);
         kept

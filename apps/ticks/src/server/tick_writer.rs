@@ -28,7 +28,7 @@ pub(super) struct TickWriter {
 }
 
 impl TickWriter {
-    /// Creates a tick_writer for a generator with this number of symbols; the first has `first_instrument` on the
+    /// Creates a writer for a generator with this number of symbols; the first has `first_instrument` on the
     /// wire.
     pub(super) fn new(generator: TickGenerator, first_instrument: u16, symbols: usize) -> TickWriter {
         let states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; symbols];

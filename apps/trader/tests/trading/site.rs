@@ -259,7 +259,7 @@ pub struct FaultProxy {
     pub forwards_requests: bool,
     /// False while the venue's answers are not forwarded.
     pub forwards_answers: bool,
-    /// False while every new connection streams at once.
+    /// False while every new connection ends at once.
     pub is_accepting: bool,
     /// Connections that fill the backlog, while the kernel answers no new ones.
     backlog: Vec<Socket>,

@@ -49,7 +49,7 @@ impl<B: BooksById> BookBuilder<B> {
         self
     }
 
-    /// Applies the message of `sequence` and reports its effect. `next_message` is a next message, if any.
+    /// Applies the message of `sequence` and reports its effect. `next_message` is the one after it, if any.
     ///
     /// DEEP+ does not mark the end of a change, but all messages of one event for a symbol have one
     /// timestamp. While the next message belongs to the event, updates keep the previous best prices, and the

@@ -45,7 +45,7 @@ fn an_unsent_order_is_not_open_after_a_mass_cancel() {
     assert_eq!(open(&flow), sent);
 }
 
-/// A venue that the flow trades on. It reports its events to the flow unless it is deaf.
+/// A venue that the flow trades on. It reports its events to the flow unless the flow is open loop.
 struct Venue {
     engine: Engine<FastBooks<Owner>>,
     flow: BackgroundFlow,

@@ -58,10 +58,10 @@ impl Listing {
     }
 
     fn check_special(&self, order: &EnterOrder, now: Nanos) -> Result<(), RejectReason> {
-        let parameters = order.special.unwrap_or_default();
-        let OrderInstructions { stop_price, display_qty, expire_at, is_hidden } = parameters;
+        let instructions = order.special.unwrap_or_default();
+        let OrderInstructions { stop_price, display_qty, expire_at, is_hidden } = instructions;
         let is_gtt = order.time_in_force == TimeInForce::Gtt;
-        if is_gtt != (expire_at != 0) || is_gtt && expiry(&parameters) <= now {
+        if is_gtt != (expire_at != 0) || is_gtt && expiry(&instructions) <= now {
             return Err(RejectReason::InvalidExpireTime);
         }
         if !display_qty.is_zero()

@@ -22,7 +22,7 @@ pub(super) struct TriggeredOrder {
 #[derive(Clone, Debug)]
 pub(super) struct Stops<B> {
     pub(super) books: B,
-    /// TriggeredOrder orders in working order; empty between commands.
+    /// Triggered orders in working order; empty between commands.
     pub(super) triggered: Vec<TriggeredOrder>,
 }
 

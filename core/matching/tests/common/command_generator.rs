@@ -239,30 +239,30 @@ impl CommandGenerator {
     /// Mostly plain; otherwise all kinds of special orders, and some that are invalid.
     fn special(&mut self) -> (TimeInForce, Option<OrderInstructions>) {
         use TimeInForce::{Day, Gtc, Gtt, Ioc};
-        let mut terms = OrderInstructions::default();
+        let mut instructions = OrderInstructions::default();
         let mut time_in_force = if self.one_in(4) { Ioc } else { Day };
         if !self.one_in(self.shape.special) {
             return (time_in_force, None);
         }
         match self.below(14) {
-            0..3 => terms.is_hidden = true,
-            3..6 => terms.display_qty = Qty(u64::from(1 + self.below(3)) * 10),
-            6..9 => terms.stop_price = self.price(),
+            0..3 => instructions.is_hidden = true,
+            3..6 => instructions.display_qty = Qty(u64::from(1 + self.below(3)) * 10),
+            6..9 => instructions.stop_price = self.price(),
             9 => time_in_force = Gtc,
             10..13 => time_in_force = Gtt,
             _ => {}
         }
         if time_in_force == Gtt || self.one_in(40) {
             let now = (self.sequence * STEP.0 / 1_000_000_000) as u32;
-            terms.expire_at = now + self.below(3);
+            instructions.expire_at = now + self.below(3);
         }
         if self.one_in(6) {
-            terms.stop_price = self.price();
+            instructions.stop_price = self.price();
         }
         if self.one_in(4) && time_in_force == Day {
             time_in_force = Gtc;
         }
-        (time_in_force, (terms != OrderInstructions::default()).then_some(terms))
+        (time_in_force, (instructions != OrderInstructions::default()).then_some(instructions))
     }
 
     fn instrument(&mut self) -> InstrumentId {

@@ -36,8 +36,8 @@ impl Default for MakerConfig {
 ///
 /// Quotes move by replacement, one request per order at a time. They are pulled while the book cannot be
 /// trusted. A second live order on a side is cancelled, as is a quote at or through the fair price that
-/// cannot be moved (rate limit, full queue). Refused requests are retried on the timer or on news. One-sided
-/// markets are ignored.
+/// cannot be moved (rate limit, full queue). Refused requests are retried on the timer or on a change.
+/// One-sided markets are ignored.
 #[derive(Clone, Debug)]
 pub struct MarketMaker {
     config: MakerConfig,
@@ -206,8 +206,8 @@ impl Strategy for MarketMaker {
         }
     }
 
-    /// An answer may allow a quote to be moved. Requests that the venue refused are retried on news or on the
-    /// timer; an immediate retry could loop.
+    /// An answer may allow a quote to be moved. Requests that the venue refused are retried on a change or
+    /// on the timer; an immediate retry could loop.
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
         let is_refused = match update.change {
             OrderChange::Rejected { reason } => reason != RejectReason::UnknownOrder,

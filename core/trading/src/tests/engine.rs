@@ -154,7 +154,7 @@ fn orders_above_the_rate_wait_and_cancels_do_not() {
     assert_eq!(rig.engine.desk().counters().refused_rate, 2);
 }
 
-/// A sink with capacity for `capacity` requests.
+/// A sink with a bounded capacity.
 struct Bounded {
     capacity: usize,
     sent: Vec<OrderRequest>,

@@ -53,7 +53,7 @@ pub enum CopyPosition {
 /// A fixed number of the newest messages; older ones are overwritten.
 pub struct CopyStore {
     slots: Box<[Entry]>,
-    /// CopyPosition of the next message, counted from the first message ever stored.
+    /// Position of the next message, counted from the first message ever stored.
     next: u64,
     next_numbers: Vec<u64>,
 }
@@ -83,7 +83,7 @@ impl CopyStore {
         self.slots.len()
     }
 
-    /// CopyPosition of the next message.
+    /// Position of the next message.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.next

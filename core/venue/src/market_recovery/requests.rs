@@ -42,7 +42,7 @@ pub enum RequestFault {
 pub struct Answer<'a, P> {
     /// Address of the requester.
     pub to: P,
-    /// Messages in the packet; 0 when the requested ones are unpublished or gone: then nothing is sent.
+    /// Messages in the packet; 0 when the requested ones are unpublished or overwritten: then nothing is sent.
     pub message_count: u16,
     /// The packet.
     pub datagram: &'a [u8],

@@ -221,7 +221,7 @@ mod tests {
             "connections": [{ "name": "A1", "status": "waiting", "losses": 1, "last_loss": "gone\u{1b}[2J\nby" }],
             "client_list": [{ "number": 1, "name": "a\u{1b}]0;b\u{7}", "user": "mia", "may_trade": true }],
         });
-        let to_text = to_text(&answer, 0);
+        let shown = to_text(&answer, 0);
         assert!(shown.chars().all(|character| character == '\n' || !character.is_control()), "{shown}");
         assert!(shown.contains("gone?[2J?by") && shown.contains("a?]0;b?"), "{shown}");
     }

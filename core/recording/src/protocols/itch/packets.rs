@@ -38,7 +38,7 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// True for a MoldUDP64 packet with ITCH messages; with any messages when it is `requested` for.
+/// True for a MoldUDP64 packet with ITCH messages; with any messages when it is requested.
 fn is_mold(payload: &[u8], is_requested: bool) -> bool {
     let Ok(packet) = moldudp64::Packet::parse(payload) else { return false };
     packet.message_count() > 0 && (is_requested || packet.messages().all(|(_, message)| is_whole(message)))
@@ -109,7 +109,7 @@ type SessionName = [u8; 10];
 /// The state of a flow.
 enum ItchFlow {
     /// A line of a session of MoldUDP64, or snapshots beside it: packets wait for the decision.
-    Waiting(Vec<Waiting>),
+    Waiting(Vec<WaitingPacket>),
     /// The session and line of the latest packet.
     Line(Option<(SessionName, ChannelLine)>),
     /// Snapshots of a MoldUDP64 session, with the same session name and separate sequence numbers.
@@ -339,7 +339,7 @@ fn take_stream<L: Listener>(
 }
 
 /// True when packets have waited for the maximum time.
-fn has_waited(waiting: &[Waiting], now_ns: u64) -> bool {
+fn has_waited(waiting: &[WaitingPacket], now_ns: u64) -> bool {
     waiting.first().is_some_and(|first| now_ns.saturating_sub(first.ts_ns) > WAIT_NS)
 }
 

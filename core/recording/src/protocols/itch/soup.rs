@@ -156,7 +156,7 @@ fn take_message(opening: &mut Option<Messages>, message: &[u8], out: &mut Messag
 }
 
 /// True when bytes of a TCP stream begin with SoupBinTCP packets of a server that sends ITCH: an accepted
-/// login followed by ITCH messages, or ITCH messages directly; any sequenced data when ITCH is `requested` for.
+/// login followed by ITCH messages, or ITCH messages directly; any sequenced data when ITCH is requested.
 pub(super) fn is_soup_of_itch(bytes: &[u8], is_requested: bool) -> bool {
     let mut rest = bytes;
     while let Ok(Some((packet, len))) = soupbintcp::next_packet(rest) {

@@ -35,7 +35,7 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// True for a packet with a known purpose and known message types; with any messages when it is `requested` for.
+/// True for a packet with a known purpose and known message types; with any messages when it is requested.
 fn is_xdp(payload: &[u8], is_requested: bool) -> bool {
     let Ok(packet) = tickpath_nyse::Packet::parse(payload) else { return false };
     let is_known = |message: &[u8]| {
