@@ -2,6 +2,7 @@
 
 mod ci;
 mod command;
+mod crate_graph;
 mod damage_test;
 mod figures;
 mod flood_test;
@@ -32,6 +33,7 @@ cargo xtask ci --list              name the steps and say what each one checks
 cargo xtask tidy                   check what the compiler does not: layers, file sizes, leftovers (seconds)
 cargo xtask figures                make docs/performance.md and README's figures from results/
 cargo xtask layouts                make the tables of docs/protocols/layouts.md from the code
+cargo xtask crates                 make docs/crates.md, the graph of the crates, from their manifests
 cargo xtask kill-test [--kills N] [--seed S]
                                    kill a venue under load N times (100), and look for what it lost or doubled
 cargo xtask damage-test [--trials N] [--seed S]
@@ -77,6 +79,7 @@ fn run(args: &[String]) -> Result<bool> {
         ["tidy"] => tidy::run(root()),
         ["figures"] => figures::run(root()),
         ["layouts"] => layouts::run(root()),
+        ["crates"] => crate_graph::run(root()),
         ["kill-test", options @ ..] => kill_test::run(root(), options),
         ["damage-test", options @ ..] => damage_test::run(root(), options),
         ["flood-test", options @ ..] => flood_test::run(root(), options),

@@ -1,7 +1,7 @@
 //! Checks beyond the compiler's: layers, sizes, leftovers.
 
 mod cycles;
-mod layers;
+pub mod layers;
 mod links;
 mod lockfile;
 mod purity;
@@ -16,7 +16,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::print_stdout::print_stdout;
-use crate::{figures, layouts};
+use crate::{crate_graph, figures, layouts};
 pub use tree::Tree;
 #[cfg(test)]
 pub use tree::temp::TempTree;
@@ -73,6 +73,7 @@ fn check(tree: &Tree) -> Result<Vec<Problem>> {
     problems.extend(links::check(tree)?);
     problems.extend(figures::check(tree)?);
     problems.extend(layouts::check(tree)?);
+    problems.extend(crate_graph::check(tree)?);
     for path in tree.files() {
         problems.extend(text::check_size(path, tree.len(path)?));
         let Some(text) = tree.read_text(path)? else { continue };

@@ -1,7 +1,7 @@
 //! The trader: strategy engine and order gateway, run with any `Strategy`.
 //!
 //! A custom strategy needs no fork of Tickpath: implement [`Strategy`](tickpath_trading::Strategy) and call
-//! [`run`] with a configuration file; `examples/own-strategy` is such a program.
+//! [`run`] with a configuration file; the example `own-strategy` is such a program.
 //!
 //! ```text
 //! lines A and B -> feed handler -> [updates] -> engine -> [requests] -> order gateway -> TCP

@@ -1,7 +1,7 @@
 //! Checks which crates of the project may depend on each other: [`LAYERS`] and [`CRATES`] are the complete
 //! rule.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -115,6 +115,32 @@ fn metadata(root: &Path) -> Result<Value> {
         Command::new(cargo).args(args).current_dir(root).output().context("cannot run cargo metadata")?;
     ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")
+}
+
+/// A crate of the workspace.
+pub struct Crate {
+    /// Its purpose, from its manifest.
+    pub description: String,
+    /// Folders of the crates of the workspace that it uses outside its tests.
+    pub uses: BTreeSet<String>,
+}
+
+/// The crates of the workspace by their folders.
+pub fn crates(root: &Path) -> Result<BTreeMap<String, Crate>> {
+    let metadata = metadata(root)?;
+    let (folders, dependencies) = read(&metadata)?;
+    let of = |folder: String| {
+        let is_own = |package: &&Value| {
+            package["manifest_path"]
+                .as_str()
+                .is_some_and(|path| path.ends_with(&format!("/{}", manifest(&folder))))
+        };
+        let package = metadata["packages"].as_array().into_iter().flatten().find(is_own);
+        let description = package.and_then(|package| package["description"].as_str()).unwrap_or_default();
+        let uses = dependencies.iter().filter(|it| !it.is_dev && it.from == folder).map(|it| it.to.clone());
+        (folder.clone(), Crate { description: description.to_owned(), uses: uses.collect() })
+    };
+    Ok(folders.into_iter().map(of).collect())
 }
 
 /// Folders of the crates, and the dependencies between them.

@@ -15,6 +15,7 @@ mod interrupts;
 mod journal;
 mod lab;
 mod publish;
+mod readme;
 mod replay;
 mod shm;
 mod sim;

@@ -104,14 +104,14 @@ fn run_steps(name: &str, folder: &Path, addresses: &BTreeMap<String, String>) {
     background.drain(..).for_each(stop);
 }
 
-fn stop(running: Running) {
+pub fn stop(running: Running) {
     running.interrupt();
     let printed = running.join();
     assert_eq!(printed.code, Some(0), "{}\n{}", printed.out, printed.err);
 }
 
 /// The sample configurations with addresses that are free, by those of the samples.
-fn copy_configs(folder: &Path) -> BTreeMap<String, String> {
+pub fn copy_configs(folder: &Path) -> BTreeMap<String, String> {
     std::fs::create_dir(folder.join("configs")).unwrap();
     let mut addresses = BTreeMap::new();
     for entry in std::fs::read_dir(repository().join("configs")).unwrap() {
@@ -138,13 +138,14 @@ fn free_address(like: &str) -> String {
     }
 }
 
-fn moved(text: &str, addresses: &BTreeMap<String, String>) -> String {
+pub fn moved(text: &str, addresses: &BTreeMap<String, String>) -> String {
     addresses.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-fn bash(folder: &Path, command: &str) -> Command {
+pub fn bash(folder: &Path, command: &str) -> Command {
     let programs = Path::new(env!("CARGO_BIN_EXE_tickpath")).parent().unwrap();
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{0}:{0}/examples:{path}", programs.display());
     // A command that runs on takes the shell's place, so that a signal reaches it.
     let (before, last) = command.rsplit_once("&& ").unwrap_or(("", command));
     let and = if before.is_empty() { "" } else { "&& " };

@@ -233,7 +233,7 @@ fn best_levels_and_trades_of_mbp_1_are_read() {
 fn the_recorded_best_levels_have_their_tick() {
     let Some(path) = recorded("databento/dbn_test_mbp-1.v3.dbn.zst") else { return };
     let report = run(&path, &checked());
-    assert!(report.to_string().contains("1.000 x 0.2500"), "{report}");
+    assert!(report.to_string().contains(" 0.2500    1.000\n"), "{report}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A custom strategy: buys when the best bid's quantity is much larger than the best ask's, and sells in
-//! the opposite case. Start a venue, then: `cargo run --release -p own-strategy -- configs/trader.toml`
+//! the opposite case. Start a venue, then:
+//! `cargo run --release -p tickpath-trader --example own-strategy -- configs/trader.toml`
 
 use std::path::Path;
 

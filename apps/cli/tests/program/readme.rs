@@ -1,0 +1,113 @@
+//! The commands of README, in its order of use, with less work: shorter days, shorter demonstrations.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use tickpath_test_support::Running;
+
+use crate::support::repository;
+use crate::tutorials::{bash, copy_configs, moved, stop};
+
+/// The way to test a command of the page.
+enum Run {
+    /// It ends with exit code 0 and prints the text.
+    Ends(&'static str, &'static str),
+    /// It prints a line with the text and runs until Ctrl-C, which it gets at once.
+    RunsOn(&'static str, &'static str),
+    /// The same, but it runs beside the following commands.
+    RunsBeside(&'static str, &'static str),
+    /// The test run itself does it.
+    InTests,
+}
+
+const COMMANDS: [(&str, Run); 12] = {
+    use Run::{Ends, InTests, RunsBeside, RunsOn};
+    [
+        ("cargo run --release -- demo", Ends("tickpath demo --seconds 1 --plain", "PASS: ")),
+        ("tickpath demo --seconds 10", Ends("tickpath demo --seconds 1", "PASS: ")),
+        ("tickpath demo --forever", RunsOn("tickpath demo --forever", "join: orders")),
+        (
+            "tickpath exchange --config configs/exchange.toml --flow",
+            RunsBeside("tickpath exchange --config configs/exchange.toml --flow", "is open"),
+        ),
+        (
+            "tickpath trader --config configs/trader.toml",
+            RunsOn("tickpath trader --config configs/trader.toml", "random trades 8 instruments"),
+        ),
+        (
+            "cargo run --release -p tickpath-trader --example own-strategy",
+            RunsOn("own-strategy", "imbalance trades 8 instruments"),
+        ),
+        (
+            "tickpath shell --config configs/shell-native.toml",
+            Ends("echo ticker ALPHA | tickpath shell --config configs/shell-native.toml", "best bid"),
+        ),
+        (
+            "tickpath generate itch --messages 1000000 -o day.itch",
+            Ends("tickpath generate itch --messages 20000 -o day.itch", ""),
+        ),
+        ("tickpath replay FILE --check", Ends("tickpath replay day.itch --check", "PASS: ")),
+        (
+            "tickpath lab bench --quick --filter stamp",
+            Ends("tickpath lab bench --quick --rounds 1 --filter stamp", "PASS: "),
+        ),
+        ("cargo xtask ci", InTests),
+        ("cargo build --release --features full", InTests),
+    ]
+};
+
+/// The commands of a page, in code spans and in blocks.
+fn commands(page: &str) -> BTreeSet<&str> {
+    let is_command = |text: &&str| text.starts_with("tickpath ") || text.starts_with("cargo ");
+    let (mut commands, mut is_block) = (BTreeSet::new(), false);
+    for line in page.lines() {
+        if line.starts_with("```") {
+            is_block = !is_block;
+        } else if is_block {
+            commands.extend(Some(line.trim()).filter(is_command));
+        } else {
+            commands.extend(line.split('`').skip(1).step_by(2).filter(is_command));
+        }
+    }
+    commands
+}
+
+/// Builds the example, unless the test run has built it.
+fn build_own_strategy(programs: &Path) {
+    if !programs.join("examples/own-strategy").exists() {
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "-p", "tickpath-trader", "--example", "own-strategy"]);
+        assert!(build.current_dir(repository()).status().unwrap().success());
+    }
+}
+
+#[test]
+fn every_command_of_readme_runs() {
+    let page = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let tested: BTreeSet<&str> = COMMANDS.iter().map(|(command, _)| *command).collect();
+    assert_eq!(commands(&page), tested);
+    build_own_strategy(Path::new(env!("CARGO_BIN_EXE_tickpath")).parent().unwrap());
+
+    let folder = tempfile::tempdir().unwrap();
+    let addresses = copy_configs(folder.path());
+    let start = |command: &str, text: &str| {
+        let mut running = Running::spawn(bash(folder.path(), &moved(command, &addresses)));
+        running.wait_for_line(text, |line| line.contains(text).then_some(()));
+        running
+    };
+    let mut beside: Vec<Running> = Vec::new();
+    for (_, run) in COMMANDS {
+        match run {
+            Run::Ends(command, text) => {
+                let output = bash(folder.path(), &moved(command, &addresses)).output().unwrap();
+                let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+                assert!(output.status.success() && printed.contains(text), "{command}: {printed}");
+            }
+            Run::RunsOn(command, text) => stop(start(command, text)),
+            Run::RunsBeside(command, text) => beside.push(start(command, text)),
+            Run::InTests => {}
+        }
+    }
+    beside.into_iter().for_each(stop);
+}
