@@ -6,10 +6,11 @@
 //!              +---------------- [responses] <---------+
 //! ```
 //!
-//! A command is numbered, written to the journal and then matched. No result leaves before it is durable.
+//! A command is numbered, written to the journal and then matched. No result is sent before it is durable.
 //!
-//! Each box is an agent that runs on the thread that the placement assigns; the brackets are bounded rings.
-//! [`Venue::build`] opens the sockets and returns the agents.
+//! The boxes are agents, except the sequencer, which is part of the order server. The placement assigns each
+//! agent to a thread; names in brackets are bounded rings. [`Venue::build`] opens the sockets and returns the
+//! agents.
 
 mod admin;
 mod background_agent;
@@ -37,7 +38,7 @@ pub use tickpath_venue::{
     VenueCommandKind, VenueEngine, VenueView,
 };
 
-pub use admin::{AddUserError, AdminClient, AdminSocket};
+pub use admin::{AddUserError, AdminClient, AdminSocket, status};
 pub use config::{
     AdminConfig, BackgroundFlowConfig, CancelConfig, DayConfig, ExchangeConfig, JournalConfig, LimitsConfig,
     LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig,

@@ -38,7 +38,7 @@ use crate::matcher::MatcherAgent;
 use crate::order_server::{BATCH_CAPACITY, Links, OrderServer, OrderServerConfig};
 use crate::publisher::{Publisher, PublisherConfig};
 
-/// Slots of the rings between the agents: more than 4 ms at a million messages per second.
+/// Capacity of the rings between the agents: more than 4 ms at a million messages per second.
 const RING_CAPACITY: usize = 1 << 13;
 
 /// Addresses of the venue's endpoints.
@@ -54,49 +54,49 @@ pub struct Endpoints {
     pub retransmission: SocketAddrV4,
     /// Drop copies over SoupBinTCP, if enabled.
     pub drop_copy: Option<SocketAddrV4>,
-    /// GLIMPSE: snapshots over SoupBinTCP.
+    /// GLIMPSE: snapshots over SoupBinTCP, if enabled.
     pub glimpse: Option<SocketAddrV4>,
-    /// Snapshots over MoldUDP64.
+    /// Snapshots over MoldUDP64, if enabled.
     pub snapshots: Option<SocketAddrV4>,
 }
 
-/// One tracer for each agent of the venue.
+/// The tracers of the venue's agents.
 pub struct VenueTracers<T> {
-    /// The order server's.
+    /// Tracer of the order server.
     pub order_server: T,
-    /// The matcher's.
+    /// Tracer of the matcher.
     pub matcher: T,
-    /// The publisher's.
+    /// Tracer of the publisher.
     pub publisher: T,
 }
 
-/// A venue that is ready to run: its agents, for placement on threads.
+/// A venue that is ready to run, with the agents to place on threads.
 pub struct Venue {
-    /// `order-server`, `matcher` and `publisher`.
+    /// The agents `order-server`, `matcher` and `publisher`.
     pub agents: Vec<Box<dyn Agent>>,
-    /// Addresses of its endpoints.
+    /// Addresses of the endpoints.
     pub endpoints: Endpoints,
-    /// Counters and state that others may read.
+    /// Counters and state, readable from other threads.
     pub view: VenueView,
-    /// Queue of commands to the running venue.
+    /// Submits commands to the running venue.
     pub admin: AdminClient,
-    /// Session name on the wire, with its generation: the journal's, if the journal continues a session.
+    /// Session name on the wire, including the generation. A continued session has the journal's name.
     pub session: Session,
-    /// Traded instruments, including those added now or later.
+    /// Traded instruments, including those added later.
     pub instruments: InstrumentTable,
-    /// Schedule steps that were due while the venue was down. It executes them when it starts.
+    /// Schedule steps that fell due while the venue was down, which it executes at its start.
     pub missed: Vec<String>,
-    /// Deviations from the configuration, and those that are new, one per line.
+    /// Notices for the operator: differences between the venue and the configuration, one per line.
     pub notices: Vec<String>,
-    /// The journal's parts beside the agents. Nothing is answered unless their threads run.
+    /// The journal's parts that run on separate threads; no response is sent unless these run.
     pub journal: Option<VenueJournal>,
-    /// Snapshots and old messages, for a separate thread. Without that thread they are not served.
+    /// Snapshots and retransmission from the journal, which need a separate thread.
     pub market_recovery: Option<MarketRecovery>,
-    /// Port of the Deribit front, if a user has the port `deribit`.
+    /// The port for the Deribit front, if a user has the port `deribit`.
     pub front_port: Option<FrontPort>,
 }
 
-/// The initial state of a venue.
+/// The state with which a venue starts.
 struct StartState {
     replica: Replica,
     session: Session,
@@ -105,7 +105,7 @@ struct StartState {
     notices: Vec<String>,
 }
 
-/// Parts of the journal that other components need. All are `None` in a venue without a journal.
+/// Parts of the journal for other components; all `None` in a venue without a journal.
 #[derive(Default)]
 struct JournalParts {
     log: Option<Box<dyn CommandLog>>,
@@ -117,9 +117,9 @@ struct JournalParts {
     venue_journal: Option<VenueJournal>,
 }
 
-/// A tracer with which a venue can be built.
+/// A type of tracer with which a venue can be built.
 ///
-/// Building goes through this trait so that this crate compiles a venue once per tracer, for all programs.
+/// With this trait, this crate compiles the venue once per type of tracer, for all programs.
 pub trait VenueTracer: Tracer + Send + Sized + 'static {
     /// As [`Venue::build`].
     ///
@@ -149,11 +149,11 @@ macro_rules! venue_tracers {
 venue_tracers!(Trace, NoTrace);
 
 impl Venue {
-    /// Reads the journal, opens the venue's sockets and connects its agents by rings.
+    /// Recovers the journal, opens the venue's sockets, and connects its agents by rings.
     ///
     /// # Errors
-    /// The journal is damaged, in use, or of another session. An address is in use or not local.
-    /// The instruments cannot be matched.
+    /// The journal is damaged, in use, or of another session. An address is in use or not local. The engine
+    /// rejects the instruments.
     pub fn build<T: VenueTracer>(
         settings: &VenueSettings,
         clock: TscClock,
@@ -188,7 +188,7 @@ impl Venue {
         Venue::start(settings, start, view, &Kernel, clock, tracers)
     }
 
-    /// Builds a venue on any `network`, with its journal on any `storage` instead of the configured folder.
+    /// Builds a venue on `network`, with its journal on `storage` in place of the configured folder.
     ///
     /// # Errors
     /// As [`Venue::build`].
@@ -291,12 +291,12 @@ fn opening_settings(settings: &VenueSettings) -> OpeningSettings<'_> {
     OpeningSettings { day: &settings.day, users: &settings.users, instruments: &settings.instruments }
 }
 
-/// The user registry, with capacity for users added later. Session 0 belongs to no user.
+/// Creates the user registry, with capacity for users added later. Session 0 belongs to no user.
 fn registry(settings: &VenueSettings) -> UserRegistry {
     UserRegistry::new(&settings.users, usize::from(settings.limits.max_sessions.saturating_sub(1)))
 }
 
-/// Settings and shared parts from which each agent is built.
+/// Settings and shared state from which the agents are built.
 struct Wiring<'a, N: Network> {
     settings: &'a VenueSettings,
     network: &'a N,
@@ -308,7 +308,7 @@ struct Wiring<'a, N: Network> {
 
 impl<N: Network> Wiring<'_, N> {
     fn sequencer(&self, commands: spsc::Producer<LogCommand>, replica: &Replica) -> Sequencer {
-        // The venue's own commands come in addition to those that one duty cycle may read.
+        // Internal commands come in addition to the requests that a duty cycle may read.
         let batch = BATCH_CAPACITY + commands_max(self.instruments.max_id());
         let mut sequencer = Sequencer::new(commands, batch);
         replica.engine.expire_times().for_each(|second| sequencer.add_expiry(second));
@@ -347,7 +347,7 @@ impl<N: Network> Wiring<'_, N> {
     ) -> MatcherAgent<T> {
         let (counters, last) = (Arc::clone(&self.view.matcher), Arc::clone(&self.view.engine));
         let matcher = Matcher::new(engine, commands, responses, market, counters, last, tracer);
-        MatcherAgent(matcher.with_states(Arc::clone(&self.view.states)))
+        MatcherAgent(matcher.with_view(self.view))
     }
 
     fn publisher<T: Tracer>(
@@ -373,7 +373,7 @@ impl<N: Network> Wiring<'_, N> {
         Ok(Publisher::new(config, events, lines, requests, counters, tracer))
     }
 
-    /// Returns the endpoints that every venue has.
+    /// The endpoints that every venue has; optional ones are `None`.
     fn endpoints(&self, order_entry: SocketAddrV4, retransmission: SocketAddrV4) -> Endpoints {
         let VenueSettings { line_a, line_b, market_recovery, .. } = self.settings;
         Endpoints {
@@ -388,7 +388,7 @@ impl<N: Network> Wiring<'_, N> {
     }
 }
 
-/// Returns a notice if other users of the machine may read the journal.
+/// Returns a notice if other users of the machine can read the journal.
 fn mode_notice(folder: &Folder) -> std::io::Result<Option<String>> {
     let others = folder.other_modes()?;
     let Some((name, mode)) = others.first() else { return Ok(None) };
@@ -477,7 +477,7 @@ fn order_entry_error(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// A different order entry port would not help: a second venue needs separate market data addresses.
+/// Suggests other market data addresses, which a second venue on the machine needs.
 fn retransmission_error(error: NetError) -> anyhow::Error {
     match error {
         NetError::AddressInUse { address } => anyhow::anyhow!(

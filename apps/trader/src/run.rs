@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tickpath_agent::{PinGuard, StopSignal, TscClock};
 use tickpath_config::{Console, counted, print_stderr};
-use tickpath_timing::{Joiner, JoinerConfig};
+use tickpath_timing::{Joiner, JoinerConfig, Report};
 use tickpath_trading::{
     EngineCounters, MarkTo, Money, Position, StopReason, Strategy, TraderSnapshot, WarmUp,
 };
@@ -24,7 +24,8 @@ const TRACE_CAPACITY: usize = 1 << 17;
 /// Maximum time for cancelling the trader's own orders at the end.
 const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(5);
 
-/// Runs a strategy with the configuration at `path` until Ctrl-C, then cancels its orders and prints a report.
+/// Runs a strategy with the configuration at `path` until Ctrl-C, then cancels its orders and prints a
+/// report.
 ///
 /// # Errors
 /// An invalid configuration, a venue that refuses or does not answer, a failed agent.
@@ -106,8 +107,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
     let last = view.snapshot()?;
-    console.print_stdout(joiner.report());
-    report_end(console, settings, &last)
+    report_end(console, settings, &last, &joiner.report())
 }
 
 fn first_line(name: &str, settings: &TraderSettings) -> String {
@@ -122,12 +122,18 @@ fn first_line(name: &str, settings: &TraderSettings) -> String {
     )
 }
 
-/// Prints the positions and the reason for the end.
+/// Prints the positions, the latencies and the reason for the end.
 ///
 /// # Errors
 /// A reason that is a fault, or orders that may still be open.
-fn report_end(mut console: Console, settings: &TraderSettings, last: &TraderSnapshot) -> anyhow::Result<()> {
+fn report_end(
+    mut console: Console,
+    settings: &TraderSettings,
+    last: &TraderSnapshot,
+    latencies: &Report,
+) -> anyhow::Result<()> {
     print_positions(&mut console, settings, last);
+    console.print_stdout(latencies);
     console.print_stdout(stop_line(settings, last));
     console.finish()?;
     anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
@@ -148,7 +154,7 @@ fn update_snapshot(trader: &Trader, snapshot: &mut TraderSnapshot) {
     }
 }
 
-/// The reason why the trader ended before its first login.
+/// Returns the reason why the trader ended before its first login.
 fn describe_refusal(trader: &Trader, settings: &TraderSettings) -> String {
     let entry = &settings.config.order_entry;
     let reasons: Vec<_> = trader.last_errors().map(|warning| warning.error).collect();
@@ -169,7 +175,7 @@ struct Warnings {
 }
 
 impl Warnings {
-    /// Errors since the last call. A repeated error is omitted, unless the trader was logged in meanwhile.
+    /// Returns new errors. Omits a repeated one, unless the trader was logged in meanwhile.
     fn take_new(&mut self, trader: &Trader) -> Vec<String> {
         let symbols = if self.has_reported_symbols { None } else { trader.other_symbols() };
         self.has_reported_symbols |= symbols.is_some();
@@ -195,7 +201,7 @@ impl Warnings {
     }
 }
 
-/// The note about a user who has traded in this session before.
+/// Returns the note about a user who has traded in this session before.
 fn earlier_run(user: &str, first: u64) -> String {
     format!(
         "{user} has used this session before: orders are numbered from {first}, positions begin at zero, and orders that \
@@ -227,10 +233,13 @@ fn progress_line(trader: &Trader, snapshot: &TraderSnapshot) -> String {
 }
 
 fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &TraderSnapshot) {
-    console.print_stdout("Positions");
+    console.print_stdout(format_args!(
+        "\n{:<10} {:>13} {:>16} {:>16}",
+        "Positions", "net quantity", "traded quantity", "P&L"
+    ));
     for (instrument, position) in settings.instruments.iter().zip(&snapshot.positions) {
         console.print_stdout(format_args!(
-            "  {:<8} {:>10}   traded {:>12}   P&L {:>16}",
+            "  {:<8} {:>13} {:>16} {:>16}",
             instrument.symbol,
             position.net_qty(),
             position.volume(),
@@ -238,7 +247,7 @@ fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &
         ));
     }
     console.print_stdout(format_args!(
-        "  {:<8} {:>10}   {:>19}   P&L {:>16}",
+        "  {:<8} {:>13} {:>16} {:>16}\n",
         "all",
         "",
         "",
@@ -252,11 +261,11 @@ fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &
     }
 }
 
-/// The end of the report: the reason for the stop, and the orders left at the venue.
+/// Returns the end of the report: the reason for the stop, and the orders left at the venue.
 fn stop_line(settings: &TraderSettings, snapshot: &TraderSnapshot) -> String {
     let open = snapshot.open_orders;
     let reason = match snapshot.stopped {
-        // Ctrl-C and SIGTERM use its kill switch.
+        // Ctrl-C and SIGTERM pull the kill switch.
         Some(StopReason::Killed | StopReason::Shutdown) => "as asked".to_owned(),
         Some(StopReason::Silence) => match settings.config.stop_after_silence {
             Some(limit) => format!("no market data came for {limit}"),

@@ -1,32 +1,32 @@
-//! The venue without sockets, files, threads and clocks.
+//! The venue's logic, without sockets, files, threads and clocks.
 //!
-//! Requests of users become commands in one order, the log. The log determines all output of the venue: the
-//! messages to users, market data, drop copies, snapshots.
+//! Users' requests become commands in a single order, the log. The log determines all output of the venue:
+//! the messages to users, market data, drop copies, snapshots.
 //!
 //! | module | subject |
 //! |---|---|
 //! | `user_settings`, `user_limits`, `password` | users as the configuration describes them |
-//! | `user_registry` | the registered users, readable from every thread |
+//! | `user_registry` | the registered users, readable from all threads |
 //! | `users`, `logins` | the users' sessions, and login checks |
-//! | `internal_commands` | commands of the venue itself: those of its day and of the administrator |
-//! | `order_entry` | order entry without its connections: combines the parts above and the sequencer |
+//! | `internal_commands` | commands of the venue itself: from the trading day and the administrator |
+//! | `order_entry` | order entry without connections: users, logins, sequencer and internal commands |
 //! | `entitlements` | the permissions of each user, by configuration and by commands |
 //! | `request_filter`, `token_bucket` | checks of requests before the log |
-//! | `admin_command`, `front_request` | commands of the administrator, a front beside the venue and its requests |
+//! | `admin_command`, `front_request` | commands of the administrator; requests of a front |
 //! | [`day`] | the trading day: schedule, phases, order expiry |
-//! | `log_command` | commands of the log: of the engine, and of the venue alone |
+//! | `log_command` | commands of the log: those for the engine, and those for the venue only |
 //! | `sequencer`, `command_log` | the single order of all commands, and the log to which they are written |
-//! | `matcher` | the sequenced commands, applied to the engine |
-//! | `response`, `overflow_queue` | the matcher's responses, and the queue behind a full ring |
+//! | `matcher` | applies the sequenced commands to the engine |
+//! | `response`, `overflow_queue` | the matcher's responses, and the queue used when a ring is full |
 //! | `message_log` | numbered messages that can be resent: to each user, and the published market data |
 //! | `session_messages` | messages to a user, appended to its log |
 //! | `published_messages`, `retransmission_limits` | published market data, for snapshots and on request |
-//! | `replica` | the complete state that follows from a log, and its encoding in a snapshot |
+//! | `replica` | the complete state that results from a log, and its encoding in a snapshot |
 //! | `stored_log`, `log_follower`, `log_feed` | the stored log, and its readers |
 //! | `opening`, `session_name` | the venue's first commands, and its session names |
 //! | `counters`, `view`, `drain` | counters and states of a venue, readable while it runs |
 //! | `market_image` | the public state of the market, and snapshots of it |
-//! | [`market_recovery`] | messages that are resent on request, from memory or from the log |
+//! | [`market_recovery`] | market data resent on request, from memory or from the log |
 //! | [`drop_copy`] | copies of the messages to users, for authorised readers |
 //!
 //! ```
@@ -114,4 +114,4 @@ pub use user_limits::{LimitsChange, UserLimits};
 pub use user_registry::{LimitsView, RegisterError, UserRegistry, UserView};
 pub use user_settings::{UserPorts, UserSettings, check_names, check_watched};
 pub use users::{NewUser, User, Users};
-pub use view::VenueView;
+pub use view::{TradeTotals, VenueView};

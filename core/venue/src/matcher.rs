@@ -8,11 +8,15 @@ use tickpath_lockfree::wake::Waker;
 use tickpath_lockfree::{Counter, spsc};
 use tickpath_matching::{Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
 use tickpath_timing::{CommandId, Function, Hop, MarketId, Tracer};
-use tickpath_types::{MarketEvent, MarketEventKind, OrderEvent, SystemEventCode, UserRefNum};
+use tickpath_types::{
+    InstrumentId, Liquidity, MarketEvent, MarketEventKind, OrderEvent, OrderEventKind, Price, Qty,
+    SystemEventCode, UserRefNum,
+};
 
 use crate::log_command::LogCommand;
 use crate::overflow_queue::{OverflowQueue, end_ring};
 use crate::response::Response;
+use crate::view::{TradeTotals, VenueView};
 
 /// One in this many commands has its matching timed.
 const TIMED_EVERY: u64 = 16;
@@ -63,6 +67,11 @@ struct Outbox<T> {
     market_overflow: OverflowQueue<MarketEvent>,
     /// The code of each instrument's trading state, by its id.
     states: Arc<[Counter]>,
+    /// The trades of each instrument, by its id.
+    trades: Arc<[TradeTotals]>,
+    /// Price of the latest execution that was reported to its owners; its public event follows and has no price. `None`
+    /// in a cross, whose summary has the price and quantity.
+    execution_price: Option<Price>,
 }
 
 impl<T: Tracer> Matcher<T> {
@@ -86,6 +95,8 @@ impl<T: Tracer> Matcher<T> {
             market,
             market_overflow: OverflowQueue::new(events_max),
             states: Arc::default(),
+            trades: Arc::default(),
+            execution_price: None,
         };
         Matcher {
             engine: Some(Box::new(engine)),
@@ -97,11 +108,11 @@ impl<T: Tracer> Matcher<T> {
         }
     }
 
-    /// As `new`, and publishes the trading state of each instrument at the index of its id, as
-    /// [`TradingState::code`](tickpath_types::TradingState::code).
+    /// As `new`, and publishes the trading state and the trades of each instrument in a view.
     #[must_use]
-    pub fn with_states(mut self, states: Arc<[Counter]>) -> Matcher<T> {
-        self.outbox.states = states;
+    pub fn with_view(mut self, view: &VenueView) -> Matcher<T> {
+        self.outbox.states = Arc::clone(&view.states);
+        self.outbox.trades = Arc::clone(&view.trades);
         self
     }
 
@@ -197,6 +208,14 @@ impl<T: Tracer> Outbox<T> {
     }
 
     #[inline]
+    fn add_trade(&self, instrument: InstrumentId, price: Option<Price>, qty: Qty) {
+        let totals = self.trades.get(usize::from(instrument.0));
+        if let (Some(totals), Some(price)) = (totals, price) {
+            totals.add(price, qty);
+        }
+    }
+
+    #[inline]
     fn respond(&mut self, response: Response) {
         let is_answer = matches!(response, Response::Order(_) | Response::NextUserRef { .. });
         self.counters.responses.add(is_answer.into());
@@ -213,6 +232,10 @@ impl<T: Tracer> EventListener for Outbox<T> {
         if event.is_reply {
             self.tracer.stamp(Hop::T4t, CommandId(event.command));
         }
+        if let OrderEventKind::Executed { price, liquidity, .. } = event.kind {
+            let is_cross = matches!(liquidity, Liquidity::OpeningCross | Liquidity::ClosingCross);
+            self.execution_price = (!is_cross).then_some(price);
+        }
         self.respond(Response::Order(*event));
     }
 
@@ -223,7 +246,16 @@ impl<T: Tracer> EventListener for Outbox<T> {
         self.tracer.link(id, CommandId(event.command));
         self.counters.market_events.add(1);
         match event.kind {
-            MarketEventKind::Executed { .. } => self.counters.executions.add(1),
+            MarketEventKind::Executed { qty, .. } => {
+                self.counters.executions.add(1);
+                self.add_trade(event.instrument, self.execution_price, qty);
+            }
+            MarketEventKind::Traded { qty, .. } => {
+                self.add_trade(event.instrument, self.execution_price, qty);
+            }
+            MarketEventKind::Cross { qty, price, .. } if qty.0 > 0 => {
+                self.add_trade(event.instrument, Some(price), qty);
+            }
             MarketEventKind::TradingAction(state) => {
                 if let Some(view) = self.states.get(usize::from(event.instrument.0)) {
                     view.set(state.code().into());

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tickpath_lockfree::Counter;
-use tickpath_types::InstrumentId;
+use tickpath_types::{InstrumentId, Price, Qty};
 
 use crate::counters::{DropCopyCounters, JournalCounters, OrderServerCounters, PublisherCounters};
 use crate::market_recovery::RecoveryCounters;
@@ -24,6 +24,8 @@ pub struct VenueView {
     pub users: UserRegistry,
     /// Code of each instrument's [`TradingState`](tickpath_types::TradingState), indexed by instrument id.
     pub states: Arc<[Counter]>,
+    /// Trades of each instrument, indexed by instrument id.
+    pub trades: Arc<[TradeTotals]>,
     /// Counters and state of the journal.
     pub journal: Arc<JournalCounters>,
     /// Counters of the drop copies.
@@ -32,6 +34,33 @@ pub struct VenueView {
     pub market_recovery: Arc<RecoveryCounters>,
     /// The engine, once the venue has stopped.
     pub engine: FinalEngine,
+}
+
+/// Trades of an instrument since the venue's start. A broken trade remains in them.
+#[derive(Debug, Default)]
+pub struct TradeTotals {
+    /// Price of the last trade, in units of [`Price`], as the bits of an `i64`; no meaning before the first.
+    last: Counter,
+    /// Traded quantity.
+    pub volume: Counter,
+    /// Number of trades; a cross is one.
+    pub count: Counter,
+}
+
+impl TradeTotals {
+    /// Adds a trade.
+    #[inline]
+    pub fn add(&self, price: Price, qty: Qty) {
+        self.last.set(price.0.cast_unsigned());
+        self.volume.add(qty.0);
+        self.count.add(1);
+    }
+
+    /// Price of the last trade; `None` before the first.
+    #[must_use]
+    pub fn last(&self) -> Option<Price> {
+        (self.count.read() > 0).then(|| Price(self.last.read().cast_signed()))
+    }
 }
 
 impl VenueView {
@@ -45,6 +74,7 @@ impl VenueView {
     pub fn resume(&mut self, replica: &Replica) {
         let max_id = replica.streams.table.max_id();
         self.states = (0..=max_id.0).map(|_| Counter::default()).collect();
+        self.trades = (0..=max_id.0).map(|_| TradeTotals::default()).collect();
         let (_, published) = replica.message_counts();
         self.order_server.commands.set(replica.last_command().0);
         self.order_server.is_killed.set(replica.replayed.is_killed.into());

@@ -16,6 +16,8 @@ use crate::program::MissingArgument;
 mod status;
 mod users;
 
+pub(super) use status::market_table;
+
 /// Maximum time that a venue has to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -116,7 +116,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     let tracers = VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() };
     let venue = Venue::build(&settings, clock, tracers)?;
     let front = match (venue.front_port, open_front) {
-        (Some(door), Some(open)) => Some(open(args, &settings, door, clock)?),
+        (Some(port), Some(open)) => Some(open(args, &settings, port, clock)?),
         _ => None,
     };
     let mut admin = match &config.admin {
@@ -192,6 +192,8 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     drop(journal);
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
+    let trades = super::admin::market_table(&tickpath_exchange::status(&venue.view, &venue.instruments));
+    console.print_stdout(format_args!("\n{}\n", trades.join("\n")));
     // Without any requests there are no latencies to report.
     if venue.view.order_server.requests.read() > 0 {
         console.print_stdout(joiner.report());

@@ -22,7 +22,7 @@ enum End {
 fn documented() -> BTreeMap<String, End> {
     let page = std::fs::read_to_string(repository().join("docs/commands.md")).unwrap();
     let mut found = BTreeMap::new();
-    for (begins, end) in [("| runs until", End::Result), ("| ends with its work", End::Interrupted)] {
+    for (begins, end) in [("| runs until", End::Result), ("| ends when its work is done", End::Interrupted)] {
         let row = page.lines().find(|line| line.starts_with(begins)).unwrap();
         let names = row.split('|').nth(3).unwrap().split('`').skip(1).step_by(2);
         found.extend(names.map(|name| (name.to_owned(), end)));

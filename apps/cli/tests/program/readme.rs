@@ -58,19 +58,21 @@ const COMMANDS: [(&str, Run); 12] = {
 };
 
 /// The commands of a page, in code spans and in blocks.
-fn commands(page: &str) -> BTreeSet<&str> {
-    let is_command = |text: &&str| text.starts_with("tickpath ") || text.starts_with("cargo ");
-    let (mut commands, mut is_block) = (BTreeSet::new(), false);
+fn commands(page: &str) -> BTreeSet<String> {
+    let (mut texts, mut prose, mut is_block) = (Vec::new(), String::new(), false);
     for line in page.lines() {
         if line.starts_with("```") {
             is_block = !is_block;
         } else if is_block {
-            commands.extend(Some(line.trim()).filter(is_command));
+            texts.push(line.to_owned());
         } else {
-            commands.extend(line.split('`').skip(1).step_by(2).filter(is_command));
+            prose = prose + line + "\n";
         }
     }
-    commands
+    // A code span may go over the end of a line.
+    texts.extend(prose.split('`').skip(1).step_by(2).map(str::to_owned));
+    let texts = texts.iter().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    texts.filter(|text| text.starts_with("tickpath ") || text.starts_with("cargo ")).collect()
 }
 
 /// Builds the example, unless the test run has built it.
@@ -85,7 +87,7 @@ fn build_own_strategy(programs: &Path) {
 #[test]
 fn every_command_of_readme_runs() {
     let page = std::fs::read_to_string(repository().join("README.md")).unwrap();
-    let tested: BTreeSet<&str> = COMMANDS.iter().map(|(command, _)| *command).collect();
+    let tested: BTreeSet<String> = COMMANDS.iter().map(|(command, _)| (*command).to_owned()).collect();
     assert_eq!(commands(&page), tested);
     build_own_strategy(Path::new(env!("CARGO_BIN_EXE_tickpath")).parent().unwrap());
 

@@ -1,4 +1,4 @@
-//! The command rings between an administrator and the order server, and a channel for new users with memory.
+//! The command rings between the administrator and the order server, and a channel for new users.
 
 use std::sync::mpsc;
 
@@ -10,17 +10,17 @@ use tickpath_venue::{
 
 use crate::login::{HashChecker, start_hash_checker};
 
-/// Capacity of the command queue. The order server polls it every 20 ms.
+/// Capacity of the command ring. The order server polls the ring every 20 ms.
 const CAPACITY: usize = 64;
 
-/// Error when adding a user.
+/// A user cannot be added.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddUserError {
-    /// The user registry refuses the user.
+    /// The registry refuses the user.
     #[error(transparent)]
     Register(#[from] RegisterError),
-    /// The command queue is full. Retry when the venue has taken the pending commands.
+    /// The command ring is full. Retry once the venue has taken the pending commands.
     #[error("the venue is busy: try again")]
     Busy,
     /// The system could not start the thread that checks hashed passwords.
@@ -28,66 +28,66 @@ pub enum AddUserError {
     Thread(#[from] std::io::Error),
 }
 
-/// A new user on its way to the order server.
+/// A new user to be added by the order server.
 pub(crate) struct NewUserRequest {
     pub(crate) user: NewUser,
-    /// The thread that checks hashed passwords, if this is the first user who has one.
+    /// The thread that checks hashed passwords, if this user is the first with a hash.
     pub(crate) checker: Option<HashChecker>,
 }
 
-/// An item of the command queue.
+/// An entry of the command ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum QueuedCommand {
     Command(AdminCommand),
-    /// Adds the next user of the new-user channel. Sequenced.
+    /// Adds the next user from the channel of new users. Sequenced.
     AddUser,
 }
 
-/// The administrator's end of the command queue.
+/// The administrator's end of the command ring.
 pub struct AdminClient {
     commands: CommandSender<QueuedCommand, AdminOutcome>,
     new_users: mpsc::SyncSender<NewUserRequest>,
     context: NewUserContext,
 }
 
-/// Shared parts and settings from which new users are built.
+/// Shared state and settings for the creation of new users.
 pub(crate) struct NewUserContext {
     /// The user registry. Only [`AdminClient`] adds users to it.
     pub(crate) registry: UserRegistry,
     pub(crate) instruments: InstrumentTable,
-    /// Messages kept for each user.
+    /// Number of messages kept for each user.
     pub(crate) retained_responses: usize,
-    /// Whether the memory of a new user is touched before the user logs in.
+    /// True if the memory of a new user is touched before the user logs in.
     pub(crate) prefault: bool,
 }
 
-/// The order server's end of the command queue.
+/// The order server's end of the command ring.
 pub(crate) struct AdminPort {
     pub(crate) commands: CommandReceiver<QueuedCommand, AdminOutcome>,
-    /// The users of the pending [`QueuedCommand::AddUser`] requests, in request order.
+    /// The users of the [`QueuedCommand::AddUser`] entries in the ring, in the same order.
     pub(crate) new_users: mpsc::Receiver<NewUserRequest>,
 }
 
-/// Returns both ends of the command queue.
+/// Creates both ends of the command ring.
 pub(crate) fn channel(context: NewUserContext) -> (AdminClient, AdminPort) {
     let (commands_in, commands) = command_rings(CAPACITY);
-    // One more than the commands: the server takes a request off its ring before it takes the user.
+    // One more than the ring: the server takes an entry off the ring before it takes the user.
     let (new_users_in, new_users) = mpsc::sync_channel(CAPACITY + 1);
     let client = AdminClient { commands: commands_in, new_users: new_users_in, context };
     (client, AdminPort { commands, new_users })
 }
 
 impl AdminClient {
-    /// Submits a command to the venue, which takes it within 20 ms. Returns the command's number, or `None`
-    /// when the queue is full: [poll](Self::poll) first.
+    /// Submits a command to the venue, which takes it within 20 ms. Returns the command's id, or `None` when
+    /// the ring is full: [poll](Self::poll) first.
     pub fn submit(&mut self, command: AdminCommand) -> Option<u64> {
         self.commands.submit(QueuedCommand::Command(command))
     }
 
-    /// Submits a new user for the next session, who may log in when it is done. Sequenced. Allocates.
+    /// Submits a new user for the next session, who may log in once this is done. Sequenced. Allocates.
     ///
     /// # Errors
-    /// [`AddUserError`] when the user is not valid or the queue is full. Nothing has changed then.
+    /// [`AddUserError`] when the user is invalid, the ring is full, or no thread starts. Nothing has changed.
     pub fn submit_user(&mut self, settings: &UserSettings) -> Result<u64, AddUserError> {
         if self.capacity() == 0 {
             return Err(AddUserError::Busy);
@@ -104,18 +104,18 @@ impl AdminClient {
         let user = NewUser::new(settings, name, session, log, instruments);
         // Register the user before the command is logged, so that a reader of the log finds the user.
         registry.add(settings.clone())?;
-        // Both queues have capacity, unless the venue has ended.
+        // Both have capacity, so this fails only if the venue has ended.
         self.new_users.try_send(NewUserRequest { user, checker }).map_err(|_| AddUserError::Busy)?;
         self.commands.submit(QueuedCommand::AddUser).ok_or(AddUserError::Busy)
     }
 
-    /// Returns the number of commands that fit into the queue now.
+    /// Number of commands that fit into the ring now.
     #[must_use]
     pub fn capacity(&mut self) -> usize {
         self.commands.capacity()
     }
 
-    /// Returns the next answer, in command order.
+    /// Returns the next answer, if any, in command order.
     pub fn poll(&mut self) -> Option<AdminAnswer> {
         self.commands.poll().map(|(id, outcome)| AdminAnswer { id, outcome })
     }

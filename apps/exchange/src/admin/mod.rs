@@ -8,4 +8,5 @@ mod socket;
 
 pub use client::{AddUserError, AdminClient};
 pub(crate) use client::{AdminPort, NewUserContext, NewUserRequest, QueuedCommand, channel};
+pub use protocol::status;
 pub use socket::AdminSocket;

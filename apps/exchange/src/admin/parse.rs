@@ -1,4 +1,4 @@
-//! The commands of the admin socket, and the parser of a command line.
+//! The syntax of the admin socket's commands, and the parser of a command line.
 
 use std::str::{FromStr, SplitAsciiWhitespace};
 
@@ -20,7 +20,7 @@ pub(super) enum Request {
     Command(AdminCommand),
 }
 
-/// Arguments of a command, and the function that builds the request from them.
+/// The arguments of a command, with the request or the function that makes it from them.
 enum Arguments {
     /// No arguments.
     None(Request),
@@ -34,7 +34,7 @@ enum Arguments {
 
 const END_OF_DAY: AdminCommand = AdminCommand::Phase { phase: Phase::EndOfDay, instrument: None };
 
-/// Syntax of all commands. Each begins with the command's name.
+/// Syntax of each command, beginning with its name, and its arguments.
 const COMMANDS: [(&str, Arguments); 21] = {
     use AdminCommand::{Disconnect, Drain, Kill, Unkill, Unlock};
     use Arguments::{Custom, Instrument, None as NoArguments, User};
@@ -71,7 +71,7 @@ fn trading_state(instrument: InstrumentId, state: TradingState) -> AdminCommand 
 /// Parses a command line.
 ///
 /// # Errors
-/// A message of one line that names the fault and the valid alternatives.
+/// A message of one line that names the mistake and the valid alternatives.
 pub(super) fn parse(line: &str, instruments: &InstrumentTable, view: &VenueView) -> Result<Request, String> {
     let mut words = line.split_ascii_whitespace();
     let name = words.next().unwrap_or("");
@@ -246,7 +246,7 @@ impl<'a> Line<'a> {
         found.ok_or_else(|| format!("no instrument '{symbol}'"))
     }
 
-    /// Returns the named instrument, or `None` for all.
+    /// Parses the symbol of an instrument; `all` gives `None`.
     fn instrument_or_all(&mut self) -> Result<Option<InstrumentId>, String> {
         match self.word("the symbol of an instrument, or all")? {
             "all" => Ok(None),
@@ -273,13 +273,13 @@ fn number<T: FromStr + PartialEq + Default>(word: &str) -> Result<T, String> {
     number.ok_or_else(|| format!("'{word}' is no number above 0"))
 }
 
-/// Parses a rate: messages per second, then optionally a slash and the burst. The default burst is the rate.
+/// Parses a rate: messages per second, and after an optional slash the burst, by default the same number.
 fn rate(word: &str) -> Result<RateLimit, String> {
     let (per_second, burst) = word.split_once('/').unwrap_or((word, word));
     Ok(RateLimit { per_second: up_to(RATE_MAX, per_second)?, burst: up_to(RATE_MAX, burst)? })
 }
 
-/// Parses a number up to `max`, the same bound as in a configuration.
+/// Parses a number up to `max`, which is also the maximum in a configuration.
 fn up_to(max: u32, word: &str) -> Result<u32, String> {
     let number = number(word)?;
     if number <= max { Ok(number) } else { Err(format!("'{word}' is above {max}: write none for no limit")) }

@@ -7,14 +7,16 @@ use tickpath_types::{InstrumentTable, Price, TradingState};
 use tickpath_venue::day::state_of;
 use tickpath_venue::{AdminOutcome, UserLimits, VenueView};
 
-/// The answer to `status`: the counters by name.
-pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
+/// The answer to `status`: state and trades of each instrument, and the counters by name.
+#[must_use]
+pub fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
     let server = &view.order_server;
     let mut status = json!({
         "ok": true,
         "is_killed": server.is_killed.read() != 0,
         "is_draining": server.is_draining.read() != 0,
         "phases": phases(view, instruments),
+        "market": market(view, instruments),
         "users": view.users.len(),
         "users_connected": view.users.iter().filter(|user| user.is_connected.read() != 0).count(),
         "drop_copy_has_failed": view.drop_copy.has_failed.read() != 0,
@@ -45,6 +47,17 @@ fn phases(view: &VenueView, instruments: &InstrumentTable) -> Value {
         (instrument.symbol.to_string(), name(state_of(&view.states, instrument.id)).into())
     };
     Value::Object(instruments.iter().map(phase).collect())
+}
+
+/// The trades of each instrument since the venue's start, by symbol.
+fn market(view: &VenueView, instruments: &InstrumentTable) -> Value {
+    let trades = |instrument: &tickpath_types::Instrument| {
+        let totals = view.trades.get(usize::from(instrument.id.0))?;
+        let last = totals.last().map(|price| price.to_string());
+        let totals = json!({ "last": last, "volume": totals.volume.read(), "trades": totals.count.read() });
+        Some((instrument.symbol.to_string(), totals))
+    };
+    Value::Object(instruments.iter().filter_map(trades).collect())
 }
 
 /// The answer to `users`: state, counters and limits of each user.

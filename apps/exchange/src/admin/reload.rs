@@ -1,4 +1,4 @@
-//! Adds users that were added to the configuration file while the venue runs.
+//! Adds users that were appended to the configuration file while the venue runs.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -10,10 +10,10 @@ use super::AdminClient;
 use crate::ExchangeConfig;
 use crate::venue::VenueSettings;
 
-/// The ids of the commands that add users, and the names of these users.
+/// Ids of the commands that add users, and these users' names.
 pub(super) type Added = (RangeInclusive<u64>, Vec<String>);
 
-/// Adds the users that the configuration file lists after the venue's present users. `None` when there are
+/// Adds the users that the configuration file lists after the venue's existing users; `None` if there are
 /// none. Other changes of the file take effect at the next start.
 ///
 /// # Errors

@@ -21,13 +21,13 @@ const LIMITS: LineLimits = LineLimits {
     has_many_lines: true,
 };
 
-/// The admin socket's server. It works only when [polled](Self::poll), outside the venue's duty cycles.
+/// The server of the admin socket. It works only when [polled](Self::poll), outside the venue's duty cycles.
 ///
-/// A command that changes state goes to the order server through a ring, and from there into the log.
+/// Commands that change state go to the order server through a ring, and from there into the log.
 pub struct AdminSocket {
     server: LineServer,
     client: AdminClient,
-    /// Commands that the order server has not yet answered, oldest first.
+    /// Commands that the order server has not answered yet, oldest first.
     pending: Vec<Pending>,
     instruments: InstrumentTable,
     view: VenueView,
@@ -39,7 +39,7 @@ struct Pending {
     /// Ids of the commands that share one answer.
     ids: RangeInclusive<u64>,
     connection: u64,
-    /// Number of these commands that are done.
+    /// Number of log commands sequenced for the answered ones of these commands.
     commands: u32,
     /// Names of the users that the commands add, if any.
     added: Option<Vec<String>>,
@@ -49,7 +49,7 @@ impl AdminSocket {
     /// Opens the socket at `path`. Replaces a stale socket that no program serves.
     ///
     /// # Errors
-    /// [`ListenError`] when another venue serves the socket or the system refuses.
+    /// [`ListenError`] when another venue serves the socket, or the system refuses to open it.
     pub fn open(
         path: &Path,
         client: AdminClient,
@@ -60,26 +60,26 @@ impl AdminSocket {
         Ok(AdminSocket { server, client, pending: Vec::new(), instruments, view, config: None })
     }
 
-    /// Sets the venue's configuration file, from which `reload-users` adds users after the present ones.
+    /// Sets the configuration file from which `reload-users` adds users after the existing ones.
     #[must_use]
     pub fn with_config(mut self, path: &Path) -> AdminSocket {
         self.config = Some(path.to_owned());
         self
     }
 
-    /// Connections refused: other users of the machine, no command in time, or too many connections.
+    /// Number of connections refused: of another user, without a command in time, or above the maximum.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.server.refused()
     }
 
-    /// True while the order server still has to answer a command.
+    /// True while a command waits for the order server's answer.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Receives commands and sends due answers, without waiting. `on_command` gets user id and command.
+    /// Receives commands and sends answers, without blocking. `on_command` receives user id and command line.
     pub fn poll(&mut self, now: Nanos, mut on_command: impl FnMut(u32, &str)) {
         self.server.receive(now);
         while let Some(answer) = self.client.poll() {
@@ -116,7 +116,7 @@ impl AdminSocket {
         self.server.answer(connection, &answer);
     }
 
-    /// Executes a command line. Returns the answer, unless the order server gives it.
+    /// Executes a command line. Returns the answer, or `None` if the order server will give it.
     fn execute(
         &mut self,
         line: &Line,

@@ -1,4 +1,4 @@
-//! The trading day: phases, auctions, pauses, added instruments, broken trades, and the end of the day.
+//! The trading day: phases, auctions, pauses, added instruments, busted trades, and the end of the day.
 
 use tickpath_exchange::{
     AdminCommand, AdminOutcome, AdminRefusal, BandWidth, LimitsChange, Phase, Schedule, ScheduleStep,
@@ -32,12 +32,13 @@ pub fn done(commands: u32) -> AdminOutcome {
 }
 
 pub fn state(rig: &Rig, id: InstrumentId) -> TradingState {
-    // The state of an instrument that was never opened is unknown.
+    // An instrument that was never opened has no state.
     let code = rig.view.states[usize::from(id.0)].read() as u8;
     TradingState::from_code(code).unwrap_or(TradingState::Halted)
 }
 
-/// Returns the messages' types, some with a code: `S` with its event, `H` its state, `I` and `Q` the cross.
+/// Types of the messages, some followed by a code: `S` by the event, `H` by the state, `I` and `Q` by the
+/// cross.
 fn summary(messages: &[Vec<u8>]) -> String {
     let word = |message: &Vec<u8>| {
         let code = match message[0] {
@@ -52,7 +53,7 @@ fn summary(messages: &[Vec<u8>]) -> String {
     messages.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the new messages of a line since the last call, once all published messages have arrived.
+/// Waits for all published messages, and returns those of a line since the last call, as by [`summary`].
 fn new_messages(rig: &mut Rig, line: &mut Line, seen: &mut usize) -> String {
     let published = rig.view.publisher.messages.read() as usize;
     rig.until_true("all that was published", |_| {
@@ -108,6 +109,8 @@ fn an_auction_publishes_imbalances_and_crosses() {
         "{anna_received:?}"
     );
     assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "C C QI HT");
+    let trades = &rig.view.trades[usize::from(ALPHA.0)];
+    assert_eq!((trades.volume.read(), trades.count.read()), (10, 1), "both sides are one trade");
     assert_eq!(
         rig.command(phase(Phase::Open, Some(ALPHA))),
         AdminOutcome::Refused(AdminRefusal::Trading),
@@ -218,14 +221,14 @@ pub fn gamma() -> Instrument {
     Instrument { symbol: Symbol::new("GAMMA").unwrap(), ..*instruments().get(ALPHA).unwrap() }
 }
 
-/// Returns settings with capacity for one more instrument.
+/// Settings with capacity for one more instrument.
 pub fn with_spare_instrument() -> VenueSettings {
     let mut settings = settings();
     settings.limits.max_instruments = 3;
     settings
 }
 
-/// Encodes an OUCH order for GAMMA: the clients of this suite know only the first instruments.
+/// Encodes an OUCH order for GAMMA, which this suite's clients do not know.
 pub fn enter_gamma(user_ref: u32, side: Side, price: i64) -> Vec<u8> {
     let mut packet = crate::support::request_packet(&enter(user_ref, side, 5, price));
     let place = packet.windows(8).position(|bytes| bytes == b"ALPHA   ").unwrap();
@@ -279,7 +282,7 @@ fn an_instrument_is_added_traded_suspended_and_reopened() {
     assert_eq!(rig.command(AdminCommand::AddInstrument(delta)), AdminOutcome::Refused(full));
 }
 
-/// A venue whose disk survives it.
+/// A venue's settings, and its disk, which keeps its data when the venue ends.
 pub struct Site {
     pub settings: VenueSettings,
     pub disk: FaultyDisk,
@@ -318,7 +321,7 @@ fn an_added_instrument_survives_restarts() {
         assert_eq!(recovery.snapshot.is_some(), round > 0, "{recovery}");
         anna = rig.log_in_from("ANNA", u64::from(numbers) + 1);
         assert_eq!(state(&rig, GAMMA), TradingState::Trading);
-        // Enough commands for a snapshot.
+        // Write enough commands for a snapshot.
         for _ in 0..60 {
             numbers += 1;
             anna.send(&enter_gamma(numbers, Side::Buy, 1_000_000));
@@ -326,11 +329,11 @@ fn an_added_instrument_survives_restarts() {
         }
     }
     drop(anna);
-    // The reserved capacity may shrink.
+    // The reserved capacity may become smaller.
     site.settings.limits.max_instruments = 0;
     rig = site.restart(rig);
     assert_eq!(state(&rig, GAMMA), TradingState::Trading);
-    // The file may now list the instrument, and more capacity may be reserved.
+    // The file may list the added instrument, and more capacity may be reserved.
     let listed: Vec<_> = instruments().iter().copied().chain([Instrument { id: GAMMA, ..gamma() }]).collect();
     site.settings.instruments = InstrumentTable::new(&listed);
     site.settings.limits.max_instruments = 5;
@@ -365,7 +368,7 @@ fn an_end_of_day_command_skips_the_rest_of_the_schedule() {
     assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "SO SS R HH R HH", "the next day comes as ever");
 }
 
-/// Checks that the orders of the day are cancelled and reported, and that order numbers start again.
+/// Asserts that day orders are cancelled and reported, and that UserRefNums and order ids restart.
 fn assert_new_day(rig: &mut Rig, client: &mut Client) {
     accepted(rig, client, &enter(1, Side::Buy, 1, 900_000));
     let answer = rig.submit(client, &cancel(1, 0));
@@ -405,7 +408,7 @@ fn the_day_ends_and_another_begins() {
     assert_new_day(&mut rig, &mut bert);
 }
 
-/// Executes everything due, one step after the other.
+/// Runs the venue until all due schedule steps are executed.
 pub fn run_due_steps(rig: &mut Rig) {
     for _ in 0..20 {
         rig.advance(Nanos::from_millis(20));
@@ -436,7 +439,7 @@ fn write_command(site: &Site, session: SessionId, ts: Nanos, kind: CommandKind) 
     }
 }
 
-/// Returns whether an event cancels the order with this number for this reason.
+/// True if an event cancels the order with this UserRefNum for this reason.
 fn is_canceled(received: &OrderEventKind, number: u32, expected: CancelReason) -> bool {
     matches!(received, OrderEventKind::Canceled { user_ref, reason, .. } if user_ref.0 == number && *reason == expected)
 }
@@ -449,7 +452,7 @@ fn a_gtc_order_survives_the_day_and_a_restart() {
     let ts = Nanos(rig.time_of_day());
     rig.close();
     drop(rig);
-    // OUCH has no such order, but another front's order may be in the log.
+    // OUCH has no good-till-cancel orders, but the log may have one from another front.
     let carried = EnterOrder { time_in_force: TimeInForce::Gtc, ..order(9, Side::Sell, 10, 1_010_000) };
     write_command(&site, ANNA, ts, CommandKind::Order(OrderRequest::Enter(carried)));
     let mut rig = site.start();
@@ -468,7 +471,7 @@ fn a_gtc_order_survives_the_day_and_a_restart() {
     let (_, end) = requester.receive(&mut rig, count as usize);
     assert_eq!(summary(&end), "SM HH HH SE D D D A SC");
 
-    // Anna receives the same messages when she logs in and after a restart.
+    // Anna receives the same messages at a login, and again after a restart.
     drop(bert);
     for _ in 0..2 {
         let mut anna = rig.log_in("ANNA");
@@ -479,7 +482,7 @@ fn a_gtc_order_survives_the_day_and_a_restart() {
         };
         assert_eq!((orig_user_ref.0, order.user_ref.0, order_id.0), (9, 1, 1), "all begins again");
         drop(anna);
-        // Without a schedule the next day begins at the next start.
+        // Without a schedule, the next day begins when the venue starts.
         rig = site.restart(rig);
     }
     let mut bert = rig.log_in_from("BERT", 7);
@@ -491,7 +494,7 @@ fn a_gtc_order_survives_the_day_and_a_restart() {
     );
 }
 
-/// Seconds since midnight.
+/// The second of the day.
 fn second_of(rig: &Rig) -> u32 {
     (rig.time_of_day() / 1_000_000_000) as u32
 }
@@ -501,7 +504,7 @@ fn a_gtt_order_expires_also_after_a_restart() {
     let site = Site::new(settings());
     let mut rig = site.start();
     if second_of(&rig) + 200 > 24 * 3_600 {
-        // Wait past midnight, because there would be no later time of the day.
+        // Advance past midnight, because too little of the day remains.
         rig.advance(Nanos::from_secs(300));
     }
     let mut anna = rig.log_in("ANNA");
@@ -527,9 +530,9 @@ fn a_gtt_order_expires_also_after_a_restart() {
     assert!(is_canceled(&received, 2, CancelReason::Expired), "{received:?}");
 }
 
-/// Returns a schedule with steps at these seconds after the start of a test.
+/// A schedule with steps at these seconds after the start of a test.
 pub fn schedule(now: Nanos, steps: &[(u32, Phase)]) -> Schedule {
-    // The schedule's clock reads 08:00 now, independent of the time.
+    // Choose the time zone so that the schedule's clock reads 08:00 now.
     let day = Nanos::DAY.0 / 1_000_000_000;
     let utc_offset = 8 * 3_600 - (now.0 / 1_000_000_000 % day) as i32;
     let step = |(second, phase): &(u32, Phase)| ScheduleStep {
@@ -565,7 +568,7 @@ fn each_step_of_a_schedule_runs_once_despite_restarts() {
     accepted(&mut rig, &mut anna, &enter(3, Side::Buy, 5, 1_000_000));
     drop(anna);
 
-    // The venue is killed before the opening and restarts after it.
+    // The venue is killed before the opening, and restarts after it was due.
     rig = site.restart(rig);
     rig.advance(Nanos::from_secs(1_500));
     run_due_steps(&mut rig);
@@ -578,7 +581,7 @@ fn each_step_of_a_schedule_runs_once_despite_restarts() {
     run_due_steps(&mut rig);
     assert_eq!(rig.view.publisher.messages.read(), published, "nothing of it again");
 
-    // The venue is down for the rest of the day, and resumes on the next.
+    // The venue is down for the rest of the day, and resumes on the next day.
     rig = site.restart(rig);
     rig.advance(Nanos::from_secs(24 * 3_600 + 1));
     run_due_steps(&mut rig);

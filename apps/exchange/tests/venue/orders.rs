@@ -2,7 +2,8 @@
 
 use tickpath_types::{
     CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MatchId, ModifyOrder, OrderEventKind,
-    OrderId, OrderRequest, OrderState, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum,
+    OrderId, OrderInstructions, OrderRequest, OrderState, Price, Qty, RejectReason, Side, TimeInForce,
+    UserRefNum,
 };
 
 use crate::support::{Received, Rig, cancel, enter, ioc, order, packet, replace};
@@ -68,6 +69,15 @@ fn an_execution_is_reported_to_both_sides() {
     assert_eq!(rig.receive_events::<2>(&mut anna)[1], executed(2, 20, 1_000_100, Liquidity::Removed, 2));
     assert_eq!(rig.receive_event(&mut bert), executed(1, 20, 1_000_100, Liquidity::Added, 2));
     assert_eq!(rig.view.matcher.executions.read(), 2);
+    let instructions = OrderInstructions { is_hidden: true, ..OrderInstructions::default() };
+    let hidden = EnterOrder { special: Some(instructions), ..order(3, Side::Sell, 5, 1_000_200) };
+    rig.submit(&mut anna, &OrderRequest::Enter(hidden));
+    bert.request(&ioc(2, Side::Buy, 5, 1_000_200));
+    rig.receive_events::<2>(&mut bert);
+    let trades = &rig.view.trades[1];
+    let found = (trades.last(), trades.volume.read(), trades.count.read());
+    assert_eq!(found, (Some(Price(1_000_200)), 55, 3), "hidden orders trade in public");
+    assert_eq!(rig.view.trades[2].last(), None);
 }
 
 #[test]
