@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The sources of the programs. A change of another tracked file does not change them.
+/// Git pathspecs of the programs' sources. A change of another file does not make the build `-dirty`.
 const SOURCES: [&str; 11] = [
     ":(top,glob)core/*/src/**",
     ":(top,glob)protocols/*/src/**",
@@ -20,18 +20,18 @@ const SOURCES: [&str; 11] = [
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // Written at each commit, checkout and reset.
+    // Git writes these files at each commit, checkout and reset.
     for name in ["HEAD", "logs/HEAD"] {
         if let Some(path) = git(&["rev-parse", "--git-path", name]) {
             println!("cargo::rerun-if-changed={path}");
         }
     }
     let of_sources = |args: &[&str]| git(&[args, &["--"], &SOURCES].concat()).unwrap_or_default();
-    // An edit of these compiles the programs anyway. Cargo treats a missing path as changed at every build.
+    // An edit of a source recompiles the programs anyway. Cargo rebuilds at every build if a path is missing.
     for path in of_sources(&["ls-files"]).lines().filter(|path| Path::new(path).exists()) {
         println!("cargo::rerun-if-changed={path}");
     }
-    // Without the lock on the index, which a concurrent commit may need.
+    // Do not lock the index: a concurrent commit may need the lock.
     let changed = of_sources(&["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]);
     // `lab bench --record` refuses a commit with this suffix.
     let dirty = if changed.is_empty() { "" } else { "-dirty" };

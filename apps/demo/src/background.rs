@@ -1,5 +1,5 @@
-//! Background flow at a venue other than the demonstration's: a seeded background participant that enters
-//! orders as one user, over the venue's own order entry, as a counterparty for other clients.
+//! Background flow for any venue, as a counterparty for other clients: a seeded participant that enters
+//! orders as one user, over the venue's order entry.
 
 use std::net::SocketAddrV4;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,7 +15,7 @@ use tickpath_types::{InstrumentId, InstrumentTable, MassCancel, Nanos, OrderRequ
 use crate::background_flow::BackgroundFlowAgent;
 use crate::participant::{Phase, SharedPhase, SourceView};
 
-/// Maximum time for the login, for an answer, and at the end for the cancels.
+/// Timeout of the login, of an answer, and of the cancels at the end.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Pause before the next login.
 const RETRY_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -33,7 +33,7 @@ pub struct BackgroundSettings {
     pub address: SocketAddrV4,
     /// The user that enters the orders; no other client may use it.
     pub user: String,
-    /// Its password.
+    /// The user's password.
     pub password: String,
     /// The instruments, all of which are traded.
     pub instruments: InstrumentTable,
@@ -44,7 +44,7 @@ pub struct BackgroundSettings {
 }
 
 impl BackgroundSettings {
-    /// Books of some hundred orders per instrument: sufficient for a maker and a taker to trade with.
+    /// Returns a flow with some hundred orders per instrument: enough for a maker and a taker to trade with.
     fn background_flow(&self) -> anyhow::Result<BackgroundFlow> {
         let config = BackgroundFlowConfig {
             seed: self.seed,
@@ -85,28 +85,28 @@ impl BackgroundFlowThread {
         Ok(BackgroundFlowThread { stop, notes, thread })
     }
 
-    /// The failures since the last call, one line each.
+    /// Returns the failures since the last call, one line each.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         self.notes.try_iter()
     }
 
-    /// Cancels its orders, logs out and ends the thread.
+    /// Cancels the flow's orders, logs out and ends the thread.
     pub fn stop(self) {
         self.stop.stop();
-        // A panic was already printed.
+        // A panic of the thread was already printed.
         let _ = self.thread.join();
     }
 }
 
-/// Runs the flow until it is stopped; after a lost connection from its beginning.
+/// Runs the flow until it is stopped; restarts it from its beginning after a lost connection.
 fn run(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal, notes: &SyncSender<String>) {
     let mut last = String::new();
     while !stop.is_stopped() {
         let Err(error) = play(settings, clock, stop) else { return };
         let note = format!("{error:#}");
-        // A repeated reason is omitted.
+        // Omit a note that repeats the last one.
         if note != last {
-            // Notes that are not read are dropped.
+            // Drop notes that are not read.
             let _ = notes.try_send(note.clone());
             last = note;
         }
@@ -143,7 +143,7 @@ fn play(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal) -> an
     Ok(())
 }
 
-/// A logged-in connection, without orders of an earlier run, and the number of its first order.
+/// Returns a logged-in connection without orders of an earlier run, and the UserRefNum of its first order.
 fn log_in(
     settings: &BackgroundSettings,
     clock: TscClock,
@@ -163,7 +163,7 @@ fn log_in(
     Ok((entry, UserRefNum(number.0.saturating_add(1))))
 }
 
-/// Reads until the condition is true.
+/// Reads from the connection until the condition is true.
 fn until(
     entry: &mut OrderEntry,
     clock: TscClock,

@@ -1,4 +1,4 @@
-//! The background flow as an agent: sends its schedule by its own sessions, independent of the market.
+//! The background flow as an agent: sends scheduled requests over its own sessions, whatever the market does.
 
 use tickpath_agent::{Agent, AgentError, TscClock};
 use tickpath_flowgen::{BackgroundFlow, FlowRequest};
@@ -67,7 +67,7 @@ impl BackgroundFlowAgent {
         }
         for (session, index) in self.sessions.iter_mut().zip(0..) {
             let Some(request) = self.background_flow.cancel_all(index) else { continue };
-            // The next flush sends a request beyond TCP's capacity; a read detects a lost connection.
+            // The next flush sends a request for which TCP has no capacity; a read detects a lost connection.
             if session.entry.queue(&request).is_ok() {
                 session.has_queued = session.entry.flush(now).is_err();
             }
@@ -98,7 +98,7 @@ impl BackgroundFlowAgent {
         Ok(count)
     }
 
-    /// Reads the answers of one session, in turn.
+    /// Reads the answers of the next session, in turn.
     fn read(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.next_read = now + READ_INTERVAL;
         let index = self.next_session;
@@ -147,7 +147,7 @@ impl Agent for BackgroundFlowAgent {
             Phase::Trading => self.send_due(now)?,
             Phase::LogIn | Phase::Draining => 0,
         };
-        // A flow that is behind its schedule always has requests to send.
+        // Also read at intervals: a flow that is behind its schedule has requests to send in every cycle.
         if work == 0 || now >= self.next_read {
             work += self.read(now)?;
         }
@@ -262,14 +262,14 @@ mod tests {
     #[test]
     fn a_flow_behind_its_schedule_reads_from_the_venue() {
         let mut busy = Busy::start();
-        // Longer than a client's maximum silence; the venue sends heartbeats.
+        // Run for 20 s, longer than a client accepts silence; the venue sends heartbeats.
         for _ in 0..20 {
             busy.venue.send(&Packet::ServerHeartbeat);
             for _ in 0..10 {
                 busy.step().unwrap();
             }
         }
-        // In the first cycle only one is due.
+        // In the first cycle only one request is due.
         let requests = busy.view.counters.requests.read();
         assert!(requests > 199 * REQUESTS_PER_CYCLE as u64, "{requests} are not some in every cycle");
         busy.venue.send(&Packet::EndOfSession);

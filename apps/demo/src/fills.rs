@@ -1,4 +1,4 @@
-//! Positions of a participant without an order manager: from its requests and the venue's answers alone.
+//! Positions of a participant without an order manager, computed from its requests and the venue's answers.
 
 use tickpath_trading::Position;
 use tickpath_types::{InstrumentId, OrderEventKind, OrderRequest, Side, UserRefNum};
@@ -6,9 +6,9 @@ use tickpath_types::{InstrumentId, OrderEventKind, OrderRequest, Side, UserRefNu
 /// Number of orders of one session whose instrument and side are remembered: more than may be open.
 const REMEMBERED: usize = 1 << 18;
 
-/// The instrument and side of one session's orders, by their number.
+/// The instrument and side of one session's orders, by UserRefNum.
 pub(crate) struct OrderIndex {
-    /// `number, instrument, side` at `number mod REMEMBERED`.
+    /// `(UserRefNum, instrument, side)`, at index `UserRefNum mod REMEMBERED`.
     orders: Box<[(u32, InstrumentId, Side)]>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Fills {
     /// Indexed by instrument id, from 1.
     pub(crate) positions: Vec<Position>,
     pub(crate) fills: u64,
-    /// Executions of orders that are not remembered: their instrument and side are unknown.
+    /// Number of executions of orders that are not remembered: their instrument and side are unknown.
     pub(crate) unknown: u64,
 }
 
@@ -54,7 +54,7 @@ impl Fills {
         Fills { positions: vec![Position::default(); instruments], fills: 0, unknown: 0 }
     }
 
-    /// Books an execution; other events change no position.
+    /// Applies an execution to its position; ignores other events.
     pub(crate) fn apply(&mut self, orders: &OrderIndex, kind: &OrderEventKind) {
         let OrderEventKind::Executed { user_ref, qty, price, .. } = *kind else { return };
         self.fills += 1;

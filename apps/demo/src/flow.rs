@@ -1,4 +1,4 @@
-//! A recorded order flow as an agent: drives the venue through the same book as the recorded one.
+//! A recorded order flow as an agent: takes the venue's book through the states of the recorded book.
 
 mod fill_verifier;
 mod outstanding;
@@ -24,7 +24,7 @@ use session::{MAKER, TAKER};
 /// Maximum number of requests sent in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 16;
 
-/// The results of a recording's executions.
+/// The result of playing a recording.
 #[derive(Clone, Debug, Default)]
 pub struct FlowResult {
     /// The mapper's counters.
@@ -34,7 +34,7 @@ pub struct FlowResult {
     pub expected: u64,
     /// Executions that traded with the expected order, at its price and quantity.
     pub confirmed: u64,
-    /// Executions that traded otherwise.
+    /// Expected executions that traded otherwise or not at all.
     pub contradicted: u64,
     /// Requests that the venue refused.
     pub rejected: u64,
@@ -57,13 +57,13 @@ struct Session {
     outstanding: Outstanding,
 }
 
-/// Plays a recording by two sessions: the maker's, which maintains the book, and the taker's, which executes.
+/// Plays a recording over two sessions: the maker's enters the resting orders, the taker's those that trade.
 ///
-/// The venue orders the input of two sockets by the kernel's time within one duty cycle. To prevent a request
-/// of one session from overtaking one of the other, the sessions take turns: one sends only when the venue
-/// has answered all requests of the other.
+/// The venue orders the input of two sockets by the kernel's receive time only within one duty cycle. So
+/// that no request overtakes one of the other session, the sessions take turns: a session sends only when
+/// the venue has answered all requests of the other.
 pub(crate) struct FlowAgent {
-    /// `None` once it has closed.
+    /// `None` once the agent has closed.
     reader: Option<FlowReader>,
     speed: Speed,
     first_ts: Option<u64>,
@@ -116,7 +116,7 @@ impl FlowAgent {
         }
     }
 
-    /// Sends due steps, until one must wait for its time, for answers, or for the reader.
+    /// Sends due requests until one must wait for its time, for answers, or for the reader.
     fn send_due(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < REQUESTS_PER_CYCLE && self.send_next(now) {
@@ -145,7 +145,7 @@ impl FlowAgent {
             return false;
         }
         if index != self.turn {
-            // The queued requests precede the other session's turn.
+            // Send the queued requests before the other session's turn.
             self.flush(now);
             self.turn = index;
         }

@@ -7,7 +7,8 @@ use crate::flow::FlowResult;
 use crate::outcome::Outcome;
 
 impl Outcome {
-    /// `proofs`, `spans`, `hops`, `functions`, `rates`, `participants`, `feed`, `threads`, `flow`, `journal`, `measurement` and `host`.
+    /// Returns an object with `proofs`, `spans`, `hops`, `functions`, `rates`, `participants`, `feed`,
+    /// `threads`, `flow`, `journal`, `measurement` and `host`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let rows = |is_included: fn(Group) -> bool| -> Map<String, Value> {
@@ -188,7 +189,7 @@ fn flow_json(flow: &FlowResult) -> Value {
     })
 }
 
-/// An exact decimal with 4 places, as text.
+/// Formats a profit in units of 10^-4 as an exact decimal with 4 places.
 pub(crate) fn format_pnl(pnl: i128) -> String {
     let sign = if pnl < 0 { "-" } else { "" };
     let magnitude = pnl.unsigned_abs();

@@ -36,7 +36,7 @@ use crate::settings::{BACKGROUND_FLOW, DemoSettings, FLOW};
 
 /// Capacity of an agent's stamp ring: a second of the busiest agent at the default rate.
 const TRACE_CAPACITY: usize = 1 << 18;
-/// Sufficient for the fastest flow: a quarter of a million requests a second.
+/// Bounds for the fastest flow: 250,000 requests per second.
 const JOINER: JoinerConfig = JoinerConfig {
     market_capacity: 1 << 17,
     command_capacity: 1 << 17,
@@ -47,13 +47,13 @@ const JOINER: JoinerConfig = JoinerConfig {
 const UPDATE_CAPACITY: usize = 1 << 14;
 /// Capacity for requests and for events between an engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 12;
-/// Messages kept for each user in case its connection is lost.
+/// Number of messages kept for each user in case its connection is lost.
 const RETAINED_RESPONSES: usize = 1 << 16;
-/// Messages kept for retransmission.
+/// Number of messages kept for retransmission.
 const RETAINED_MESSAGES: usize = 1 << 19;
 /// Maximum number of open orders at the venue.
 const MAX_OPEN_ORDERS: u32 = 1 << 18;
-/// Maximum for one session: as for the venue, so that a recorded flow's session can hold all of them.
+/// Maximum number of one session's open orders: the venue's, which one session of a recorded flow may reach.
 const MAX_OPEN_ORDERS_PER_SESSION: u32 = 1 << 18;
 /// Number of connections beyond one for each user.
 const SPARE_CONNECTIONS: usize = 10;
@@ -102,7 +102,7 @@ pub(crate) struct Market {
     pub(crate) stop: StopSignal,
     /// The venue's admin socket, and the watch that ends the market when the venue has drained.
     pub(crate) admin: Option<(AdminSocket, DrainWatch)>,
-    /// Outlives the threads.
+    /// The journal, which outlives the market's threads.
     pub(crate) journal_retention: JournalRetention,
 }
 
@@ -117,7 +117,7 @@ struct Builder {
     traders: Vec<TraderHandle>,
 }
 
-/// A tracer whose ring is added to the others.
+/// Returns a new tracer, and adds its ring to `rings`.
 fn new_trace(rings: &mut Vec<records::Consumer<Stamp>>) -> Trace {
     let (trace, ring) = Trace::new(TRACE_CAPACITY);
     rings.push(ring);

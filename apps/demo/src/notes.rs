@@ -6,7 +6,8 @@ use tickpath_exchange::Endpoints;
 use crate::market::Market;
 use crate::settings::DemoSettings;
 
-/// A demonstration shows its agents' best performance: unlike those of a venue or a trader they do not sleep.
+/// Describes the idle strategy and its cost. By default a demonstration's agents do not sleep, unlike those
+/// of a venue or a trader.
 pub(crate) fn idle_note(settings: &DemoSettings) -> anyhow::Result<String> {
     let placement = settings.placement_on(&Host::describe().cores_allowed)?;
     let threads = placement.threads.len();

@@ -22,7 +22,7 @@ use crate::watch::Watch;
 /// The result of a reconciliation check, and the number of its tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReconciliationCheck {
-    /// Its name.
+    /// Name of the check.
     pub name: &'static str,
     /// True when it held; `None` when there was nothing to test.
     pub ok: Option<bool>,
@@ -35,7 +35,7 @@ pub struct ReconciliationCheck {
 /// Figures of one participant.
 #[derive(Clone, Debug)]
 pub struct Participant {
-    /// Its name.
+    /// Name of the participant.
     pub name: String,
     /// Number of orders and replacements that it sent.
     pub orders: u64,
@@ -88,11 +88,11 @@ pub struct Outcome {
     pub arbiter: ArbiterCounters,
     /// Packets dropped deliberately on lines A and B.
     pub injected: [u64; 2],
-    /// Method by which the feed handler read them.
+    /// Method by which the feed handler read the lines.
     pub read_by: ReadBy,
     /// A recorded flow's result.
     pub flow: Option<FlowResult>,
-    /// The threads' final counts.
+    /// Final counters of the threads.
     pub threads: Vec<ThreadReport>,
     /// Ticks of the clock per second.
     pub ticks_per_second: u64,
@@ -101,9 +101,9 @@ pub struct Outcome {
     pub allocations: Option<Vec<(&'static str, u64)>>,
     /// The host.
     pub host: Host,
-    /// Time that the host took before the market started.
+    /// Time that the host took from the program, measured before the market started.
     pub jitter: Jitter,
-    /// Drift of the clock from the system's.
+    /// Drift of the clock from the system clock.
     pub drift: Drift,
     /// Cost of one stamp, in nanoseconds.
     pub stamp_ns: f64,
@@ -243,7 +243,7 @@ fn participants(
     list
 }
 
-/// Closing messages: the venue publishes them when the market is idle; the feed handler may have ended.
+/// Number of closing messages, which the venue publishes when idle: the feed handler may have ended by then.
 const CLOSING_MESSAGES: u64 = 3;
 
 /// The feed handler's books equal the venue's: every level, every queue.
@@ -327,7 +327,7 @@ fn positions_zero(
         "positions sum to zero over all participants in each of {instruments} instruments, after {executions} executions"
     );
     if guests > 0 {
-        // The positions of only some participants prove nothing.
+        // The positions of only some participants need not add up to zero.
         description =
             format!("{guests} guest(s) took part, whose positions are not known here, so no sum was checked");
     } else if off > 0 {

@@ -26,7 +26,7 @@ pub(crate) enum Phase {
     Draining = 2,
 }
 
-/// The phase shared with all participants; clones share it.
+/// The market's phase, for all participants; clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct SharedPhase(Arc<AtomicU8>);
 
@@ -62,10 +62,10 @@ impl SourceView {
         )
     }
 
-    /// Positions by instrument; at most a tenth of a second old, exact at the end.
+    /// Returns the positions by instrument: at most a tenth of a second old, and exact at the end.
     ///
     /// # Errors
-    /// [`Busy`] while the source is writing them: keep the older ones. Never after it has closed.
+    /// [`Busy`] while the source writes the positions: keep the older ones. Never after the source closed.
     pub(crate) fn positions(&self) -> Result<Vec<Position>, Busy> {
         let mut positions = vec![Position::default(); self.positions.row_count()];
         self.positions.try_read(&mut positions)?;
@@ -99,7 +99,7 @@ impl SourceWriter {
 }
 
 #[derive(Default)]
-#[repr(align(128))] //  on separate cache lines: adjacent writes by another thread would slow down its writer
+#[repr(align(128))] // separate cache lines: other threads' writes nearby would slow down the source
 pub(crate) struct SourceCounters {
     /// Requests sent, of any kind.
     pub(crate) requests: Counter,

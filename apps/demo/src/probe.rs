@@ -5,20 +5,20 @@ use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Price, Side, TimeInForce
 
 /// Answers market updates with orders that cannot trade: immediate-or-cancel, at the collar's far end.
 ///
-/// Beside a recorded flow no other order may touch the book, or the recorded executions would meet other
-/// orders; a probe takes the whole path from the tick to the venue's answer and leaves no trace in the book.
+/// Beside a recorded flow no other order may rest or trade, because recorded executions would then meet other
+/// orders. A probe takes the whole path from the tick to the venue's answer and leaves the book unchanged.
 pub(crate) struct Probe {
     interval: Nanos,
     next: Nanos,
 }
 
 impl Probe {
-    /// Sends at most one order in each `interval`.
+    /// Creates a probe that sends at most one order in each `interval`.
     pub(crate) fn new(interval: Nanos) -> Probe {
         Probe { interval, next: Nanos::ZERO }
     }
 
-    /// The lowest price of the collar, if there is no offer at it.
+    /// Returns the lowest price of the collar, if the best offer is above it.
     fn price(instrument: InstrumentId, cx: &Context<'_>) -> Option<Price> {
         let low = cx.instrument(instrument)?.collar_low;
         let (ask, _) = cx.bbo(instrument).ask?;
@@ -43,7 +43,7 @@ impl Strategy for Probe {
         };
         let mut order = NewOrder::limit(instrument, Side::Buy, lot, price);
         order.time_in_force = TimeInForce::Ioc;
-        // The engine counts a refusal; the next update probes again.
+        // The engine counts a refused order; the next update probes again.
         if cx.enter(&order).is_ok() {
             self.next = cx.now() + self.interval;
         }

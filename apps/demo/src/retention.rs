@@ -11,7 +11,7 @@ use tickpath_journal::{Folder, Policy, session_of};
 pub(crate) struct JournalRetention {
     folder: PathBuf,
     threads: Option<JournalThreads>,
-    /// Removed on drop, after the threads have ended, unless the folder was named.
+    /// The temporary folder, removed on drop after the threads; `None` if a folder was named.
     temporary: Option<TempDir>,
 }
 
@@ -22,7 +22,7 @@ pub struct JournalSummary {
     pub folder: Option<PathBuf>,
     /// Number of commands in it.
     pub commands: u64,
-    /// Times that a command had to wait for the disk.
+    /// Number of times that a command had to wait for the disk.
     pub delayed: u64,
 }
 
@@ -50,7 +50,7 @@ impl JournalRetention {
         Ok(JournalRetention { folder: folder.to_owned(), temporary: None, threads: None })
     }
 
-    /// Nothing waits for the disk. No snapshots are written: they would take a thread's time from the market.
+    /// Settings by which nothing waits for the disk. Snapshots are off: they would take the market's CPU.
     pub(crate) fn settings(&self) -> JournalSettings {
         JournalSettings { snapshot_every: 0, ..JournalSettings::new(&self.folder, Policy::Async) }
     }

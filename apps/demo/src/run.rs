@@ -25,7 +25,7 @@ const LOGIN_TIMEOUT: Nanos = Nanos::from_secs(10);
 const DRAIN_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Time without any message after which everything has arrived.
 const QUIET: Nanos = Nanos::from_millis(150);
-/// Time of observing the host before the market starts.
+/// Duration of the jitter measurement on the host before the market starts.
 const JITTER_TIME: Nanos = Nanos::from_millis(300);
 /// Time after which all code has run, and every ring has wrapped or had its usual load.
 const WARM_UP: Nanos = Nanos::from_secs(1);
@@ -56,7 +56,7 @@ pub fn run(settings: &DemoSettings, stop: &StopSignal) -> anyhow::Result<Outcome
     }
 }
 
-/// Opens the view, lets the market trade and come to rest; returns its trading time, and whether it did.
+/// Opens the view, lets the market trade, and drains it; returns the trading time, and whether it drained.
 fn trade(
     market: &mut Market,
     watch: &mut Watch,
@@ -85,7 +85,7 @@ fn host_line(host: &Host) -> String {
     format!("{}, {} cores, kernel {}", host.cpu_model, host.cores_allowed.len(), host.kernel)
 }
 
-/// The cost of one stamp here, in nanoseconds.
+/// Measures the cost of one stamp on this host, in nanoseconds.
 fn stamp_cost(clock: &TscClock) -> f64 {
     let (mut trace, mut ring) = Trace::new(1 << 12);
     let start = clock.ticks();
@@ -125,13 +125,13 @@ fn log_in(market: &mut Market) -> anyhow::Result<()> {
     }
 }
 
-/// A failed agent has stopped the others; its error is the outcome.
+/// Returns an error once a failed agent has stopped the market; the runner has the agent's error.
 fn fail_if_ended(market: &Market) -> anyhow::Result<()> {
     anyhow::ensure!(!market.stop.is_stopped(), Ended);
     Ok(())
 }
 
-/// The threads ended by themselves; the runner knows the reason.
+/// The market's threads ended by themselves; the runner knows the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("the market has ended by itself")]
 struct Ended;
@@ -225,9 +225,9 @@ fn drain(market: &mut Market, watch: &mut Watch) -> anyhow::Result<bool> {
     }
 }
 
-/// Messages sent on each leg of the market, and those received.
+/// Returns the numbers of messages sent and received on each leg of the market.
 ///
-/// With guests, their messages are unknown: only the venue's own legs are compared.
+/// With guests, whose messages are unknown, only the venue's own legs are compared.
 fn arrivals(market: &Market) -> Vec<(u64, u64)> {
     let (venue, source) = (&market.venue, &market.source.view.counters);
     let mut legs = vec![
@@ -245,8 +245,8 @@ fn arrivals(market: &Market) -> Vec<(u64, u64)> {
         source.received.read() + traders().map(|gateway| gateway.last_sequence.read()).sum::<u64>();
     legs.push((requests, venue.order_server.requests.read()));
     let responses = venue.order_server.responses.read();
-    // Each session begins with the message that the day has started, which is not an answer. It is counted
-    // only if it arrived together with the answer to the login.
+    // Each session begins with a start-of-day message, which is not an answer. `received` counts it only
+    // if it arrived together with the answer to the login.
     let starts = market.source.sessions as u64 + market.traders.len() as u64;
     let has_all = (responses..=responses + starts).contains(&received);
     legs.push((responses, if has_all { responses } else { received }));

@@ -30,9 +30,9 @@ const LOSS_DEFAULT: Fraction = Fraction { ppm: 1_000 };
 
 /// The venue's agents and its feed handler.
 const VENUE_ROLES: [&str; 4] = ["order-server", "matcher", "publisher", "feed-handler"];
-/// Traders beside the background flow, engines and gateways in turn.
+/// Agents of the traders beside the background flow: each trader's engine, then its gateway.
 pub(crate) const BACKGROUND_FLOW_TRADERS: [&str; 4] = ["maker", "maker-gateway", "taker", "taker-gateway"];
-/// Traders beside a recorded flow.
+/// Agents of the trader beside a recorded flow.
 pub(crate) const FLOW_TRADERS: [&str; 2] = ["probe", "probe-gateway"];
 /// Users of the market's own participants.
 pub(crate) const OWN_USERS: [&str; 7] = ["MAKER", "TAKER", "CROWD1", "CROWD2", "PROBE", "FLOWM", "FLOWT"];
@@ -69,7 +69,7 @@ pub struct DemoConfig {
     pub admin: Option<AdminConfig>,
     /// Assignment of agents to threads; one with crowd, maker and taker also applies to a recorded flow.
     pub placement: Option<Placement>,
-    /// The file, in which plain-text secrets are allowed.
+    /// Path of the configuration file, which may contain plain-text secrets.
     #[serde(skip)]
     file: Option<PathBuf>,
 }
@@ -96,7 +96,7 @@ impl Default for GuestsConfig {
 }
 
 impl GuestsConfig {
-    /// The address, with a free port if the file names none.
+    /// Returns the address for orders, with a free port if the file names none.
     pub(crate) fn address(&self) -> SocketAddrV4 {
         self.address.unwrap_or(SocketAddrV4::new(DemoSettings::INTERFACE, 0))
     }
@@ -151,7 +151,7 @@ impl GuestsConfig {
     }
 }
 
-/// A demonstration, ready to run.
+/// The checked settings of a demonstration.
 #[derive(Clone, Debug)]
 pub struct DemoSettings {
     /// New orders of the background flow per second; cancels, reductions and replacements come in addition.
@@ -184,7 +184,7 @@ pub struct DemoSettings {
     pub guests: GuestsConfig,
     /// Commands to the running venue.
     pub admin: Option<AdminConfig>,
-    /// The configuration file, in which plain-text secrets are allowed.
+    /// Path of the configuration file, which may contain plain-text secrets.
     pub file: Option<PathBuf>,
     /// Folder of the venue's journal; when `None`, a temporary folder that is removed at the end.
     pub journal: Option<PathBuf>,
@@ -200,7 +200,7 @@ pub enum ViewMode {
 }
 
 impl DemoConfig {
-    /// The contents of a configuration file, or the defaults.
+    /// Loads a configuration file, or returns the defaults without one.
     ///
     /// # Errors
     /// [`ConfigError`] when the file cannot be read.
@@ -313,7 +313,7 @@ fn roles(traders: &[&'static str], source: &'static str) -> Vec<&'static str> {
     [&VENUE_ROLES, traders, &[source]].concat()
 }
 
-/// The agent beside a recorded flow that replaces one beside background flow; the taker has none.
+/// Maps a role beside background flow to the one beside a recorded flow; `None` for the taker's agents.
 fn role_beside_flow(role: &str) -> Option<&str> {
     let [maker, maker_gateway, ..] = BACKGROUND_FLOW_TRADERS;
     let [probe, probe_gateway] = FLOW_TRADERS;
@@ -326,7 +326,7 @@ fn role_beside_flow(role: &str) -> Option<&str> {
 }
 
 impl DemoSettings {
-    /// The settings of a configuration file, or the defaults.
+    /// Loads the settings of a configuration file, or returns the defaults without one.
     ///
     /// # Errors
     /// [`ConfigError`] when the file is invalid.
@@ -340,7 +340,7 @@ impl DemoSettings {
     /// replaces the maker.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] when it is for a recorded flow and there is none.
+    /// [`ConfigError::Value`] when the configured placement is for a recorded flow and there is none.
     pub(crate) fn placement_on(&self, cores: &[usize]) -> Result<Placement, ConfigError> {
         match (&self.placement, self.flow.is_some()) {
             (None, true) => Ok(default_placement(cores, FLOW, &FLOW_TRADERS)),
@@ -367,7 +367,7 @@ pub(crate) fn default_placement(cores: &[usize], source: &str, traders: &[&str])
     let venue = ["order-server", "matcher", "order-server", "publisher", source];
     let trader: Vec<&str> = std::iter::once("feed-handler").chain(traders.iter().copied()).collect();
     match cores.len() {
-        // The observer replaces the contents of its cache, which costs an order more than an answer.
+        // The observer evicts its core's cache, which delays a trader's order more than a venue's answer.
         0..4 => Placement::new(IdleStrategy::Yield, cores, &[("venue", &venue), ("trader", &trader)])
             .observed_beside("venue"),
         4..8 => Placement::new(

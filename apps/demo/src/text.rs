@@ -10,7 +10,7 @@ use crate::json::format_pnl;
 use crate::outcome::Outcome;
 use crate::retention::JournalSummary;
 
-/// Share of the time taken by the host, in percent, from which tails say more about the host than about the program.
+/// Share of time taken by the host, in percent, from which tails describe the host more than the program.
 const NOTABLE_STALL_PERCENT: f64 = 1.0;
 
 impl Outcome {
@@ -19,7 +19,7 @@ impl Outcome {
     pub fn stamp_share(&self) -> f64 {
         let busy: u64 = self.threads.iter().map(|thread| thread.counters.busy_ticks()).sum();
         let busy_ns = busy as f64 * 1e9 / self.ticks_per_second as f64;
-        // Most records use a time that another stamp has read already; this counts all at the full cost.
+        // An upper bound: most records reuse a time that was read already, and all count at the full cost.
         if busy_ns > 0.0 { self.report.counters.records as f64 * self.stamp_ns / busy_ns } else { 0.0 }
     }
 }

@@ -55,7 +55,7 @@ pub(crate) struct Watch {
     warm: Option<Vec<Vec<u64>>>,
 }
 
-/// Spans in the view.
+/// Spans shown in the view.
 const SHOWN: [Span; 4] =
     [Span::TickToTradeSoftware, Span::TickToTrade, Span::VenueResponse, Span::OrderRoundTrip];
 
@@ -127,7 +127,7 @@ impl Watch {
         })
     }
 
-    /// The current view.
+    /// Returns the current view.
     pub(crate) fn view(
         &mut self,
         market: &mut Market,

@@ -1,4 +1,4 @@
-//! A thread for one agent whose work is not urgent.
+//! A thread for an agent whose work is not urgent.
 
 use std::io;
 use std::thread;
@@ -6,15 +6,15 @@ use std::thread;
 use tickpath_agent::{Agent, BackgroundThread, FINISH_TIMEOUT, Rest, TscClock};
 use tickpath_types::Nanos;
 
-/// Sleep of the thread after its latest work.
+/// Sleep of the thread after it has done work, before it checks for more.
 const REST: Nanos = Nanos::from_millis(1);
 
-/// Starts a thread named after the agent's role, which sleeps between its duty cycles. At shutdown the agent
-/// finishes within [`FINISH_TIMEOUT`] and is closed. A failure of the agent ends the thread and shows in its
-/// counters.
+/// Starts a thread named after the agent's role; it sleeps while the agent has no work. At shutdown the agent
+/// has [`FINISH_TIMEOUT`] to finish and is then closed. A failure of the agent ends the thread, and the
+/// agent's counters show it.
 ///
 /// # Errors
-/// The system refused the thread.
+/// The system could not start a thread.
 pub fn start_background_agent(mut agent: Box<dyn Agent>, clock: TscClock) -> io::Result<BackgroundThread> {
     let mut rest = Rest::new(clock, REST)?;
     agent.wake_by(rest.waker());

@@ -1,6 +1,6 @@
 //! The configuration file of a venue.
 
-/// Returns an error with this text, which says what to change.
+/// Returns a [`ConfigError`] with this text, which says what to change.
 macro_rules! bail {
     ($($text:tt)+) => { return Err(tickpath_config::ConfigError::value(format!($($text)+))) };
 }
@@ -50,9 +50,9 @@ const RETAINED_MESSAGES_MAX: usize = 1 << 26;
 pub(crate) const OPEN_ORDERS_MAX: u32 = 1 << 22;
 /// Maximum number of instruments, including those added at run time.
 const INSTRUMENTS_MAX: u16 = 4_096;
-/// Granularity of the engine's session capacity.
+/// The engine's session capacity is a multiple of this number.
 const SESSIONS_STEP: u16 = 64;
-/// Minimum heartbeat interval. Shorter ones would add load without information.
+/// Minimum heartbeat interval; shorter intervals add only load.
 const HEARTBEAT_MIN: Duration = Duration(Nanos::from_millis(1));
 const ROLES: [&str; 3] = ["order-server", "matcher", "publisher"];
 
@@ -123,10 +123,10 @@ impl BackgroundFlowConfig {
     /// Maximum rate.
     pub const RATE_MAX: u32 = 100_000;
 
-    /// Returns the password of the flow's user.
+    /// Returns the password of the user that enters the flow.
     ///
     /// # Errors
-    /// [`ConfigError`] when the rate is out of range, the venue has no such user, or its password is not in the file.
+    /// [`ConfigError`] when the rate is out of range, or the file lacks the user or the user's password.
     pub fn password(&self, entry: &OrderEntryConfig, file: Option<&Path>) -> Result<String> {
         let name = &self.user;
         in_range("background_flow.rate", self.rate, 1..=Self::RATE_MAX)?;
@@ -366,7 +366,7 @@ fn journal_session(session: Session) -> SessionName {
     SessionName::new(&session.to_string()).expect("the name of a session on the wire is one of a journal")
 }
 
-/// Returns a session name that no earlier start used. Another machine can have the same name only by chance.
+/// Makes a session name from the time. Another start can have the same name only by chance.
 fn new_session() -> String {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     session_name_at(since_epoch.as_millis())
@@ -460,10 +460,10 @@ impl ExchangeConfig {
         Ok((config, settings))
     }
 
-    /// Returns the checked settings; `file` is the configuration file that may contain secrets.
+    /// Checks the configuration and returns the settings. `file` is its file, which may hold secrets.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] that names what to change.
+    /// [`ConfigError::Value`], which says what to change.
     pub fn settings(&self, instruments: InstrumentTable, file: Option<&Path>) -> Result<VenueSettings> {
         let named = self.session.as_deref().map(checked_session).transpose()?;
         let session = named.map_or_else(|| checked_session(&new_session()), Ok)?;
@@ -486,14 +486,14 @@ impl ExchangeConfig {
         }
         self.check_deribit(&users, journal.as_ref())?;
         if let Some(journal) = journal.as_mut().filter(|_| self.deribit.is_some()) {
-            // The front reads the log from its first command on, so keep the whole log, despite snapshots.
+            // The front reads the log from its first command, so keep the whole log.
             journal.keep_snapshots = usize::MAX;
         }
         let limits = EngineLimits {
             max_instruments: self.matching.instruments_max(&instruments)?,
             max_open_orders: self.matching.max_open_orders,
             max_open_orders_per_session: self.matching.max_open_orders_per_user,
-            // The number of sessions is fixed for the journal's session, so leave capacity for more users.
+            // This maximum is fixed once the journal's session begins, so reserve capacity for more users.
             max_sessions: (users.len() as u16 + 1).next_multiple_of(SESSIONS_STEP),
             ..EngineLimits::default()
         };
@@ -522,7 +522,7 @@ impl ExchangeConfig {
         })
     }
 
-    /// Checks that the Deribit front has a user and a journal: its account state follows from the whole log.
+    /// Checks that the Deribit front has a user, and a journal from which to compute its account state.
     fn check_deribit(&self, users: &[UserSettings], journal: Option<&JournalSettings>) -> Result<()> {
         let user = users.iter().find(|user| user.ports.deribit);
         let problem = match (&self.deribit, user, journal) {
@@ -540,7 +540,7 @@ impl ExchangeConfig {
         Err(ConfigError::value(format!("deribit: {problem}")))
     }
 
-    /// Checks the memory limits, because all memory is allocated at the start.
+    /// Checks the bounds on memory, because all memory is allocated at the start.
     fn check_bounds(&self, users: usize) -> Result<()> {
         let (entry, data, matching) = (&self.order_entry, &self.market_data, &self.matching);
         let retained_max = RETAINED_RESPONSES_MAX / users.max(1);
@@ -554,21 +554,21 @@ impl ExchangeConfig {
         at_least("market_data.heartbeat", data.heartbeat, HEARTBEAT_MIN)
     }
 
-    /// Returns the configuration with every default filled in, for a host with these `cores`.
+    /// Returns the configuration with all defaults filled in, for a process that may run on `cores`.
     #[must_use]
     pub fn filled(&self, cores: &[usize]) -> ExchangeConfig {
         ExchangeConfig { placement: Some(self.placement(cores)), ..self.clone() }
     }
 
-    /// Returns the placement of the file, or the default for a host on whose `cores` this process may run.
+    /// Returns the configured placement, or the default for a process that may run on `cores`.
     #[must_use]
     pub fn placement(&self, cores: &[usize]) -> Placement {
         self.placement.clone().unwrap_or_else(|| default_placement(cores))
     }
 }
 
-/// The default placement. A small host gets one thread, so that a trader has the other core; a large one gets
-/// a thread per agent. All threads sleep while idle.
+/// The default placement: one thread on fewer than 4 cores, so that a trader has the others; two on 4 to 7; a
+/// thread per agent on more. All threads sleep while idle.
 fn default_placement(cores: &[usize]) -> Placement {
     let cycle = ["order-server", "matcher", "order-server", "publisher"];
     match cores.len() {

@@ -15,7 +15,7 @@ use tickpath_venue_log::{Follower, FollowerError, Recovery};
 use crate::background_agent::start_background_agent;
 use crate::drop_copy::DropCopySettings;
 
-/// Sleep of the follower's thread after it has read the whole log.
+/// Time for which the follower's thread sleeps once it has read the whole log.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
 /// Interval at which new trusted logins are written.
 const TRUST_INTERVAL: Duration = Duration::from_secs(1);
@@ -25,26 +25,26 @@ const TRUST_INTERVAL: Duration = Duration::from_secs(1);
 pub struct JournalSettings {
     /// Folder of segments and snapshots, used by one venue only.
     pub folder: PathBuf,
-    /// Guarantee of an acknowledgement.
+    /// Durability that a command must have before it is answered.
     pub policy: Policy,
     /// Length of a segment file, in bytes.
     pub segment_len: u64,
-    /// Length of each of the two buffers between duty cycle and disk, in bytes.
+    /// Length of each of the two buffers between the duty cycle and the disk thread, in bytes.
     pub buffer_len: usize,
-    /// Commands between snapshots; 0 for no snapshots.
+    /// Number of commands between snapshots; 0 for no snapshots.
     pub snapshot_every: u64,
-    /// Number of snapshots kept, 1 at least, with the log from the oldest on; `usize::MAX` for all.
+    /// Number of snapshots kept, at least 1; the log is kept from the oldest on. `usize::MAX` keeps all.
     pub keep_snapshots: usize,
-    /// The expected session of the journal.
+    /// Expected session of the journal; any session when `None`.
     pub session: Option<SessionName>,
-    /// Accepts the loss of answered commands, by damage or by power loss. The session gets another name then.
+    /// True to accept the loss of answered commands, by damage or power loss; then the wire name changes.
     pub accept_loss: bool,
-    /// The drop copy endpoint, which reads the log.
+    /// Settings of the drop copy endpoint, which reads the log; `None` for no endpoint.
     pub drop_copy: Option<DropCopySettings>,
 }
 
 impl JournalSettings {
-    /// Returns the defaults for a folder.
+    /// Returns the default settings for a journal in `folder`.
     pub fn new(folder: impl Into<PathBuf>, policy: Policy) -> JournalSettings {
         JournalSettings {
             folder: folder.into(),
@@ -60,9 +60,9 @@ impl JournalSettings {
     }
 }
 
-/// The journal's parts beside the agents. Start their threads, and keep them until the agents have ended.
+/// The parts of the journal that run on separate threads. Keep these threads until the agents have ended.
 pub struct VenueJournal {
-    /// Result of the recovery at the start.
+    /// Report of the recovery at the start.
     pub recovery: Recovery,
     disk: Box<dyn Disk>,
     follower: Option<RunFollower>,
@@ -71,10 +71,10 @@ pub struct VenueJournal {
     counters: Arc<JournalCounters>,
 }
 
-/// [`Follower::run_once`] for any storage.
+/// [`Follower::run_once`] for any type of storage.
 type RunFollower = Box<dyn FnMut() -> Result<usize, FollowerError> + Send>;
 
-/// The threads of a venue's journal. Dropping it ends them; every answered command is in the log by then.
+/// The threads of a venue's journal. Dropping this ends them; by then all answered commands are in the log.
 pub struct JournalThreads {
     // In shutdown order.
     _drop_copy: Option<BackgroundThread>,
@@ -114,7 +114,7 @@ impl VenueJournal {
     /// Starts the threads.
     ///
     /// # Errors
-    /// The system refused a thread.
+    /// The system could not start a thread.
     pub fn start(self) -> io::Result<JournalThreads> {
         let disk = self.disk.start()?;
         let start = |mut run_follower: RunFollower| {
@@ -130,7 +130,7 @@ impl VenueJournal {
         };
         let follower = self.follower.map(start).transpose()?;
         let mut trusted = self.trusted;
-        // The next run repeats a failed write. Until then only trust is lost.
+        // If a write fails, the next run repeats it. A crash before that only loses trust.
         let trusted = BackgroundThread::repeat("trusted-logins", move || {
             trusted.run_once().ok();
             Some(TRUST_INTERVAL)
@@ -140,12 +140,12 @@ impl VenueJournal {
         Ok(JournalThreads { _drop_copy: drop_copy, _follower: follower, _trusted: trusted, _disk: disk })
     }
 
-    /// Does one piece of the disk's work, as an alternative to [`VenueJournal::start`]; 0 when there is none.
+    /// Does one piece of the disk's work on the caller's thread, without [`VenueJournal::start`]; 0 if none.
     pub fn work_on_disk(&mut self) -> usize {
         self.disk.run_once()
     }
 
-    /// Does one piece of the follower's work in the caller's thread; 0 when there is none.
+    /// Does one piece of the follower's work on the caller's thread; returns 0 if there is none.
     ///
     /// # Errors
     /// [`FollowerError`] when the log cannot be read or the snapshot cannot be written.
@@ -153,18 +153,18 @@ impl VenueJournal {
         self.follower.as_mut().map_or(Ok(0), |run| run())
     }
 
-    /// Writes new trusted logins in the caller's thread, if any; returns their number.
+    /// Writes new trusted logins on the caller's thread; returns their number.
     ///
     /// # Errors
-    /// The system's error. The next call tries again.
+    /// The system's error when writing. The next call retries.
     pub fn save_trusted_logins(&mut self) -> io::Result<usize> {
         self.trusted.run_once()
     }
 
-    /// Does one run of the drop copy work in the caller's thread; 0 when there is none.
+    /// Does one run of the drop copy endpoint on the caller's thread; returns 0 if there is no work.
     ///
     /// # Errors
-    /// [`AgentError`] when the log can no longer be followed.
+    /// [`AgentError`] when the log cannot be followed any more.
     pub fn run_drop_copy(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.drop_copy.as_mut().map_or(Ok(0), |copies| copies.do_work(now))
     }

@@ -5,7 +5,7 @@ use tickpath_timing::Tracer;
 use tickpath_types::Nanos;
 use tickpath_venue::Matcher;
 
-/// A [`Matcher`] that any thread can run as an agent.
+/// A [`Matcher`] as an agent.
 pub(crate) struct MatcherAgent<T>(pub(crate) Matcher<T>);
 
 impl<T: Tracer + Send> Agent for MatcherAgent<T> {

@@ -1,4 +1,4 @@
-//! The order entry gateway: OUCH over SoupBinTCP.
+//! The order entry gateway: OUCH 5.0 over SoupBinTCP.
 
 mod connections;
 mod listener;
@@ -28,35 +28,35 @@ use crate::login::{LoginChecker, TrustedLogin};
 const REQUESTS_PER_READ_MAX: usize = RECEIVE_BUFFER / (HEADER_LEN + 1) + 1;
 /// Maximum number of requests drained in one duty cycle.
 pub(crate) const BATCH_CAPACITY: usize = 2 * REQUESTS_PER_READ_MAX;
-/// Maximum number of responses taken in one duty cycle. A user's log retains them, so a reader never lags.
+/// Maximum number of responses handled in one duty cycle. Users' logs retain them for slow readers.
 pub(crate) const RESPONSES_PER_CYCLE: usize = 256;
-/// Number of messages that are not valid OUCH after which a connection is closed.
+/// Number of invalid messages after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
 /// Maximum number of front requests taken in one duty cycle.
 const FRONT_REQUESTS_PER_CYCLE: usize = 64;
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
-/// Sampling interval of the decoding and encoding times, in messages.
+/// One in this number of messages is timed when it is decoded and encoded.
 const TIMED_EVERY: u64 = 16;
 
 pub(crate) struct OrderServerConfig {
     pub address: SocketAddrV4,
     pub session: Session,
-    /// Maximum number of connections, including those that have not logged in.
+    /// Maximum number of connections, including those before login.
     pub places: usize,
     pub instruments: InstrumentTable,
     pub cancel_at_shutdown: bool,
-    /// True when the session continues at the next start: its end is not announced.
+    /// True when the session continues at the next start, so that its end is not announced.
     pub is_session_kept: bool,
     /// The venue's first commands.
     pub opening: Vec<(SessionId, LogCommandKind)>,
 }
 
-/// The rings between an [`OrderServer`] and other agents, and its password checker.
+/// The order server's ends of its rings to other agents, and its password checker.
 pub(crate) struct Links {
     pub responses: spsc::Consumer<Response>,
-    /// Requests of the front that runs beside the venue, if any.
+    /// Receives requests of a front on another thread, if there is one.
     pub front: Option<spsc::Consumer<FrontRequest>>,
-    /// New trusted logins, for the file that survives a restart.
+    /// Sends new trusted logins to the file that survives a restart.
     pub trusted: Option<spsc::Producer<TrustedLogin>>,
     pub admin: AdminPort,
     pub checker: LoginChecker,
@@ -65,18 +65,18 @@ pub(crate) struct Links {
 /// Shutdown stages of the order server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Reads requests.
+    /// Requests are read.
     Open,
-    /// Reads nothing more.
+    /// No more requests are read.
     Finishing,
-    /// The last commands are sequenced.
+    /// The last commands are in the batch or the log; no command follows.
     LogEnded,
 }
 
-/// Accepts connections, logs users in, sequences their requests and sends them the answers.
+/// Accepts connections, logs users in, sequences their requests, and sends the responses.
 ///
-/// A duty cycle either sends answers or reads requests. Answers come first, so reading stops automatically
-/// when answers arrive faster than they can be sent.
+/// A duty cycle either sends responses or reads requests. Responses come first, so reading stops while they
+/// arrive faster than they can be sent.
 pub struct OrderServer<T, N: Network = Kernel> {
     config: OrderServerConfig,
     listener: Listener<N>,
@@ -120,16 +120,16 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         })
     }
 
-    /// Returns the listening address.
+    /// The listening address.
     pub(crate) fn local_address(&self) -> SocketAddrV4 {
         self.listener.local_address()
     }
 
-    /// Appends the answers to their users' logs, then sends each connection its new messages.
+    /// Appends responses to their users' logs, then sends new messages to each connection.
     fn send_responses(&mut self, now: Nanos) -> usize {
         let (mut count, mut answers) = (0, 0);
         while count < RESPONSES_PER_CYCLE {
-            // An answer may leave only when its command is durable.
+            // The response may be sent only once its command is durable.
             match self.links.responses.peek() {
                 Some(response) if self.entry.sequencer.is_durable(response.command()) => {}
                 _ => break,
@@ -161,7 +161,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 if self.connections.get(place).is_some_and(|connection| connection.is_due(now)) {
                     self.transmit_or_close(place, now);
                 }
-                // A closed connection is no longer in the list.
+                // Sending may have closed the connection; then the next client has moved to this index.
                 index += usize::from(self.entry.logins.client(index) == Some(place));
             }
         }
@@ -197,14 +197,14 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Sequences the drained requests, as far as there is capacity; returns their number.
+    /// Sequences the drained requests while there is capacity; returns their number.
     fn sequence(&mut self, now: Nanos) -> usize {
         let count = self.entry.sequencer.sequence(now, &mut self.tracer);
         self.counters.commands.set(self.entry.sequencer.command_count());
         count
     }
 
-    /// Does the journal's pending work; returns the amount of work.
+    /// Does pending work of the journal; returns the amount of work.
     #[inline]
     fn poll_journal(&mut self) -> Result<usize, AgentError> {
         let mut work = self.entry.sequencer.poll_journal();
@@ -221,7 +221,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         Ok(work)
     }
 
-    /// Refuses new orders when the disk cannot hold another segment. Without a log, answers nothing more.
+    /// Records the log's new state. Fails if the log has failed: then no more responses may be sent.
     #[cold]
     fn note_log_state(&mut self, state: LogState) -> Result<(), AgentError> {
         self.journal.is_full.set((state == LogState::Full).into());
@@ -237,7 +237,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Sends the administrator the pending answer, if any; returns the number of answers sent.
+    /// Passes the pending answer, if any, to the administrator; returns the number of answers.
     #[cold]
     fn send_admin_answer(&mut self) -> usize {
         let answer = self.entry.commands.poll_answer(&self.entry.sequencer);
@@ -246,7 +246,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         1
     }
 
-    /// Executes the administrator's pending commands one by one: an answer depends on the commands before it.
+    /// Executes pending administrator commands one by one: an outcome depends on the commands before it.
     fn take_admin_commands(&mut self, now: Nanos) {
         loop {
             let next = self.links.admin.commands.peek();
@@ -316,7 +316,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.entry.handle_new_user(id, user)
     }
 
-    /// Sends heartbeats, handles time-outs, and retries data that did not fit into the sockets.
+    /// Sends heartbeats, handles timeouts, and retries data that did not fit into the sockets.
     fn run_timers(&mut self, now: Nanos) {
         self.next_timers = now + TIMER_INTERVAL;
         self.listener.handle_timeout(now);
@@ -372,7 +372,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         work += self.poll_journal()?;
         if now >= self.next_timers {
             self.run_timers(now);
-            // Pending sequencing work must not count as idle.
+            // Requests that wait to be sequenced are work, so that the thread does not become idle.
             work += usize::from(!self.entry.sequencer.is_drained());
         }
         if work > 0 {
@@ -393,7 +393,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
         self.listener.wait_for(wait);
         wait.until(self.next_timers.min(self.entry.users.next_cancel()));
-        // The matcher or the log has no capacity. Neither wakes this thread when it has some again.
+        // The ring to the matcher or the log is full, and neither wakes this thread once it has capacity.
         if !self.entry.sequencer.is_drained() {
             wait.soon();
         }
@@ -403,7 +403,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         "order-server"
     }
 
-    /// Reads nothing more, and answers the requests already read. A session ends when it has its answers.
+    /// Reads no more requests, and answers those that were read. A session ends when its responses are sent.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         if self.entry.sequencer.is_drained() {
             match self.stage {
@@ -414,7 +414,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
                         self.counters.cancels_on_disconnect.add(count as u64);
                     }
                 }
-                // Not earlier: when sequenced together, the venue's commands come before those of its users.
+                // Only now: in one batch, the session's last commands would precede the users' cancels.
                 Stage::Finishing => {
                     self.stage = Stage::LogEnded;
                     if !self.config.is_session_kept {
@@ -431,7 +431,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
             self.entry.sequencer.end();
         }
         self.poll_journal()?;
-        // In this order, so that messages sent before the disconnection are still read.
+        // Check for the producer's end first, so that responses sent before it are still handled.
         let has_ended = self.links.responses.is_disconnected();
         let is_answered = self.send_responses(now) == 0 && has_ended;
         if now >= self.next_timers {
@@ -441,7 +441,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         Ok(is_answered && self.entry.sequencer.is_all_durable() && self.end_sessions(now))
     }
 
-    /// Ends the remaining sessions, as far as possible without waiting.
+    /// Sends what can be sent without blocking, and ends the remaining sessions.
     fn on_close(&mut self) {
         let now = self.clock.now();
         while self.send_responses(now) > 0 {}

@@ -23,38 +23,38 @@ use crate::market_recovery::{MarketRecoverySettings, PublisherLinks};
 
 /// Maximum number of retransmission packets sent in one duty cycle.
 const ANSWERS_PER_CYCLE: usize = 4;
-/// Poll interval of the request socket: each poll is a system call.
+/// Interval between polls of the request socket, because each poll is a system call.
 const REQUEST_POLL_INTERVAL: Nanos = Nanos::from_micros(20);
-/// Sampling interval of the encoding time, in packets.
+/// One in this number of packets is timed when it is encoded.
 const TIMED_EVERY: u32 = 16;
-/// Number of end-of-session packets.
+/// Number of end-of-session packets sent on each line, as any may be lost.
 const END_OF_SESSION_PACKETS: usize = 3;
 
-/// Configuration of a [`Publisher`].
+/// The configuration of a [`Publisher`].
 pub struct PublisherConfig {
     /// Name of the market data session.
     pub session: Session,
-    /// The instruments whose events are published.
+    /// Instruments whose events are published.
     pub instruments: InstrumentTable,
     /// Maximum datagram length, in bytes.
     pub packet_bytes: usize,
     /// Time without a packet after which a heartbeat is sent.
     pub heartbeat: Nanos,
-    /// Store of the messages retained for retransmission, with those published before the start.
+    /// Store of the messages retained for retransmission; it has those published before the start.
     pub store: MessageStore,
-    /// The log's durable position, which limits publishing. Without a journal there is no limit.
+    /// The log's durable end, up to which events may be published; `None` without a journal, for no limit.
     pub durable: Option<DurableView>,
-    /// True when the session continues at the next start: its end is not announced.
+    /// True when the session continues at the next start, so that its end is not announced.
     pub is_session_kept: bool,
 }
 
-/// Publishes the matcher's events: packs the waiting events into one packet and sends it on both lines.
+/// Publishes the matcher's events: packs those that wait into one packet, and sends it on both lines.
 ///
-/// It never waits for a packet to fill. Under low load each event has its own packet; high load fills them.
+/// No event waits for a packet to fill: under low load each has a separate packet, under high load few do.
 pub struct Publisher<T, N: Network = Kernel> {
     config: PublisherConfig,
     events: spsc::Consumer<MarketEvent>,
-    /// Last command whose events may be published, as of the last check.
+    /// Durable end of the log at the last check.
     durable: Sequence,
     lines: [N::Sender; 2],
     packet: PacketBuilder<Box<[u8]>>,
@@ -69,7 +69,7 @@ pub struct Publisher<T, N: Network = Kernel> {
 }
 
 impl<T: Tracer, N: Network> Publisher<T, N> {
-    /// Creates a publisher of `events` on both lines, which answers the requests received at `requests`.
+    /// Creates a publisher of `events` on both lines that answers retransmission requests from `requests`.
     pub fn new(
         config: PublisherConfig,
         events: spsc::Consumer<MarketEvent>,
@@ -99,7 +99,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// Adds the links to market data recovery, and its limit on requests.
+    /// Adds the rings to market data recovery, and the limit on retransmission requests.
     pub(crate) fn with_recovery(mut self, settings: &MarketRecoverySettings, links: PublisherLinks) -> Self {
         let PublisherConfig { session, packet_bytes, .. } = self.config;
         self.queue = RetransmissionQueue::new(session, packet_bytes, settings.requests);
@@ -107,12 +107,12 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         self
     }
 
-    /// Returns the address of retransmission requests.
+    /// Address that receives retransmission requests.
     pub(crate) fn requests_address(&self) -> SocketAddrV4 {
         self.requests.local_address()
     }
 
-    /// Packs as many waiting events as fit into one packet and sends it; returns their number.
+    /// Packs as many waiting events as fit into one packet, and sends it; returns the number of events.
     ///
     /// All events of a packet are taken together: they share one `T5`, and free their ring slots at once.
     fn publish(&mut self, now: Nanos) -> Result<usize, AgentError> {
@@ -179,7 +179,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// Receives the pending requests.
+    /// Receives pending retransmission requests.
     fn take_requests(&mut self, now: Nanos) {
         if now < self.next_request_poll {
             return;
@@ -203,7 +203,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// Queues a request: here if the store has the request's first message, otherwise at the journal.
+    /// Queues a request: for this thread if the store has its first message, otherwise for the archive.
     fn take_request(&mut self, request: &Request, to: SocketAddrV4) {
         let store = &self.config.store;
         let first = request.sequence.0;
@@ -225,7 +225,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// Sends a bounded number of requested packets; returns their number.
+    /// Sends a bounded number of packets in answer to requests; returns their number.
     fn answer_requests(&mut self) -> usize {
         let mut sent = 0;
         let store = &self.config.store;
@@ -246,7 +246,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         sent + self.send_archived()
     }
 
-    /// Sends a packet read from the journal, if there is one.
+    /// Sends a packet from the archive, if any; returns the number of packets.
     fn send_archived(&mut self) -> usize {
         let Some(archive) = &mut self.links.archive else { return 0 };
         let Some(answer) = archive.answers.peek() else { return 0 };
@@ -256,7 +256,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     }
 }
 
-/// Counts a retransmitted packet of messages. A client that misses it requests it again.
+/// Counts the messages of an answer, if it was sent. Otherwise the client will repeat its request.
 fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Result<SendStatus>) {
     match status {
         Ok(SendStatus::Sent) => counters.retransmitted.add(message_count.into()),
@@ -264,12 +264,12 @@ fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Re
     }
 }
 
-/// Sends a datagram; false if it was not sent. Receivers of both lines then see a gap and request it.
+/// Sends a datagram; false if it was not sent. If neither line sends it, receivers request it.
 fn is_sent(line: &mut impl DatagramSender, datagram: &[u8]) -> bool {
     matches!(line.send(datagram), Ok(SendStatus::Sent))
 }
 
-/// Writes an event into the packet and into the store.
+/// Appends an event's message to the packet and to the store.
 #[inline]
 fn pack(
     event: &MarketEvent,
@@ -311,7 +311,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         let published = self.publish(now)?;
         self.take_requests(now);
         let work = published + self.answer_requests();
-        // Also when requests keep every cycle busy: a busy requester must not make the lines look dead.
+        // Heartbeats are due even when requests are served, so that busy requesters do not silence the lines.
         if published == 0 && now.since(self.last_sent) >= self.config.heartbeat {
             let next = self.packet.sequence();
             failpoint!(HeartbeatAhead: next = next.next());
@@ -351,9 +351,9 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         "publisher"
     }
 
-    /// Publishes the matcher's remaining events, and sends the requested messages.
+    /// Publishes the remaining events, and answers pending requests.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
-        // In this order, so that events sent before the disconnection are still read.
+        // Check for the producer's end first, so that events sent before it are still read.
         let has_ended = self.events.is_disconnected();
         let work = self.publish(now)? + self.answer_requests();
         if let Some(copies) = &mut self.links.copies {
@@ -363,7 +363,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         Ok(has_ended && work == 0 && self.events.is_empty())
     }
 
-    /// Publishes the remaining events and announces the end of the session, if it is over.
+    /// Publishes what remains, and announces the end of the session unless it continues at the next start.
     fn on_close(&mut self) {
         while self.publish(self.last_sent).is_ok_and(|count| count > 0) {}
         if let Some(copies) = &mut self.links.copies {

@@ -1,31 +1,31 @@
-//! Accepting connections, shared by all SoupBinTCP endpoints.
+//! Acceptance of connections, shared by all SoupBinTCP endpoints.
 
 use std::net::Ipv4Addr;
 
 use tickpath_net::{Network, TcpAcceptor, TcpConnection};
 use tickpath_types::Nanos;
 
-/// A SoupBinTCP endpoint with a limit on connections without login, in total and per peer. Each has a key.
+/// A SoupBinTCP endpoint that bounds connections before login, in total and per peer, and gives each a key.
 pub(crate) trait SoupEndpoint<N: Network> {
     /// Maximum number of connections accepted in one duty cycle.
     const ACCEPTS_MAX: usize;
 
-    /// Returns the next waiting connection; `None` also while the endpoint cannot take one.
+    /// Returns the next connection to accept; `None` if there is none, or while the endpoint has no capacity.
     fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>>;
 
-    /// Returns the connection to close if a new connection of `peer` does not fit.
+    /// Returns the connection to close so that a new one of `peer` can be accepted, if capacity is used up.
     fn victim(&self, peer: Ipv4Addr) -> Option<u64>;
 
-    /// Serves a connection once, out of turn.
+    /// Reads from a connection and handles its input, out of turn.
     fn serve_once(&mut self, key: u64, now: Nanos);
 
-    /// Closes a connection that has not logged in.
+    /// Closes a connection that has not logged in, to free capacity.
     fn evict(&mut self, key: u64, now: Nanos);
 
-    /// Takes an accepted connection, for which there is capacity. False when the system refuses.
+    /// Takes an accepted connection, for which there is capacity. False if the system refuses it.
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool;
 
-    /// Accepts some waiting connections; returns their number. Serves evicted ones once more, for a login.
+    /// Accepts some connections; returns their number. Reads from a victim first: its login may have arrived.
     #[cold]
     fn accept(&mut self, now: Nanos) -> usize {
         for count in 0..Self::ACCEPTS_MAX {
@@ -45,7 +45,7 @@ pub(crate) trait SoupEndpoint<N: Network> {
     }
 }
 
-/// Returns an acceptor's next connection. One that the system refuses now is accepted in a later run.
+/// Returns an acceptor's next connection. If the system cannot accept it now, a later call does.
 pub(crate) fn next_waiting<N: Network>(acceptor: &mut TcpAcceptor<N>) -> Option<TcpConnection<N>> {
     acceptor.accept().ok().flatten()
 }

@@ -1,4 +1,4 @@
-//! A client's connection, shared by all SoupBinTCP endpoints: SoupBinTCP over TCP.
+//! A client's TCP connection and SoupBinTCP session, shared by all SoupBinTCP endpoints.
 
 use tickpath_nasdaq::soupbintcp::{LoginRequest, ServerEvent, ServerSession, packet_len};
 use tickpath_net::{Fill, Network, SendOutcome, TcpConnection};
@@ -6,13 +6,13 @@ use tickpath_types::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DisconnectReason {
-    /// The client left, its connection is lost, or it received a rejection.
+    /// The client closed the connection, the connection failed, or the client was rejected.
     Closed,
-    /// The client sent data that is not a packet, a packet that is too long, or one that is not allowed here.
+    /// The client sent an invalid packet, one that is too long, or one that the endpoint does not allow.
     Malformed,
-    /// The client was silent, or did not log in, for too long.
+    /// The client sent nothing for too long, or did not log in in time.
     TimedOut,
-    /// The client reads too slowly for the retained messages.
+    /// The client reads so slowly that its next message is no longer retained.
     Slow,
 }
 
@@ -23,19 +23,19 @@ pub(crate) struct SoupLink<N: Network> {
 }
 
 impl<N: Network> SoupLink<N> {
-    /// Wraps a connection that was accepted at `now`.
+    /// Wraps a connection accepted at `now`.
     pub(crate) fn new(tcp: TcpConnection<N>, now: Nanos) -> SoupLink<N> {
         SoupLink { tcp, soup: ServerSession::new(now) }
     }
 
-    /// Checks an incomplete packet: fails if its announced length exceeds the receive buffer.
+    /// Checks the length of an incomplete packet: fails if it exceeds the receive buffer.
     #[inline]
     pub(crate) fn check_packet_len(&self) -> Result<(), DisconnectReason> {
         let len = packet_len(self.tcp.received());
         if len > Some(self.tcp.receive_capacity()) { Err(DisconnectReason::Malformed) } else { Ok(()) }
     }
 
-    /// Reads once, at an endpoint whose clients send only logins and heartbeats. Returns a received login.
+    /// Reads once, for an endpoint whose clients send only logins and heartbeats. Returns a received login.
     pub(crate) fn read_login(&mut self, now: Nanos) -> Result<Option<LoginRequest>, DisconnectReason> {
         let fill = self.tcp.fill().map_err(|_| DisconnectReason::Closed)?;
         let mut login = None;
@@ -58,9 +58,9 @@ impl<N: Network> SoupLink<N> {
         Ok(login)
     }
 
-    /// After the last packet: flushes pending data, then ends this side of the connection. Discards further
-    /// input of the client, because closing a connection with unread bytes also drops outbound data in
-    /// flight. True when the client has closed its side too.
+    /// Called after the last packet: flushes pending data, then ends this side of the connection. Discards
+    /// further input, because closing a connection with unread bytes would drop outbound data in flight. True
+    /// when the client has closed its side too.
     pub(crate) fn linger(&mut self) -> bool {
         if self.flush() == Ok(true) {
             self.tcp.end_sending();
@@ -70,13 +70,13 @@ impl<N: Network> SoupLink<N> {
         !matches!(self.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty))
     }
 
-    /// Passes pending data to TCP; false when the socket is full.
+    /// Passes pending data to TCP; false while the socket is full.
     #[inline]
     pub(crate) fn flush(&mut self) -> Result<bool, DisconnectReason> {
         is_taken(self.tcp.flush_pending())
     }
 
-    /// Sends bytes for which the pending buffer has capacity; false when TCP has not taken them all yet.
+    /// Sends bytes that fit into the pending buffer; false while TCP has not accepted all of them.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<bool, DisconnectReason> {
         is_taken(self.tcp.send(bytes))

@@ -347,7 +347,8 @@ impl<N: Network> Wiring<'_, N> {
     ) -> MatcherAgent<T> {
         let (counters, last) = (Arc::clone(&self.view.matcher), Arc::clone(&self.view.engine));
         let matcher = Matcher::new(engine, commands, responses, market, counters, last, tracer);
-        MatcherAgent(matcher.with_view(self.view))
+        let (states, trades) = (Arc::clone(&self.view.states), Arc::clone(&self.view.trades));
+        MatcherAgent(matcher.with_instruments(states, trades))
     }
 
     fn publisher<T: Tracer>(

@@ -1,4 +1,4 @@
-//! A venue at the limit of open files. A separate program, because the limit applies to the process.
+//! A venue at the limit of open files. A separate test program, because the limit applies to the process.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 #[path = "venue/support.rs"]
@@ -23,7 +23,7 @@ fn a_connection_refused_by_the_system_waits_without_work() {
     }
     bert.connect_prepared(rig.endpoints.order_entry);
     rig.until_true("the refusal", |rig| rig.view.order_server.accept_errors.read() == 1);
-    // The connection stays waiting and the acceptor ready.
+    // The connection stays in the kernel's queue, so the acceptor stays readable.
     for _ in 0..1_000 {
         assert_eq!(rig.turn(), 0, "nothing is done");
     }

@@ -11,7 +11,7 @@ use crate::recovery_sockets::RecoverySockets;
 
 /// Handles one channel of any protocol: its lines, its recovery and its books.
 pub(crate) struct ChannelHandler<B, F: Framing, R, N: Network> {
-    /// `None` when a server sends the messages.
+    /// `None` for a channel whose messages all come from a server.
     pub(crate) lines: Option<Lines<N>>,
     pub(crate) sockets: RecoverySockets<N>,
     pub(crate) recovery: R,
@@ -25,7 +25,7 @@ where
     R: RecoveryClient<Request = F::Request>,
     N: Network,
 {
-    /// Passes the time to the arbiter and sends its request; returns the amount of work.
+    /// Handles the arbiter's timeout, if due, and sends its request; returns the amount of work.
     pub(crate) fn handle_timeout(&mut self, now: Nanos, out: &mut impl UpdateListener) -> usize {
         if self.channel.poll_timeout().is_none_or(|deadline| now < deadline) {
             return 0;
@@ -38,7 +38,8 @@ where
         1
     }
 
-    /// Takes up to `answers_max` answers, and polls the recovery client once; returns the amount of work.
+    /// Takes up to `answers_max` request answers, and polls the recovery client once; returns the amount of
+    /// work.
     pub(crate) fn recover<L: UpdateListener>(&mut self, now: Nanos, answers_max: usize, out: &mut L) -> usize
     where
         R: for<'a> RecoveryInput<Recovering<'a, B, F, L>>,

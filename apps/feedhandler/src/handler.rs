@@ -77,7 +77,7 @@ pub struct FeedCounters {
     pub open_gap: Counter,
     /// Instruments without the [expected symbol](FeedSettings::symbols): their books are suspect.
     pub other_symbols: Counter,
-    /// One of these instruments, if any.
+    /// One of the instruments without the expected symbol, if any.
     pub other_symbol: OnceLock<OtherSymbol>,
     /// Counters of snapshots.
     pub snapshots: Arc<SnapshotCounters>,
@@ -98,18 +98,18 @@ pub struct FinalFeed {
 /// The published state of a feed handler, during the run and afterwards.
 #[derive(Clone, Default)]
 pub struct FeedView {
-    /// The reading method of its packets, once it is open.
+    /// The reading method of the feed handler's packets, once it is open.
     pub read_by: Arc<OnceLock<ReadBy>>,
-    /// Its counters.
+    /// The feed handler's counters.
     pub counters: Arc<FeedCounters>,
-    /// Its books, once it has closed.
+    /// The feed handler's final state, once it has closed.
     pub result: Arc<Mutex<Option<FinalFeed>>>,
 }
 
 /// Configuration of a [`FeedHandler`].
 #[derive(Clone, Debug)]
 pub struct FeedSettings {
-    /// Number of the feed handler in stamps, from 0.
+    /// Id of the feed handler in timing stamps, from 0.
     pub feed: u8,
     /// Group and port of line A.
     pub line_a: SocketAddrV4,
@@ -150,7 +150,7 @@ pub struct FeedHandler<T, N: Network = Kernel> {
     loss: Option<LossModel>,
     next_recovery_poll: Nanos,
     next_counters: Nanos,
-    /// The earlier of the two deadlines.
+    /// The earlier of `next_recovery_poll` and `next_counters`.
     next_upkeep: Nanos,
     buffer: Box<[u8; DATAGRAM_MAX]>,
     counters: Arc<FeedCounters>,
@@ -207,7 +207,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         (!self.is_closed).then(|| self.handler.channel.books())
     }
 
-    /// Takes one packet from one of the lines; true when there was one.
+    /// Takes one packet from one of the lines; returns true if there was one.
     #[inline]
     fn read_line(&mut self, now: Nanos) -> Result<bool, AgentError> {
         let ChannelHandler { lines: Some(lines), channel, .. } = &mut self.handler else { return Ok(false) };
@@ -233,7 +233,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         Ok(true)
     }
 
-    /// Passes the time to the arbiter, sends its request, and takes answers and snapshots, where due.
+    /// Handles the arbiter's timeout, sends its request, and takes answers and snapshots, where due.
     #[cold]
     fn recover(&mut self, now: Nanos) -> usize {
         let is_polled = now >= self.next_recovery_poll;
@@ -309,8 +309,8 @@ fn session_change(session: Session) -> AgentError {
     ))
 }
 
-/// Returns the channel's configuration. Requests require a server. The venue's next session requires a
-/// restart of this program, and a contradiction requires an operator.
+/// Returns the channel's configuration. Without a server it makes no requests. It neither follows the venue
+/// to its next session, which requires a restart of this program, nor resyncs books, a task for an operator.
 fn channel_config(settings: &FeedSettings) -> ChannelConfig {
     let max_requests = settings.retransmission.map_or(0, |_| settings.arbiter.max_requests);
     let sources = &settings.snapshots;
@@ -333,7 +333,7 @@ fn recovery_servers(settings: &FeedSettings) -> RecoveryServers {
     }
 }
 
-/// Returns whether the loss model drops a packet, by its first sequence: equal for all receivers of a seed.
+/// Returns whether the loss model drops a packet; the result depends only on line, first sequence and seed.
 fn drops(loss: &LossModel, line: usize, packet: &[u8]) -> bool {
     let sequence = packet.get(10..18).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
     loss.drops(line, sequence)

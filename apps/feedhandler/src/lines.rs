@@ -70,7 +70,7 @@ pub(crate) struct Lines<N: Network> {
     pub(crate) senders: Senders,
     /// Index of the receiver to poll first: they alternate.
     next: usize,
-    /// Datagrams of a batch from unauthorised addresses, or of another feed.
+    /// Datagrams received in batches that are from unauthorised addresses or of another feed.
     pub(crate) unauthorised: u64,
     /// Datagrams longer than their buffer.
     pub(crate) truncated: u64,
@@ -142,8 +142,8 @@ impl<N: Network> Lines<N> {
         }
     }
 
-    /// Receives pending datagrams from one socket with one call; returns their number. `take` refuses those
-    /// of another feed.
+    /// Receives pending datagrams from one socket with one call; returns their number. `take` returns false
+    /// for a datagram of another feed.
     #[inline]
     pub(crate) fn recv_batch(
         &mut self,

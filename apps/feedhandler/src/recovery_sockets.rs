@@ -21,7 +21,7 @@ const DATAGRAM_MAX: usize = 65_536;
 pub(crate) struct RecoveryServers {
     /// The server for datagram requests.
     pub(crate) requests: Option<SocketAddrV4>,
-    /// Address of the recovery server, and the delays of reconnecting.
+    /// Address of the server to connect to, and the delays of reconnecting.
     pub(crate) connection: Option<(SocketAddrV4, ReconnectConfig)>,
     pub(crate) groups: [Option<SocketAddrV4>; RECOVERY_GROUPS_MAX],
     /// The interface of the groups.
@@ -231,7 +231,7 @@ impl<N: Network> RecoverySockets<N> {
         count
     }
 
-    /// Sends all pending data of the client; false when the connection is full.
+    /// Sends all pending data of the client; false when the connection's send buffer is full.
     fn transmit<C>(&mut self, now: Nanos, client: &mut impl RecoveryInput<C>, target: &mut C) -> bool {
         let Some(tcp) = self.connection.as_mut().and_then(ReconnectingClient::connection) else {
             return true;

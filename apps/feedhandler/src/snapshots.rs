@@ -22,7 +22,7 @@ pub struct SnapshotSources {
     pub channel: Option<SocketAddrV4>,
     /// Addresses that may send to the group.
     pub senders: Senders,
-    /// Maximum number of messages held for waiting books. The oldest are dropped, and need newer snapshots.
+    /// Maximum number of messages held for waiting books. Beyond it the oldest are dropped.
     pub hold_messages: usize,
 }
 

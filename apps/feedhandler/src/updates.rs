@@ -7,7 +7,7 @@ use tickpath_lockfree::broadcast;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{MarketUpdate, Sequence, UpdateKind};
 
-/// Interval, in messages, of timing the decoding and the change of the book.
+/// Number of messages per timed message. The timing covers decoding and the change of the book.
 const TIMED_EVERY: u64 = 16;
 
 /// The books of a feed handler.
@@ -30,7 +30,7 @@ pub(crate) struct Updates<T> {
 }
 
 impl<T: Tracer> Updates<T> {
-    /// Creates a publisher for the feed handler with this number in stamps.
+    /// Creates a publisher for the feed handler whose id in timing stamps is `feed`.
     pub(crate) fn new(
         sender: broadcast::Sender<MarketUpdate>,
         tracer: T,
@@ -85,7 +85,7 @@ impl<T: Tracer> UpdateListener for Updates<T> {
         }
     }
 
-    /// Stamps after the engines have the message's updates, so that nothing waits for these stamps.
+    /// Stamps only after the updates were sent to the engines, so that the stamps do not delay them.
     #[inline]
     fn on_applied(&mut self, sequence: Sequence) {
         if T::ENABLED {

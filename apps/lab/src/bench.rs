@@ -1,4 +1,4 @@
-//! The run: interleaved rounds of the requested measurements.
+//! Runs the requested measurements in interleaved rounds.
 
 use std::thread;
 
@@ -16,7 +16,7 @@ use crate::report::BenchReport;
 use crate::row::Row;
 use crate::rows::{host_jitter, measurements};
 
-/// Measures on this host.
+/// Measures the requested rows on this host.
 ///
 /// Runs on a separate thread, pinned to a core, and spins on a second core for rows that need one. Use a
 /// quiet machine. Every answer is checked. A row with a wrong answer, or one that cannot be measured, has a
@@ -67,7 +67,7 @@ impl<'a> Run<'a> {
             self.add_sample(&host_jitter::ROW, sample);
             for (measurement, prepared) in &mut plan {
                 self.ensure_not_stopped()?;
-                // Prepared just before it is measured, so that the first figures appear early.
+                // Prepare a measurement just before its first round, so that the first figures appear early.
                 if round == 1 {
                     *prepared = self.prepare(measurement);
                 }
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Prepares the rounds of a measurement; if that fails, its rows have the reason.
+    /// Prepares the rounds of a measurement; if that fails, its rows state the reason.
     fn prepare(&mut self, measurement: &'static Measurement) -> Option<Round> {
         let opened = if self.lab.context.far.is_none() && measurement.needs_two_cores {
             Err(Missing("needs two cores, and this process may use one".to_owned()).into())
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         self.rows_of(measurement).for_each(|row| row.fail(format!("{error:#}")));
     }
 
-    /// Adds a sample to its row, if the row is requested, and the limit, which was measured before it.
+    /// Adds a sample, and the limit measured before it, to its row, if that row is requested.
     fn add_sample(&mut self, spec: &RowSpec, sample: Sample) {
         let value_of =
             |wanted: &str| self.rows.iter().find(|row| row.spec.name == wanted)?.values.last().copied();

@@ -1,4 +1,4 @@
-//! The process that counts instructions under callgrind.
+//! The process whose instructions callgrind counts.
 
 use std::io::Write;
 

@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 
 use crate::statistics::quantile;
 
-/// Empty polls between two checks of whether to keep waiting.
+/// Number of empty polls between two checks of the stop signal and the timeout.
 const POLLS_PER_CHECK: u32 = 1 << 14;
 /// Longest time to wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -19,7 +19,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// The amount of work in a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// Just enough to check that it works; the figures mean little.
+    /// Just enough to check that a measurement works; the figures mean little.
     Smoke,
     /// A tenth of the full measurement: a first look.
     Quick,
@@ -60,7 +60,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Takes the first core that the process may use and the next that does not share its hardware with it.
+    /// Selects the first core that the process may use, and the next, if possible of another physical core.
     pub(crate) fn new(clock: TscClock, effort: Effort, cores_allowed: &[usize]) -> Context {
         let near = cores_allowed.first().copied().unwrap_or(0);
         let siblings = siblings(near);
@@ -69,7 +69,7 @@ impl Context {
         Context { clock, effort, near, far }
     }
 
-    /// The core of the other end.
+    /// Returns the core of the other end.
     ///
     /// # Errors
     /// There is only one core.
@@ -168,7 +168,7 @@ impl WaitTimeout {
     /// Checks whether to keep waiting.
     #[cold]
     fn check(&mut self, stop: &StopSignal) -> anyhow::Result<()> {
-        // The polls between two checks find the other end's last results before it ended.
+        // Fail only at the second check after the stop: the polls before it find the other end's results.
         if std::mem::replace(&mut self.has_stopped, stop.is_stopped()) {
             return Err(Ended.into());
         }

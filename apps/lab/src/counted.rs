@@ -1,7 +1,7 @@
 //! Work whose instructions are counted: this program runs itself under callgrind.
 //!
 //! Many hosts, above all virtual ones, have no hardware counters, and other load disturbs them. A simulator
-//! counts the same everywhere.
+//! gives the same counts everywhere.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,13 +22,13 @@ pub(crate) struct CountedWork {
     pub(crate) run: fn(&[String]) -> anyhow::Result<String>,
 }
 
-/// One call of a work item.
+/// One call of counted work.
 pub(crate) struct Call<'a> {
-    /// Its description in the progress message `counting WHAT under callgrind`.
+    /// Description of the work in the progress message `counting WHAT under callgrind`.
     pub(crate) what: String,
     pub(crate) arguments: Vec<String>,
     pub(crate) input: &'a [u8],
-    /// The result that it must print.
+    /// Result that the work must print.
     pub(crate) expected: String,
     pub(crate) with_caches: bool,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Call<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counted {
     pub(crate) instructions: u64,
-    /// Conditional and indirect branches that its predictor mispredicted.
+    /// Conditional and indirect branches that the simulated predictor mispredicted.
     pub(crate) branch_misses: u64,
     /// Reads and writes that missed the first level of the data cache.
     pub(crate) first_level_misses: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Counted {
 }
 
 impl CountedWork {
-    /// Counts the instructions of work with one argument after its name.
+    /// Counts the instructions of this work, with one argument after its name.
     ///
     /// # Errors
     /// As [`count`](CountedWork::count).
@@ -63,7 +63,7 @@ impl CountedWork {
         Ok(self.count(lab, &call)?.instructions)
     }
 
-    /// Counts in a separate process.
+    /// Does the work in a separate process under callgrind and returns the counts.
     ///
     /// # Errors
     /// [`Missing`]: the reason for missing counts, with the remedy.
@@ -94,7 +94,7 @@ impl CountedWork {
             }
             other => other.context("valgrind does not start")?,
         };
-        // A child that ends early reports the reason; the error of the broken pipe is less helpful.
+        // Check the child's status first: its reason for an early end says more than the broken pipe.
         let written = child.stdin.take().context("the pipe was requested")?.write_all(call.input);
         let output = child.wait_with_output()?;
         ensure!(output.status.success(), "{}", last_line(&output.stderr, output.status));
@@ -117,7 +117,7 @@ fn last_line(stderr: &[u8], status: std::process::ExitStatus) -> String {
     last.map_or_else(|| format!("valgrind ended with {status}"), |line| format!("valgrind: {line}"))
 }
 
-/// Sums up a profile: `events:` names the columns of `summary:`, `desc:` the caches.
+/// Parses the totals of a profile: `events:` names the columns of `summary:`, `desc:` the caches.
 fn parse(profile: &str) -> anyhow::Result<Counted> {
     let line = |key: &str| profile.lines().find_map(|line| line.strip_prefix(key));
     let names = line("events:").context("no line 'events:'")?;
@@ -136,7 +136,7 @@ fn parse(profile: &str) -> anyhow::Result<Counted> {
         last_level_misses: sum(&["DLmr", "DLmw"]),
         caches: caches.map(str::to_owned).collect(),
     };
-    // Functions are found by their names.
+    // Callgrind finds the counted function by its symbol.
     ensure!(counted.instructions > 0, "nothing was counted: was the program stripped of its symbols?");
     Ok(counted)
 }

@@ -20,8 +20,8 @@ use crate::lab::Lab;
 pub(crate) const FAST: &str = "fast";
 pub(crate) const REFERENCE: &str = "plain";
 
-/// The arguments are the kind of books, and the messages, symbols and live orders of the day. The input is
-/// the day.
+/// Work that applies a day, its input, to books. Its arguments are the kind of books, and the numbers of
+/// messages, symbols and live orders of the day.
 pub(crate) const WORK: CountedWork =
     CountedWork { names: &[FAST, REFERENCE], function: "*counted_pass*", run };
 
@@ -83,7 +83,7 @@ fn counted_pass<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8]) {
     itch_books::apply(builder, file, &mut OpaqueListener);
 }
 
-/// Accepts every update. If none were used, the compiler would omit as much of their construction as it can
+/// Uses every update. Otherwise the compiler would omit as much of an unused update's construction as it can
 /// see through, which differs between the kinds of books.
 struct OpaqueListener;
 

@@ -13,14 +13,14 @@ pub(crate) struct StandardDay {
     pub(crate) hash: u64,
     /// Checksum of every field of every message.
     pub(crate) checksum: u64,
-    /// Orders that rest at the end.
+    /// Number of orders that rest at the end.
     pub(crate) live: u32,
     /// Hash of all books at the end.
     pub(crate) state_hash: u64,
 }
 
 impl StandardDay {
-    /// `itch-500`, or a smaller one for less effort.
+    /// Returns `itch-500`, or a smaller day for less effort.
     pub(crate) const fn itch_500(effort: Effort) -> StandardDay {
         let day = ItchDayConfig::itch_500();
         match effort {
@@ -36,7 +36,7 @@ impl StandardDay {
         }
     }
 
-    /// `itch-8000`, or a smaller one for less effort.
+    /// Returns `itch-8000`, or a smaller day for less effort.
     pub(crate) const fn itch_8000(effort: Effort) -> StandardDay {
         let day = ItchDayConfig::itch_8000();
         match effort {

@@ -16,7 +16,7 @@ use crate::day::StandardDay;
 
 /// Frames generated between two progress checks.
 const FRAMES: usize = 1 << 16;
-/// Estimated bytes of a message and its length; the buffer grows if needed.
+/// Estimated bytes of a message with its length prefix; the buffer grows if needed.
 const FRAME_LEN: usize = 32;
 /// Age at which a partial file counts as abandoned: the process that generates a day writes to it every
 /// second.
@@ -30,7 +30,7 @@ pub(crate) struct DayFile {
     pub(crate) cached: Result<PathBuf, String>,
 }
 
-/// Reads a day from the cache; a missing or damaged one is generated and cached.
+/// Reads a day from the cache; generates and caches a missing or damaged day.
 ///
 /// A day that cannot be cached is generated all the same. Any number of processes may do this at a time: each
 /// writes a separate file and moves it into place when it is complete.
@@ -118,7 +118,7 @@ fn create_unfinished(day: &StandardDay, path: &Path) -> anyhow::Result<NamedTemp
     Ok(tempfile::Builder::new().prefix(&prefix).suffix(UNFINISHED).tempfile_in(folder)?)
 }
 
-/// Removes the files of killed processes.
+/// Removes partial files that killed processes left behind.
 fn remove_abandoned(folder: &Path, prefix: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -129,7 +129,7 @@ fn remove_abandoned(folder: &Path, prefix: &str) {
             && name.ends_with(UNFINISHED)
             && age.is_some_and(|age| age > UNFINISHED_AGE)
         {
-            // The file is worthless, and a failure to remove it has no remedy.
+            // The file is worthless, and nothing can be done if it cannot be removed.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -9,18 +9,18 @@ use tickpath_types::Sequence;
 use crate::day::StandardDay;
 use crate::itch_books;
 
-/// The demands of a day on its reader.
+/// The numbers of orders, levels and references that the books must handle on a day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DayStatistics {
     /// Maximum number of orders that rest at a time.
     pub(crate) live_max: u32,
-    /// Number of price levels when most orders rest.
+    /// Number of price levels when the number of resting orders was at its maximum.
     pub(crate) levels_at_peak: u32,
     /// Number of distinct order references.
     pub(crate) unique_refs: u64,
 }
 
-/// Replays a day once, message by message, and compares its final state with the expected one.
+/// Replays a day once, message by message, checks its final state, and returns its statistics.
 pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayStatistics> {
     let mut builder: BookBuilder<DirectBooks> = itch_books::empty(&day.config);
     let mut refs = UsedReferences::default();
@@ -41,15 +41,15 @@ pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayStatis
 /// The order references that a day assigned.
 #[derive(Default)]
 struct UsedReferences {
-    /// One bit for each.
+    /// One bit for each order reference, set once the day assigned it.
     seen: Vec<u64>,
     unique: u64,
 }
 
 impl UsedReferences {
     fn record(&mut self, message: &[u8]) -> anyhow::Result<()> {
-        // An add has its reference at the common position of order messages; a replacement has the new one
-        // after it.
+        // An add has its order reference at the usual offset of order messages; a replacement has the new one
+        // after the old one.
         let at = match message.first() {
             Some(&(AddOrder::TYPE | AddOrderMpid::TYPE)) => 11,
             Some(&OrderReplace::TYPE) => 19,

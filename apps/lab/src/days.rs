@@ -14,17 +14,17 @@ use crate::lab::{Day, Lab};
 pub struct DayView {
     /// Its name, e.g. `itch-8000`, or `itch-8000-tenth` for a tenth of it.
     pub name: String,
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
     /// Bytes of its file.
     pub bytes: u64,
     /// xxh3, 64 bits, of its file, in hexadecimal digits.
     pub xxh3: String,
-    /// Securities.
+    /// Number of securities.
     pub symbols: u32,
     /// Maximum number of orders that rest at a time.
     pub live_orders_max: u32,
-    /// Number of price levels when most orders rest.
+    /// Number of price levels when the number of resting orders was at its maximum.
     pub levels_at_peak: u32,
     /// Number of distinct order references.
     pub unique_references: u64,
@@ -46,7 +46,7 @@ pub struct Simulated {
     pub day: String,
     /// The simulated caches, with the sizes of this machine's.
     pub caches: Vec<String>,
-    /// Instructions.
+    /// Number of instructions.
     pub instructions_per_message: f64,
     /// Branches that the simulated predictor mispredicted.
     pub branch_misses_per_message: f64,
@@ -77,7 +77,7 @@ impl DayView {
 }
 
 impl Simulated {
-    /// Simulates the next smaller size: a whole day would take many minutes.
+    /// Simulates the day's next smaller size: the whole day would take many minutes.
     fn of(lab: &Lab<'_>, day: &Day) -> anyhow::Result<Simulated> {
         let smaller = (day.sizes)(match lab.context.effort {
             Effort::Full => Effort::Quick,

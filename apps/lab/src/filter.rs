@@ -17,8 +17,8 @@ pub(crate) fn select_rows(filter: &[String], external: &[&str]) -> anyhow::Resul
     Ok(specs().filter(|spec| is_selected(spec.name, &filter)).collect())
 }
 
-/// Returns the full names that match a filter: each of its words is a row's name, or else a prefix of some.
-/// `external` are names of rows that the caller measures.
+/// Returns the full names that match a filter: each of its words is a row's name, or else a prefix of rows'
+/// names. `external` are names of rows that the caller measures.
 ///
 /// # Errors
 /// A word that is no prefix of any row's name; lists similar names.
@@ -52,7 +52,7 @@ fn similar_names(word: &str, known: &[&str]) -> String {
     format!(", near it are {}", names.copied().collect::<Vec<_>>().join(", "))
 }
 
-/// Whether a filter names a row, or a row that it limits. A limit includes its own limit too.
+/// Returns true if a filter names this row, or a row that this one limits directly or through other limits.
 fn is_selected(name: &str, filter: &[String]) -> bool {
     let is_limit_of = |spec: &RowSpec| spec.limit == Some(name) && is_selected(spec.name, filter);
     filter.is_empty() || filter.iter().any(|named| named == name) || specs().any(is_limit_of)

@@ -30,7 +30,7 @@ impl HostView {
     }
 }
 
-/// Steal time of some cores from `/proc/stat`, measured from its creation.
+/// Steal time of some cores from `/proc/stat`, measured from [`StealTime::start`].
 pub(crate) struct StealTime {
     cores: Vec<usize>,
     start: Option<[u64; 2]>,
@@ -41,7 +41,7 @@ impl StealTime {
         StealTime { cores: cores.to_vec(), start: stolen(&proc_stat(), cores) }
     }
 
-    /// Stolen share of the time since the start, 0 to 1.
+    /// Returns the stolen share of the time since the start, 0 to 1.
     pub(crate) fn share(&self) -> Option<f64> {
         let [stolen, all] = stolen(&proc_stat(), &self.cores)?;
         let [stolen_then, all_then] = self.start?;
@@ -55,7 +55,8 @@ fn proc_stat() -> String {
 
 /// Sums of stolen time and total time over the cores, in the kernel's units.
 ///
-/// Source: proc(5): `cpuN user nice system idle iowait irq softirq steal guest guest_nice`; guests are in user and nice.
+/// Source: proc(5): `cpuN user nice system idle iowait irq softirq steal guest guest_nice`; guests are in
+/// user and nice.
 fn stolen(stat: &str, cores: &[usize]) -> Option<[u64; 2]> {
     const STEAL: usize = 7;
     let of_core = |core: &usize| {

@@ -82,9 +82,9 @@ object! {
 }
 
 impl BenchReport {
-    /// The report as one JSON object: the `commit` of the program, the `date`, `steal_percent`, `rows` with a
-    /// value, unit, limit, ratio, goal and spread each, `standard_days` with the size of the days of market
-    /// data, `host`, and `effort`: `full`, `quick` or `smoke`.
+    /// Returns the report as one JSON object: the `commit` of the program, the `date`, `steal_percent`,
+    /// `rows` with a value, unit, limit, ratio, goal and spread each, `standard_days` with the size of the
+    /// days of market data, `host`, and `effort`: `full`, `quick` or `smoke`.
     ///
     /// Figures are numbers in the row's unit, and `null` if unavailable; `goal` is the output of
     /// [`Goal`](crate::Goal); `spread` is the minimum and maximum of the rounds.

@@ -26,7 +26,7 @@ pub(crate) struct Lab<'a> {
 /// A standard day in memory.
 pub(crate) struct Day {
     pub(crate) standard: StandardDay,
-    /// The same day at other sizes.
+    /// Returns the same day at the size for an effort.
     pub(crate) sizes: fn(Effort) -> StandardDay,
     pub(crate) file: DayFile,
     pub(crate) statistics: DayStatistics,
@@ -72,7 +72,7 @@ impl<'a> Lab<'a> {
         command.context("instructions are counted by the program tickpath, and this is another")
     }
 
-    /// Returns the program of another command, located beside the laboratory's program.
+    /// Returns the program of another command, located beside this program.
     ///
     /// # Errors
     /// [`Missing`]: the reason, with the remedy.
@@ -98,7 +98,7 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// A requirement of a measurement is missing on this host; has the reason.
+/// Error for a requirement of a measurement that this host lacks, with the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Missing(pub(crate) String);

@@ -8,7 +8,7 @@ pub(crate) use crate::row::{Goal, RowSpec, row};
 /// A row's value in one round.
 pub(crate) struct Sample {
     pub(crate) value: f64,
-    /// The limit of the same round, unless it is the value of the limit's own row.
+    /// Limit in the same round; `None` if it is the value of the limit's own row.
     pub(crate) limit: Option<f64>,
     /// The control sample: the limit's work measured again in the same round, divided by the limit.
     pub(crate) control: Option<f64>,
@@ -28,16 +28,16 @@ impl Sample {
     }
 }
 
-/// Measures one round: a sample for each row, in their order. State that lasts over the rounds is inside.
+/// Measures one round and returns a sample for each row, in their order. Holds the state between rounds.
 pub(crate) type Round = Box<dyn FnMut() -> anyhow::Result<Vec<Sample>>>;
 
-/// Rounds with identical results, which only the first returns.
+/// Returns rounds for results that never change: the first round returns them, and the others nothing.
 pub(crate) fn once<S: Into<Sample>, const ROWS: usize>(samples: [S; ROWS]) -> Round {
     let mut samples: Vec<Sample> = samples.map(Into::into).into();
     Box::new(move || Ok(std::mem::take(&mut samples)))
 }
 
-/// Creates rounds that run with the effort of the run.
+/// Returns rounds that call `round` with the context of the run.
 pub(crate) fn each_round<S: Into<Sample>, const ROWS: usize>(
     lab: &Lab<'_>,
     mut round: impl FnMut(&Context) -> anyhow::Result<[S; ROWS]> + 'static,
@@ -66,7 +66,7 @@ type Open = fn(&Lab<'_>) -> anyhow::Result<Round>;
 
 /// A measurement and its rows.
 pub(crate) struct Measurement {
-    /// In the order of the report: a limit precedes the rows that it limits.
+    /// Rows in the order of the report: a limit precedes the rows that it limits.
     pub(crate) rows: &'static [RowSpec],
     pub(crate) needs_two_cores: bool,
     pub(crate) open: Open,

@@ -45,7 +45,7 @@ pub struct RowSpec {
     pub unit: &'static str,
     /// Description of the measurement; in a report, details of the run follow it.
     pub(crate) note: &'static str,
-    /// The limit: the row with this host's minimum for the same work, or with the competitor.
+    /// Name of the limit: the row with this host's minimum for the same work, or with the competitor.
     pub limit: Option<&'static str>,
     /// The target; none for a limit itself.
     pub(crate) goal: Option<Goal>,
@@ -100,8 +100,8 @@ pub struct Row {
     pub values: Vec<f64>,
     /// The limit in each round, in the unit of the values.
     pub limits: Vec<f64>,
-    /// Control samples: the limit's work measured again beside it in each round, divided by the limit. They
-    /// show the noise between equal measurements. Empty without a second measurement.
+    /// Control samples: the limit's work measured again in the same round, divided by the limit. They show
+    /// the noise between equal measurements. Empty if the limit's work is not measured again.
     pub control: Vec<f64>,
     /// Exact description of the measurement, or the reason why it is missing.
     pub note: String,
@@ -132,7 +132,7 @@ impl Row {
         median(&self.limits)
     }
 
-    /// Value divided by limit: the median of the ratios of each round, because both had the same noise.
+    /// Value divided by limit: the median of the rounds' ratios, because both have the same noise in a round.
     pub(crate) fn ratio(&self) -> Option<f64> {
         self.median_of(|value, limit| value / limit)
     }
@@ -157,8 +157,8 @@ impl Row {
         spread(&self.control)
     }
 
-    /// Whether the goal is reached; `None` without a goal, or if the limit leaves something out. A figure
-    /// that was not measured reaches no goal.
+    /// Returns whether the goal is reached; `None` without a goal, or if the limit leaves something out. A
+    /// figure that was not measured reaches no goal.
     #[must_use]
     pub fn reached(&self) -> Option<bool> {
         if self.spec.limit_excludes.is_some() {

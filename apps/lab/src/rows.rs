@@ -42,7 +42,7 @@ mod xdp;
 
 use crate::measurement::{Measurement, RowSpec};
 
-/// In the order of the report, which is that of a round: a limit precedes the rows that it limits.
+/// Measurements in the order of the report and of a round: a limit precedes the rows that it limits.
 const FILES: &[&[Measurement]] = &[
     stamp::MEASUREMENTS,
     between_cores::MEASUREMENTS,

@@ -9,7 +9,7 @@ pub(crate) fn quantile(samples: &mut [u64], quantile: f64) -> u64 {
     *samples.select_nth_unstable(place).1
 }
 
-/// The middle value, or the mean of the two middle values.
+/// The middle value, or the mean of the two middle values; `None` without values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -12,7 +12,7 @@ const COLUMNS: usize = 8;
 const HEADINGS: [&str; COLUMNS] = ["row", "value", "limit", "unit", "ratio", "goal", "reached", "spread"];
 /// Columns of numbers, which are right-aligned; their unit has a separate column.
 const NUMBERS: [usize; 4] = [1, 2, 4, 7];
-/// Explains the columns.
+/// Explanation of the columns.
 const LEGEND: &str = "Values and limits are medians over the rounds. ratio: value / limit of the same round, the median. goal: x1.5 is 1.5 times \
      the limit, +200 is 200 more than the limit, control is the greatest ratio of the limit to itself, others are values. spread: greatest \
      less least round, in % of the value.";
@@ -99,7 +99,7 @@ fn described(f: &mut fmt::Formatter<'_>, name: &str, text: &str, indent: usize) 
     writeln!(f, "{name:<indent$}{text}")
 }
 
-/// The words of a text in lines of at most `width` characters, where no word is longer.
+/// Wraps a text into lines of at most `width` characters; a longer word gets its own line.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

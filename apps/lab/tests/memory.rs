@@ -1,5 +1,4 @@
-//! The memory of the books. It runs alone in its program, because it measures the memory of the whole
-//! process.
+//! The memory of the books, measured as the growth of the whole process.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 

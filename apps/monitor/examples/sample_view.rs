@@ -1,4 +1,4 @@
-//! The live view with generated data: its appearance without a real market.
+//! The live view with generated data, to show its appearance without a market.
 //!
 //! `cargo run -p tickpath-monitor --example sample_view -- [tui|plain] [instruments]`
 
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Figures that vary like those of a market.
+/// Generates figures that vary like those of a market.
 struct SampleMarket {
     view: MarketView,
     random: Xoshiro256PlusPlus,

@@ -18,9 +18,9 @@ pub struct MarketView {
     pub participants: Vec<ParticipantView>,
     /// Rates per second.
     pub rates: Rates,
-    /// The market data feed from its reader's view.
+    /// The market data feed, as seen by its receiver.
     pub feed: FeedView,
-    /// Spans, the most important first: the history is drawn for the first one's p50.
+    /// Latency spans, the most important first: the history shows the p50 of the first one.
     pub latency: Vec<LatencyView>,
     /// The threads that run the agents.
     pub threads: Vec<ThreadView>,
@@ -35,7 +35,7 @@ pub struct MarketView {
 /// One instrument's market.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstrumentView {
-    /// Its ticker.
+    /// Ticker of the instrument.
     pub symbol: Symbol,
     /// Best bid and the quantity there.
     pub bid: Option<(Price, Qty)>,
@@ -47,28 +47,28 @@ pub struct InstrumentView {
     pub trades: u64,
     /// Quantity traded since the start.
     pub volume: u64,
-    /// Whether the book built from the feed can be trusted.
+    /// Health of the book that is built from the feed.
     pub health: BookHealth,
 }
 
 /// One participant: a strategy or a background trader.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParticipantView {
-    /// Its name.
+    /// Name of the participant.
     pub name: String,
-    /// Orders entered and replacements since the start.
+    /// Number of orders and replacements entered since the start.
     pub orders: u64,
-    /// Executions received.
+    /// Number of executions received.
     pub fills: u64,
-    /// Quantity bought and sold.
+    /// Quantity bought plus quantity sold.
     pub volume: u64,
-    /// Orders that rest at the venue; `None` if they are not counted.
+    /// Number of orders that rest at the venue; `None` if they are not counted.
     pub open_orders: Option<u64>,
     /// Net position, summed over the instruments; negative when short.
     pub position: i64,
-    /// Realised and unrealised profit and loss together, in price units of 10^-4.
+    /// Realised plus unrealised profit and loss, in price units of 10^-4.
     pub pnl: i128,
-    /// Requests that its own pre-trade risk check refused.
+    /// Number of requests that the participant's pre-trade risk check refused.
     pub refused: u64,
 }
 
@@ -81,18 +81,18 @@ pub struct Rates {
     pub commands: f64,
     /// Messages that the venue published.
     pub messages: f64,
-    /// Packets with these messages, counted on one line: each line carries all of them.
+    /// Packets with these messages, counted on one line: every line carries the same packets.
     pub packets: f64,
     /// Executions.
     pub fills: f64,
 }
 
-/// The market data feed from its reader's view.
+/// The market data feed, as seen by its receiver.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FeedView {
     /// The lines, A first.
     pub lines: Vec<FeedLine>,
-    /// Gaps seen in the joined stream.
+    /// Gaps in the stream that is merged from all lines.
     pub gaps: u64,
     /// Gaps closed by packets of another line.
     pub recovered_by_line: u64,
@@ -107,7 +107,7 @@ pub struct FeedView {
 /// One line of the feed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FeedLine {
-    /// `"A"`, `"B"`.
+    /// Name, e.g. `"A"`.
     pub name: String,
     /// Packets received.
     pub packets: u64,
@@ -135,11 +135,11 @@ pub struct LatencyView {
 /// One thread and the agents it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadView {
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
-    /// The core it is pinned to; `None` when it is not.
+    /// The core that the thread is pinned to; `None` when it is not pinned.
     pub core: Option<usize>,
-    /// Part of the last interval in which it did work, 0 to 1.
+    /// Fraction of the last interval in which the thread did work, 0 to 1.
     pub utilisation: f64,
     /// The agents, in the order in which they are invoked.
     pub agents: Vec<AgentView>,
@@ -148,9 +148,9 @@ pub struct ThreadView {
 /// One agent of a thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentView {
-    /// Its role, e.g. `"matcher"`.
+    /// Role of the agent, e.g. `"matcher"`.
     pub role: String,
-    /// Part of the last interval in which it did work, 0 to 1.
+    /// Fraction of the last interval in which the agent did work, 0 to 1.
     pub utilisation: f64,
 }
 
@@ -181,12 +181,12 @@ impl History {
         self.samples.push_back(sample);
     }
 
-    /// The samples, newest first.
+    /// Returns the samples, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = Sample> {
         self.samples.iter().rev().copied()
     }
 
-    /// True before the first sample.
+    /// Returns true before the first sample.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 pub use tickpath_config::thousands as count;
 use tickpath_types::Price;
 
 /// Minimum number of decimals of a price.
 const PRICE_DECIMALS_MIN: usize = 2;
 
-/// A count with its sign; zero has none.
+/// Formats a count with its sign; zero has none.
 pub fn signed(value: i64) -> String {
     with_sign(value.is_negative(), value != 0, count(value.unsigned_abs()))
 }
 
-/// A rate, whole per second.
+/// Formats a rate, rounded to a whole number per second.
 pub fn rate(value: f64) -> String {
-    // The cast saturates: a negative or undefined rate shows as 0.
+    // The cast saturates: a negative or NaN rate shows as 0.
     count(value.round() as u64)
 }
 
-/// A rate in at most six characters: `987`, `12.3k`, `1.23M`.
+/// Formats a rate in at most six characters: `987`, `12.3k`, `1.23M`.
 pub fn short_rate(value: f64) -> String {
     match value {
         v if v < 1e3 => rate(v),
@@ -35,17 +35,17 @@ pub fn price_decimals(prices: impl IntoIterator<Item = i128>) -> usize {
     prices.into_iter().map(decimals_needed).max().unwrap_or(0).max(PRICE_DECIMALS_MIN)
 }
 
-/// A price of the book with its thousands separated.
+/// Formats a price with thousands separators.
 pub fn price(price: Price, decimals: usize) -> String {
     decimal(i128::from(price.0), decimals)
 }
 
-/// An amount in price units with its sign; zero has none.
+/// Formats an amount in price units with its sign; zero has none.
 pub fn money(value: i128, decimals: usize) -> String {
     with_sign(value.is_negative(), value != 0, decimal_magnitude(value.unsigned_abs(), decimals))
 }
 
-/// A latency with three significant digits: `850ns`, `12.3us`, `1.20ms`.
+/// Formats a latency with three significant digits: `850ns`, `12.3us`, `1.20ms`.
 pub fn latency(ns: u64) -> String {
     match ns as f64 {
         _ if ns < 1_000 => format!("{ns}ns"),
@@ -55,7 +55,7 @@ pub fn latency(ns: u64) -> String {
     }
 }
 
-/// Microseconds with three significant digits, for columns of one unit: `0.850`, `12.3`, `1,204`.
+/// Formats nanoseconds as microseconds without a unit, for table columns: `0.850`, `12.3`, `1,204`.
 pub fn micros(ns: u64) -> String {
     match ns as f64 / 1e3 {
         v if v < 0.9995 => format!("{v:.3}"),
@@ -64,7 +64,7 @@ pub fn micros(ns: u64) -> String {
     }
 }
 
-/// `01:23`, or `1:02:03` from an hour on.
+/// Formats a duration as `01:23`, or from one hour on as `1:02:03`.
 pub fn clock(time: Duration) -> String {
     let secs = time.as_secs();
     let (hours, minutes, seconds) = (secs / 3600, secs / 60 % 60, secs % 60);
@@ -75,17 +75,17 @@ pub fn clock(time: Duration) -> String {
     }
 }
 
-/// A part of a whole, e.g. `" 82%"`; NaN shows as 0.
+/// Formats a fraction, clamped to 0..=1, as a percentage, e.g. `82%`; NaN shows as `0%`.
 pub fn percent(part: f64) -> String {
     format!("{:.0}%", clamp_part(part) * 100.0)
 }
 
-/// A part between 0 and 1.
+/// Clamps a fraction to 0..=1; NaN gives 0.
 pub fn clamp_part(part: f64) -> f64 {
     if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) }
 }
 
-/// Text without control characters, so that a name cannot move the cursor or break a line.
+/// Removes control characters, so that a name cannot move the cursor or break a line.
 pub fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }

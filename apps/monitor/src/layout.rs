@@ -1,12 +1,12 @@
-//! Distributes the rows to sections. Each section gets its minimum, in order of importance; then, in a roomy
-//! view, the market gets up to half of the screen; then all sections grow in turn; last come the agents, all
-//! or none.
+//! Distributes the screen's rows to sections: first each section's minimum, in order of importance; then, in
+//! a roomy view, the instruments up to half of the screen; then single rows to all sections in turn; last
+//! the agents, all or none.
 
 use ratatui::layout::Rect;
 
 use crate::data::MarketView;
 
-/// From this size on, sections have boxes, and the history is beside the latencies.
+/// Minimum size of a roomy view, where sections have boxes, and the history is beside the latencies.
 const ROOMY_WIDTH: u16 = 100;
 const ROOMY_HEIGHT: u16 = 34;
 /// Rows of the box around a section.
@@ -76,7 +76,7 @@ pub fn plan(area: Rect, view: &MarketView) -> Plan {
     }
     spare = distribute_rest(&mut sections, spare);
     if is_roomy {
-        // An incomplete list of agents would be useless: they are shown when all of them fit.
+        // Show the agents only if all of them fit: an incomplete list would be useless.
         let agents = agent_rows(view, sections[SYSTEM].rows.saturating_sub(chrome));
         if sections[SYSTEM].rows > 0 && agents <= spare {
             sections[SYSTEM].rows += agents;
@@ -112,8 +112,8 @@ impl Section {
         Section { rows: 0, rows_min, rows_wanted: rows_wanted.max(rows_min) }
     }
 
-    /// Takes up to the wanted number of the `left` rows, but no more than `rows_max` in total; returns the
-    /// number taken.
+    /// Grows towards `rows_wanted` by at most `left` rows, and to at most `rows_max` in total. Returns the
+    /// number of rows added.
     fn grow(&mut self, left: u16, rows_max: u16) -> u16 {
         let more = self.rows_wanted.min(rows_max).saturating_sub(self.rows).min(left);
         self.rows += more;
@@ -121,8 +121,8 @@ impl Section {
     }
 }
 
-/// Gives every section its minimum while rows last; a section that gets none wants none. Returns the rows
-/// left.
+/// Gives each section its minimum if that many rows are left; otherwise the section stays empty. Returns the
+/// rows left.
 fn allocate_minimum(sections: &mut [Section], rows: u16) -> u16 {
     let mut left = rows;
     for section in sections.iter_mut() {
@@ -136,7 +136,7 @@ fn allocate_minimum(sections: &mut [Section], rows: u16) -> u16 {
     left
 }
 
-/// Gives rows in turn to the sections that want more; returns the rows left.
+/// Gives one row at a time, in turn, to the sections that want more; returns the rows left.
 fn distribute_rest(sections: &mut [Section], rows: u16) -> u16 {
     let mut left = rows;
     while left > 0 {
@@ -152,16 +152,16 @@ fn distribute_rest(sections: &mut [Section], rows: u16) -> u16 {
 }
 
 fn heading_and(rows: usize) -> u16 {
-    // A terminal has fewer rows than this; the table shows the rows that fit.
+    // Capped: a terminal has fewer rows, and the table shows the rows that fit.
     u16::try_from(rows).unwrap_or(1_000).min(1_000) + 1
 }
 
 fn system_rows(view: &MarketView) -> u16 {
-    // The feed's table has one more line, about gaps.
+    // The feed's table has one more line, for gaps.
     heading_and(view.threads.len().max(view.feed.lines.len() + 1))
 }
 
-/// Rows that the threads' table needs in addition to `rows` to show their agents too.
+/// Returns the number of rows, beyond `rows`, that the threads' table needs to show the agents too.
 fn agent_rows(view: &MarketView, rows: u16) -> u16 {
     let agents: usize = view.threads.iter().map(|thread| thread.agents.len()).sum();
     heading_and(view.threads.len() + agents).saturating_sub(rows)

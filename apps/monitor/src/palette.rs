@@ -1,7 +1,7 @@
 //! Colours: few, calm, and never the only carrier of information.
 //!
-//! Indexed colours, so that 256-colour terminals show the same as true-colour ones; with `NO_COLOR`
-//! set the terminal backend leaves them out.
+//! Colours are indexed, so that 256-colour and true-colour terminals show the same. With `NO_COLOR` set, the
+//! terminal backend omits them.
 
 use ratatui::style::{Color, Modifier, Style};
 use tickpath_types::BookHealth;
@@ -35,7 +35,7 @@ pub const WARN: Style = Style::new().fg(AMBER);
 /// Lost data.
 pub const BAD: Style = Style::new().fg(RED).add_modifier(Modifier::BOLD);
 
-/// By sign: profit, loss, neither.
+/// Returns the style of an amount by its sign: profit, loss or zero.
 pub fn signed(is_negative: bool, is_zero: bool) -> Style {
     match (is_negative, is_zero) {
         (_, true) => LABEL,
@@ -44,7 +44,7 @@ pub fn signed(is_negative: bool, is_zero: bool) -> Style {
     }
 }
 
-/// Returns a book's health as a word and its colour.
+/// Returns the word and the style for a book's health.
 pub fn health(health: BookHealth) -> (&'static str, Style) {
     match health {
         BookHealth::Live => ("live", GOOD),

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use crate::data::MarketView;
 use crate::{format, state};
 
-/// The whole view in one line without a line break.
+/// Returns the whole view as one line, without a line break.
 #[must_use]
 pub fn plain_line(view: &MarketView) -> String {
     let mut line = format::clock(view.elapsed);
@@ -36,7 +36,7 @@ pub fn plain_line(view: &MarketView) -> String {
     line
 }
 
-/// Writes [`plain_line`] once per second of the market, and each note once.
+/// Writes [`plain_line`] once per second of [`MarketView::elapsed`], and each note once.
 pub struct PlainWriter<W> {
     out: W,
     second_written: Option<u64>,

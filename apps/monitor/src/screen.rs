@@ -9,7 +9,7 @@ use crate::{layout, panels};
 /// The user's view settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// Instruments scrolled past at the top; a number beyond the end shows the last ones.
+    /// Number of instruments skipped at the top; beyond the end, the last instruments are shown.
     pub scroll: usize,
     /// True while the user has frozen the picture.
     pub is_frozen: bool,

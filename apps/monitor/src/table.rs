@@ -11,10 +11,10 @@ use crate::palette;
 /// Blank characters between columns.
 const GAP: usize = 2;
 
-/// One column's heading and rules.
+/// Heading, width, alignment and rank of a column.
 #[derive(Clone, Copy)]
 pub struct Column {
-    /// Its name.
+    /// The heading.
     pub title: &'static str,
     /// Minimum width, so that growing numbers do not move the table.
     pub width_min: usize,
@@ -25,18 +25,18 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of numbers.
+    /// Creates a column of numbers.
     pub const fn number(title: &'static str, width_min: usize, rank: u8) -> Column {
         Column { title, width_min, is_text: false, rank }
     }
 
-    /// A column of words.
+    /// Creates a column of text.
     pub const fn text(title: &'static str, width_min: usize, rank: u8) -> Column {
         Column { title, width_min, is_text: true, rank }
     }
 }
 
-/// One cell.
+/// Text and style of a cell.
 pub type Cell = (String, Style);
 
 /// Draws the heading into the first row of `area` and `rows` below it; drops the rows and columns that do not
@@ -74,7 +74,7 @@ pub fn render(area: Rect, buf: &mut Buffer, columns: &[Column], rows: &[Vec<Cell
     total(&kept, &widths).min(area.width.into()) as u16
 }
 
-/// Indices of the columns that fit into `available`.
+/// Returns the indices of the columns that fit into `available` characters.
 fn fit(columns: &[Column], widths: &[usize], available: usize) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..columns.len()).collect();
     while total(&kept, widths) > available {

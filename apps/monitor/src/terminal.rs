@@ -32,7 +32,7 @@ impl FullScreen {
         }
         restore_on_panic();
         if let Err(error) = enable_raw_mode() {
-            // No setting was changed, and the output may be no terminal: write no escape codes.
+            // Write no escape codes: no setting was changed, and the output may not be a terminal.
             IS_ACTIVE.store(false, Ordering::Release);
             return Err(unusable(&error));
         }
@@ -47,7 +47,7 @@ impl FullScreen {
         }
     }
 
-    /// False once a panic of any thread restored the terminal: drawing now would cover its message.
+    /// Returns false once a panic of any thread restored the terminal: drawing would cover the panic message.
     pub fn is_active() -> bool {
         IS_ACTIVE.load(Ordering::Acquire)
     }
@@ -76,7 +76,7 @@ fn restore() {
     if IS_ACTIVE.swap(false, Ordering::AcqRel) {
         // If the terminal itself is closed, there is nothing to restore and no place for a message.
         let _ = disable_raw_mode();
-        // Cleared first: after a resize some terminals carry rows over to the main screen.
+        // Clear first: after a resize some terminals carry rows over to the main screen.
         let _ = execute!(stdout(), Clear(ClearType::All), LeaveAlternateScreen, Show);
     }
 }

@@ -11,7 +11,7 @@ use crate::plain::PlainWriter;
 use crate::screen::{Screen, render};
 use crate::terminal::{self, FullScreen};
 
-/// Instruments that a page key scrolls by.
+/// Number of instruments that Page Up and Page Down scroll by.
 const PAGE: usize = 10;
 
 /// The output mode of the view.
@@ -26,7 +26,7 @@ pub enum Mode {
     Plain,
 }
 
-/// The user's request by a key.
+/// The user's request, by a key or by resizing the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
@@ -50,7 +50,7 @@ enum Surface {
 struct Tui {
     full_screen: FullScreen,
     screen: Screen,
-    /// The frozen picture, from the first draw after the user froze it.
+    /// The data shown while frozen, from the first draw after the user froze the picture.
     frozen: Option<MarketView>,
     /// Number of instruments in the last picture: the bound of scrolling.
     instruments: usize,
@@ -82,7 +82,7 @@ impl View {
 
     /// Shows `view`. A plain view writes at most one line per second of [`MarketView::elapsed`].
     ///
-    /// Does nothing once the view is closed, or the reader of its pipe closed it.
+    /// Does nothing once the view is closed, or once the reader of its pipe has closed the pipe.
     ///
     /// # Errors
     /// An error of the terminal or of the file behind standard output.
@@ -94,9 +94,9 @@ impl View {
         }
     }
 
-    /// Waits at most `timeout` for a key with a function.
+    /// Waits at most `timeout` for a key that has a function, or for a resize.
     ///
-    /// A plain view takes no keys: it waits and returns `None`, so that one loop serves both.
+    /// A plain view reads no keys: it sleeps for `timeout` and returns `None`, so one loop serves all modes.
     ///
     /// # Errors
     /// An error of the terminal, for instance that it is closed.

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addresses {
     ip: Ipv4Addr,
-    /// 0 selects free ports.
+    /// Port of the next address; 0 lets the system choose free ports.
     port: u16,
 }
 

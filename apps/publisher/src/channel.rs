@@ -22,7 +22,7 @@ use crate::xdp::{self, XdpService};
 
 /// Time without a packet after which a heartbeat is sent.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
-/// Attempts to send a packet while the kernel's queue of the line is full, before it counts as unsent.
+/// Number of attempts to send a packet while the line's kernel queue is full; then it counts as unsent.
 const SEND_TRIES: usize = 10_000;
 
 struct Line {
@@ -31,15 +31,15 @@ struct Line {
     counts: LineReport,
 }
 
-/// One channel.
+/// One channel: its lines, its message store and its recovery service.
 pub(crate) struct Channel {
     key: ChannelKey,
     lines: Vec<Line>,
     store: Store,
     service: Option<Box<dyn Service>>,
-    /// Number of the next message; 0 before the first packet.
+    /// Sequence number of the next message; 0 before the first packet.
     next: u64,
-    /// The latest packet, its send time by the publisher's clock, and the time at which it was sent here.
+    /// The latest packet; its header, with the original publisher's send time; the local time of sending it.
     last: Vec<u8>,
     last_head: Option<PacketHead>,
     last_sent: Nanos,
@@ -50,7 +50,7 @@ pub(crate) struct Channel {
 
 impl Channel {
     /// Opens the lines of a channel, and its services if requested. The port of channel `index` is `index`
-    /// above the first channel's port. An XDP channel has a separate product and number.
+    /// above the first channel's port. `product` is the product and the channel number of an XDP channel.
     pub(crate) fn open(
         key: ChannelKey,
         product: (u8, u8),
@@ -130,7 +130,7 @@ impl Channel {
         }
     }
 
-    /// Stores a packet and sends it on both lines. A duplicate is not sent again.
+    /// Stores the messages of a packet and sends it on both lines. Omits duplicate and out-of-band packets.
     pub(crate) fn publish(&mut self, now: Nanos, head: &PacketHead, payload: &[u8]) {
         let end = head.first + head.count;
         if head.kind == Kind::OutOfBand {
@@ -172,7 +172,7 @@ impl Channel {
         self.send(now, head.first, payload, head.kind == Kind::Messages);
     }
 
-    /// Whether the sequence is reset: the packet begins a numbering, and was sent after all others.
+    /// True if a packet restarts the numbering: its numbers are lower, but it was sent after the latest one.
     fn is_restart(&self, head: &PacketHead) -> bool {
         let Some(sent_ns) = head.starts.filter(|_| self.next > head.first + head.count) else { return false };
         self.last_head.is_some_and(|last| sent_ns > last.sent_ns)
@@ -191,7 +191,7 @@ impl Channel {
         }
     }
 
-    /// Answers requests and sends due heartbeats; returns the amount of work done.
+    /// Sends a due heartbeat and answers requests; returns the amount of work done.
     pub(crate) fn poll(&mut self, now: Nanos) -> usize {
         if now >= self.next_heartbeat && self.last_head.is_some() {
             self.counts.heartbeats += 1;
@@ -204,7 +204,7 @@ impl Channel {
 
     fn heartbeat(&self, now: Nanos) -> Option<Vec<u8>> {
         let head = self.last_head?;
-        // The publisher's clock is as far past the last packet as the clock here.
+        // The original publisher's clock has advanced since the last packet by as much as the local clock.
         let now_ns = head.sent_ns + now.since(self.last_sent).0;
         match self.key {
             ChannelKey::Iex(..) => iex::heartbeat(&self.last, now_ns),
@@ -218,7 +218,7 @@ impl Channel {
         if self.is_over { Header::end_of_session(session, next) } else { Header::heartbeat(session, next) }
     }
 
-    /// Marks the end of the messages: protocols that can announce it do so from now on.
+    /// Marks the end of the messages. From now on, ITCH heartbeats announce the end of the session.
     pub(crate) fn end(&mut self) {
         self.is_over = true;
         self.next_heartbeat = Nanos::ZERO;
@@ -258,7 +258,7 @@ fn serve(
     })
 }
 
-/// Adds the option for another port to the error for a port in use.
+/// Adds, to the error for a port in use, the option that selects another port.
 fn name_option(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(NetError::AddressInUse { address }) => {

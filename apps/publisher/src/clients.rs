@@ -6,19 +6,19 @@ use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_net::{BufferSizes, NetError, SendOutcome, TcpAcceptor, TcpConnection};
 use tickpath_types::Nanos;
 
-/// Connections accepted in one duty cycle.
+/// Maximum number of connections accepted in one duty cycle.
 const ACCEPTS_PER_CYCLE: usize = 64;
 
-/// One connection, and its state in the service.
+/// One connection, with the state that the service keeps for it.
 pub(crate) struct Client<T> {
     id: u64,
     pub(crate) tcp: TcpConnection,
     pub(crate) state: T,
-    /// Time of its last request or its last accepted byte.
+    /// Time of the client's last request, or of the last part of an answer passed to the kernel.
     pub(crate) latest: Nanos,
-    /// It has made a request.
+    /// True once the client has made a request.
     pub(crate) has_requested: bool,
-    /// It is closed at the next call of [`accept`](Clients::accept).
+    /// True if the next call of [`accept`](Clients::accept) closes the connection.
     pub(crate) is_disconnected: bool,
 }
 
@@ -31,8 +31,8 @@ impl<T> Client<T> {
 
 /// Clients up to a maximum, in the order of their arrival, and the connections that have made no request.
 ///
-/// The services require no credentials. If there is no capacity for a client, the address with the most
-/// clients loses one to an address with fewer; a further client of the same address is closed and counted.
+/// The services require no credentials. When the maximum is reached, a new client replaces one of the address
+/// with the most clients if its own address has fewer. Otherwise it is closed and counted as refused.
 pub(crate) struct Clients<T> {
     acceptor: TcpAcceptor,
     pub(crate) list: Vec<Client<T>>,
@@ -70,8 +70,7 @@ impl<T> Clients<T> {
     }
 
     /// Accepts connections and drops those that have ended; returns the number accepted. Call it after
-    /// reading from all clients, so that a request that has arrived is known before its connection could be
-    /// closed for a new one.
+    /// reading from all clients: it may close connections without a request to accept new ones.
     pub(crate) fn accept(&mut self, now: Nanos, new: impl Fn() -> T) -> usize {
         for index in 0..self.list.len() {
             if self.list[index].has_requested && self.waiting.remove(self.list[index].id) {
@@ -115,7 +114,7 @@ impl<T> Clients<T> {
         accepted_count
     }
 
-    /// Handles the first request of a connection.
+    /// Admits a connection as a client after its first request, or marks it to be closed.
     fn admit_requester(&mut self, now: Nanos, index: usize) {
         let (id, peer) = (self.list[index].id, *self.list[index].tcp.peer_address().ip());
         if let Some(rival) = self.served.fair_share_victim(peer) {
@@ -156,7 +155,7 @@ mod tests {
         let mut now = Nanos::from_secs(1);
         while clients.accepted < 202 {
             clients.accept(now, || ());
-            // The first two make their request at once.
+            // The first two connections make their request at once.
             clients
                 .list
                 .iter_mut()

@@ -21,7 +21,7 @@ use crate::store::Store;
 const ANSWERS_PER_CYCLE: usize = 16;
 /// Limit on the requests of one address.
 const REQUESTS: RateLimit = RateLimit { per_second: 20_000, burst: 4_000 };
-/// The largest locate that a snapshot supports.
+/// The largest stock locate that a snapshot supports.
 const INSTRUMENT_MAX: InstrumentId = InstrumentId(16_383);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +33,7 @@ struct Counts {
     unsent: u64,
 }
 
-/// Serves one session.
+/// The recovery services of one ITCH session.
 pub(crate) struct ItchService {
     endpoint: UdpEndpoint,
     requests: RetransmissionQueue<SocketAddrV4, Ipv4Addr>,
@@ -112,7 +112,7 @@ impl ItchService {
 impl Service for ItchService {
     fn on_message(&mut self, sequence: u64, message: &[u8]) {
         if !std::mem::replace(&mut self.is_begun, true) && sequence != 1 {
-            // The messages before the recording are unknown: books are complete for the recorded part.
+            // The messages before the recording are unknown: the books begin with this message.
             let limits = BookLimits::new(INSTRUMENT_MAX, self.max_orders);
             self.image = MarketImage::new(limits, Sequence(sequence));
         }

@@ -1,9 +1,9 @@
-//! Plays the publisher of a recording: sends its packets on multicast lines in recorded time, and serves
-//! recovery to clients that lost some or joined late.
+//! Publishes a recording: sends its packets on multicast lines in recorded time, and serves recovery to
+//! clients that lost packets or joined late.
 //!
-//! [`Publication::open`] scans a capture (or a file of ITCH messages, which it frames) and opens a channel
-//! for each one it finds. [`Publication::feed_config`] returns the configuration of a feed handler for them.
-//! [`Publication::run`] publishes.
+//! [`Publication::open`] scans a capture (or a file of ITCH messages, which it frames) and opens every
+//! channel that it finds. [`Publication::feed_config`] returns the configuration of a feed handler for these
+//! channels. [`Publication::run`] publishes.
 //!
 //! | protocol | services |
 //! |---|---|

@@ -10,11 +10,11 @@ use tickpath_nyse::DeliveryFlag;
 /// Identifies a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ChannelKey {
-    /// ITCH in MoldUDP64: the session. Both lines of it are one channel.
+    /// A session of ITCH in MoldUDP64, on any line.
     Itch(Session),
-    /// NYSE XDP, whose packets do not name their channel: the group.
+    /// A multicast group of NYSE XDP, whose packets do not name their channel.
     Xdp(SocketAddrV4),
-    /// IEX: the feed and its channel.
+    /// A feed of IEX, and its channel number.
     Iex(Feed, u32),
 }
 
@@ -31,13 +31,13 @@ impl fmt::Display for ChannelKey {
 /// The purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It carries messages.
+    /// The packet carries messages.
     Messages,
-    /// It gives the next number.
+    /// The packet names the next sequence number.
     Heartbeat,
-    /// It ends the session.
+    /// The packet ends the session.
     EndOfSession,
-    /// Out-of-band, of a recovery: not part of the channel itself.
+    /// The packet is out of band: part of a recovery, not of the channel's sequence.
     OutOfBand,
 }
 
@@ -48,16 +48,16 @@ pub(crate) struct PacketHead {
     pub(crate) kind: Kind,
     pub(crate) first: u64,
     pub(crate) count: u64,
-    /// The packet begins a numbering; its send time by the publisher's clock.
+    /// Send time of a packet that begins a numbering, as in `sent_ns`; `None` for any other packet.
     pub(crate) starts: Option<u64>,
-    /// IEX's session id; 0 for the others.
+    /// Session id of IEX; 0 for other protocols.
     pub(crate) session: u32,
-    /// Send time by the publisher's clock in nanoseconds; 0 if the protocol does not give it.
+    /// Send time by the original publisher's clock in nanoseconds; 0 if the protocol does not give it.
     pub(crate) sent_ns: u64,
 }
 
-/// Reads the head of a packet of any protocol; `None` for an unknown one. Each of the three is recognised by
-/// its lengths, which must add up to the last byte.
+/// Reads the head of a packet of any protocol; `None` for an unknown one. Each of the three protocols is
+/// recognised by its length fields, which must add up to the length of the packet.
 pub(crate) fn read_head(payload: &[u8], dst: SocketAddrV4) -> Option<PacketHead> {
     iex(payload).or_else(|| xdp(payload, dst)).or_else(|| itch(payload))
 }
@@ -113,7 +113,7 @@ fn itch(payload: &[u8]) -> Option<PacketHead> {
         moldudp64::Kind::Heartbeat => Kind::Heartbeat,
         moldudp64::Kind::EndOfSession => Kind::EndOfSession,
     };
-    // Any 20 bytes could be a heartbeat, so require a printable session.
+    // Any 20 bytes could be a heartbeat, so require a printable session name.
     if !packet.session().to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return None;
     }
@@ -128,8 +128,8 @@ fn itch(payload: &[u8]) -> Option<PacketHead> {
     })
 }
 
-/// Passes each message of a packet whose head was read to `take`: its number, its bytes and its tag, which
-/// for IEX is its stream offset.
+/// Passes the sequence number, bytes and tag of each message of a packet to `take`. The tag is the stream
+/// offset for IEX, otherwise 0. `key` is from the packet's head.
 pub(crate) fn for_each_message(key: &ChannelKey, payload: &[u8], mut take: impl FnMut(u64, &[u8], u64)) {
     match key {
         ChannelKey::Itch(_) => {

@@ -15,9 +15,9 @@ use crate::report::PublishReport;
 use crate::source::{Source, Timed};
 use crate::survey::{CHANNELS_MAX, INSTRUMENTS_MAX, SURVEY_PACKETS, Survey};
 
-/// Instruments for which a feed handler has capacity by default.
+/// Number of instruments for which a feed handler has capacity by default.
 const INSTRUMENTS_DEFAULT: usize = 1_024;
-/// Packets sent between two polls for requests.
+/// Maximum number of packets sent between two polls for requests.
 const PACKETS_PER_CYCLE: usize = 32;
 /// Longest sleep when there is nothing to do.
 const IDLE_SLEEP: Duration = Duration::from_micros(200);
@@ -33,7 +33,7 @@ pub struct PublishProgress {
     pub bytes_total: u64,
     /// Packets published so far.
     pub packets: u64,
-    /// All packets have been sent; only recovery continues.
+    /// True once all packets have been sent; then only recovery continues.
     pub is_sent: bool,
 }
 
@@ -44,7 +44,7 @@ enum Phase {
     Lingering { until: Nanos },
 }
 
-/// A recording that is ready to be published: its channels are known and its services are open.
+/// A recording that is ready to be published: channels are known and services are open.
 pub struct Publication {
     options: PublishOptions,
     survey: Survey,
@@ -53,7 +53,7 @@ pub struct Publication {
     channels: Vec<Channel>,
     pending: Timed,
     has_pending: bool,
-    /// Recorded time of the first packet, and the clock's time when it was sent.
+    /// Recorded time of the first packet in ns, and the clock's time at which it was sent.
     origin: Option<(u64, Nanos)>,
     packets: u64,
     unknown: u64,
@@ -62,7 +62,7 @@ pub struct Publication {
 }
 
 impl Publication {
-    /// Scans the recording for its channels, and opens lines and services for each.
+    /// Scans the recording for its channels, and opens the lines and services of each channel.
     ///
     /// # Errors
     /// One line that says what to do: the file is no recording, has no packet of a known protocol at its
@@ -121,7 +121,7 @@ impl Publication {
             let mut text = channel.config(self.options.interface);
             let instruments = self.survey.instruments(channel.key());
             if instruments > INSTRUMENTS_DEFAULT {
-                // Reserve for instruments that have not been seen yet.
+                // Add capacity for instruments that the survey did not see.
                 let capacity = (instruments + instruments / 4).min(INSTRUMENTS_MAX);
                 text.push_str(&format!("max_instruments = {capacity}\n"));
             }
@@ -130,8 +130,8 @@ impl Publication {
         parts.join("\n")
     }
 
-    /// Publishes until the end of the recording and the time after it, or until the stop signal. `observer`
-    /// receives the progress twice a second.
+    /// Publishes the recording, and then serves recovery for the linger time; the stop signal ends both.
+    /// `observer` receives the progress twice a second.
     pub fn run(
         mut self,
         clock: TscClock,
@@ -180,7 +180,7 @@ impl Publication {
         self.report(is_stopped)
     }
 
-    /// Sends the due packets; returns their number, or `None` at the end of the recording.
+    /// Sends the packets that are due; returns their number, or `None` at the end of the recording.
     fn send_due(&mut self, clock: &TscClock) -> Option<usize> {
         for sent in 0..PACKETS_PER_CYCLE {
             if !self.has_pending {

@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 /// The packets of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineReport {
-    /// Its group and port.
+    /// Group and port of the line.
     pub group: SocketAddrV4,
     /// Packets that were sent, heartbeats included.
     pub packets: u64,
     /// Packets dropped on purpose.
     pub dropped: u64,
-    /// Packets that the system did not accept.
+    /// Packets that the operating system did not accept.
     pub unsent: u64,
 }
 
@@ -26,11 +26,11 @@ pub struct ChannelReport {
     pub name: String,
     /// Packets of the recording that were published.
     pub packets: u64,
-    /// Messages in them.
+    /// Messages in the published packets.
     pub messages: u64,
     /// Heartbeats added by the publisher.
     pub heartbeats: u64,
-    /// Duplicate packets, as of a second line in the recording.
+    /// Duplicate packets, such as those of a second line in the recording.
     pub duplicates: u64,
     /// Packets of retransmissions and refreshes in the recording, which are not published.
     pub out_of_band: u64,
@@ -38,11 +38,11 @@ pub struct ChannelReport {
     pub missing: u64,
     /// Number of sequence resets.
     pub restarts: u64,
-    /// Messages still stored.
+    /// Number of messages still stored for recovery.
     pub stored: u64,
-    /// Its lines.
+    /// Lines of the channel.
     pub lines: Vec<LineReport>,
-    /// The counters of its recovery services, by name.
+    /// Counters of the channel's recovery services, by name.
     pub service: Vec<(&'static str, u64)>,
 }
 
@@ -69,7 +69,7 @@ impl ChannelReport {
 pub struct PublishReport {
     /// The recording.
     pub file: PathBuf,
-    /// Its channels, in order of appearance.
+    /// Channels of the recording, in order of appearance.
     pub channels: Vec<ChannelReport>,
     /// Packets of unknown protocols.
     pub unknown: u64,
@@ -81,7 +81,7 @@ pub struct PublishReport {
     pub skipped: Vec<(&'static str, u64)>,
     /// The error that ended reading before the end of the recording.
     pub read_error: Option<String>,
-    /// True if it was stopped before the end.
+    /// True if publishing was stopped before the end.
     pub is_stopped: bool,
 }
 

@@ -6,13 +6,13 @@ use crate::store::Store;
 
 /// Serves recovery of one channel to clients that lost messages or joined late.
 pub(crate) trait Service: Send {
-    /// Notes a message that is being published; it is already in the store.
+    /// Handles a message that is being published, and which is already stored.
     fn on_message(&mut self, sequence: u64, message: &[u8]);
 
     /// Handles a sequence reset: all earlier messages belong to another session.
     fn on_restart(&mut self) {}
 
-    /// Notes the head of a packet, for services that need more than the messages.
+    /// Handles the head of a packet, for services that need more than the messages.
     fn on_head(&mut self, head: &crate::packet::PacketHead) {
         let _ = head;
     }
@@ -20,12 +20,12 @@ pub(crate) trait Service: Send {
     /// Answers a bounded number of requests; returns the amount of work done.
     fn poll(&mut self, now: Nanos, store: &Store) -> usize;
 
-    /// Informs all connected clients of the end.
+    /// Ends the service: disconnects all clients.
     fn close(&mut self, now: Nanos);
 
-    /// Returns its counters by name.
+    /// Returns the counters of the service by name.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 
-    /// Returns lines of the feed handler's configuration, as keys of the channel.
+    /// Returns the lines for this service in the channel's part of the feed handler's configuration.
     fn config(&self) -> String;
 }

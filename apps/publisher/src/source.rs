@@ -8,15 +8,15 @@ use tickpath_capture::{Format, InputMeter, ItchBlocks, PacketCounters, Packets, 
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
 use tickpath_types::Sequence;
 
-/// Messages of a file that were sent within this time of each other may share a packet, in nanoseconds.
+/// Maximum time in ns between the first and the last message of a packet made from a file of messages.
 const SHARED_PACKET_NS: u64 = 20_000;
-/// Position of the time stamp in an ITCH message.
+/// Byte range of the time stamp in an ITCH message.
 const TIMESTAMP: std::ops::Range<usize> = 5..11;
 
 /// One packet of a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timed {
-    /// Send time in nanoseconds, from the recording's own origin.
+    /// Send time in nanoseconds, in the recording's time base.
     pub(crate) ts_ns: u64,
     pub(crate) dst: Option<SocketAddrV4>,
     pub(crate) payload: Vec<u8>,
@@ -34,7 +34,7 @@ enum Reader {
 }
 
 impl Source {
-    /// Opens a capture, or a file of ITCH messages, which are sent in MoldUDP64 under the session's name.
+    /// Opens a capture, or a file of ITCH messages, which are framed in MoldUDP64 with this session name.
     pub(crate) fn open(path: &Path, session: Session) -> anyhow::Result<Source> {
         let file = RecordingFile::open(path)?;
         let (format, meter) = (file.format(), file.meter().clone());
@@ -51,7 +51,7 @@ impl Source {
         Ok(Source { reader, meter })
     }
 
-    /// Returns the meter of the bytes read.
+    /// Returns the progress of reading the file.
     pub(crate) fn meter(&self) -> &InputMeter {
         &self.meter
     }
@@ -76,7 +76,7 @@ impl Source {
         }
     }
 
-    /// Returns the numbers of skipped frames: TCP frames, and those without a payload.
+    /// Returns the number of TCP packets, and the counters of all frames.
     pub(crate) fn skipped_counts(&self) -> (u64, PacketCounters) {
         match &self.reader {
             Reader::Capture { packets, tcp } => (*tcp, *packets.counters()),
@@ -85,11 +85,11 @@ impl Source {
     }
 }
 
-/// A file of ITCH messages, framed as their publisher would do.
+/// A file of ITCH messages, framed in MoldUDP64 as a publisher would do.
 struct ItchFile {
     blocks: ItchBlocks<Box<dyn std::io::Read + Send>>,
     builder: PacketBuilder<Box<[u8]>>,
-    /// Packets of the current block: their times and end positions.
+    /// Time of each packet of the current block, and its end in `bytes`.
     packets: Vec<(u64, usize)>,
     bytes: Vec<u8>,
     taken: usize,

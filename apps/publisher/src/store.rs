@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-/// Bytes of message memory per index entry.
+/// Number of bytes of message memory per index entry.
 const BYTES_PER_ENTRY: usize = 32;
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Bytes written before it in total; [`MISSING`] for a message that the recording lacks.
+    /// Total bytes written before the message; [`MISSING`] for a message that the recording lacks.
     at: u64,
     len: u16,
     /// A protocol-specific value, such as a stream offset.
@@ -16,10 +16,10 @@ struct Entry {
 
 const MISSING: u64 = u64::MAX;
 
-/// The newest messages of one channel by number, in a fixed amount of memory. Messages have any length.
+/// Stores the newest messages of one channel, of any length, by sequence number in fixed memory.
 pub(crate) struct Store {
     bytes: Box<[u8]>,
-    /// Bytes written in total, including those left free at the end.
+    /// Total bytes written, including those left unused at the end of the memory.
     written: u64,
     entries: VecDeque<Entry>,
     entries_max: usize,
@@ -40,24 +40,24 @@ impl Store {
         }
     }
 
-    /// Clears the store; the next message is `next`.
+    /// Clears the store; the next message has sequence number `next`.
     pub(crate) fn restart(&mut self, next: u64) {
         self.entries.clear();
         self.next = next;
     }
 
-    /// Returns the number of the next message.
+    /// Returns the sequence number of the next message.
     pub(crate) const fn next_sequence(&self) -> u64 {
         self.next
     }
 
-    /// Returns the lowest number that may be stored; the next number if none is.
+    /// Returns the lowest sequence number in the index; the next number if the index is empty.
     pub(crate) fn oldest(&self) -> u64 {
         self.next - self.entries.len() as u64
     }
 
-    /// Appends the message with this number. Skipped numbers count as lost and are never found. A number that
-    /// was stored before is ignored.
+    /// Appends the message with this sequence number. Skipped numbers count as missing. A number below the
+    /// next is ignored.
     pub(crate) fn append(&mut self, sequence: u64, message: &[u8], tag: u64) {
         if sequence < self.next {
             return;
@@ -74,7 +74,7 @@ impl Store {
             self.written += capacity - place;
         }
         let (at, end) = (self.written, self.written + message.len() as u64);
-        // Drops the messages that are about to be overwritten, and those before them.
+        // Drop the messages that are about to be overwritten, and those before them.
         let is_overwritten = |entry: &Entry| entry.at == MISSING || entry.at + capacity < end;
         while self.entries.front().is_some_and(is_overwritten) {
             self.entries.pop_front();
@@ -93,7 +93,7 @@ impl Store {
         self.next += 1;
     }
 
-    /// Returns the message with this number and its tag, unless it was lost or is no longer stored.
+    /// Returns the message with this sequence number and its tag, unless it is missing or no longer stored.
     pub(crate) fn message(&self, sequence: u64) -> Option<(&[u8], u64)> {
         let index = sequence.checked_sub(self.oldest())?;
         let Entry { at, len, tag } = *self.entries.get(usize::try_from(index).ok()?)?;

@@ -12,20 +12,20 @@ use crate::packet::{ChannelKey, Kind, PacketHead, for_each_message, read_head};
 use crate::source::{Source, Timed};
 use crate::xdp::PRODUCT_DEFAULT;
 
-/// Maximum number of channels; packets of further ones are counted and not sent.
+/// Maximum number of channels; packets of further channels are counted and not sent.
 pub const CHANNELS_MAX: usize = 64;
-/// Packets that are scanned for channels before the first is sent.
+/// Number of packets that are scanned for channels before the first packet is sent.
 pub(crate) const SURVEY_PACKETS: usize = 65_536;
-/// Packets that two groups must have in common to be lines of one channel; none with the same number may
-/// differ.
+/// Number of packets that two groups must have in common to be lines of one channel. They must not have
+/// different packets of the same number.
 const COMMON_PACKETS: u32 = 3;
-/// Packets remembered of each group while its lines are searched.
+/// Number of packets remembered of each group to find its lines.
 const REMEMBERED_PACKETS: usize = 4_096;
-/// Bytes before the messages of an XDP packet. They include the send time, which differs between lines.
+/// Length of an XDP packet's header. It has the send time, so it differs between lines.
 const XDP_HEADER_LEN: usize = tickpath_nyse::HEADER_LEN;
-/// Maximum number of distinct instruments of one channel: a feed handler has no more numbers.
+/// Maximum number of distinct instruments of one channel: a feed handler has no more instrument ids.
 pub(crate) const INSTRUMENTS_MAX: usize = u16::MAX as usize - 1;
-/// Position of the symbol in IEX's messages.
+/// Byte range of the symbol in IEX messages.
 const IEX_SYMBOL: std::ops::Range<usize> = 10..18;
 
 /// The result of the survey.
@@ -33,18 +33,18 @@ const IEX_SYMBOL: std::ops::Range<usize> = 10..18;
 pub(crate) struct Survey {
     /// The channels, in order of appearance.
     pub(crate) keys: Vec<ChannelKey>,
-    /// Maps groups that are another line of a channel to that channel's group.
+    /// Maps the group of another line of a channel to the channel's first group.
     lines: HashMap<SocketAddrV4, SocketAddrV4>,
-    /// Product and channel by XDP group.
+    /// Product and channel number, by XDP group.
     products: HashMap<SocketAddrV4, (u8, u8)>,
-    /// Instruments of each channel: locates, symbol indexes or symbols.
+    /// Instruments of each channel, by stock locate, symbol index or symbol.
     instruments: HashMap<ChannelKey, HashSet<u64>>,
     /// The day in New York on which the first packet was sent, if packets give their send time.
     pub(crate) date: Option<Date>,
 }
 
-/// Packets of one group by number. XDP names neither channel nor line, but the lines of a channel have equal
-/// packets.
+/// Packet hashes of one group by sequence number, and matches with other groups. XDP packets name neither
+/// channel nor line, but the lines of a channel have equal packets.
 #[derive(Default)]
 struct Group {
     packets: HashMap<u64, u64>,
@@ -52,7 +52,7 @@ struct Group {
 }
 
 impl Survey {
-    /// Scans the first packets.
+    /// Scans the first packets of the recording.
     pub(crate) fn of(options: &PublishOptions) -> anyhow::Result<Survey> {
         let mut source = Source::open(&options.file, options.session)?;
         let (mut survey, mut timed) = (Survey::default(), Timed::default());
@@ -85,7 +85,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Joins a group that has enough packets in common with an earlier one to its channel, as a line.
+    /// Joins a group to the channel of an earlier group, as a line, if they have enough packets in common.
     fn join_lines(&mut self, groups: &HashMap<SocketAddrV4, Group>) {
         let mut first: Vec<SocketAddrV4> = Vec::new();
         let lines = &mut self.lines;
@@ -110,7 +110,7 @@ impl Survey {
         });
     }
 
-    /// Product and channel of an XDP channel.
+    /// Product and channel number of an XDP channel.
     pub(crate) fn product(&self, key: &ChannelKey) -> (u8, u8) {
         match key {
             ChannelKey::Xdp(group) => self.products.get(group).copied().unwrap_or(PRODUCT_DEFAULT),
@@ -118,17 +118,17 @@ impl Survey {
         }
     }
 
-    /// The number of instruments for which a handler of a channel needs capacity, as seen in the survey.
+    /// Number of instruments for which a feed handler of a channel needs capacity, as seen in the survey.
     pub(crate) fn instruments(&self, key: &ChannelKey) -> usize {
         let Some(seen) = self.instruments.get(key) else { return 0 };
         match key {
-            // A locate is an index into a table.
+            // A handler indexes a table by locate, so the highest one counts.
             ChannelKey::Itch(_) => seen.iter().max().map_or(0, |locate| *locate as usize),
             ChannelKey::Xdp(_) | ChannelKey::Iex(..) => seen.len(),
         }
     }
 
-    /// The channel of a packet.
+    /// The channel of a packet, whichever of the channel's lines the packet arrived on.
     pub(crate) fn key_of(&self, head: &PacketHead) -> ChannelKey {
         match head.key {
             ChannelKey::Xdp(group) => ChannelKey::Xdp(self.lines.get(&group).copied().unwrap_or(group)),
@@ -137,10 +137,10 @@ impl Survey {
     }
 }
 
-/// Returns the instrument of a message, by the channel's numbers or characters.
+/// Returns the instrument of a message: stock locate, symbol index, or the characters of the symbol.
 fn instrument_of(key: &ChannelKey, message: &[u8]) -> Option<u64> {
     match key {
-        // Every message has its locate there, also in a recording without the directory.
+        // These bytes of every message are its locate, so no directory is needed.
         ChannelKey::Itch(_) => message.get(1..3)?.try_into().ok().map(u16::from_be_bytes).map(u64::from),
         ChannelKey::Xdp(_) if message.get(2..4) == Some(&SymbolIndexMapping::TYPE.to_le_bytes()) => {
             message.get(4..8)?.try_into().ok().map(u32::from_le_bytes).map(u64::from)
@@ -159,7 +159,7 @@ fn product_of(payload: &[u8]) -> Option<(u8, u8)> {
     })
 }
 
-/// Records the other groups that sent an equal packet with the same number.
+/// Records a packet, and compares it with the packets of the same number in other groups.
 fn record_packet(
     groups: &mut HashMap<SocketAddrV4, Group>,
     group: SocketAddrV4,

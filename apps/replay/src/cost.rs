@@ -17,7 +17,7 @@ const PS_PER_NS: u64 = 1_000;
 
 /// The cost of messages, measured block by block.
 struct CostMeter {
-    /// Picoseconds per message, one value a block.
+    /// Picoseconds per message: one value for each block.
     blocks: Histogram<u64>,
     total: Duration,
     messages: u64,
@@ -26,9 +26,9 @@ struct CostMeter {
 /// The cost of a message, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Median over the blocks.
+    /// Median of the blocks' costs.
     pub median_ns: f64,
-    /// The total divided by the messages.
+    /// Total time divided by the number of messages.
     pub mean_ns: f64,
     /// Number of blocks.
     pub blocks: u64,
@@ -62,15 +62,15 @@ impl CostMeter {
 /// Measures the work on the recordings of one file, and writes the tables.
 pub(crate) struct Output<'a> {
     pub(crate) exporter: &'a mut Exporter,
-    /// Decoding and books of each recording.
+    /// Meters of decoding and of books, for each recording.
     meters: Vec<[CostMeter; 2]>,
     /// Index of the current recording.
     recording: usize,
-    /// End of the previous step.
+    /// Time at which the previous step ended.
     since: Instant,
-    /// Time spent on the current block: finding its messages, ...
+    /// Time spent on finding the messages of the current block.
     framing: Duration,
-    /// ... and applying them.
+    /// Time spent on applying the messages of the current block.
     applying: Duration,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Output<'a> {
         Output { exporter, meters: Vec::new(), recording: 0, since: Instant::now(), framing, applying }
     }
 
-    /// Ends a step that took the time since the previous step, less `without`.
+    /// Ends a step that took the time since the previous step, less `excluded`.
     pub(crate) fn step_excluding(&mut self, excluded: Duration, step: WorkStep) {
         let now = Instant::now();
         let elapsed = (now - replace(&mut self.since, now)).saturating_sub(excluded);

@@ -26,12 +26,12 @@ pub enum ReplayError {
     NothingKnown {
         /// The capture.
         file: String,
-        /// Description of its contents.
+        /// Description of the capture's contents.
         found: String,
         /// The known protocols.
         known: String,
     },
-    /// An order book file requires a LOBSTER message file.
+    /// `--orderbook` names an order book file, but the recording is not a LOBSTER message file.
     #[error("{file} is no LOBSTER message file: --orderbook is of no use for it")]
     NotLobster {
         /// The recording.

@@ -10,10 +10,10 @@ use tickpath_types::{Decimal, InstrumentId, MarketUpdate, Price, Side, UpdateKin
 
 use crate::options::Exports;
 
-/// The first columns of all tables. The first two are only in tables of several files, and of captures, which
-/// may have several recordings.
+/// The leading columns of all tables. Only tables of several files have `file`. Only tables of captures have
+/// `recording`, since a capture may have several recordings.
 const HEAD: [&str; 5] = ["file", "recording", "ts_ns", "message", "symbol"];
-/// The other columns of the tables.
+/// The other columns of each table.
 const COLUMNS: [&[&str]; 4] = [
     &["bid_price", "bid_qty", "ask_price", "ask_qty"],
     &["price", "qty", "aggressor", "kind", "order_id"],
@@ -29,7 +29,7 @@ const TRADES: usize = 1;
 const DEPTH: usize = 2;
 const ORDERS: usize = 3;
 
-/// The requested tables.
+/// Writes the requested tables.
 ///
 /// The rows of several files follow each other file by file, each row with the name of its file. The
 /// recordings of a capture are numbered.
@@ -46,12 +46,12 @@ pub(crate) struct Exporter {
     failure: Option<TableError>,
 }
 
-/// The kinds of the input files of a table.
+/// Properties of all input files of the tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contents {
-    /// Whether one of them is a capture, which may have several recordings.
+    /// True if a file is a capture, which may have several recordings.
     pub(crate) has_captures: bool,
-    /// Whether the day of every file is known, so that all times are UTC.
+    /// True if the day of every file is known, so that all times are UTC.
     pub(crate) is_dated: bool,
 }
 
@@ -64,8 +64,8 @@ struct Head {
     is_capture: bool,
     /// Index of the current recording, counted from 0.
     recording: usize,
-    /// For the current recording: the offset of its times from 1970-01-01 UTC, and the decimals of its
-    /// prices.
+    /// Nanoseconds from 1970-01-01 UTC to the origin of the current recording's times, and the decimals of
+    /// its prices.
     epoch_offset_ns: u64,
     price_decimals: u8,
 }
@@ -100,7 +100,7 @@ impl Head {
 }
 
 impl Exporter {
-    /// Creates the tables for files with such contents; rows name their file when `names_files`.
+    /// Creates the requested tables for files with these properties; rows name their file if `names_files`.
     pub(crate) fn create(
         exports: &Exports,
         level_count: usize,
@@ -161,7 +161,7 @@ impl Exporter {
         [BBO, TRADES, DEPTH, ORDERS].map(rows).into()
     }
 
-    /// Whether the books must be read after every single message.
+    /// True if the books must be read after every single message.
     pub(crate) const fn wants_depth(&self) -> bool {
         self.tables[DEPTH].is_some()
     }
@@ -264,7 +264,7 @@ impl Exporter {
         self.shown.insert(place, shown);
     }
 
-    /// Completes all tables; tables that are not completed are removed.
+    /// Completes all tables; after an error, incomplete tables are removed.
     pub(crate) fn finish(mut self) -> Result<(), TableError> {
         self.check()?;
         for table in self.tables.into_iter().flatten() {
@@ -280,7 +280,7 @@ struct OrderEvent {
     order_id: u64,
     side: Option<Side>,
     price: Option<Price>,
-    /// For an add or a replacement the quantity that rests afterwards, otherwise the removed quantity.
+    /// The quantity that rests after an add or a replacement; otherwise the removed quantity.
     qty: u64,
 }
 
@@ -299,7 +299,7 @@ impl OrderEvent {
             let (order_id, price) = (update.order_id, Some(Price(update.price)));
             return Some(OrderEvent { name, order_id, side: update.side(), price, qty: update.qty });
         }
-        // An execution whose outcome another record reports separately.
+        // An execution without an update: another record reports its outcome.
         let trade =
             view.trade.filter(|trade| view.order.is_execution && !trade.counts && trade.order_id != 0)?;
         let side = trade.aggressor.map(|side| side.opposite());

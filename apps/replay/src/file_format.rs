@@ -17,15 +17,15 @@ pub(crate) type Reports = Result<Vec<FileReport>>;
 /// An entry of the [registry](crate::registry).
 pub(crate) struct FileFormat {
     pub(crate) format: Format,
-    /// Its name in JSON.
+    /// Name of the format in JSON.
     pub(crate) json_name: &'static str,
-    /// The format of a report's file, as text.
+    /// Returns the format's name for the report of a file.
     pub(crate) title: fn(&FileReport) -> String,
-    /// Whether times have dates.
+    /// True if times have dates.
     pub(crate) has_dates: bool,
     /// Extracts the day of the session from a file's name.
     pub(crate) date_in_name: fn(&Path) -> Option<Date>,
-    /// Whether there are order book files beside the message files, which cover the best levels only.
+    /// True if the files are message files of the best levels, which may come with order book files.
     pub(crate) has_order_book_files: bool,
     /// Replays one open file.
     pub(crate) replay: fn(RecordingFile, &mut Session<'_>, Pass<Output<'_>>) -> Reports,

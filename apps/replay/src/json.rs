@@ -16,8 +16,8 @@ use crate::report::{FileReport, ReplayReport};
 use crate::text::side_word;
 
 impl ReplayReport {
-    /// The report as one JSON object: for one file that file's fields, for several their sums; `files` has
-    /// each of them. Prices are decimals as text.
+    /// The report as one JSON object: the fields of the only file, or sums over several files. `files` has
+    /// the object of each file. Prices are decimals as text.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let files: Vec<Value> = self.files.iter().map(FileReport::to_json).collect();
@@ -206,7 +206,7 @@ fn symbol_json(symbol: &str, statistics: &SymbolStatistics, decimals: u8) -> Val
     })
 }
 
-/// Formats a sum of prices, which may exceed every price, with four decimals or more if needed.
+/// Formats a sum of spreads, which may exceed the range of a price, with four decimals or more if needed.
 fn spread_sum(units: u128, decimals: u8) -> String {
     let scale = 10_u128.pow(u32::from(decimals));
     let whole = units / scale;

@@ -54,8 +54,8 @@ pub struct ReplayOptions {
     /// The day of the session, for times without a date. The default is the day of the first packet or
     /// message, if it has a date.
     pub date: Option<Date>,
-    /// The protocol of all packets of a capture that may belong to it. By default it is detected from their
-    /// contents.
+    /// The protocol to assume for all packets of a capture that can belong to it. By default, packets are
+    /// recognised by their contents.
     pub protocol: Option<Protocol>,
 }
 

@@ -14,21 +14,21 @@ pub struct RowsReport {
     pub file: String,
     /// Rows that are determined by the previous row and their message, and were compared.
     pub determined: u64,
-    /// Rows that are not determined: the first, and those that show a level from below the file's depth.
+    /// Rows that are not determined: the first, and those with a new level from below the file's depth.
     pub undeterminable: u64,
     /// Determined rows that differ from the expected row.
     pub different: u64,
-    /// Describes the first of them, or the reason why the comparison ended.
+    /// Description of the first difference, or the reason why the comparison ended.
     pub first_difference: Option<String>,
 }
 
 /// Compares each row of a LOBSTER order book file with its message.
 ///
-/// A row is determined by the previous one, with two exceptions: there is none, or its message removes a
-/// whole level while the previous row shows the file's number of levels. In that case a level below them
-/// becomes visible. An add puts its quantity at its level and pushes the worst level out of sight if there is
-/// one too many. A reduction, deletion or execution takes its quantity off its level. A hidden execution, a
-/// cross or a halt changes nothing, nor do events below the visible levels.
+/// The previous row and the message determine a row, with two exceptions: the first row, and a row whose
+/// message removes a whole level of a side that shows the file's number of levels. In that case an unknown
+/// level becomes visible. An add puts its quantity at its level; if there are then too many levels, the worst
+/// one disappears. A reduction, deletion or execution takes its quantity off its level. A hidden execution, a
+/// cross, a halt, or an event below the visible levels changes nothing.
 pub(crate) struct RowCheck<R> {
     rows: LobsterBookReader<R>,
     before: LobsterBookRow,
@@ -53,7 +53,7 @@ impl<R: Read> RowCheck<R> {
         }
     }
 
-    /// Compares the next message with its row.
+    /// Compares the row of the next message with the expected row.
     pub(crate) fn message(&mut self, number: u64, event: &RecordedEvent) {
         if self.is_ended {
             return;
@@ -113,17 +113,17 @@ fn row_error(error: &ReadError) -> String {
     format!("the order book file: {error}")
 }
 
-/// The implication of a message for its row.
+/// The result of applying a message to the previous row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Determined,
-    /// A level becomes visible that was not visible before.
+    /// A level becomes visible that the previous row does not show.
     Undeterminable,
     /// The previous row lacks the quantity that the message takes.
     Impossible,
 }
 
-/// Applies a message to the visible levels.
+/// Applies a message to the visible levels of a row.
 fn apply_event(row: &mut LobsterBookRow, kind: &EventKind) -> Outcome {
     match *kind {
         EventKind::Add { level, qty, .. } => {
@@ -165,7 +165,7 @@ fn take(row: &mut LobsterBookRow, side: Side, price: Price, qty: Qty) -> Outcome
             levels.remove(index);
             if is_full { Outcome::Undeterminable } else { Outcome::Determined }
         }
-        // Below the visible levels.
+        // The order is below the visible levels.
         None if is_full && levels.last().is_some_and(|(worst, _)| side.is_better(*worst, price)) => {
             Outcome::Determined
         }

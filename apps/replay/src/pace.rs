@@ -9,13 +9,13 @@ use crate::options::Speed;
 
 /// Longest sleep, so that a stop request is noticed soon.
 const SLEEP_MAX: Duration = Duration::from_millis(50);
-/// Original speed, in hundredths.
+/// The recorded speed, in hundredths.
 const HUNDREDTHS: u128 = 100;
 
-/// Computes which messages are due.
+/// Computes the messages that are due at the speed of the replay.
 pub(crate) struct Pacer {
     speed: Speed,
-    /// Recorded time of the first message of the window, and the clock's time at its replay.
+    /// Recorded time of the first message in the window, in ns, and the time at which it was replayed.
     origin: Option<(u64, Instant)>,
 }
 
@@ -24,8 +24,8 @@ impl Pacer {
         Pacer { speed, origin: None }
     }
 
-    /// Returns the number of messages that are due: all when unpaced. Waits until at least one is due;
-    /// returns `None` on a stop request. `ts_of` returns the time of a message, `None` before the window.
+    /// Waits until at least one of `len` messages is due, and returns how many are: all when unpaced. `None`
+    /// on a stop request. `ts_of` returns the recorded time of a message; `None` for one that is due at once.
     pub(crate) fn wait(
         &mut self,
         len: usize,

@@ -16,27 +16,27 @@ use crate::order_book_rows::RowsReport;
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
-    /// Its format.
+    /// Format of the file.
     pub format: Format,
-    /// Cost of decoding alone: framing, and every field of every message added to the checksum.
+    /// Cost of decoding alone: framing each message and adding all of its fields to the checksum.
     pub decode: Option<Cost>,
     /// Cost of framing, decoding and full books with an update for each message; `None` without books.
     pub books: Option<Cost>,
     /// Peak memory of the process so far, in bytes.
     pub peak_rss_bytes: Option<u64>,
-    /// Wall time.
+    /// Wall time since the start of the file.
     pub elapsed: Duration,
     /// The comparison with the order book file of a LOBSTER message file.
     pub rows: Option<RowsReport>,
-    /// Number of exported rows of this file; none when the replay was stopped, which leaves no table behind.
+    /// Number of exported rows of this file; `None` if the replay was stopped, which removes the tables.
     pub exported: ExportedRows,
-    /// For DBN without orders: its schema, ...
+    /// Schema of a DBN file without orders.
     pub schema: Option<DbnSchema>,
-    /// ... and its definitions.
+    /// Instrument definitions in a DBN file.
     pub definitions: Vec<DbnDefinition>,
-    /// Counts of the frames of a capture.
+    /// Counts of frames, for a capture.
     pub frames: Option<PacketCounters>,
-    /// The result for its messages.
+    /// The report on the messages of the recording.
     pub recording: RecordingReport,
 }
 
@@ -52,7 +52,7 @@ impl Deref for FileReport {
 /// The combined result of a replay of several files.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayReport {
-    /// The report of each file.
+    /// The reports on all files.
     pub files: Vec<FileReport>,
     /// Files that could not be replayed at all, and the reasons.
     pub failures: Vec<(PathBuf, String)>,
@@ -67,7 +67,7 @@ impl ReplayReport {
         self.failures.is_empty() && self.files.iter().all(|file| file.is_trustworthy())
     }
 
-    /// True if it was stopped before the end.
+    /// True if the replay was stopped before the end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         !self.left_out.is_empty() || self.files.iter().any(|file| file.ended == Some(EndReason::Stopped))
@@ -91,13 +91,13 @@ impl ReplayReport {
         std::array::from_fn(sum).into()
     }
 
-    /// Messages of all files.
+    /// Number of messages of all files.
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.files.iter().map(|file| file.messages).sum()
     }
 
-    /// Findings of all files.
+    /// Consistency findings of all files.
     #[must_use]
     pub fn integrity(&self) -> Integrity {
         let mut sum = Integrity::default();
@@ -105,7 +105,7 @@ impl ReplayReport {
         sum
     }
 
-    /// Counts of all files by type. A letter may mean different types in different formats.
+    /// Counts of all files by type and name, since a letter may mean different types in different formats.
     #[must_use]
     pub fn by_type(&self) -> Vec<TypeCount> {
         let mut list: Vec<TypeCount> = Vec::new();

@@ -14,11 +14,11 @@ use crate::registry::file_format;
 use crate::report::{FileReport, ReplayReport};
 use crate::session::{Progress, Session};
 
-/// Replays one file and reports its contents and whether they can be trusted: one report, or for a capture of
-/// packets one for each recording in it.
+/// Replays one file and reports its contents and whether they can be trusted. A capture of packets has a
+/// report for each recording in it.
 ///
 /// `observer` receives the progress a few times a second. `stop` ends the replay early, with a report of the
-/// part that was read. No export remains then, because a table under its final name is complete.
+/// part that was read. All exports are then removed, because a table under its final name is complete.
 ///
 /// # Errors
 /// [`ReplayError`] when there is nothing to replay, or an export fails.
@@ -29,7 +29,7 @@ pub fn replay(
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<ReplayReport, ReplayError> {
     let file = match RecordingFile::open_until(path, stop) {
-        // The stop was requested while waiting for it.
+        // A stop request ended the wait for a pipe.
         Err(_) if stop.is_stopped() => {
             return Ok(ReplayReport { left_out: vec![path.to_owned()], ..ReplayReport::default() });
         }
@@ -43,7 +43,7 @@ pub fn replay(
     Ok(report)
 }
 
-/// Completes the tables, unless the replay was stopped or no file was replayed: then they are removed.
+/// Completes the tables. If the replay was stopped or no file was replayed, removes them instead.
 fn finish_exports(exporter: Exporter, report: &mut ReplayReport) -> Result<(), ReplayError> {
     if report.is_stopped() || report.files.is_empty() {
         report.files.iter_mut().for_each(|file| file.exported = ExportedRows::default());
@@ -52,10 +52,10 @@ fn finish_exports(exporter: Exporter, report: &mut ReplayReport) -> Result<(), R
     Ok(exporter.finish()?)
 }
 
-/// Replays several files, one after the other, and reports each; files that cannot be replayed are listed as
-/// failures. Each table of the exports has the rows of all files in this order, and their names in a first
-/// column `file`. If one of them is a capture, a column `recording` has the numbers of its recordings.
-/// Message numbers count from 1 in each file.
+/// Replays several files, one after the other, and reports on each; files that cannot be replayed are listed
+/// as failures. Each exported table has the rows of all files in this order, with the file name in a first
+/// column `file`. If a file is a capture, a column `recording` has the number of its recording. Message
+/// numbers count from 1 in each file.
 ///
 /// # Errors
 /// [`ReplayError`] when an export fails, or the window is empty.
@@ -97,8 +97,7 @@ impl Contents {
         Contents { has_captures: format.is_capture(), is_dated }
     }
 
-    /// Contents of several files, if there are tables; a file that is not regular cannot be examined in
-    /// advance.
+    /// Properties of all files, if there are tables. A non-regular file cannot be examined in advance.
     fn of_all(paths: &[PathBuf], options: &ReplayOptions) -> Contents {
         let mut all = Contents { has_captures: false, is_dated: true };
         if options.exports == Exports::default() {

@@ -1,4 +1,4 @@
-//! The work around one pass over a file: progress, recorded time, the stop signal and the report.
+//! The parts of a pass over a file that do not depend on its format: progress, pacing, stop and report.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub struct Progress {
     pub bytes: u64,
     /// Size of the file in bytes; 0 if unknown.
     pub bytes_total: u64,
-    /// Number of messages so far.
+    /// Number of messages read so far.
     pub messages: u64,
     /// Time since the start of the file.
     pub elapsed: Duration,
@@ -31,7 +31,7 @@ pub struct Progress {
     pub file: usize,
 }
 
-/// The work around one pass.
+/// Progress, pacing, stop signal and report of one pass over a file.
 pub(crate) struct Session<'a> {
     /// The file and its format.
     pub(crate) path: &'a Path,
@@ -65,7 +65,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Call before each block. Reports the progress; true when the pass is over.
+    /// Reports the progress; true when the pass is over. Call it before each block.
     ///
     /// # Errors
     /// The error of the first row of a table that could not be written.
@@ -88,20 +88,20 @@ impl<'a> Session<'a> {
         Ok(pass.ended.is_some())
     }
 
-    /// Whether every message may be applied to the books as soon as it is read: none waits for its time, is
-    /// past the end, or requires a check of its books.
+    /// True if every message may be applied to the books as soon as it is read: there is no pacing, limit,
+    /// window end, comparison with the reference model, or export of depth.
     pub(crate) fn may_apply_at_once(&self, pass: &Pass<Output<'_>>) -> bool {
         let ReplayOptions { limit, to, check_every, .. } = self.options;
         let is_all_selected = limit.is_none() && to.is_none() && check_every.is_none();
         !self.is_paced() && is_all_selected && !pass.listener.exporter.wants_depth()
     }
 
-    /// Whether packets and messages are paced.
+    /// True if packets and messages are paced.
     pub(crate) fn is_paced(&self) -> bool {
         self.options.speed != Speed::Max
     }
 
-    /// Waits until at least one of `len` packets or messages is due; returns their number, and `None` on a
+    /// Waits until at least one of `len` packets or messages is due, and returns how many are; `None` on a
     /// stop request.
     pub(crate) fn wait(
         &mut self,
@@ -116,7 +116,7 @@ impl<'a> Session<'a> {
         due
     }
 
-    /// Records the error that ended the reading; none if the replay was stopped while it waited for a pipe.
+    /// Records the error that ended the reading, or, after a stop request, that the pass was stopped.
     pub(crate) fn read_failed<P: RecordedProtocol>(
         &self,
         pass: &mut Pass<Output<'_>>,
@@ -151,7 +151,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the report of a recording of the file, counted from 0.
+    /// Returns the report on recording `index` of the file, counted from 0.
     pub(crate) fn report(
         &self,
         pass: &Pass<Output<'_>>,

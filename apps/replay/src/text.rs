@@ -16,7 +16,7 @@ use crate::exports::ExportedRows;
 use crate::registry;
 use crate::report::{FileReport, ReplayReport};
 
-/// Maximum number of recordings of one capture that are listed.
+/// Maximum number of a capture's recordings that the report lists.
 const RECORDINGS_SHOWN: usize = 8;
 
 impl fmt::Display for ReplayReport {
@@ -435,7 +435,7 @@ fn write_verdict(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result
     Ok(())
 }
 
-/// Names of the sides, bids first.
+/// Name of the orders of a side: bids or asks.
 pub(crate) const fn side_word(side: Side) -> &'static str {
     match side {
         Side::Buy => "bids",

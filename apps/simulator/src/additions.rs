@@ -1,4 +1,4 @@
-//! Instruments added while the venue runs, from a separate random stream: the rest of a seed is independent.
+//! Instruments added while the venue runs, from a separate random stream: the rest of a run is unaffected.
 
 use tickpath_types::{Instrument, InstrumentTable, Nanos, Rng};
 
@@ -9,7 +9,7 @@ use crate::venue::instrument;
 const SYMBOLS: [&str; 2] = ["DELTA", "ECHO"];
 /// Number of added instruments within the venue's capacity.
 const ADDED_CAPACITY: u16 = 1;
-/// The administrator's command that opens everything.
+/// Number of the administrator's command that opens all instruments.
 const OPEN_ALL: u64 = 13;
 
 /// The added instruments and the times of their addition.
@@ -21,7 +21,7 @@ pub(crate) struct Additions {
 }
 
 impl Additions {
-    /// Every other run adds no instruments; the others add at least one, and sometimes one twice.
+    /// Half of the runs add no instruments; the others make 1 to 3 additions, sometimes one twice.
     pub(crate) fn new(seed: u64, first: u16, active: Nanos) -> Additions {
         let rng = &mut Rng::new(seed ^ 0x61_6464);
         let mut fault_events = Vec::new();

@@ -1,7 +1,7 @@
 //! Checkers independent of the code under test: they find the violations in the observations of a run.
 //!
 //! The reference engine computes the expected results from the log alone ([`Truth`]). All other observations
-//! are compared with these, or with each other. Every checker is a pure, independent function.
+//! are compared with these results, or with each other. Every checker is a pure, independent function.
 
 mod client_events;
 mod client_orders;
@@ -46,7 +46,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Sets the subject of the following violations; empty if they state it themselves.
+    /// Sets the subject of the following violations; empty if their texts name it.
     fn about(&self, subject: String) {
         self.report.borrow_mut().subject = subject;
     }
@@ -87,7 +87,7 @@ const CHECKERS: [(&str, Checker); 19] = [
     ("counters", counters::check),
 ];
 
-/// Returns all violations of a run; none when all guarantees were kept.
+/// Returns all violations of a run; empty when all guarantees were kept.
 #[must_use]
 pub fn check(observed: &Observed) -> Vec<Violation> {
     let report = RefCell::new(Report::default());

@@ -14,14 +14,14 @@ use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause};
 
 /// Timeout of a connection and of a login.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_millis(2_000);
-/// Minimum wait before a client connects again.
+/// Minimum wait before a client reconnects.
 const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
 /// Maximum wait before a reconnect after the faults have ended.
 const RECOVERY_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
-/// Maximum length of a client's message and its header.
+/// Maximum length of a client's message with its header.
 const PACKET_LEN_MAX: usize = 256;
-/// Consecutive refused logins after which a client restarts in the present session. The venue no longer has
-/// its session or messages, which are too old or were lost with the power under a policy that allows it.
+/// Consecutive refused logins after which a client forgets its session. The venue has lost the session or its
+/// messages by then: they are too old, or a power loss removed them under a policy that allows it.
 const REFUSALS_MAX: u32 = 20;
 
 #[derive(Clone, Copy, Debug)]
@@ -41,12 +41,12 @@ pub(crate) struct ClientBehaviour {
     pub(crate) wrong_password_ppt: u64,
     /// Maximum wait before a reconnect.
     pub(crate) backoff_max: Nanos,
-    /// Silence of the venue after which the connection is closed.
+    /// Silence of the venue after which the client disconnects.
     pub(crate) peer_timeout: Nanos,
-    /// Idle time after which it sends a heartbeat.
+    /// Time without a sent message after which the client sends a heartbeat.
     pub(crate) heartbeat: Nanos,
-    /// First message after repeated login refusals, if the client accepts that messages are lost: 1 for the
-    /// first one, or 0 for new messages.
+    /// Message requested after repeated login refusals, if the client accepts that messages are lost: 1 for
+    /// the session's first message, or 0 for new messages only.
     pub(crate) reset_sequence: Option<u64>,
 }
 
@@ -68,17 +68,17 @@ pub(crate) struct Client {
     pub(crate) log: ClientLog,
     state: State,
     link: Link,
-    /// The venue's name of the session that numbers the messages; blank before the first login.
+    /// Name of the venue's session in which `next` counts; blank before the first login.
     numbered_in: Session,
-    /// The next message that was never received.
+    /// Sequence number of the first message not yet received.
     next: u64,
-    /// The next message of this connection.
+    /// Sequence number of the next message on this connection.
     cursor: u64,
     next_burst: Nanos,
     stalls_until: Nanos,
     /// Consecutive refused logins.
     refusals: u32,
-    /// No more requests are made.
+    /// True once the client makes no more requests.
     is_quiet: bool,
 }
 
@@ -88,7 +88,7 @@ struct Link {
     network: SimNetwork,
     venue: SocketAddrV4,
     socket: Option<SocketId>,
-    /// The connections' numbers by their sockets.
+    /// Connection numbers, from 1, by socket.
     connections: BTreeMap<SocketId, u32>,
     received: Vec<u8>,
     /// Bytes that the network has not accepted yet.
@@ -140,7 +140,7 @@ impl Link {
 }
 
 impl ClientLog {
-    /// Inserts a late event of the network on a connection, at its position in time.
+    /// Inserts an event of a connection, which the network recorded, at its position in time.
     pub(crate) fn insert_stream_event(&mut self, stream_event: &StreamEvent, connection: u32) {
         let kind = match &stream_event.kind {
             StreamEventKind::Read { kernel_ns, bytes } => {
@@ -201,7 +201,7 @@ impl Client {
         }
     }
 
-    /// Returns the latest time for the next step, if nothing arrives.
+    /// Returns the time by which `step` must be called again, if nothing arrives.
     pub(crate) fn next_due(&self) -> Nanos {
         match self.state {
             State::Disconnected { until } => until,
@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// Stops requests and provoked faults.
+    /// Stops the requests, and the faults that the client causes itself.
     pub(crate) fn quiesce(&mut self) {
         self.is_quiet = true;
         self.stalls_until = Nanos::ZERO;
@@ -227,7 +227,7 @@ impl Client {
         }
     }
 
-    /// Crashes the process; its received messages survive.
+    /// Crashes the client's process; its received messages survive.
     pub(crate) fn crash(&mut self, now: Nanos, restart_at: Nanos) {
         if self.link.socket.is_some() {
             self.disconnect(now, DisconnectCause::ClientCrash);
@@ -235,7 +235,7 @@ impl Client {
         self.state = State::Disconnected { until: restart_at };
     }
 
-    /// Returns true if it is logged in and has nothing to send.
+    /// Returns true if the client is logged in and has nothing to send.
     pub(crate) fn is_quiescent(&self) -> bool {
         self.state == State::Active && self.link.outgoing.is_empty()
     }
@@ -297,7 +297,7 @@ impl Client {
         self.flush(now);
     }
 
-    /// Sends bytes that the network accepts; returns true if there were any.
+    /// Sends as many waiting bytes as the network accepts; returns true if it accepted any or failed.
     fn flush(&mut self, now: Nanos) -> bool {
         let Some(socket) = self.link.socket.filter(|_| !self.link.outgoing.is_empty()) else { return false };
         let written = self.link.network.wires().network.write(socket, &self.link.outgoing);

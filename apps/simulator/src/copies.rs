@@ -1,4 +1,4 @@
-//! A reader of drop copies, from a separate random stream, so that the rest of a seed does not depend on it.
+//! A reader of drop copies, drawn from a separate random stream, so that the rest of a run is unaffected.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -18,16 +18,16 @@ use crate::{CopyReader, Timed};
 pub(crate) const HOST: HostId = HostId(200);
 const ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_004);
 const NAME: &str = "CLERK";
-/// Upper bound of the messages of a run.
+/// Upper bound of the number of messages in a run.
 const MESSAGES_MAX: usize = 1 << 16;
 
-/// The settings and the reader of drop copies in a run.
+/// The drop copy settings of a run, and the parameters of the reader.
 #[derive(Clone, Debug)]
 pub(crate) struct CopyProfile {
     settings: DropCopySettings,
     /// Indexes of the watched users; `None` for all users.
     copies_of: Option<Vec<usize>>,
-    /// True if every past copy can be requested.
+    /// True if the log stays complete, so that every past copy can be requested.
     is_log_whole: bool,
     behaviour: ClientBehaviour,
     pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
@@ -35,7 +35,7 @@ pub(crate) struct CopyProfile {
 }
 
 impl CopyProfile {
-    /// Every other run has no reader of copies.
+    /// Half of the runs have no reader of drop copies.
     pub(crate) fn new(seed: u64, fault_level: FaultLevel, clients: usize, active: Nanos) -> Option<Self> {
         let rng = &mut Rng::new(seed ^ 0x63_6f_70_69_65_73);
         let is_present = rng.below(2) == 0;
@@ -44,7 +44,7 @@ impl CopyProfile {
         let copies_of = (rng.below(3) == 0).then(|| vec![first, (first + 1) % clients]);
         let is_log_whole = rng.below(3) > 0;
         let behaviour = ClientBehaviour {
-            // It reconnects more often than others, and requests most received copies again.
+            // The reader disconnects more often than other clients, so that it often requests copies again.
             leave_ppt: if fault_level == FaultLevel::Full { rng.below(100) } else { 0 },
             ..behaviour(rng, fault_level == FaultLevel::Full)
         };
@@ -62,7 +62,7 @@ impl CopyProfile {
         is_present.then_some(CopyProfile { settings, copies_of, is_log_whole, behaviour, fault_events, seed })
     }
 
-    /// Returns the reading user.
+    /// Returns the settings of the user that reads drop copies.
     pub(crate) fn user(&self, users: &[UserSettings]) -> UserSettings {
         let names = |places: &Vec<usize>| places.iter().map(|place| users[*place].name.clone()).collect();
         UserSettings {
@@ -77,12 +77,12 @@ impl CopyProfile {
         JournalSettings { keep_snapshots, drop_copy: Some(self.settings.clone()), ..journal }
     }
 
-    /// Returns the reader, which requests only copies.
+    /// Returns the reader, a client that sends no requests.
     pub(crate) fn reader(&self, network: &SimNetwork, policy: Policy, clients: usize) -> Client {
         let reset_sequence = match (self.is_log_whole, policy) {
             (true, Policy::Async) => Some(1),
             (true, _) => None,
-            // Copies that it missed may be unavailable.
+            // Copies that the reader missed may be unavailable.
             (false, _) => Some(0),
         };
         let behaviour = ClientBehaviour { reset_sequence, ..self.behaviour };

@@ -1,4 +1,4 @@
-//! Faults and other events that a seed decides to happen in a run.
+//! Faults and other events of a run, chosen by its seed.
 
 use tickpath_simnet::HostId;
 use tickpath_types::Nanos;
@@ -19,7 +19,7 @@ pub(crate) enum FaultEvent {
     KillVenue,
     /// The venue's machine loses power immediately.
     CutPower,
-    /// Power is lost after this number of further changes of its disk.
+    /// The venue's machine loses power after this number of further changes of its disk.
     CutPowerAfter(u64),
     /// The venue is stopped, and started again.
     StopVenue,
@@ -27,19 +27,19 @@ pub(crate) enum FaultEvent {
     KillClient(usize),
     /// A feed handler's process is killed.
     KillFeed(usize),
-    /// The connection between the venue and a host is cut.
+    /// The connection between the venue and a host is cut for this time.
     Cut(HostId, Nanos),
-    /// Arriving packets are delayed, lost and so on, at this level of 8.
+    /// The network delays, loses, and otherwise disturbs packets, at this level: 0 for none, to 8.
     Network(u64),
-    /// The disk fails.
+    /// The disk fails for this time.
     Disk(DiskFailure, Nanos),
-    /// A part of the system gets no CPU time.
+    /// A part of the system gets no CPU time for this time.
     Starve(usize, Nanos),
     /// The clock of the venue's machine or a trader's is stepped, in nanoseconds in either direction.
     StepClock(HostId, i64),
-    /// This number of silent connections.
+    /// An unauthorised host opens this number of connections and sends nothing on them for this time.
     Connects(u64, Nanos),
-    /// A command of the administrator.
+    /// A command of the administrator, selected by these bits.
     Admin(u64),
     /// The administrator adds an instrument.
     AddInstrument(usize),
@@ -49,7 +49,7 @@ pub(crate) enum FaultEvent {
     KillTrader(usize),
     /// The operator stops a trader, and starts it again.
     StopTrader(usize),
-    /// A trader gets no CPU time.
+    /// A trader gets no CPU time for this time.
     StallTrader(usize, Nanos),
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Feed {
     network: SimNetwork,
     settings: FeedSettings,
     instance: Option<Instance>,
-    /// Restart time, while it is down.
+    /// Time of the next start, while the feed handler is down.
     pub(crate) restart_at: Nanos,
     pub(crate) instances: Vec<FeedInstance>,
 }
@@ -49,18 +49,18 @@ impl Feed {
         self.instance.is_some()
     }
 
-    /// Returns true while messages are missing, or books of existing instruments cannot be trusted.
-    /// Instruments that are not listed yet are ignored: there is no snapshot of them.
+    /// Returns true while the feed handler lacks messages, or books of existing instruments are not trusted.
+    /// Instruments that are not listed yet are ignored: no snapshot contains them.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
         self.instance.as_ref().is_none_or(|instance| instance.recorder.is_behind(published, instruments))
     }
 
-    /// Returns true if its books will not recover.
+    /// Returns true if the feed handler's books will not recover.
     pub(crate) fn is_stale(&self) -> bool {
         self.instance.as_ref().is_some_and(|instance| instance.is_stale)
     }
 
-    /// Returns true if the venue has another session than its books.
+    /// Returns true if the venue's session is no longer the one of the feed handler's books.
     pub(crate) fn has_session_changed(&self) -> bool {
         self.instance.as_ref().is_some_and(|instance| instance.recorder.has_session_changed())
     }
@@ -129,7 +129,7 @@ impl Recorder {
     }
 
     /// Returns true while messages are missing, or books of existing instruments cannot be trusted.
-    /// Instruments that are not listed yet are ignored: there is no snapshot of them.
+    /// Instruments that are not listed yet are ignored: no snapshot contains them.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
         let absent = u64::from(self.max_instrument.0.saturating_sub(instruments));
         let counters = &self.view.counters;
@@ -138,12 +138,12 @@ impl Recorder {
             || counters.snapshots.waiting.read() > absent
     }
 
-    /// Returns true if the venue has another session.
+    /// Returns true if packets of another session arrived.
     pub(crate) fn has_session_changed(&self) -> bool {
         self.view.counters.other_sessions.read() > 0
     }
 
-    /// Returns true if messages were given up as lost.
+    /// Returns true if the feed handler gave up messages as lost.
     pub(crate) fn has_lost(&self) -> bool {
         self.view.counters.messages_lost.read() > 0
     }

@@ -18,7 +18,7 @@ const LOTS_MAX: u64 = 60;
 /// Number of requests kept for duplicate sends.
 const SENT_KEPT: usize = 8;
 
-/// An order as its owner knows it.
+/// An open order, as its owner knows it.
 #[derive(Clone, Copy, Debug)]
 struct OpenOrder {
     instrument: InstrumentId,
@@ -26,13 +26,13 @@ struct OpenOrder {
     leaves: u64,
 }
 
-/// The requests of one client, from its own random draws and its received messages.
+/// Generates the requests of one client from random draws and its received messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     instruments: InstrumentTable,
     /// Number of instruments at the start.
     first: usize,
-    /// The instruments known to exist.
+    /// Instruments that the client knows to exist.
     known: Vec<InstrumentId>,
     next_user_ref: u32,
     open: BTreeMap<u32, OpenOrder>,
@@ -82,14 +82,14 @@ impl Flow {
         bytes
     }
 
-    /// Handles a new answer.
+    /// Handles a message of the venue.
     pub(crate) fn on_message(&mut self, message: &[u8]) {
         let Ok(answer) = ouch50::decode_event(message, |symbol| self.instruments.find(symbol)) else {
             return;
         };
         let answer = match answer {
             Answer::Order(answer) => answer,
-            // Numbers restart with the day.
+            // UserRefNums restart each day.
             Answer::Other(Outbound::SystemEvent(event, _)) if event.event_code == EventCode::END_OF_DAY => {
                 self.next_user_ref = 1;
                 return;
@@ -110,7 +110,7 @@ impl Flow {
     }
 
     fn record(&mut self, order: &EnterOrder, state: OrderState) {
-        // The instance before a crash may have used numbers that this client does not know.
+        // An earlier instance of the client may have used UserRefNums that this one does not know.
         self.next_user_ref = self.next_user_ref.max(order.user_ref.0 + 1);
         if !self.known.contains(&order.instrument) {
             self.known.push(order.instrument);
@@ -131,7 +131,7 @@ impl Flow {
     }
 
     fn allocate_user_ref(&mut self, rng: &mut Rng) -> UserRefNum {
-        // Numbers must increase, but not by one.
+        // UserRefNums must increase, but may skip values.
         let number = self.next_user_ref + if rng.below(20) == 0 { rng.below(5) as u32 } else { 0 };
         self.next_user_ref = number + 1;
         UserRefNum(number)
@@ -177,7 +177,7 @@ impl Flow {
         self.encode(&OrderRequest::Enter(order))
     }
 
-    /// Returns a request about an order that is open, as far as is known.
+    /// Returns a request to cancel or change an order that is open, as far as the client knows.
     fn change(&mut self, rng: &mut Rng) -> Vec<u8> {
         let place = rng.below(self.open.len() as u64) as usize;
         let Some((number, open)) = self.open.iter().nth(place).map(|(number, open)| (*number, *open)) else {
@@ -228,7 +228,7 @@ impl Flow {
 
     fn random_instrument(&self, rng: &mut Rng) -> InstrumentId {
         let all = self.instruments.as_slice();
-        // Occasionally one that may not exist yet.
+        // Occasionally returns an instrument that may not exist yet.
         if all.len() > self.known.len() && rng.below(12) == 0 {
             return all[rng.below(all.len() as u64) as usize].id;
         }

@@ -1,4 +1,4 @@
-//! The simulated network in place of the kernel's: the same agents, buffers and messages above it.
+//! The simulated network in place of the kernel's, below the agents, buffers and messages of the product.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,7 +14,7 @@ use tickpath_types::Nanos;
 
 use crate::Timed;
 
-/// Records datagrams before the network accepts them.
+/// Records datagrams before the network accepts them, and the events of connections.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
     /// Datagrams sent to a group: time, group, bytes.
@@ -23,14 +23,14 @@ pub(crate) struct Tap {
     pub(crate) answers: Vec<Timed<Vec<u8>>>,
     /// Hosts whose connections are tapped.
     pub(crate) hosts: BTreeSet<HostId>,
-    /// Events of those connections, at their end.
+    /// Events of these connections at the hosts' ends, each with the socket at that end.
     pub(crate) streams: Vec<(SocketId, StreamPart)>,
 }
 
 /// An event at one end of a connection.
 #[derive(Debug)]
 pub(crate) enum StreamPart {
-    /// The connection was started, to this address.
+    /// The host started to connect to this address.
     Connecting(SocketAddrV4),
     /// The connection is established.
     Connected,
@@ -38,7 +38,7 @@ pub(crate) enum StreamPart {
     Sent(Vec<u8>),
     /// These bytes were received.
     Received(Vec<u8>),
-    /// The connection was closed; with its previous end, if any.
+    /// The host closed the connection; with the side that had closed it before, if any.
     Closed(Option<ClosedBy>),
 }
 
@@ -56,7 +56,7 @@ impl Wires {
     }
 }
 
-/// The network and its tap, of all hosts.
+/// The network of all hosts, and its tap.
 #[derive(Debug)]
 pub struct Wires {
     /// The network.
@@ -87,9 +87,9 @@ impl SimNetwork {
         SimNetwork { wires: Arc::clone(&self.wires), host }
     }
 
-    /// Locks and returns the network itself.
+    /// Locks and returns the network with its tap.
     pub fn wires(&self) -> MutexGuard<'_, Wires> {
-        // The network is used by one thread: a poisoned lock belongs to a finished run.
+        // One thread uses the network: only a run that panicked leaves a poisoned lock.
         self.wires.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -223,7 +223,7 @@ impl StreamSocket for SimSocket {
     }
 }
 
-/// Ready sockets, in registration order, with rotation when there are many.
+/// Polls sockets in registration order, beginning after the last one that the previous poll returned.
 pub struct SimPoller {
     network: SimNetwork,
     events_max: usize,
@@ -273,7 +273,7 @@ impl SocketPoller<SimSocket> for SimPoller {
     }
 }
 
-/// Sends to a group of a [`SimNetwork`].
+/// Sends datagrams to a multicast group of a [`SimNetwork`].
 pub struct SimSender {
     network: SimNetwork,
     from: SocketAddrV4,
@@ -305,7 +305,7 @@ impl DatagramReceiver for SimSocket {
     }
 }
 
-/// Exchanges datagrams on a [`SimNetwork`].
+/// Sends and receives unicast datagrams on a [`SimNetwork`].
 pub struct SimEndpoint {
     socket: SimSocket,
     local_address: SocketAddrV4,

@@ -25,7 +25,7 @@ const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// Duration of a cycle during a stop.
 const FINISH_CYCLE: Nanos = Nanos::from_micros(100);
 
-/// Index of the order server among the agents, and the index after the last of them.
+/// Index of the order server among the agents, and the number of agents.
 pub(crate) const ORDER_SERVER: usize = 0;
 pub(crate) const AGENTS: usize = 4;
 
@@ -35,12 +35,12 @@ pub(crate) struct Node {
     pub(crate) disk: FaultyDisk,
     network: SimNetwork,
     instance: Option<Instance>,
-    /// Its commands are as read during the run; it has no snapshots before the end.
+    /// The log. Its commands are read during the run, and its snapshots only at the end.
     pub(crate) log: Log,
     pub(crate) events: Vec<Timed<VenueEvent>>,
     /// Times of drop copy failures, with the reason.
     pub(crate) copy_failures: Vec<Timed<String>>,
-    /// Power losses of the disk so far.
+    /// Number of power losses of the disk so far.
     power_losses: u64,
 }
 
@@ -53,9 +53,9 @@ struct Instance {
     instruments: InstrumentTable,
     reader: Option<Reader<FaultyDisk>>,
     has_follower: bool,
-    /// Requests so far that were refused without a record.
+    /// Number of requests so far that were refused without a record.
     unlogged: u64,
-    /// Offset of the machine's clock from the time at the venue's start; the venue's clock keeps it.
+    /// Offset of the machine's clock from virtual time at the venue's start; constant for the venue's clock.
     clock_offset: u64,
 }
 
@@ -94,7 +94,7 @@ impl Node {
         self.network.wires().network.clock(VENUE).time_of_day()
     }
 
-    /// Starts the venue from the disk; returns false when it refuses or crashes.
+    /// Starts the venue from the disk; returns false when the venue refuses to start or crashes.
     pub(crate) fn start(&mut self, now: Nanos) -> bool {
         let clock = self.network.wires().network.clock(VENUE);
         TscClock::simulate(clock);
@@ -111,7 +111,7 @@ impl Node {
         let venue = match built {
             Ok(venue) => venue,
             Err(error) => {
-                // A refusal because of a failing or full disk is not a defect of the venue.
+                // A refused start because of a failing or full disk is not a defect of the venue.
                 if refusals(&self.disk) == refusals_before {
                     self.record(now, VenueEvent::Refused(format!("{error:#}")));
                 }
@@ -235,7 +235,7 @@ impl Node {
         }
     }
 
-    /// Reads written records before the follower removes them.
+    /// Reads the records written to the log, before the follower removes them.
     fn read_written_records(&mut self) {
         let Some(instance) = &mut self.instance else { return };
         let reader = match instance.reader.take() {
@@ -267,7 +267,7 @@ impl Node {
             && (self.journal.drop_copy.is_none() || view.drop_copy.commands.read() == commands)
     }
 
-    /// Returns true while an instrument collects orders for an auction, which publishes repeatedly.
+    /// Returns true while an instrument is in an auction, during which the venue publishes repeatedly.
     pub(crate) fn is_in_auction(&self) -> bool {
         let code = u64::from(TradingState::QuotationOnly.code());
         self.instance
@@ -275,7 +275,7 @@ impl Node {
             .is_some_and(|instance| instance.view.states.iter().any(|state| state.read() == code))
     }
 
-    /// Returns true if the venue reports that it has no snapshots until a restart.
+    /// Returns true if the venue reports that it has no market data snapshots until a restart.
     pub(crate) fn are_snapshots_behind(&self) -> bool {
         self.instance.as_ref().is_some_and(|instance| instance.view.market_recovery.is_behind.read() > 0)
     }
@@ -292,7 +292,7 @@ impl Node {
         instruments.next_id().0 - 1
     }
 
-    /// Sends a command to the venue; returns false if it is down.
+    /// Sends a command to the venue; returns false if the venue is down or did not accept it.
     pub(crate) fn command(&mut self, command: AdminCommand) -> bool {
         let Some(instance) = &mut self.instance else { return false };
         while instance.admin.poll().is_some() {}
@@ -314,7 +314,7 @@ impl Node {
         self.end_instance(failure);
     }
 
-    /// Handles a power loss of the disk in the middle of a change, which is a power loss of the machine.
+    /// If the disk lost power during a change, cuts the power of the whole machine and returns true.
     fn has_lost_power(&mut self, now: Nanos) -> bool {
         if !self.is_power_lost() {
             return false;
@@ -330,7 +330,7 @@ impl Node {
     }
 
     fn end_instance(&mut self, failure: HostFailure) {
-        // The sockets are removed before the agents, so that no peer sees the agents' end.
+        // Remove the sockets before the agents, so that no peer sees the agents close them.
         self.network.wires().network.kill(VENUE, failure);
         self.instance = None;
     }
@@ -339,7 +339,7 @@ impl Node {
         self.network.wires().network.power_on(VENUE);
     }
 
-    /// Handles the failure of an agent: as in production, all are closed and the process ends.
+    /// Handles the failure of an agent: as in production, all agents are closed and the process ends.
     fn fail(&mut self, now: Nanos) {
         self.record(now, VenueEvent::DiskFailed);
         if let Some(instance) = &mut self.instance {
@@ -350,7 +350,7 @@ impl Node {
         self.end_instance(HostFailure::Process);
     }
 
-    /// Stops the venue, in zero time for other parts. Returns its final state, if the engine remains.
+    /// Stops the venue while no other part runs. Returns the venue's final state, if the engine remains.
     pub(crate) fn stop(&mut self, now: Nanos, mut advance: impl FnMut(Nanos)) -> Option<FinalVenue> {
         let mut at = now;
         let mut is_done = false;
@@ -471,7 +471,7 @@ fn read_records(
     while let Some(record) = reader.next(limit)? {
         match LogCommand::decode(record.payload) {
             Ok(command) => records.push(command),
-            // The venue would not start from it; the checkers report that it is missing.
+            // The venue would not start from this record; the checkers report that it is missing.
             Err(_) => return Ok(()),
         }
     }

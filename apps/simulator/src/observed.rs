@@ -20,14 +20,14 @@ use tickpath_types::{
 pub struct Observed {
     /// The settings of the venue.
     pub setup: Setup,
-    /// One log per user that enters orders, in the same order; other users come after them. A trader's log
-    /// has the traffic of its connections, which never requests messages from before its start.
+    /// One log per user that enters orders, in the order of [`Setup::users`], in which other users come last.
+    /// A trader's log has its connections' traffic; a trader requests no messages from before its start.
     pub clients: Vec<ClientLog>,
     /// The reader of drop copies, if there is one.
     pub copies: Option<CopyReader>,
-    /// The venue's instances, from the first start on.
+    /// Events of the venue's instances, from the first start on.
     pub venue: Vec<Timed<VenueEvent>>,
-    /// Times at which the venue's clock was stepped: it mismeasured every span that contains one of them.
+    /// Times at which the venue's clock was stepped: the venue cannot measure a span that contains one.
     pub clock_steps: Vec<Nanos>,
     /// The venue's log.
     pub log: Log,
@@ -58,20 +58,20 @@ pub struct Setup {
     pub users: Vec<UserSettings>,
     /// Seconds of the day, in UTC, at which the venue's schedule has steps.
     pub schedule: Vec<u32>,
-    /// Maximum delay of the venue's reaction to a time: its timers, plus the longest starvation of an agent.
+    /// Maximum delay of the venue's reaction to a due time: its timers, plus an agent's longest starvation.
     pub reaction_max: Nanos,
 }
 
 /// The venue's log, and its changes over time.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// From its first command to its last, as the journal's reader found it on the disk at the end. Parts
-    /// that were removed because snapshots cover them are as read before their removal.
+    /// All commands, as the journal's reader found them on the disk at the end. Segments that were removed
+    /// because snapshots cover them were read before their removal.
     pub commands: Vec<LogCommand>,
-    /// Its last command after each duty cycle of the order server in which it grew, over all instances. It
-    /// goes back when a power loss removed records.
+    /// Last command of the log after each duty cycle of the order server in which the log grew, over all
+    /// instances. Decreases when a power loss removed records.
     pub sequenced: Vec<Timed<Sequence>>,
-    /// Commands found lost at a start, as far as they were read before; later ones may have been lost unread.
+    /// Commands found lost at a start, if they had been read; commands after these may have been lost unread.
     pub lost: Vec<Timed<Vec<LogCommand>>>,
     /// Requests refused without a record because the log was full, counted by duty cycle of the order server.
     pub unlogged: Vec<Timed<u64>>,
@@ -91,9 +91,9 @@ pub struct Timed<T> {
 /// The actions and observations of one client, in order.
 #[derive(Clone, Debug)]
 pub struct ClientLog {
-    /// Its session at the venue.
+    /// Session of the client at the venue.
     pub session: SessionId,
-    /// In time order, over all instances of the client, whose memory of received messages survives them.
+    /// Events in time order, over all instances of the client. Received messages survive its crashes.
     pub events: Vec<ClientEvent>,
 }
 
@@ -104,7 +104,7 @@ pub struct CopyReader {
     pub watched: Vec<usize>,
     /// True if the log covers all messages: any copy can be requested.
     pub is_log_whole: bool,
-    /// Its actions and observations. Messages are copies.
+    /// Actions and observations of the reader; the messages are drop copies.
     pub log: ClientLog,
     /// Times at which the venue could make no more copies until its next start, and the reason.
     pub failures: Vec<Timed<String>>,
@@ -128,16 +128,16 @@ pub enum ClientEventKind {
     Connected,
     /// A login was passed to the connection.
     LoginSent {
-        /// The next message that the client wants; 0 for new ones alone.
+        /// Sequence number of the next message that the client requests; 0 for new messages only.
         sequence: Sequence,
     },
     /// The venue answered the login.
     LoginAnswered(LoginOutcome),
     /// A whole request was passed to the connection (OUCH bytes without header). It may never arrive.
     Sent(Vec<u8>),
-    /// A sequenced message arrived: the OUCH bytes without SoupBinTCP's header. Includes repetitions.
+    /// A sequenced message arrived: the OUCH bytes without SoupBinTCP's header. Repetitions are recorded too.
     Received {
-        /// Its number, counted from the sequence of the login's answer.
+        /// Sequence number, counted from that of the login's answer.
         sequence: Sequence,
         /// The message.
         bytes: Vec<u8>,
@@ -150,25 +150,25 @@ pub enum ClientEventKind {
     Disconnected(DisconnectCause),
     /// The venue read from the connection. Recorded by the network, at the time of the venue's read.
     ReadByVenue {
-        /// The receive time returned with them, in nanoseconds of the kernel's clock; 0 when unknown.
+        /// Receive time returned with the bytes, in nanoseconds of the kernel's clock; 0 when unknown.
         kernel_ns: u64,
         /// The bytes, SoupBinTCP's framing and control packets included.
         bytes: Vec<u8>,
     },
-    /// The venue's end of the connection was closed, or could read the end of the client's bytes or a reset
-    /// from this time on. Recorded by the network, not the client.
+    /// The venue closed its end of the connection, or from this time on could read the end of the client's
+    /// bytes or a reset. Recorded by the network, not by the client.
     DisconnectedAtVenue,
 }
 
 /// The answer to a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginOutcome {
-    /// The session continues.
+    /// The venue accepts the login.
     Accepted {
-        /// The number of the next message.
+        /// Sequence number of the next message.
         sequence: Sequence,
     },
-    /// The letter of the reason.
+    /// The venue refuses the login, with this reject code.
     Rejected(u8),
 }
 
@@ -179,38 +179,38 @@ pub enum DisconnectCause {
     Client,
     /// The client crashed.
     ClientCrash,
-    /// The venue closed its end, alive or by its death.
+    /// The venue closed its end, or crashed.
     Venue,
-    /// The network cut it.
+    /// The network cut the connection.
     Network,
 }
 
 /// An event of the venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VenueEvent {
-    /// It started from the contents of its journal.
+    /// The venue started from the contents of its journal.
     Started {
-        /// The last command that it recovered.
+        /// Last command that it recovered.
         last: Sequence,
-        /// Its state hash after recovery.
+        /// State hash after recovery.
         state_hash: u64,
-        /// The records on the disk at that time, as the journal's reader found them. The first may not be the
+        /// The records on the disk at the start, as the journal's reader found them. The first may not be the
         /// log's first, since old segments are removed once snapshots cover them.
         journal: Vec<LogCommand>,
     },
-    /// Its machine lost power while it started.
+    /// The venue's machine lost power while the venue started.
     PowerLostAtStart,
-    /// It refused to start, with the reason.
+    /// The venue refused to start, with this reason.
     Refused(String),
-    /// It crashed.
+    /// The venue crashed.
     Crashed(HostFailure),
-    /// It was stopped in the regular way.
+    /// The venue was stopped in the regular way.
     Stopped,
-    /// Its disk can no longer write.
+    /// The venue's disk can no longer write.
     DiskFailed,
 }
 
-/// One of the two lines.
+/// One of the two redundant market data lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Line {
     /// Line A.
@@ -228,23 +228,23 @@ pub struct FeedInstance {
     pub started_at: Nanos,
     /// Time at which it was killed; `None` when it ran to the end of the run.
     pub ended_at: Option<Nanos>,
-    /// Messages that it reported as lost.
+    /// Number of messages that the feed handler reported as lost.
     pub lost: u64,
-    /// Its updates, in order.
+    /// Updates that the feed handler published, in order.
     pub updates: Vec<MarketUpdate>,
-    /// Updates overwritten before they were recorded; if any, only its final state is checked.
+    /// Number of updates overwritten before they were recorded; if any, only the final state is checked.
     pub unrecorded: u64,
     /// The orders in its books at the end: by instrument, purchases first, best first, in priority order.
     pub orders: Vec<Order<()>>,
     /// Health of each book at the end of the instance.
     pub health: Vec<(InstrumentId, BookHealth)>,
-    /// The next message that it expects at its end.
+    /// Sequence number of the next message expected at the end of the instance.
     pub next: Sequence,
-    /// Books recovered from a snapshot; not checked.
+    /// Number of books recovered from a snapshot; the number is not checked.
     pub recovered: u64,
 }
 
-/// One instance of a trader: its state at its end.
+/// One instance of a trader, with its state at its end.
 #[derive(Clone, Debug)]
 pub struct TraderInstance {
     /// Number of the trader.
@@ -255,32 +255,32 @@ pub struct TraderInstance {
     pub started_at: Nanos,
     /// Time and kind of its end; `None` when it ran to the end of the run.
     pub ended: Option<(Nanos, TraderEnd)>,
-    /// Its first connection; its connections continue up to those of the next instance.
+    /// Number of its first connection; its last one precedes the first one of the next instance.
     pub first_connection: u32,
     /// Its limits, the same in each instrument.
     pub limits: Limits,
     /// Its position in each instrument, by id from 1.
     pub positions: Vec<Position>,
-    /// Open quantity of purchases and sales in each instrument, by its own account.
+    /// Open quantity of purchases and sales in each instrument, according to the trader.
     pub open_qty: Vec<[Qty; 2]>,
-    /// The best prices of each instrument; `None` where it does not trust the book.
+    /// Best prices of each instrument; `None` where the trader does not trust its book.
     pub markets: Vec<Option<Bbo>>,
     /// Its open orders.
     pub orders: Vec<OwnOrder>,
     /// Its counters of requests.
     pub counters: EngineCounters,
-    /// Orders that it had given up and that the venue accepted after all.
+    /// Number of orders that the trader had given up and that the venue accepted after all.
     pub reopened: u64,
-    /// Market updates lost because it read too slowly.
+    /// Number of market updates lost because the trader read too slowly.
     pub lost_updates: u64,
 }
 
 /// The kind of a trader's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraderEnd {
-    /// It was killed.
+    /// The trader was killed.
     Killed,
-    /// It ended by itself, after it had handled all received answers.
+    /// The trader ended by itself, after it had handled all received answers.
     Stopped,
 }
 
@@ -293,13 +293,13 @@ pub struct FinalVenue {
     pub last_command: Sequence,
     /// The last market event.
     pub last_market: Sequence,
-    /// Its own time when it was stopped, in nanoseconds since the Unix epoch.
+    /// Time of the stop by the venue's clock, in nanoseconds since the Unix epoch.
     pub stopped_at: Nanos,
-    /// Executed and open quantity of each open order, displayed or not, by session and client's number.
+    /// Executed and open quantity of each open order, displayed or not, by session and UserRefNum.
     pub open_orders: BTreeMap<(SessionId, UserRefNum), (Qty, Qty)>,
-    /// Displayed orders in its books: by instrument, purchases first, best first, in priority order.
+    /// Displayed orders in the venue's books: by instrument, purchases first, best first, in priority order.
     pub displayed: Vec<Order<()>>,
-    /// The counters of the venue's last instance, by agent and field: `order_server.commands`,
-    /// `matcher.market_events`, `publisher.messages`, `journal.durable`. Others are not checked.
+    /// Counters of the venue's last instance, by agent and field: `order_server.commands`,
+    /// `matcher.market_events`, `publisher.messages`, `journal.durable`. Other counters are not checked.
     pub counters: Vec<(String, u64)>,
 }

@@ -17,17 +17,17 @@ pub(crate) struct Profile {
     pub(crate) feeds: usize,
     pub(crate) instruments: u16,
     pub(crate) behaviour: Vec<ClientBehaviour>,
-    /// Grace before open orders are cancelled, by client.
+    /// Grace before open orders are cancelled after a disconnect, by client; `None` without cancels.
     pub(crate) graces: Vec<Option<Nanos>>,
     pub(crate) limits: Vec<UserLimits>,
     /// Self-trade prevention, by client.
     pub(crate) preventions: Vec<SelfTradePrevention>,
     pub(crate) day: DaySettings,
-    /// Duration of requests and faults.
+    /// Duration of the phase with requests and faults, before recovery.
     pub(crate) active: Nanos,
     pub(crate) snapshot_every: u64,
     pub(crate) segment_len: u64,
-    /// Time of the machines' clocks at the start of the run.
+    /// Time of the machines' clocks at the start of the run, in nanoseconds since the Unix epoch.
     pub(crate) epoch: u64,
     pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
     /// Maximum time that a part of the system may get no CPU time.
@@ -36,7 +36,7 @@ pub(crate) struct Profile {
 
 /// 2 January 2024, 14:30 UTC.
 const EPOCH: u64 = 1_704_205_800_000_000_000;
-/// Seconds from there to midnight.
+/// Seconds from [`EPOCH`] to midnight.
 const TO_MIDNIGHT: u64 = 34_200;
 const DAY_SECONDS: u64 = 24 * 3_600;
 
@@ -77,7 +77,7 @@ impl Profile {
         }
     }
 
-    /// Returns connection faults at a level up to 8; none at 0.
+    /// Returns random connection faults of a level from 0, for none, to 8.
     pub(crate) fn stream_faults(level: u64, rng: &mut Rng) -> StreamFaults {
         if level == 0 {
             return StreamFaults::NONE;
@@ -96,7 +96,7 @@ impl Profile {
         }
     }
 
-    /// Returns datagram faults at a level up to 8; none at 0.
+    /// Returns random datagram faults of a level from 0, for none, to 8.
     pub(crate) fn datagram_faults(level: u64, rng: &mut Rng) -> DatagramFaults {
         if level == 0 {
             return DatagramFaults::NONE;
@@ -143,7 +143,7 @@ pub(crate) fn prevention(rng: &mut Rng) -> SelfTradePrevention {
     }
 }
 
-/// In every fourth run, one or two phases per second follow the clock; in half of those the day ends.
+/// A quarter of the runs have a schedule, which changes phases within three seconds and may end the day.
 fn day(rng: &mut Rng, epoch: u64) -> DaySettings {
     let mut day = DaySettings {
         imbalance_interval: Nanos::from_millis(20 + rng.below(200)),
@@ -191,7 +191,7 @@ pub(crate) fn behaviour(rng: &mut Rng, has_faults: bool) -> ClientBehaviour {
     }
 }
 
-/// Returns a clock step in nanoseconds: from a microsecond to ten seconds, in either direction.
+/// Returns a random clock step in nanoseconds: in either direction, up to a random limit of 1 us to 10 s.
 pub(crate) fn clock_step(rng: &mut Rng) -> i64 {
     let size = 10_u64.pow(3 + rng.below(8) as u32);
     rng.below(2 * size) as i64 - size as i64
@@ -240,7 +240,7 @@ fn random_fault_events(
             fault_events.push((at, event));
         }
     }
-    // In most runs the network is faulty from the start.
+    // In runs with network faults (kind 8), the network is faulty from the start.
     if kinds >> 8 & 1 == 1 {
         fault_events.push((Nanos::ZERO, FaultEvent::Network(1 + rng.below(8))));
     }

@@ -1,4 +1,4 @@
-//! Market data recovery in a run, from a separate random stream: the rest of a seed is independent.
+//! Market data recovery in a run, from a separate random stream, so that the rest of a run is unaffected.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -12,9 +12,9 @@ use crate::hosts::{LINES, RETRANSMISSION};
 const GLIMPSE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_003);
 /// Group and port of the multicast snapshots.
 pub(crate) const SNAPSHOTS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 3), 8_003);
-/// Upper bound of the messages that a run publishes.
+/// Upper bound of the number of messages that a run publishes.
 const MESSAGES_MAX: usize = 1 << 16;
-/// Upper bound of the log snapshots of a run.
+/// Upper bound of the number of log snapshots in a run.
 pub(crate) const ALL_SNAPSHOTS: usize = 1 << 16;
 /// Number of requests after which an impatient feed handler gives up.
 const IMPATIENT_REQUESTS_MAX: u32 = 2;
@@ -49,7 +49,7 @@ impl RecoveryProfile {
             ..SnapshotSettings::new(SNAPSHOTS)
         });
         let retained_messages = [MESSAGES_MAX, MESSAGES_MAX, 32][rng.below(3) as usize];
-        // If no feed handler can give up, everything must stay available.
+        // Without snapshots, some feed handlers never give up: the log must keep all messages available.
         let is_all_needed = snapshots.is_none() && retained_messages < MESSAGES_MAX;
         let feed = |place| FeedProfile::new(place, rng, active, snapshots.is_some());
         RecoveryProfile {
@@ -105,7 +105,8 @@ impl RecoveryProfile {
 }
 
 impl FeedProfile {
-    /// With snapshots, every feed handler gives up in the end and recovers; else every other one restarts.
+    /// With snapshots, every feed handler gives up at some point and recovers. Without them, every other one
+    /// gives up, and is restarted.
     fn new(place: usize, rng: &mut Rng, active: Nanos, has_snapshots: bool) -> FeedProfile {
         let sources = if has_snapshots { 1 + rng.below(3) } else { 0 };
         let is_impatient = place % 2 == 1 || rng.below(2) == 0;

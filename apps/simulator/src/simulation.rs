@@ -26,11 +26,11 @@ use crate::venue::{instruments, venue_settings};
 use crate::{Line, Log, Observed, Setup, Timed, Violation, check};
 
 const UNAUTHORISED_HOST: HostId = HostId(1_000);
-/// Maximum step while there is work, in nanoseconds.
+/// Maximum time step while there is work, in nanoseconds.
 const BUSY_STEP_MAX: u64 = 20_000;
-/// Maximum step while idle, which is the interval of timers.
+/// Maximum time step while idle, which is the interval of timers.
 const IDLE_STEP_MAX: Nanos = Nanos::from_millis(20);
-/// Maximum idle step while a feed handler has a gap.
+/// Maximum idle time step while a feed handler has a gap.
 const GAP_STEP_MAX: Nanos = Nanos::from_millis(1);
 /// Rounds without work after which time jumps to the next event.
 const IDLE_ROUNDS: u32 = 4;
@@ -39,12 +39,12 @@ const QUIET_TIME: Nanos = Nanos::from_millis(2_500);
 const RECOVERY_MAX: Nanos = Nanos::from_secs(120);
 /// Interval at which the simulated operator ends auctions during recovery.
 const OPEN_INTERVAL: Nanos = Nanos::from_millis(100);
-/// The drop copy endpoint and its reader.
+/// Number of parts for drop copies: the endpoint and its reader.
 const COPY_PARTS: usize = 2;
-/// Reaction time in addition to starvation: the timers' interval, a login's check, the longest idle step.
+/// Reaction time in addition to starvation: the timers' interval, a login's check, and the longest idle step.
 const REACTION: Nanos = Nanos::from_millis(60);
 
-/// Counters of consequences: not injected faults, but their results, or events of every run.
+/// Names of the counters of consequences: results of injected faults, and events of every run.
 const CONSEQUENCES: [&str; 20] = [
     "connections_above_backlog",
     "connections_cut",
@@ -71,13 +71,13 @@ const CONSEQUENCES: [&str; 20] = [
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its observations.
+    /// Observations of the run.
     pub observed: Observed,
     /// The violated guarantees.
     pub violations: Vec<Violation>,
     /// Number of injections by fault; faults without any are not listed.
     pub faults: BTreeMap<&'static str, u64>,
-    /// Number of consequences, and of events of every run, in the same form.
+    /// Number of consequences and of events of every run, by name.
     pub consequences: BTreeMap<&'static str, u64>,
 }
 
@@ -103,7 +103,7 @@ pub struct Simulation {
     counts: BTreeMap<&'static str, u64>,
 }
 
-/// The pending faults, and those that still last.
+/// The pending faults, and the faults in progress.
 #[derive(Default)]
 struct FaultSchedule {
     /// Pending events, the next one last.
@@ -118,7 +118,7 @@ struct FaultSchedule {
     clock_steps: Vec<Nanos>,
 }
 
-/// The time without faults at the end of a run.
+/// The recovery phase: the time without faults at the end of a run.
 #[derive(Default)]
 struct RecoveryPhase {
     has_begun: bool,
@@ -127,10 +127,10 @@ struct RecoveryPhase {
     opens_at: Nanos,
 }
 
-/// The rounds through all parts.
+/// State of the rounds, each of which steps all parts.
 #[derive(Default)]
 struct Rounds {
-    /// Number of latest rounds without work.
+    /// Number of consecutive rounds without work.
     idle: u32,
     quiet_since: Nanos,
     order: Vec<usize>,
@@ -183,7 +183,7 @@ fn clients(profile: &Profile, network: &SimNetwork, known: &InstrumentTable, rng
         .collect()
 }
 
-/// Returns all fault events of a run, the next one last.
+/// Returns all fault events of a run, in descending order of time.
 fn fault_events(
     profile: &Profile,
     traders: &[TraderProfile],
@@ -235,7 +235,7 @@ impl Simulation {
             let reader = copies.reader(&network, profile.policy, profile.clients + traders.len());
             (copies, reader)
         });
-        // The venue's agents, disk and follower; the others; drop copies and traders' agents last.
+        // Parts in order: venue agents, disk, follower, clients, feed handlers, drop copies, traders' agents.
         let copy_parts = if copies.is_some() { COPY_PARTS } else { 0 };
         let parts =
             AGENTS + 2 + profile.clients + profile.feeds + copy_parts + trader::AGENTS * traders.len();
@@ -291,12 +291,12 @@ impl Simulation {
             && self.now >= self.recovery_phase.opens_at
             && self.node.is_in_auction()
         {
-            // A called auction continues until it is ended, and publishes more messages meanwhile.
+            // An auction that was called by command lasts until it is ended, and publishes meanwhile.
             self.recovery_phase.opens_at = self.now + OPEN_INTERVAL;
             self.node.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
         }
         if self.recovery_phase.has_begun {
-            // The simulated operator detects this and restarts the venue.
+            // The simulated operator restarts a venue without market data snapshots or drop copies.
             if self.node.are_snapshots_behind() {
                 self.restart_venue("restarted for its snapshots");
             } else if self.node.have_copies_failed() {
@@ -319,7 +319,7 @@ impl Simulation {
         }
     }
 
-    /// Returns true if the run may end; heartbeats do not count as work.
+    /// Returns true once the system is quiescent after the faults; heartbeats do not make it busy again.
     fn is_calm(&self) -> bool {
         self.recovery_phase.has_begun && self.is_quiescent()
     }
@@ -342,7 +342,7 @@ impl Simulation {
         self.network.wires().network.advance(self.now);
     }
 
-    /// Returns the time until the next event.
+    /// Returns the time until the next event, limited to the maximum idle step.
     fn time_to_next(&self) -> Nanos {
         let (published, instruments) = (self.node.published(), self.node.instrument_count());
         let is_behind =
@@ -421,7 +421,7 @@ impl Simulation {
         self.faults.venue_restart_at = self.now + Nanos(self.rng.below(DOWN_MAX.0));
     }
 
-    /// Starts the venue and feed handlers that are due.
+    /// Starts the venue and feed handlers that are due, and lets the operator act on traders.
     fn start_due_processes(&mut self) -> usize {
         let mut work = 0;
         if !self.node.is_alive() && self.now >= self.faults.venue_restart_at {
@@ -430,7 +430,7 @@ impl Simulation {
                 self.repair_for_start();
                 self.schedule_restart();
             } else {
-                // A loss in the next power failure needs a new acceptance.
+                // After another power failure, the operator must accept the loss again.
                 self.node.journal.accept_loss = false;
                 if self.node.has_lost_commands() {
                     self.count("starts with commands lost");
@@ -440,7 +440,7 @@ impl Simulation {
         }
         for feed in &mut self.feeds {
             if feed.has_session_changed() || self.recovery_phase.has_begun && feed.is_stale() {
-                // The simulated operator restarts a feed handler with another session or stale books.
+                // The simulated operator restarts a feed handler after a session change or with stale books.
                 feed.end(Some(self.now));
             }
             if !feed.is_alive() && self.now >= feed.restart_at {
@@ -455,7 +455,7 @@ impl Simulation {
         work
     }
 
-    /// Handles a refused start: the operator repairs the disk, and accepts the loss after a power failure.
+    /// Handles a refused start: the operator repairs the disk and, under `async`, accepts the loss.
     fn repair_for_start(&mut self) {
         self.count("starts refused");
         self.node.disk.set_faults(DiskFaults::default());
@@ -484,7 +484,7 @@ impl Simulation {
     fn distribute_stream_events(&mut self) {
         let events = self.network.wires().network.take_stream_events();
         for event in &events {
-            // An event that no client accepts belongs to an idle test connection.
+            // An event that no client or trader accepts belongs to a connection of the unauthorised host.
             let _ = self.clients_mut().any(|client| client.on_stream_event(event))
                 || self.traders.iter_mut().any(|trader| trader.on_stream_event(event));
         }

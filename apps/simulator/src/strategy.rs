@@ -16,7 +16,7 @@ pub(crate) struct Silenceable {
     silence: Silence,
 }
 
-/// Silences a strategy once it is true; clones share one value.
+/// Flag that silences a strategy once it is true; clones share one value.
 pub(crate) type Silence = Arc<AtomicBool>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Silenceable {
         WarmUp { strategy: of(silence), instance: Some(of(Silence::default())) }
     }
 
-    /// Returns the strategy, until it is silenced.
+    /// Returns the strategy; `None` once it is silenced.
     fn unsilenced(&mut self) -> Option<&mut dyn Strategy> {
         let is_silenced = self.silence.load(Ordering::Relaxed);
         (!is_silenced).then_some(&mut *self.strategy)

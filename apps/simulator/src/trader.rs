@@ -22,7 +22,7 @@ use crate::{FeedInstance, TraderEnd, TraderInstance};
 pub(crate) const AGENTS: usize = 3;
 /// Number of the first trader's feed handler.
 const FIRST_FEED: u32 = 100;
-/// Timeout for the cancels of an ending trader's orders, as in the program.
+/// Timeout for the cancels of a stopping trader's orders, as in the product.
 const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// Number of idle agent cycles per warm-up run.
 const WARM_UP_INTERVAL: u64 = 16;
@@ -39,11 +39,11 @@ pub(crate) struct Trader {
     rng: Rng,
     pub(crate) tap: Wiretap,
     instance: Option<Instance>,
-    /// Restart time, while it is down.
+    /// Time of the next start, while the trader is down.
     restart_at: Nanos,
-    /// It no longer trades.
+    /// True once the trader no longer trades.
     is_over: bool,
-    /// Agents of a finished instance: the venue must not see their end before its own.
+    /// Agents of the last instance, kept so that the venue does not see them disconnect before it stops.
     finished_agents: Option<Agents>,
     pub(crate) instances: Vec<TraderInstance>,
     pub(crate) feeds: Vec<FeedInstance>,
@@ -55,9 +55,9 @@ struct Instance {
     silence: Silence,
     started_at: Nanos,
     first_connection: u32,
-    /// Offset of the machine's clock from the time at the trader's start; the trader's clock keeps it.
+    /// Offset of the machine's clock from virtual time at the start; constant for the trader's clock.
     clock_offset: u64,
-    /// Deadline for its open orders, once it is to end.
+    /// Deadline for cancelling its open orders, once the instance is stopping.
     end_deadline: Option<Nanos>,
 }
 
@@ -70,7 +70,7 @@ impl Instance {
         }
     }
 
-    /// Cancels its orders and begins its end.
+    /// Cancels the instance's orders and sets the deadline of its end.
     fn stop(&mut self, now: Nanos) {
         self.agents.kill.pull();
         self.end_deadline.get_or_insert(now + CANCEL_TIMEOUT);
@@ -88,7 +88,7 @@ impl Instance {
         self.agents.view.gateway.logged_in.read() == 1
     }
 
-    /// Returns true if it is logged in and no order waits for an answer.
+    /// Returns true if the instance is logged in and no order waits for an answer.
     fn is_answered(&self) -> bool {
         let desk = self.agents.engine.desk();
         let mut orders = desk.instruments().iter().flat_map(|instrument| {
@@ -128,17 +128,17 @@ impl Trader {
         self.profile.host
     }
 
-    /// Returns the latest time for the next step, if nothing arrives.
+    /// Returns the time of the next start; `None` while an instance runs.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.instance.is_none().then_some(self.restart_at)
     }
 
-    /// Returns true while it misses market data.
+    /// Returns true while the trader lacks market data.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
         self.instance.as_ref().is_some_and(|instance| instance.recorder.is_behind(published, instruments))
     }
 
-    /// Returns true if it no longer trades, is logged in, is up to date, and has no unanswered request.
+    /// Returns true if the trader no longer trades, is logged in and up to date, and awaits no answer.
     pub(crate) fn is_quiescent(&self, published: u64, instruments: u16) -> bool {
         self.is_over
             && self.instance.as_ref().is_some_and(|instance| {
@@ -151,8 +151,8 @@ impl Trader {
             })
     }
 
-    /// Acts as the simulated operator: starts it, and stops it when it is no longer useful. Returns true if
-    /// it acted. `recovering_since` is set once the faults have ended.
+    /// Acts as the simulated operator: starts the trader, and stops it when it can no longer trade. Returns
+    /// true if the trader started or ended. `recovering_since` is set once the faults have ended.
     pub(crate) fn operate(&mut self, now: Nanos, recovering_since: Option<Nanos>) -> bool {
         self.is_over |= recovering_since.is_some_and(|at| now >= at + self.profile.ends_after);
         let Some(instance) = &mut self.instance else {
@@ -171,7 +171,7 @@ impl Trader {
         let can_recover = self.settings.feed.snapshots.is_any();
         let is_stale = recovering_since.is_some() && !can_recover && instance.recorder.has_lost();
         let is_kill_pulled = instance.agents.kill.is_pulled();
-        // A stopped trader without a connection ends anyway: its session may no longer exist.
+        // End a stopped trader without a connection anyway: its session may no longer exist.
         let is_unusable = instance.has_stopped() && (!is_kill_pulled || !instance.is_logged_in());
         if instance.recorder.has_session_changed() || is_stale || is_unusable {
             instance.stop(now);
@@ -193,7 +193,7 @@ impl Trader {
         let strategy = Silenceable::warmed_up(self.profile.kind, count, self.rng.next(), silence.clone());
         let mut settings = self.settings.clone();
         if is_recovering {
-            // The market is silent at the end.
+            // The silent market at the end of a run must not stop the trader.
             settings.engine = EngineConfig { silence_stop: None, ..settings.engine };
         }
         let tracers = TraderTracers { feed_handler: NoTrace, engine: NoTrace, gateway: NoTrace };
@@ -259,14 +259,14 @@ impl Trader {
         self.tap.on_stream_event(stream_event)
     }
 
-    /// Makes it cancel its orders and end; it is then started again.
+    /// Makes the trader cancel its orders and end; the operator then starts it again.
     pub(crate) fn stop(&mut self, now: Nanos) {
         if let Some(instance) = &mut self.instance {
             instance.stop(now);
         }
     }
 
-    /// Crashes its process, or cuts the power of its machine.
+    /// Crashes the trader's process, or cuts the power of its machine.
     pub(crate) fn crash(&mut self, now: Nanos) {
         let Some(instance) = self.instance.take() else { return };
         if self.rng.below(2) == 0 {
@@ -276,7 +276,7 @@ impl Trader {
         self.schedule_restart(now);
     }
 
-    /// Ends it in the regular way, as the program does.
+    /// Ends the instance in the regular way, as the product does.
     fn end(&mut self, now: Nanos) {
         let Some(mut instance) = self.instance.take() else { return };
         TscClock::simulate(Nanos(now.0 + instance.clock_offset));
@@ -285,7 +285,7 @@ impl Trader {
         self.schedule_restart(now);
     }
 
-    /// Ends the run.
+    /// Ends the instance at the end of the run.
     pub(crate) fn finish(&mut self) {
         let Some(instance) = self.instance.take() else { return };
         self.finished_agents = Some(self.record_end(instance, None));

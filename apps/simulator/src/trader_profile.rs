@@ -1,4 +1,4 @@
-//! Traders of a run, from a separate random stream, so that a run without them does not depend on them.
+//! The traders of a run, drawn from a separate random stream, so that the rest of a run is unaffected.
 
 use tickpath_exchange::{Password, UserSettings, VenueSettings};
 use tickpath_feedhandler::FeedSettings;
@@ -16,9 +16,9 @@ use crate::strategy::Kind;
 const CONNECTIONS: usize = 2;
 /// Upper bound of a trader's backlog of market updates.
 const UPDATE_CAPACITY: usize = 1 << 12;
-/// Capacity for requests and answers between its engine and its gateway.
+/// Capacity for requests and answers between a trader's engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 9;
-/// Maximum number of open orders in all instruments.
+/// Maximum number of a trader's open orders in all instruments.
 const OPEN_ORDERS_MAX: usize = 64;
 /// A loss limit that no run reaches.
 const UNREACHABLE_LOSS: Money = Money(1 << 60);
@@ -29,14 +29,14 @@ pub(crate) struct TraderProfile {
     pub(crate) host: HostId,
     pub(crate) kind: Kind,
     pub(crate) limits: Limits,
-    /// Offset of its machine's clock from the others at the start of the run.
+    /// Offset of the machine's clock from the others at the start of the run, in nanoseconds.
     pub(crate) clock_ahead: u64,
     pub(crate) joins_at: Nanos,
     /// Wait before a reconnect.
     pub(crate) reconnect_after: Nanos,
-    /// Whether it is stopped in the end, or its strategy only falls silent.
+    /// True if the trader is stopped at the end; otherwise its strategy is only silenced.
     pub(crate) is_stopped_in_the_end: bool,
-    /// Time of that after the faults have ended.
+    /// Time from the end of the faults until the trader is stopped or silenced.
     pub(crate) ends_after: Nanos,
     pub(crate) seed: u64,
     engine: EngineConfig,
@@ -88,7 +88,7 @@ impl TraderProfile {
             joins_at: Nanos(if rng.below(2) == 0 { 0 } else { rng.below(active.0 / 2) }),
             reconnect_after,
             is_stopped_in_the_end: rng.below(3) == 0,
-            // Long enough to reconnect and to trade.
+            // Long enough for the trader to reconnect and to trade.
             ends_after: Nanos(reconnect_after.0 + rng.below(second.0 / 2)),
             seed: rng.next(),
             reconcile_after: of(rng, [second, second, Nanos::from_millis(20)]),
@@ -99,7 +99,7 @@ impl TraderProfile {
         }
     }
 
-    /// Returns the settings of its agents; `user` is the user's index at the venue.
+    /// Returns the settings of the trader's agents; `user` is the user's index at the venue.
     pub(crate) fn settings(&self, user: usize, feed: FeedSettings, table: &InstrumentTable) -> AgentSettings {
         AgentSettings {
             feed: FeedSettings { symbols: table.iter().map(|it| it.symbol).collect(), ..feed },
@@ -127,7 +127,7 @@ pub(crate) fn add_users(traders: &[TraderProfile], settings: &mut VenueSettings)
     settings.limits.max_sessions += traders.len() as u16;
 }
 
-/// Returns its fault events: each kind in about half of the runs.
+/// Returns a trader's fault events: each kind in about half of the runs.
 fn fault_events(place: usize, rng: &mut Rng, level: FaultLevel, active: Nanos) -> Vec<(Nanos, FaultEvent)> {
     let kinds = rng.next();
     let mut fault_events = Vec::new();

@@ -1,4 +1,4 @@
-//! Logs of the order entry connections of a user without its own records, in the form of the clients' logs.
+//! Logs of the order entry connections of users that keep no log themselves, in the form of clients' logs.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct Wiretap {
 #[derive(Debug, Default)]
 struct Connection {
     number: u32,
-    /// Bytes without a complete packet yet.
+    /// Bytes of packets that are still incomplete.
     sent: Vec<u8>,
     received: Vec<u8>,
     cursor: u64,
@@ -36,13 +36,13 @@ impl Wiretap {
         self.connections.len() as u32
     }
 
-    /// Records an event of a connection's own end.
+    /// Records an event at the user's end of a connection.
     pub(crate) fn take(&mut self, now: Nanos, socket: SocketId, part: StreamPart) {
         let number = self.connection_count() + 1;
         if matches!(part, StreamPart::Connecting(ORDER_ENTRY)) {
             self.connections.insert(socket, Connection { number, ..Connection::default() });
         }
-        // The other connections are those of its feed handler.
+        // Connections to other addresses belong to the user's feed handler.
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         let mut kinds = Vec::new();
         match part {
@@ -60,7 +60,7 @@ impl Wiretap {
         self.log.events.extend(kinds.into_iter().map(|kind| ClientEvent { at: now, connection, kind }));
     }
 
-    /// Handles the network's event on the other end; returns false for a connection that is not recorded here.
+    /// Records an event at the venue's end; returns false for a connection that is not recorded here.
     pub(crate) fn on_stream_event(&mut self, stream_event: &StreamEvent) -> bool {
         let Some(Connection { number, .. }) = self.connections.get(&stream_event.peer) else { return false };
         self.log.insert_stream_event(stream_event, *number);
@@ -77,7 +77,7 @@ const fn cause(closed_by: Option<ClosedBy>) -> DisconnectCause {
 }
 
 impl ClientEventKind {
-    /// Returns the event of a venue's packet, the next message being `cursor`; `None` for a heartbeat.
+    /// Returns the event of a packet from the venue; `None` for a heartbeat. `cursor` is the next number.
     pub(crate) fn of_packet(packet: &Packet<'_>, cursor: &mut u64) -> Option<ClientEventKind> {
         Some(match packet {
             Packet::LoginAccepted(accepted) => {

@@ -26,10 +26,10 @@ const VENUE: HostId = HostId(0);
 const TRADER: HostId = HostId(1);
 const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
 const USER: &str = "USER1";
-/// Time of both hosts' clocks at the start.
+/// Time of both hosts' clocks at the start, in nanoseconds since the Unix epoch.
 const EPOCH: i64 = 1_704_205_800_000_000_000;
 const CYCLE: Nanos = Nanos::from_micros(10);
-/// Upper bound of a new login with its reconciliation.
+/// Maximum number of cycles for a new login with its reconciliation.
 const CYCLES_MAX: usize = 400_000;
 
 struct Market {
@@ -163,7 +163,7 @@ fn the_gateway_resumes_after_the_venue_was_killed() {
     market.kill_venue();
     assert_eq!(market.next_event(), GatewayEvent::Disconnected);
     market.venue = Some(start_venue(&market.network, &market.disk));
-    // Its order may have been cancelled meanwhile: the report comes before or after.
+    // The venue may have cancelled the order meanwhile: its report comes before or after these events.
     let mut links = vec![];
     while links.last() != Some(&GatewayEvent::Reconciled) {
         let event = market.next_event();
@@ -185,11 +185,11 @@ fn partial_writes_are_completed_without_another_request() {
     let sent_at = market.now;
     let event = market.next_event();
     assert!(is_accepted(event, 1), "{event:?}");
-    // Without further messages, a heartbeat would come after a second.
+    // The next heartbeat would come only after a second.
     assert!(market.now.since(sent_at) < Nanos::from_millis(500), "{} ns", market.now.since(sent_at).0);
 }
 
-/// Behaves like a venue with a full log.
+/// The server drops the first account query, like a venue with a full log.
 #[test]
 fn a_dropped_account_query_is_repeated() {
     let network = SimNetwork::new(Network::new(1, Nanos::ZERO), VENUE);

@@ -203,7 +203,7 @@ fn xdp_messages_that_both_lines_lose_come_from_the_request_server() {
     assert!(gaps > 0, "both lines never lost the same packet");
 }
 
-/// Returns a segment of messages from number `first` on, sent at this time.
+/// Returns a segment of `count` messages from sequence number `first` on, with the send time `sent`.
 fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: Nanos) -> Vec<u8> {
     let (before, rest) = messages.split_at(first as usize - 1);
     let offset: usize = before.iter().map(|message| message.len() + 2).sum();

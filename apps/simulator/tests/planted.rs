@@ -1,7 +1,7 @@
 //! Sensitivity of the simulator: every fault that can be planted in the system is found.
 //!
-//! `cargo test -p tickpath-simulator --features planted-faults --test it planted -- --nocapture` prints the
-//! seed and the checker that found each.
+//! `cargo test -p tickpath-simulator --features planted-faults --test it planted -- --nocapture` prints, for
+//! each fault, the seed and the checker that found it.
 #![cfg(feature = "planted-faults")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,8 +13,8 @@ use tickpath_simulator::{FaultLevel, Simulation, check};
 
 /// Number of seeds within which a fault must be found.
 const SEEDS: u64 = 300;
-/// Seeds that find a fault which the first ones do not show. They are tried first, which saves most of the
-/// search. If a change of the system moves one, the search finds another.
+/// Seeds for faults that the first seeds do not show. They are tried first, which saves most of the search.
+/// If a change of the system invalidates one, the search finds another.
 const KNOWN_SEEDS: &[(Fault, u64)] = &[
     (Fault::ExpiryForgotten, 20),
     (Fault::ExpiryLate, 13),
@@ -74,7 +74,7 @@ fn every_planted_fault_is_found() {
     assert!(not_found.is_empty(), "not found by {SEEDS} seeds: {not_found:?}");
 }
 
-/// Returns the finder of a fault in the run of a seed: an unaffected checker, or the system's own assertion.
+/// Runs the seed with the fault; returns the first violation, or that an assertion of the system failed.
 fn find(fault: Fault, seed: u64) -> Option<String> {
     let planted = plant(fault);
     let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, FaultLevel::Full).run()));

@@ -12,7 +12,7 @@ fn runs_without_faults_have_no_violations() {
         commands += outcome.observed.log.commands.len();
         market_events += outcome.observed.last.last_market.0;
     }
-    // Totals over runs, since in some the day ends early.
+    // Totals over all runs, since the day ends early in some.
     assert!(commands > 1_000 && market_events > 1_000, "{commands} commands, {market_events} messages");
 }
 
@@ -24,8 +24,8 @@ fn runs_are_deterministic() {
     }
 }
 
-/// Regression seeds. 37 and 72: a snapshot of commands that the log lost with the power. 140: the end of one
-/// connection beside the beginning of another. 1808: the end of a trader.
+/// Regression seeds. 37 and 72: a snapshot of commands that the log lost in a power loss. 140: the end of
+/// one connection during the beginning of another. 1808: the end of a trader.
 const REGRESSION_SEEDS: [u64; 4] = [37, 72, 140, 1808];
 /// Seeds that every test run tries.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=300;
@@ -35,7 +35,7 @@ fn regression_seeds_have_no_violations() {
     REGRESSION_SEEDS.into_iter().for_each(run);
 }
 
-/// The seeds are shared among this many parallel tests.
+/// Number of parallel tests that share the seeds.
 const SHARES: u64 = 2;
 
 #[test]

@@ -60,7 +60,7 @@ pub struct TraderAgents<S, T, N: Network = Kernel> {
 }
 
 impl<S: Strategy, T: Tracer> TraderAgents<S, T> {
-    /// Joins the lines; the gateway waits for its connection when it is started.
+    /// Joins the lines. At its start, the gateway connects and blocks until it is connected.
     ///
     /// # Errors
     /// A line that cannot be joined, or settings that contradict one another.
@@ -76,7 +76,7 @@ impl<S: Strategy, T: Tracer> TraderAgents<S, T> {
 }
 
 impl<S: Strategy, T: Tracer, N: Network> TraderAgents<S, T, N> {
-    /// As `open`, on any network; the gateway begins to connect at its start, and continues when polled.
+    /// As `open`, on any network. At its start, the gateway only begins to connect; its duty cycles continue.
     ///
     /// # Errors
     /// As [`open`](TraderAgents::open).

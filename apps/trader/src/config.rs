@@ -122,13 +122,13 @@ pub enum RecoveryConfig {
 }
 
 impl MarketDataSection {
-    /// True when this method is used.
+    /// Returns true when this method is used.
     #[must_use]
     pub fn uses(&self, method: RecoveryConfig) -> bool {
         self.recovery.contains(&method)
     }
 
-    /// Addresses that may send on the lines: the venue's, whose publisher also answers requests.
+    /// Returns the addresses that may send on the lines: the venue's, whose publisher also answers requests.
     #[must_use]
     pub fn senders(&self) -> Senders {
         let publisher = *self.retransmission.ip();
@@ -136,7 +136,7 @@ impl MarketDataSection {
         Senders::of(self.sources.as_deref(), self.interface, publisher)
     }
 
-    /// The sources of snapshots.
+    /// Returns the sources of snapshots.
     #[must_use]
     pub fn snapshot_sources(&self) -> SnapshotSources {
         SnapshotSources {
@@ -147,7 +147,7 @@ impl MarketDataSection {
         }
     }
 
-    /// Settings of a feed handler for these instruments; `seed` selects the packets to drop deliberately.
+    /// Returns the feed settings for these instruments; `seed` selects the packets to drop deliberately.
     #[must_use]
     pub fn feed_settings(&self, instruments: &InstrumentTable, seed: u64) -> FeedSettings {
         let loss = LossConfig { seed, loss_ppm: self.inject_loss.ppm, common_ppm: 100_000 };
@@ -168,7 +168,7 @@ impl MarketDataSection {
         }
     }
 
-    /// The longest gap to request: unlimited without another recovery method, 0 without retransmission.
+    /// Returns the longest gap to request: unlimited without another method, 0 without retransmission.
     #[must_use]
     pub fn max_gap_messages(&self) -> u64 {
         match (self.uses(RecoveryConfig::Retransmission), self.snapshot_sources().is_any()) {
@@ -240,7 +240,7 @@ impl Default for MarketDataSection {
 }
 
 impl LimitsTable {
-    /// The limits of the table, with defaults from `base`.
+    /// Returns the limits of the table, with defaults from `base`.
     #[must_use]
     pub fn or(&self, base: Limits) -> Limits {
         Limits {
@@ -261,7 +261,7 @@ impl From<Limits> for LimitsTable {
             threshold: Some(limits.threshold),
             max_order: Some(limits.max_order_qty.0),
             max_position: Some(limits.max_position.0),
-            // The value came from a table, or is a default.
+            // The value came from a table, or is a default, so it fits.
             max_loss: Some(PriceText(Price(limits.max_loss.0 as i64))),
             max_open_orders: Some(limits.max_open_orders),
         }
@@ -269,7 +269,7 @@ impl From<Limits> for LimitsTable {
 }
 
 impl TraderConfig {
-    /// The limits in an instrument, not yet rounded to its lots.
+    /// Returns the limits in an instrument, not yet rounded to its lots.
     #[must_use]
     pub fn limits_of(&self, symbol: &str) -> Limits {
         let all = self.default_limits();
@@ -280,13 +280,13 @@ impl TraderConfig {
         self.limits.or(if self.strategy == "taker" { Limits::taker() } else { Limits::default() })
     }
 
-    /// The configured threads, or defaults for a host on whose `cores` this process may run.
+    /// Returns the configured threads, or defaults for a host on whose `cores` this process may run.
     #[must_use]
     pub fn placement(&self, cores: &[usize]) -> Placement {
         self.placement.clone().unwrap_or_else(|| default_placement(cores))
     }
 
-    /// The configuration with all defaults filled in, as for a host with these `cores`.
+    /// Returns the configuration with all defaults filled in, as for a host with these `cores`.
     #[must_use]
     pub fn filled(&self, cores: &[usize]) -> TraderConfig {
         let own = |symbol: &String| (symbol.clone(), self.limits_of(symbol).into());
@@ -318,11 +318,11 @@ impl TraderConfig {
     }
 }
 
-/// A trader's agents.
+/// Roles of a trader's agents.
 const ROLES: [&str; 3] = ["feed-handler", "engine", "order-gateway"];
 
-/// One thread on the last core of a small host, where a venue would use the first; a core for each agent on a
-/// large one.
+/// Returns one thread on the last core of a small host, where a venue would use the first core; on a large
+/// host, one thread and core for each agent.
 fn default_placement(cores: &[usize]) -> Placement {
     let from_last: Vec<usize> = cores.iter().rev().copied().collect();
     if cores.len() < 8 {
@@ -339,7 +339,7 @@ fn default_placement(cores: &[usize]) -> Placement {
 pub struct TraderSettings {
     /// The file's contents.
     pub config: TraderConfig,
-    /// The instruments of its instrument file.
+    /// The instruments of the instrument file.
     pub instruments: Vec<Instrument>,
     /// Limits of each instrument.
     pub limits: Vec<Limits>,

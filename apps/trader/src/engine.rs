@@ -14,23 +14,23 @@ use tickpath_types::{MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, Upd
 const UPDATES_PER_CYCLE: usize = 32;
 /// Maximum number of gateway events handled in one duty cycle.
 const EVENTS_PER_CYCLE: usize = 32;
-/// Requests that one step of the warm-up may cause.
+/// Maximum number of requests that one warm-up step may cause.
 const WARM_UP_REQUESTS_MAX: usize = 16;
 /// Interval of the engine's timer calls.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
 /// Interval of updates of the snapshot for other threads.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// The engine's identity in stamps.
+/// The engine's identity in timing stamps.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineIdentity {
     /// Name of the agent.
     pub role: &'static str,
-    /// Number of the engine's feed handler.
+    /// Id of the engine's feed handler.
     pub feed: u8,
-    /// Number of the engine.
+    /// Id of the engine.
     pub engine: u8,
-    /// Session of its orders.
+    /// Session of the engine's orders.
     pub session: SessionId,
 }
 
@@ -79,7 +79,7 @@ impl<S: Strategy, T: Tracer> WarmUp<S, T> {
         })
     }
 
-    /// Runs one update, and the answers to its requests.
+    /// Makes the engine decide on one artificial update, and answers its requests.
     fn run(&mut self, now: Nanos) {
         self.outbox.trigger = Some(MarketId::new(Sequence(0)));
         self.engine.decide(now, &mut self.outbox);
@@ -120,7 +120,7 @@ impl<T: Tracer> RequestSink<T> for Outbox {
 }
 
 impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
-    /// An agent for an engine. `kill` stops the engine from another thread.
+    /// Creates an agent for an engine. `kill` stops the engine from another thread.
     pub fn new(
         identity: EngineIdentity,
         engine: TradeEngine<S, T>,
@@ -147,25 +147,25 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         }
     }
 
-    /// As `new`, with a warm-up instance of its strategy, which decides on artificial data while idle.
+    /// Adds a warm-up by an instance of the engine's strategy, which decides on artificial data while idle.
     #[must_use]
     pub fn warmed_up_by(self, instance: Option<S>) -> EngineAgent<S, T> {
         let warm_up = instance.and_then(|instance| WarmUp::of(&self.engine, instance, self.identity.session));
         EngineAgent { warm_up, ..self }
     }
 
-    /// The state that other threads can read. Its order gateway counts there too.
+    /// Returns the state that other threads can read. The order gateway counts there too.
     pub fn view(&self) -> TraderView {
         self.view.clone()
     }
 
-    /// Markets, positions, orders, limits and counters of its engine, for callers on the same thread.
+    /// Returns the engine's markets, positions, orders, limits and counters, for callers on the same thread.
     #[must_use]
     pub const fn desk(&self) -> &Desk {
         self.engine.desk()
     }
 
-    /// Stops after an update that caused a request, so that the gateway runs first.
+    /// Handles market updates. Returns early after one that caused a request, so that the gateway runs first.
     fn take_updates(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < UPDATES_PER_CYCLE {
@@ -220,9 +220,9 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         count
     }
 
-    /// Starts once the gateway is logged in and knows the number of the first order. Earlier market data
-    /// waits in the ring. The first login may take as long as one after a lost connection; then the engine
-    /// stops.
+    /// Starts the engine once the gateway is logged in and the UserRefNum of the first order is known. Until
+    /// then market data waits in the ring. The first login may take as long as one after a lost connection;
+    /// after that time, the engine stops.
     fn start(&mut self, now: Nanos) -> bool {
         let first_user_ref = self.view.gateway.first_user_ref.read();
         if first_user_ref > 0 {

@@ -15,8 +15,8 @@ const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
 
 /// Runs a strategy on the stream of updates in a feed handler's segment, in any process of the same user.
 ///
-/// The stream is bounded and never waits for a reader. If it overtakes this reader, all books are stale until
-/// their next update, each of which has the best prices. There is no order entry: the engine refuses every
+/// The stream is bounded and never waits for a reader. If the stream overtakes this reader, each book is
+/// stale until its next update, which has the best prices. There is no order entry: the engine refuses every
 /// order as not connected.
 pub struct FeedStream<S> {
     engine: TradeEngine<S, NoTrace>,
@@ -27,11 +27,11 @@ pub struct FeedStream<S> {
 }
 
 impl<S: Strategy> FeedStream<S> {
-    /// A strategy on the instruments that the segment names now; the number of each is its row plus one.
-    /// Later instruments need a new instance. `tick_size` applies to all, since a segment has none.
+    /// Creates a strategy on the instruments that the segment names now; the id of each is its row plus one.
+    /// Later instruments need a new `FeedStream`. `tick_size` applies to all, since a segment has none.
     ///
     /// # Errors
-    /// The segment has no stream, or no name yet.
+    /// The segment has no stream, or names no instrument yet.
     pub fn new(segment: &SegmentReader, tick_size: Price, strategy: S) -> anyhow::Result<FeedStream<S>> {
         let updates = segment.stream().context("the segment has no stream: set outputs.stream above 0")?;
         let rows = segment.symbols().map(|(row, _)| row + 1).max();
@@ -55,19 +55,19 @@ impl<S: Strategy> FeedStream<S> {
         Ok(FeedStream { engine, updates, is_started: false, lost_updates: 0, next_timer: Nanos::ZERO })
     }
 
-    /// The strategy's markets.
+    /// Returns the strategy's markets.
     #[must_use]
     pub const fn desk(&self) -> &Desk {
         self.engine.desk()
     }
 
-    /// The strategy.
+    /// Returns the strategy.
     #[must_use]
     pub const fn strategy(&self) -> &S {
         self.engine.strategy()
     }
 
-    /// Updates that the stream overwrote before they were read.
+    /// Returns the number of updates that the stream overwrote before they were read.
     #[must_use]
     pub const fn lost_updates(&self) -> u64 {
         self.lost_updates

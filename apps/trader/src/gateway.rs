@@ -20,7 +20,7 @@ use crate::order_entry::{OrderEntry, OrderEntryError};
 
 /// Maximum number of requests per write.
 const REQUESTS_PER_CYCLE: usize = 32;
-/// One request in this number has its encoding timed.
+/// Number of requests per request whose encoding is timed.
 const TIMED_EVERY: u32 = 16;
 /// Number of request kinds in the warm-up.
 const WARM_UP_KINDS: usize = 3;
@@ -38,13 +38,13 @@ const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
 pub struct GatewaySettings {
     /// Name of the agent.
     pub role: &'static str,
-    /// The venue's order entry.
+    /// Address of the venue's order entry.
     pub address: SocketAddrV4,
     /// The user.
     pub user: String,
-    /// Its password.
+    /// The user's password.
     pub password: String,
-    /// Number of the session in stamps: the venue's, if both are traced together.
+    /// Id of the session in timing stamps: the venue's, if both are traced together.
     pub session: SessionId,
     /// The venue's instruments.
     pub instruments: InstrumentTable,
@@ -55,11 +55,11 @@ pub struct GatewaySettings {
 
 /// Sends an engine's requests to the venue and returns the answers.
 ///
-/// At its first login it requests only new messages, and the next order number: an earlier run of the same
-/// user has ended, and this engine does not own its orders. Writing comes first: reads wait until there is no
-/// other work, but only for a bounded time. When the connection is lost it logs in again at the last message:
-/// no answer is missed or repeated. It returns requests from the meantime as [`GatewayEvent::Unsent`], and
-/// never sends them late.
+/// At its first login it requests only new messages, and the next UserRefNum: an earlier run of the same user
+/// has ended, and this engine does not own its orders. Writes have priority: reads wait until there is no
+/// other work, but only for a bounded time. When the connection is lost it logs in again from the last
+/// message on: no answer is missed or repeated. It returns requests made meanwhile as
+/// [`GatewayEvent::Unsent`], and never sends them late.
 pub struct OrderGateway<T, N: Network = Kernel> {
     settings: GatewaySettings,
     network: N,
@@ -75,15 +75,15 @@ pub struct OrderGateway<T, N: Network = Kernel> {
     counters: Arc<GatewayCounters>,
 }
 
-/// Makes the first connection; later ones are not waited for.
+/// Function that makes the first connection; it may block. Reconnecting never does.
 type Connect<N> = fn(&N, &GatewaySettings, Nanos) -> Result<OrderEntry<N>, OrderEntryError>;
 
-/// The path from the engine.
+/// The path of requests from the engine.
 struct Requests {
     session: SessionId,
     ring: spsc::Consumer<OrderRequest>,
     until_timed: u32,
-    /// Requests sent by the latest cycle that sent any.
+    /// Tokens of the requests sent by the latest cycle that sent any.
     sent: Box<[Token]>,
 }
 
@@ -96,7 +96,7 @@ struct EncodeWarmUp<T> {
     next: usize,
 }
 
-/// The path back to the engine.
+/// The path of answers and events to the engine.
 struct Inbox<T> {
     session: SessionId,
     events: spsc::Producer<GatewayEvent>,
@@ -110,7 +110,7 @@ struct Inbox<T> {
 }
 
 impl<T: Tracer> OrderGateway<T> {
-    /// A gateway that connects when it is started, and waits for the connection.
+    /// Creates a gateway that connects at its start, and blocks until it is connected.
     pub fn new(
         settings: GatewaySettings,
         requests: spsc::Consumer<OrderRequest>,
@@ -122,14 +122,14 @@ impl<T: Tracer> OrderGateway<T> {
         OrderGateway::on(Kernel, settings, requests, events, clock, counters, tracer).waiting()
     }
 
-    /// Waits for the first connection at the start: without a listener the start fails.
+    /// Makes the start block until the gateway is connected: without a listener the start fails.
     pub(crate) fn waiting(self) -> OrderGateway<T> {
         OrderGateway { connect: connect_blocking, ..self }
     }
 }
 
 impl<T: Tracer, N: Network> OrderGateway<T, N> {
-    /// As `new`, on any network; it begins to connect when it is started, and continues in its duty cycles.
+    /// Creates a gateway on any network. It begins to connect at its start, and continues in its duty cycles.
     pub fn on(
         network: N,
         settings: GatewaySettings,
@@ -191,7 +191,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         flushed.map(|()| count)
     }
 
-    /// Without a connection, returns requests to the engine immediately, as far as the ring has capacity.
+    /// Returns requests to the engine while there is no connection, up to the capacity of the ring.
     #[cold]
     fn return_requests(&mut self) -> usize {
         let free_slots = self.inbox.events.free_slots().min(REQUESTS_PER_CYCLE);
@@ -228,7 +228,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         outcome.map(|()| answered).map_err(|error| self.disconnect(now, error))
     }
 
-    /// Passes the answers from a read to the engine; returns their number, and whether it was the last read.
+    /// Passes the answers from a read to the engine; returns their number, and an error at the end.
     fn read_answers(&mut self, now: Nanos) -> (usize, Result<(), OrderEntryError>) {
         let Some(entry) = self.entry.as_mut() else { return (0, Ok(())) };
         (self.inbox.has_read, self.inbox.answered) = (false, 0);
@@ -247,7 +247,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             self.counters.answers.add(answered as u64);
         }
         if self.inbox.has_read {
-            // Before the login there is none.
+            // Before the login there is no message yet.
             self.counters.last_sequence.set(entry.client().next_sequence().saturating_sub(1));
         }
         let (is_active, has_debug_message) = (entry.is_active(), entry.client_mut().take_debug_message());
@@ -263,8 +263,8 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         (answered, outcome)
     }
 
-    /// After a read while logged in: learns the number of the engine's first order, which follows those of
-    /// earlier runs, and sends the engine its start information.
+    /// Runs after a read while logged in. Queries the UserRefNum of the engine's first order, which follows
+    /// those of earlier runs, publishes it for the engine, and advances the session's state.
     #[cold]
     fn update_session(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         let Some(entry) = &mut self.entry else { return Ok(()) };
@@ -360,7 +360,7 @@ impl Requests {
 }
 
 impl<T: Tracer> EncodeWarmUp<T> {
-    /// Requests about an instrument; without one there is no warm-up.
+    /// Creates a warm-up with requests about an instrument; without one there is no warm-up.
     fn new(session: SessionId, instrument: Option<InstrumentId>, tracer: T) -> EncodeWarmUp<T> {
         let (ring, requests) = spsc::channel(WARM_UP_KINDS);
         let requests = Requests::new(session, requests);
@@ -384,7 +384,7 @@ impl<T: Tracer> EncodeWarmUp<T> {
     }
 }
 
-/// One request of each kind that strategies send.
+/// Returns one request of each kind that strategies send.
 fn sample_requests(instrument: InstrumentId) -> [OrderRequest; WARM_UP_KINDS] {
     let order = |user_ref| EnterOrder {
         post_only: true,

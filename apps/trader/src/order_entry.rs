@@ -17,7 +17,7 @@ use tickpath_types::{InstrumentTable, Nanos, OrderRequest, Sequence};
 const NEW_MESSAGES_ONLY: Sequence = Sequence(0);
 /// Maximum duration of a connection attempt.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(2);
-/// The owner chooses the time of the next attempt.
+/// No automatic wait: the owner chooses the time of the next attempt.
 const RECONNECT: ReconnectConfig = ReconnectConfig::fixed(CONNECT_TIMEOUT, Nanos::ZERO);
 const CLOSED: &str = "the connection was closed";
 /// Interval of timer checks.
@@ -58,7 +58,7 @@ pub enum OrderEntryError {
         /// The detected cause.
         reason: String,
     },
-    /// The user has used the last order number of the day: trade as another user, or wait for the next day.
+    /// The user has used the last UserRefNum of the day: trade as another user, or wait for the next day.
     #[error(
         "'{name}' has used all order numbers of the day: trade as another user, or wait for the next day"
     )]
@@ -85,8 +85,8 @@ pub struct OrderEntry<N: Network = Kernel> {
 }
 
 impl OrderEntry {
-    /// Connects, waiting up to two seconds, and sends a login, from the first message of the session; the
-    /// answer arrives by [`poll`](Self::poll).
+    /// Connects, waiting up to two seconds, and sends a login that requests the session from its first
+    /// message. The answer arrives through [`poll`](Self::poll).
     ///
     /// # Errors
     /// [`OrderEntryError::Connect`] and [`OrderEntryError::Credentials`].
@@ -125,7 +125,7 @@ impl<N: Network> OrderEntry<N> {
         Ok(OrderEntry { name: name.to_owned(), address, link, client, next_timers: Nanos::ZERO })
     }
 
-    /// Before the login: requests only new messages instead of the session from its start.
+    /// Requests, if called before the login, only new messages instead of the session from its start.
     #[must_use]
     pub fn only_new(mut self, now: Nanos) -> OrderEntry<N> {
         let mut login = self.client.resume();
@@ -134,8 +134,8 @@ impl<N: Network> OrderEntry<N> {
         self
     }
 
-    /// True when the connection is established. A lost connection is retried when due and continues at the
-    /// last message of the session: no numbered message is missed or repeated. Never waits.
+    /// Returns true when the connection is established. Retries a lost connection when due, from the last
+    /// message of the session on: no numbered message is missed or repeated. Never waits.
     ///
     /// # Errors
     /// [`OrderEntryError::Connect`] and [`OrderEntryError::ConnectTimeout`]: the attempt failed.
@@ -174,33 +174,33 @@ impl<N: Network> OrderEntry<N> {
         self.client.discard();
     }
 
-    /// Descriptor that is readable when there is received data; `None` without a connection or in simulation.
+    /// Returns the descriptor that is readable when data was received; `None` if unconnected or simulated.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.link.established()?.descriptor()
     }
 
-    /// The session over all connections: the venue's messages, and queued requests.
+    /// Returns the session over all connections: the venue's messages, and queued requests.
     #[inline]
     #[must_use]
     pub const fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The session, to drop queued requests and to take the venue's messages.
+    /// Returns the session, to drop queued requests and to take the venue's messages.
     #[inline]
     pub const fn client_mut(&mut self) -> &mut Client {
         &mut self.client
     }
 
-    /// True while the connection is established, as far as known.
+    /// Returns true while the connection is established, as far as known.
     #[inline]
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.link.established().is_some()
     }
 
-    /// True once the login was accepted, and while requests may be sent.
+    /// Returns true while connected with an accepted login: requests may be sent.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
@@ -217,8 +217,8 @@ impl<N: Network> OrderEntry<N> {
         Ok(self.client.queue(request)?)
     }
 
-    /// Queries the venue for the number of the user's next order; [`next_user_ref`](Client::next_user_ref)
-    /// has the answer once it arrived.
+    /// Queries the venue for the UserRefNum of the user's next order;
+    /// [`next_user_ref`](Client::next_user_ref) returns it once the answer has arrived.
     ///
     /// # Errors
     /// As [`queue`](Self::queue) and [`flush`](Self::flush).
@@ -287,7 +287,7 @@ impl<N: Network> OrderEntry<N> {
         match fill {
             Fill::Closed if self.client.is_active() => Err(disconnected(CLOSED)),
             Fill::Closed => Err(disconnected("closed before the login was answered: is the venue full?")),
-            // After the read: received data counts against silence, however late it is read.
+            // Check timers after the read: received data breaks a silence, however late it is read.
             _ => self.run_due_timers(now).map(|()| answers),
         }
     }
@@ -330,7 +330,7 @@ fn disconnected(reason: impl Display) -> OrderEntryError {
     OrderEntryError::Disconnected { reason: reason.to_string() }
 }
 
-/// The reason why the latest attempt failed.
+/// Returns the reason why the latest attempt failed.
 fn connect_error<N: Network>(link: &mut ReconnectingClient<N>, address: SocketAddrV4) -> OrderEntryError {
     let timed_out = OrderEntryError::ConnectTimeout { address, timeout: CONNECT_TIMEOUT };
     link.take_error().map_or(timed_out, OrderEntryError::Connect)

@@ -76,36 +76,36 @@ impl Trader {
         Ok(Trader { runner, observer: placement.observer, kill, stop, instruments, feed, view })
     }
 
-    /// The traded instruments.
+    /// Returns the traded instruments.
     #[must_use]
     pub fn instruments(&self) -> &InstrumentTable {
         &self.instruments
     }
 
-    /// Counters of the feed handler.
+    /// Returns the counters of the feed handler.
     #[must_use]
     pub fn feed(&self) -> &FeedView {
         &self.feed
     }
 
-    /// State of the engine and its gateway.
+    /// Returns the state of the engine and its gateway.
     #[must_use]
     pub fn view(&self) -> &TraderView {
         &self.view
     }
 
-    /// Core for the observer, if the placement names one.
+    /// Returns the core for the observer, if the placement names one.
     #[must_use]
     pub const fn observer(&self) -> Option<usize> {
         self.observer
     }
 
-    /// Messages about threads that could not be pinned.
+    /// Returns messages about threads that could not be pinned.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.runner.warnings()
     }
 
-    /// Agents that had an error and continued, such as after a lost connection.
+    /// Returns the agents that had an error and continued, such as after a lost connection.
     pub fn last_errors(&self) -> impl Iterator<Item = AgentWarning> {
         let agents = self.runner.counters().flat_map(|thread| &thread.agents);
         agents.filter_map(|agent| {
@@ -114,7 +114,7 @@ impl Trader {
         })
     }
 
-    /// A message if the venue and the instrument file have different symbols under one number.
+    /// Returns a message if the venue and the instrument file have different symbols for an instrument id.
     #[must_use]
     pub fn other_symbols(&self) -> Option<String> {
         let OtherSymbol { instrument, expected, named } = self.feed.counters.other_symbol.get()?;
@@ -133,7 +133,7 @@ impl Trader {
         self.kill.pull();
     }
 
-    /// True when an agent failed; [`join`](Self::join) returns the reason.
+    /// Returns true when an agent failed; [`join`](Self::join) returns the reason.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.stop.is_stopped()
@@ -178,7 +178,7 @@ fn agent_settings(settings: &TraderSettings) -> AgentSettings {
 /// A strategy of any kind.
 pub type BoxedStrategy = Box<dyn Strategy + Send>;
 
-/// The strategy that a configuration names, with an instance for its warm-up.
+/// Returns the strategy that a configuration names, with an instance for its warm-up.
 ///
 /// # Errors
 /// An unknown name.
@@ -193,7 +193,7 @@ pub fn strategy_by_name(settings: &TraderSettings) -> anyhow::Result<WarmUp<Boxe
     })
 }
 
-/// A tracer for each agent and the drains' ends of their rings.
+/// Returns a tracer for each agent, and the consumers of their stamps.
 #[must_use]
 pub fn traces(
     capacity: usize,

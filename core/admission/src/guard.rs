@@ -1,30 +1,30 @@
-//! Wrong passwords, counted by user and peer together.
+//! Delays after wrong passwords, counted for each pair of user and peer.
 
 use tickpath_types::Nanos;
 
 use crate::TrustedPeers;
 
-/// Consecutive attempts that are checked without delay, to allow for typing errors.
+/// Number of consecutive attempts that are checked without delay, to allow for typing errors.
 const UNDELAYED_ATTEMPTS: u32 = 3;
 /// Maximum number of doublings of the delay.
 const DOUBLINGS_MAX: u32 = 5;
 
-/// The response to wrong passwords: increasing delays, but never a refusal of the right password.
+/// Delays after wrong passwords; they increase, but a right password is never refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoginPolicy {
-    /// Delay of the check after the third wrong password in a row; it doubles with each further one, up to 32
-    /// times this value. From a peer where the user's password was right before, it is never longer than this
-    /// value.
+    /// Delay of the check after the third wrong password in a row. Each further one doubles it, up to 32
+    /// times this value. From a peer where the user's password was right before, the delay does not exceed
+    /// this value.
     pub delay: Nanos,
-    /// Time without an attempt after which all attempts are forgiven.
+    /// Time without an attempt after which the count of attempts is reset.
     pub forgive_after: Nanos,
-    /// Maximum number of pairs of user and peer that are remembered; a new one replaces the one with the
-    /// oldest latest attempt.
+    /// Maximum number of pairs of user and peer that are remembered. A new pair replaces the one whose latest
+    /// attempt is the oldest.
     pub records_max: usize,
 }
 
 impl Default for LoginPolicy {
-    /// 100 ms, a minute, and 4096 pairs.
+    /// Delay of 100 ms, reset after a minute, and 4096 pairs.
     fn default() -> Self {
         LoginPolicy {
             delay: Nanos::from_millis(100),
@@ -34,23 +34,23 @@ impl Default for LoginPolicy {
     }
 }
 
-/// The attempts of one user from one peer since the last successful one.
+/// Login attempts of one user from one peer since the last successful one.
 #[derive(Clone, Copy, Debug)]
 struct Record<P> {
-    /// `None` for all unknown user names together.
+    /// Index of the user; `None` for all unknown names together.
     user: Option<usize>,
     peer: P,
     attempts: u32,
     latest: Nanos,
 }
 
-/// Counts login attempts.
+/// Counts login attempts for each pair of user and peer, and returns the delays.
 ///
 /// An attempt counts when it [begins](LoginGuard::delay), so that parallel attempts cannot avoid the delay.
 #[derive(Clone, Debug)]
 pub struct LoginGuard<P> {
     policy: LoginPolicy,
-    /// At most the policy's bound; searched when a client logs in.
+    /// At most `policy.records_max` records; searched at each login.
     records: Vec<Record<P>>,
     trusted: TrustedPeers<P>,
 }
@@ -86,14 +86,14 @@ impl<P: Copy + Eq> LoginGuard<P> {
         Nanos(delay.0.saturating_mul(1 << doublings.min(DOUBLINGS_MAX)))
     }
 
-    /// Records a right password: forgives the attempts of this user from this peer, and remembers the peer.
-    /// True if the peer was not trusted before.
+    /// Records a right password: resets the count of this user from this peer, and trusts the peer. Returns
+    /// whether the peer was not trusted before.
     pub fn record_success(&mut self, user: usize, peer: P) -> bool {
         self.records.retain(|record| !(record.user == Some(user) && record.peer == peer));
         self.trusted.record(user, peer)
     }
 
-    /// Forgives all attempts of a user.
+    /// Resets the counts of a user from all peers.
     pub fn forgive(&mut self, user: usize) {
         self.records.retain(|record| record.user != Some(user));
     }
@@ -176,7 +176,7 @@ mod tests {
         guard.record_success(0, 1);
         assert_eq!(guard.delay(NOW, ANNA, 1), Nanos::ZERO, "forgiven");
         guard.record_success(0, 1);
-        // The latest of these peers replace the first.
+        // Sixteen later peers replace peer 1.
         for peer in 2..=17 {
             guard.record_success(0, peer);
         }

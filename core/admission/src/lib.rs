@@ -1,11 +1,11 @@
 //! Admission control of listening endpoints: a client without credentials cannot block one.
 //!
 //! [`PreLogin`] bounds the connections that have not logged in, in total and by peer, and selects the one to
-//! close for a new one. [`LoginGuard`] counts wrong passwords by pair of user and peer and returns the delay
-//! of a check. [`TrustedPeers`] are the pairs of user and peer that logged in before, and their text, which
-//! the program keeps across a restart. A peer is an address, or the process or user at the other end of a
-//! Unix socket. None of these performs IO or reads a clock, and none allocates after its creation, except for
-//! that text.
+//! close for a new one. [`LoginGuard`] counts login attempts by pair of user and peer and returns the delay
+//! of each password check. [`TrustedPeers`] are the pairs of user and peer that logged in before; the program
+//! saves them as text across a restart. A peer is an address, or the process or user at the other end of a
+//! Unix socket. None of these performs IO or reads a clock. None allocates after its creation, except for the
+//! text.
 //!
 //! ```
 //! use tickpath_admission::{PreLogin, PreLoginLimits};

@@ -2,36 +2,36 @@
 
 use tickpath_types::Nanos;
 
-/// Bounds on the connections of one endpoint that have not logged in. Connections that have logged in do not
-/// count, so silent connections never take the place of a client.
+/// Bounds on the connections of one endpoint that have not logged in. Logged-in connections do not count, so
+/// silent connections never take the capacity of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreLoginLimits {
-    /// Maximum number of connections at a time. For a further one, the oldest of the peer with the most
-    /// connections is closed, not counting those with a trusted login.
+    /// Maximum number of connections at a time. For one more, a connection of the peer with the most
+    /// connections is closed, trusted ones last; see [`PreLogin::victim`].
     pub connections: usize,
-    /// Maximum number of connections of one peer at a time; for a further one its oldest is closed.
+    /// Maximum number of connections of one peer at a time; for one more, the peer's oldest is closed.
     pub per_address: usize,
-    /// Time limit of a connection for its login.
+    /// Time within which a connection must log in.
     pub deadline: Nanos,
 }
 
 impl Default for PreLoginLimits {
-    /// 128 connections, 64 of one peer, 5 s.
+    /// 128 connections, 64 of each peer, and 5 s.
     fn default() -> Self {
         PreLoginLimits { connections: 128, per_address: 64, deadline: Nanos::from_secs(5) }
     }
 }
 
-/// The connections of one endpoint that have not logged in, by keys that the endpoint chooses.
+/// The connections of one endpoint that have not logged in, identified by keys that the endpoint chooses.
 ///
-/// For a new connection the endpoint calls [`victim`](PreLogin::victim) and reads the victim once more,
-/// because its login may have arrived. It closes the victim unless that is so.
+/// Before it accepts a new connection, the endpoint calls [`victim`](PreLogin::victim). It reads from the
+/// victim once more and closes it unless its login has arrived.
 #[derive(Clone, Debug)]
 pub struct PreLogin<P> {
     limits: PreLoginLimits,
-    /// In order of arrival.
+    /// Connections in order of arrival.
     waiting: Vec<PendingConnection<P>>,
-    /// The peers of these connections.
+    /// The peers of these connections, with counts.
     peers: Vec<Peer<P>>,
 }
 
@@ -41,12 +41,11 @@ struct PendingConnection<P> {
     peer: P,
     deadline: Nanos,
     progress: LoginProgress,
-    /// The user in its login, or `None` for an unknown name; the outer `None` means that no login has
-    /// arrived.
+    /// User named in the login: the outer `None` until a login arrives, the inner one for an unknown name.
     user: Option<Option<usize>>,
 }
 
-/// A peer and its connections: all of them, those with a login, and among these the trusted ones.
+/// A peer, and the numbers of its connections: all, those with a login, and those with a trusted login.
 #[derive(Clone, Copy, Debug)]
 struct Peer<P> {
     peer: P,
@@ -59,10 +58,10 @@ struct Peer<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LoginProgress {
     Silent,
-    /// Its login has arrived and is not answered yet.
+    /// The login has arrived and is not answered yet.
     Received,
-    /// Like `Received`, and the user's password was right from this peer before. Only another trusted connection
-    /// replaces it.
+    /// As `Received`, and the user's password was right from this peer before. Closed only to make room for
+    /// another connection when all candidates are trusted.
     Trusted,
 }
 
@@ -82,14 +81,14 @@ impl<P: Copy + Eq> PreLogin<P> {
         }
     }
 
-    /// Returns the connection to close before another one of `peer` is [admitted](PreLogin::admit); `None` if
+    /// Returns the connection to close before a new one of `peer` is [admitted](PreLogin::admit); `None` if
     /// there is capacity.
     ///
-    /// It belongs to `peer` if that has the maximum number, otherwise to the peer with the most connections.
-    /// Trusted ones are not closed while there are others. If one user's logins are more than half of a
-    /// peer's maximum, the newest of them is closed: a flood of one user's logins takes no place from other
-    /// users. Otherwise a connection that has sent nothing is closed before one with a waiting login, and the
-    /// oldest before newer ones.
+    /// The victim belongs to `peer` if that has the maximum number, otherwise to the peer with the most
+    /// connections. Trusted connections are closed last. If one user's logins from the peer exceed half of
+    /// the peer's maximum, the newest of them is closed, so that a flood of one user's logins does not
+    /// displace other users. Otherwise a connection that has sent nothing is closed before one with a waiting
+    /// login, and older ones before newer ones.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
         let busiest = if self.count_of(peer) >= self.limits.per_address {
@@ -111,7 +110,7 @@ impl<P: Copy + Eq> PreLogin<P> {
         newest.or_else(|| candidates().min_by_key(|waiting| waiting.progress)).map(|waiting| waiting.key)
     }
 
-    /// True if logins of this one's user and peer exceed half of the peer's maximum.
+    /// True if the logins of this connection's user from its peer exceed half of the peer's maximum.
     fn is_flooded(&self, waiting: &PendingConnection<P>) -> bool {
         waiting
             .user
@@ -122,9 +121,10 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.waiting.iter().filter(move |waiting| waiting.peer == peer && waiting.user == Some(user))
     }
 
-    /// For an endpoint without credentials, whose clients are counted in a separate set of this type: returns
-    /// the oldest client of the peer with the most clients, if that has at least two more than `peer`. `None`
-    /// if there is capacity, or if the endpoint must refuse this client.
+    /// For an endpoint without credentials, which counts its clients in a separate `PreLogin`. If that is
+    /// full, returns the oldest client of the peer with the most clients, provided that this peer has at
+    /// least two more than `peer`. `None` if there is capacity, or if the endpoint must refuse the new
+    /// client.
     #[must_use]
     pub fn fair_share_victim(&self, peer: P) -> Option<u64> {
         let (busiest, count) = self.busiest().filter(|_| self.is_full())?;
@@ -144,18 +144,18 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.waiting.iter().find(|waiting| waiting.peer == peer).map(|waiting| waiting.key)
     }
 
-    /// True if the maximum number is reached.
+    /// True if the total number of connections is at its maximum.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.waiting.len() >= self.limits.connections
     }
 
-    /// Returns the peer with the most connections; the first of several.
+    /// Returns the peer with the most connections and their number; of equal ones the first.
     fn busiest(&self) -> Option<(P, usize)> {
         self.largest(|peer| peer.count)
     }
 
-    /// Returns the peer with the largest count; the first of several.
+    /// Returns the peer with the largest count and that count; of equal ones the first.
     fn largest(&self, count: impl Fn(&Peer<P>) -> usize) -> Option<(P, usize)> {
         self.peers.iter().rev().map(|peer| (peer.peer, count(peer))).max_by_key(|(_, count)| *count)
     }
@@ -180,15 +180,15 @@ impl<P: Copy + Eq> PreLogin<P> {
         }
     }
 
-    /// Postpones the answer to a connection until `answered_at`; its deadline begins there.
+    /// Postpones the response to a connection until `answered_at`; the connection's deadline restarts then.
     pub fn postpone(&mut self, key: u64, answered_at: Nanos) {
         self.set_progress(key, LoginProgress::Received, None, answered_at);
     }
 
-    /// Like `postpone`, for a connection whose login has arrived, of a user or of an unknown name. With
-    /// `is_trusted` the user's password was right from this peer before, and logins of others do not take its
-    /// place. This applies to at most half of the peer's maximum for one user: most logins beyond that are
-    /// guesses.
+    /// Like `postpone`, for a login that has arrived, from `user` or with an unknown name. `is_trusted` says
+    /// that the user's password was right from this peer before; then logins of others do not displace the
+    /// connection. For one user this applies to at most half of the peer's maximum: most logins beyond that
+    /// are guesses.
     pub fn postpone_login(&mut self, key: u64, user: Option<usize>, answered_at: Nanos, is_trusted: bool) {
         let Some(peer) = self.waiting.iter().find(|waiting| waiting.key == key).map(|waiting| waiting.peer)
         else {
@@ -220,7 +220,7 @@ impl<P: Copy + Eq> PreLogin<P> {
         waiting.deadline = answered_at + self.limits.deadline;
     }
 
-    /// Removes a connection that has logged in or is closed; true if it had not logged in before.
+    /// Removes a connection that has logged in or is closed; returns whether it was waiting to log in.
     pub fn remove(&mut self, key: u64) -> bool {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.key == key) else { return false };
         let PendingConnection { peer, progress, user, .. } = self.waiting.remove(place);
@@ -242,7 +242,7 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.waiting.iter().find(|waiting| now >= waiting.deadline).map(|waiting| waiting.key)
     }
 
-    /// True for a connection that has not logged in.
+    /// True if the connection with this key has not logged in.
     #[must_use]
     pub fn contains(&self, key: u64) -> bool {
         self.waiting.iter().any(|waiting| waiting.key == key)
@@ -254,7 +254,7 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.waiting.len()
     }
 
-    /// True if there are none.
+    /// True if no connection is waiting to log in.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
@@ -273,7 +273,7 @@ mod tests {
     const LIMITS: PreLoginLimits =
         PreLoginLimits { connections: 6, per_address: 4, deadline: Nanos::from_secs(5) };
 
-    /// Admits a connection like an endpoint; returns the one that was closed for it.
+    /// Admits a connection as an endpoint does; returns the connection that was closed for it.
     fn arrive(waiting: &mut PreLogin<char>, key: u64, peer: char) -> Option<u64> {
         let victim = waiting.victim(peer);
         if let Some(victim) = victim {
@@ -343,10 +343,10 @@ mod tests {
                 waiting.postpone_login(key, Some(0), NOW, false);
             }
         }
-        // Nor for its own address.
+        // Nor is it evicted for new connections of the same address.
         let closed: Vec<_> = (500..520).filter_map(|key| arrive(&mut waiting, key, 'a')).collect();
         assert!(waiting.contains(1) && !closed.contains(&1));
-        // If all of them are trusted, the oldest of the address with the most connections is closed.
+        // When all candidates are trusted, the oldest of the address with the most connections is closed.
         let mut trusted = PreLogin::new(LIMITS);
         for (key, peer) in [(1, 'a'), (2, 'a'), (3, 'b'), (4, 'b'), (5, 'b'), (6, 'c')] {
             arrive(&mut trusted, key, peer);
@@ -370,7 +370,7 @@ mod tests {
                 assert!(closed.is_none_or(|closed| closed == key - 1), "{closed:?} for {key}");
             }
             assert!(waiting.contains(1) && waiting.contains(2), "the first login, and a silent client");
-            // Logins of others from there, and other addresses, find places.
+            // Logins of other users from this address, and other addresses, are admitted.
             arrive(&mut waiting, 100, 'a');
             waiting.postpone_login(100, Some(1), NOW, false);
             arrive(&mut waiting, 101, 'a');

@@ -1,29 +1,29 @@
-//! Pairs of user and peer with a right password.
+//! The peers from which users have sent the right password.
 
 use std::fmt::{Display, Write as _};
 use std::str::FromStr;
 
 /// Maximum number of peers remembered for each user; a further one replaces the oldest.
 const PEERS_PER_USER: usize = 16;
-/// Maximum number of pairs in the text: the latest of each user before the second latest of any.
+/// Maximum number of pairs in the text: each user's latest peer, then each user's second latest, and so on.
 const PAIRS_MAX: usize = 4_096;
-/// Maximum length of a user's name in the text, in bytes; longer names are omitted.
+/// Maximum length of a user name in the text, in bytes; users with longer names are omitted.
 const NAME_LEN_MAX: usize = 64;
-/// Maximum length of the text in bytes, with peers of up to 45 characters.
+/// Maximum length of the text in bytes, for peers of up to 45 characters.
 pub const TRUSTED_TEXT_LEN_MAX: usize = PAIRS_MAX * (NAME_LEN_MAX + 48) + 128;
 /// First line of the text.
 const HEADING: &str = "tickpath trusted logins 1";
 /// Prefix of the last line; the CRC-32C of the lines before it follows.
 const CHECKSUM: &str = "checksum ";
 
-/// Peers from which users' passwords were right: the latest 16 of each user, the latest last.
+/// The latest 16 peers from which each user sent the right password; each user's latest is last.
 #[derive(Clone, Debug)]
 pub struct TrustedPeers<P> {
     users: Box<[[Option<P>; PEERS_PER_USER]]>,
     is_changed: bool,
 }
 
-/// The text of trusted peers is damaged; only the trust is lost.
+/// The text of trusted peers is damaged. Only the trust is lost: logins may be delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("damaged")]
 pub struct TrustedPeersDamaged;
@@ -35,7 +35,7 @@ impl<P: Copy + Eq> TrustedPeers<P> {
         TrustedPeers { users: vec![[None; PEERS_PER_USER]; users].into_boxed_slice(), is_changed: false }
     }
 
-    /// Records a right password of a user from a peer; true if the pair is new. Ignores an unknown user.
+    /// Records a right password of a user from a peer; true if the pair is new. Ignores unknown users.
     pub fn record(&mut self, user: usize, peer: P) -> bool {
         let Some(peers) = self.users.get_mut(user) else { return false };
         let known = peers.iter().position(|known| *known == Some(peer));
@@ -52,12 +52,12 @@ impl<P: Copy + Eq> TrustedPeers<P> {
         self.users.get(user).is_some_and(|peers| peers.contains(&Some(peer)))
     }
 
-    /// True if pairs were added since the last call, or if a loaded [text](TrustedPeers::text) lacks some.
+    /// True if pairs were added since the last call or since the text was loaded.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.is_changed)
     }
 
-    /// Returns all pairs as text: a line each between a heading and a checksum.
+    /// Returns all pairs as text: a heading, one line for each pair, and a checksum.
     #[must_use]
     pub fn text<'a>(&self, name: impl Fn(usize) -> Option<&'a str>) -> String
     where
@@ -93,7 +93,7 @@ impl<P: Copy + Eq> TrustedPeers<P> {
         P: FromStr,
     {
         let pairs = read_pairs(text).ok_or(TrustedPeersDamaged)?;
-        // The latest come first in the text, and last here.
+        // The text lists the latest pairs first; recording in reverse makes them the last ones here.
         for (peer, name) in pairs.into_iter().rev() {
             if let Some(user) = user(name) {
                 self.record(user, peer);
@@ -104,7 +104,7 @@ impl<P: Copy + Eq> TrustedPeers<P> {
     }
 }
 
-/// Parses the pairs; `None` for a damaged text.
+/// Parses the text into pairs; `None` if it is damaged.
 fn read_pairs<P: FromStr>(text: &[u8]) -> Option<Vec<(P, &str)>> {
     let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= TRUSTED_TEXT_LEN_MAX)?;
     let (lines, end) = text.strip_suffix('\n')?.rsplit_once('\n')?;
@@ -135,7 +135,7 @@ mod tests {
         trusted.text(|user| NAMES.get(user).copied())
     }
 
-    /// ANNA at peers 1 to 20, of which 5 to 20 remain, BERT at 7, and a name without a line.
+    /// ANNA at peers 1 to 20, of which 5 to 20 are kept; BERT at peer 7; two users without a line.
     fn trusted() -> TrustedPeers<u32> {
         let mut trusted = TrustedPeers::new(4);
         (1..=20).for_each(|peer| assert!(trusted.record(0, peer)));

@@ -1,4 +1,4 @@
-//! A feed's load on the books: orders found by their reference, added near the best price, reduced, replaced and
+//! A feed's load on the books: orders found by id, added near the best price, reduced, replaced and
 //! deleted, over a few hundred and over thousands of books.
 //!
 //! `cargo bench -p tickpath-book --bench feed` prints nanoseconds per message: the median over slices of 1024
@@ -33,8 +33,8 @@ struct Load {
     messages: usize,
 }
 
-/// 47 in 100 messages add, 42 delete, 7 reduce and 4 replace: about a day of ITCH. Instruments are skewed;
-/// three deletes in four name one of the latest orders.
+/// Of 100 messages, 47 add, 42 delete, 7 reduce and 4 replace, as in a day of ITCH. Lower instrument ids are
+/// more frequent. Three deletes in four name one of the latest orders.
 fn generate(load: &Load) -> Vec<Message> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let mut below = |bound: usize| ((u128::from(random.next_u64()) * bound as u128) >> 64) as usize;
@@ -125,7 +125,7 @@ fn measure(load: &Load, passes: usize) {
         apply(&mut books, &mut index, opening);
         let mut waiting = Vec::with_capacity(SLICE);
         for slice in messages.chunks(SLICE) {
-            // A decoder leaves them in the cache.
+            // Copied first: a decoder leaves the messages in the cache.
             waiting.clear();
             waiting.extend_from_slice(slice);
             let start = Instant::now();

@@ -12,11 +12,11 @@ use crate::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition
 /// The books only keep orders; the caller decides whether two orders trade, so a book may be crossed.
 ///
 /// # Panics
-/// `reduce`, `remove`, `data_mut` and `queue_position` panic when the handle names no open order: that is a
-/// caller's error, never a peer's.
+/// `reduce`, `remove`, `data_mut` and `queue_position` panic when the handle names no open order: that is an
+/// error of the caller, never of a peer.
 pub trait OrderBooks<T: Copy> {
-    /// Empty books whose memory is touched at its first use, or by [`prefault`](Self::prefault): an order may
-    /// then cost a page fault, and empty books cost next to nothing.
+    /// Empty books in untouched memory: until [`prefault`](Self::prefault) is called, an order may cause a
+    /// page fault, and empty books occupy hardly any memory.
     fn untouched(limits: BookLimits) -> Self
     where
         Self: Sized;
@@ -65,7 +65,7 @@ pub trait OrderBooks<T: Copy> {
     /// Removes an order and returns its last state.
     fn remove(&mut self, handle: OrderHandle) -> Order<T>;
 
-    /// The order; `None` when the handle names no open one.
+    /// The order under a handle; `None` when the handle names no open order.
     fn order(&self, handle: OrderHandle) -> Option<Order<T>>;
 
     /// The caller's data of an order.
@@ -115,8 +115,8 @@ pub trait OrderBooks<T: Copy> {
         total.min(enough)
     }
 
-    /// Prefetches the memory for a change of this order; a hint without effect on the books. Accepts `None`
-    /// too, so that no caller needs an unpredictable branch.
+    /// Prefetches the memory for a change of this order; does not change the books. Accepts `None` too, so
+    /// that no caller needs an unpredictable branch.
     #[inline]
     fn prefetch(&self, _handle: Option<OrderHandle>) {}
 
@@ -125,14 +125,14 @@ pub trait OrderBooks<T: Copy> {
     #[inline]
     fn prefetch_neighbours(&self, _handle: Option<OrderHandle>) {}
 
-    /// Prefetches the lines that lead to the place of an expected order, for [`OrderBooks::look_ahead`].
+    /// Prefetches the lines that lead to the level of an expected order, for [`OrderBooks::look_ahead`].
     #[inline]
     fn hint(&self, _instrument: InstrumentId, _side: Side, _price: Price) -> Hint {
         Hint::NONE
     }
 
-    /// Prefetches all memory for a group of waiting messages, step by step, each step for all of them; a hint
-    /// without effect on the books.
+    /// Prefetches all memory for a group of waiting messages, step by step, each step for all of them; does
+    /// not change the books.
     #[inline]
     fn look_ahead(&self, _hints: &mut [Hint]) {}
 

@@ -5,17 +5,17 @@ use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 use crate::digest::digest;
 use crate::{AddError, BookLimits, Level, Order, QueuePosition};
 
-/// Prefetch request for a waiting message: an open order, or the place of a new one. All fields are guesses:
-/// wrong values change nothing.
+/// Prefetch request for a waiting message about an open or a new order. All fields may be guesses: a
+/// prefetch does not change the books.
 #[derive(Clone, Copy, Debug)]
 pub struct PrefetchRequest {
     /// The order's id.
     pub id: OrderId,
-    /// Its instrument.
+    /// Instrument of the order.
     pub instrument: InstrumentId,
-    /// Bid or ask, of a new order.
+    /// Side of a new order.
     pub side: Side,
-    /// The level of a new order.
+    /// Price of a new order.
     pub price: Price,
 }
 
@@ -25,13 +25,13 @@ impl PrefetchRequest {
         PrefetchRequest { id: OrderId(0), instrument: InstrumentId(0), side: Side::Buy, price: Price(0) };
 }
 
-/// Prefetch result for a [`PrefetchRequest`].
+/// Result of the first prefetch of a [`PrefetchRequest`], for [`BooksById::look_ahead`].
 #[derive(Clone, Copy, Debug)]
 pub struct PrefetchTicket {
     pub(crate) id: u64,
-    /// The bucket in which the order is looked up first.
+    /// The order's home bucket, in which it is looked up first.
     pub(crate) home: u32,
-    /// The record that a new order's level would have.
+    /// Index of the record that a new order's level would have.
     pub(crate) level: u32,
 }
 
@@ -40,7 +40,7 @@ impl PrefetchTicket {
     pub const EMPTY: PrefetchTicket = PrefetchTicket { id: 0, home: 0, level: 0 };
 }
 
-/// Order-by-order books in price-time priority by instrument, with orders found by id: the target of a feed.
+/// Order-by-order books in price-time priority by instrument, with orders found by id, for feed handlers.
 ///
 /// Books are dense by [`InstrumentId`]: reading one outside [`BookLimits::max_instrument`] finds it empty.
 /// The books only keep orders; the caller decides whether two orders trade, so a book may be crossed.
@@ -110,7 +110,7 @@ pub trait BooksById {
     /// Orders and quantity ahead of an order at its own price. Walks the level from the front.
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition>;
 
-    /// Prefetches an order, or the place where it would be entered; a hint without effect on the books.
+    /// Prefetches an order, or the bucket where it would be entered; does not change the books.
     #[inline]
     fn prefetch(&self, id: OrderId) {
         let _ = id;
@@ -124,8 +124,8 @@ pub trait BooksById {
     }
 
     /// Prefetches the next lines, the levels of orders and their neighbours, once the lines of
-    /// [`BooksById::start_prefetch`] have arrived. For messages that wait together; a hint without effect on the
-    /// books. The results are of no use afterwards.
+    /// [`BooksById::start_prefetch`] have arrived. Call it for a group of waiting messages. It does not
+    /// change the books, and it uses up the tickets.
     #[inline]
     fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
         let _ = tickets;

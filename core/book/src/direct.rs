@@ -1,4 +1,4 @@
-//! Books in which ids and prices determine the places of orders and levels.
+//! Books whose storage locations follow from order ids and prices.
 
 mod levels;
 mod table;
@@ -13,17 +13,17 @@ use crate::{AddError, BookLimits, BooksById, Level, Order, PrefetchRequest, Pref
 use levels::Levels;
 use table::OrderTable;
 
-/// Books for a feed whose venue identifies each order by a number. The order is stored in the hash table of
-/// these numbers itself, and a level at the place that follows from its side and its price.
+/// Books for a feed whose venue identifies each order by an id. The hash table of ids stores the orders
+/// themselves, and a level's record follows from its side and its price.
 ///
-/// So a message determines the memory that it needs, which can be prefetched for many waiting messages, see
-/// [`BooksById::start_prefetch`]; and no message depends on a free list that an earlier one changed.
+/// So the memory of a message depends on the message alone, not on a free list that earlier messages change.
+/// It can be prefetched for many waiting messages, see [`BooksById::start_prefetch`].
 ///
 /// The orders of a level are a list linked by index, so removing one needs no search. Each side has 256 cells
 /// for levels, a ring for equidistant prices, with one bit each to mark the open ones. Prices that are 256
 /// steps apart share a cell: the best of them has it, and the others, like all prices off the grid, are in a
-/// sorted array. When enough orders came there to pay for it, the side's cells are laid out again. So an
-/// order pays for the moves of only a few levels, whatever a peer sends. Nothing is allocated after creation.
+/// sorted array. When enough orders came there to pay for it, the side gets another grid. So whatever a peer
+/// sends, an order pays for the moves of only a few levels. Nothing is allocated after creation.
 ///
 /// An order that may rest takes 128 to 256 bytes of the table, an instrument 16 KiB for the cells of its
 /// levels. Only a venue may choose the ids: a peer could choose ids that collide, which makes each look-up a
@@ -263,14 +263,14 @@ impl BooksById for DirectBooks {
         for PrefetchTicket { id, home, level } in &mut *tickets {
             let slot = self.orders.peek(*home, *id);
             let own = self.orders.get(slot);
-            // A removed order is unlinked from its neighbours.
+            // The removal of an order changes its neighbours.
             self.orders.prefetch_slot(own.prev);
             self.orders.prefetch_slot(own.next);
             let is_new = slot == NIL;
             prefetch_index(&self.levels.records, select_unpredictable(is_new, *level, own.level) as usize);
             *level = select_unpredictable(is_new, *level, NIL);
         }
-        // A new order is appended to its level's tail: the write delays nothing, but a CPU holds only a few.
+        // A new order changes the tail of its level. A CPU can have only few such writes in flight.
         for PrefetchTicket { level, .. } in tickets {
             self.orders.prefetch_slot(self.levels.tail_of_any(*level));
         }

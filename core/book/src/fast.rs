@@ -63,16 +63,16 @@ impl BookSide {
         BookSide { window: Window::UNPLACED, best_key: i64::MIN, best: NIL, ladder: Ladder::EMPTY };
 }
 
-/// Records initialised at a time where memory is touched at its first use: one or two pages.
+/// Number of records by which lazily touched memory grows: one or two pages.
 const EXTENSION: usize = 128;
 
-/// First and end of up to `count` new records, with `len` now and at most `max` besides the null record.
+/// Range of up to `count` new records after `len` existing ones, at most `max` besides the null record.
 fn extension_bounds(len: usize, count: usize, max: u32) -> (u32, u32) {
     let end = len.saturating_add(count).min(max as usize + 1);
     (len as u32, end as u32)
 }
 
-/// The free record after `slot`: the next one before `end`, or `behind`.
+/// Link of the free record `slot`: the next one before `end`, or else `behind`.
 const fn next_free(slot: u32, end: u32, behind: u32) -> u32 {
     if slot + 1 < end { slot + 1 } else { behind }
 }
@@ -159,7 +159,7 @@ impl<T: Copy> FastBooks<T> {
         Ok(level)
     }
 
-    /// Puts up to `count` new records before the free ones, and returns the first of them.
+    /// Puts up to `count` new records before the free ones, and returns the first free one.
     #[cold]
     #[inline(never)]
     fn extend_orders(&mut self, count: usize) -> u32 {
@@ -225,7 +225,7 @@ impl<T: Copy> FastBooks<T> {
         (book.best, book.best_key) = (best.unwrap_or(NIL), best_key);
     }
 
-    /// Moves the window of a side to its present levels.
+    /// Moves a side's window to where its levels are now.
     #[cold]
     #[inline(never)]
     fn place_window(&mut self, side: u32) {
@@ -266,7 +266,7 @@ impl<T: Copy> FastBooks<T> {
     }
 }
 
-// `inline(always)`: each of these has several callers, of which one is hot; without it the compiler emits
+// `inline(always)`: each method has several callers, one of them hot. Without it the compiler emits
 // calls, which took a fifth more instructions per command of the matching engine.
 impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn untouched(limits: BookLimits) -> Self {
@@ -444,7 +444,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn prefetch(&self, handle: Option<OrderHandle>) {
         let slot = handle.map_or(NIL, OrderHandle::slot) as usize;
         prefetch_index(&self.orders, slot);
-        // Also for a removal: the next order takes the slot and writes there.
+        // A removal needs it too: the next new order takes the slot and writes there.
         prefetch_index(&self.data, slot);
     }
 

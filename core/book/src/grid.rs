@@ -1,4 +1,4 @@
-//! The places of a side's price levels, found without a search.
+//! Cells for the price levels of a side, which follow from the prices without a search.
 
 use std::cmp::Reverse;
 
@@ -10,20 +10,20 @@ pub(crate) const CELLS: usize = 256;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// Maximum number of grids; the prices of a side that needs another one are all outside.
+/// Maximum number of grids, including the empty one; a side that needs another one has no levels in cells.
 const GRIDS_MAX: usize = u8::MAX as usize + 1;
 
 /// Approximate bound of a grid's keys: differences of larger keys would wrap.
 const KEYS_FROM_ZERO: u64 = 1 << 62;
 
-/// Equidistant keys, each with the number of its cell: the cells of a side are a ring of 256, so that no
+/// A grid of equidistant keys, which maps each key to a cell. The 256 cells of a side are a ring, so that no
 /// level moves when the prices do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     /// Distance of neighbouring keys.
     pub(crate) size: u64,
     divisor: ExactDivisor,
-    /// First key, below all others, from which they are counted.
+    /// Least key, from which keys are counted.
     base: i64,
     /// Number of keys on the grid.
     count: u64,
@@ -35,7 +35,7 @@ impl Grid {
     /// The empty grid: every key is off it.
     const NONE: Grid = Grid { size: 1, divisor: ExactDivisor::new(1), base: 0, count: 0, span: 0 };
 
-    /// The grid that `key` is on; `None` where computing with keys of this size overflows.
+    /// The grid of distance `size` that `key` is on; `None` where its arithmetic would overflow.
     fn through(key: i64, size: u64) -> Option<Grid> {
         let size_of_keys = i64::try_from(size).ok().filter(|size| *size > 0)?;
         let below = (KEYS_FROM_ZERO / size).checked_mul(size)?;
@@ -59,7 +59,7 @@ impl Grid {
         Place { cell: number as usize % CELLS, wrap, is_on_grid: number < self.count }
     }
 
-    /// True when two keys on the grid, `worse` not above `better`, share a cell only if they are equal.
+    /// True when two keys on the grid, `worse` not above `better`, have different cells or are equal.
     #[inline(always)]
     pub(crate) const fn is_near(&self, better: i64, worse: i64) -> bool {
         better.wrapping_sub(worse).cast_unsigned() < self.span
@@ -71,7 +71,7 @@ impl Grid {
 pub(crate) struct Place {
     /// The cell.
     pub(crate) cell: usize,
-    /// Number of earlier ring wraps; its lower bits.
+    /// Number of ring wraps between the least key and this one; its lower 32 bits.
     pub(crate) wrap: u32,
     /// False for a key that is off the grid and so has no cell.
     pub(crate) is_on_grid: bool,
@@ -80,20 +80,20 @@ pub(crate) struct Place {
 /// The grids in use by any side.
 #[derive(Clone, Debug)]
 pub(crate) struct Grids {
-    /// One for each possible number, so that none is out of range.
+    /// One for each value of `u8`, so that no index is out of range.
     all: Box<[Grid; GRIDS_MAX]>,
     len: usize,
 }
 
 impl Grids {
-    /// The number of the empty grid.
+    /// Index of the empty grid.
     pub(crate) const NONE: u8 = 0;
 
     pub(crate) fn new() -> Grids {
         Grids { all: Box::new([Grid::NONE; GRIDS_MAX]), len: 1 }
     }
 
-    /// The number of the grid that `key` is on; `NONE` when there are too many.
+    /// Index of the grid of distance `size` that `key` is on, added if new; `NONE` when there are too many.
     pub(crate) fn through(&mut self, key: i64, size: u64) -> u8 {
         let Some(grid) = Grid::through(key, size) else { return Grids::NONE };
         let known = self.all[..self.len].iter().position(|it| (it.size, it.base) == (grid.size, grid.base));
@@ -179,7 +179,7 @@ pub(crate) const USUAL_DISTANCE: u64 = 100;
 /// Number of levels that determine the distance between neighbouring prices.
 pub(crate) const LEVELS_EXAMINED: usize = 16;
 
-/// The smallest distance between keys that puts most of these, a side's best ones, into neighbouring cells.
+/// The distance that puts most of `keys`, the best of a side, into cells of one ring; the smallest such.
 pub(crate) fn distance(keys: &[i64]) -> u64 {
     let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
     let common = gaps().fold(0, gcd);

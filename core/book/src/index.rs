@@ -71,7 +71,7 @@ impl OrderIndex {
         Ok(())
     }
 
-    /// Takes an order out.
+    /// Removes an order and returns its handle.
     #[inline(always)]
     pub fn remove(&mut self, id: u64) -> Option<OrderHandle> {
         match self.0.spot_of(id) {
@@ -92,7 +92,7 @@ impl OrderIndex {
         self.0.prefetch(id)
     }
 
-    /// The order if it is in its home bucket, where nearly all are.
+    /// Handle of the order if it is in its home bucket, where nearly all are.
     #[inline(always)]
     pub(crate) fn peek(&self, home: u32, id: u64) -> Option<OrderHandle> {
         let spot = self.0.spot_at(home, id);
@@ -101,7 +101,7 @@ impl OrderIndex {
     }
 }
 
-/// Ids, and the slots of their orders.
+/// Hash bucket of ids and order slots.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct HandleBucket {

@@ -13,7 +13,7 @@ const JOIN_LEN: usize = CHUNK_LEN / 2;
 /// The null array; it stays empty, so that an empty side needs no special case.
 const NIL: u32 = 0;
 
-/// Keys ascending: the best level of a chunk is its last.
+/// A sorted array of levels, by ascending key: the best level is the last.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Chunk {
@@ -31,7 +31,7 @@ impl Chunk {
         &self.keys[..(self.len as usize).min(CHUNK_LEN)]
     }
 
-    /// Number of smaller keys. Most levels that open or close are the best, so that position is tried first.
+    /// Number of smaller keys. Most levels that open or close are the best, so this position is tried first.
     #[inline]
     fn position(&self, key: i64) -> usize {
         match self.keys() {

@@ -1,12 +1,12 @@
 //! Limit order books, order by order, in price-time priority: for a venue and for feeds.
 //!
 //! [`OrderBooks`] is the common trait; [`FastBooks`] is for the hot path, and `tickpath-reference` has the
-//! reference model that tests compare it with. [`OrderIndex`] finds an order by its venue's id, [`PageIndex`]
-//! by its client's.
+//! reference model that tests compare it with. [`OrderIndex`] finds an order by the venue's id, [`PageIndex`]
+//! by the client's.
 //!
-//! [`BooksById`] are books whose orders are identified by the venue's id alone, as a feed needs them:
-//! [`DirectBooks`] store each order in the look-up table itself, and [`Indexed`] makes such books of any
-//! others.
+//! [`BooksById`] are books whose orders are identified by the venue's id alone, for feed handlers:
+//! [`DirectBooks`] store each order in the look-up table itself, and [`Indexed`] adds an index to any
+//! other books.
 //!
 //! ```
 //! use tickpath_book::{BookLimits, FastBooks, Order, OrderBooks, OrderIndex};

@@ -6,7 +6,7 @@ use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 /// Handle of an open order: valid from the `add` that returned it until its `remove`.
 ///
-/// A handle is an index, not a proof: one that is kept after its order was removed may name a later order.
+/// A handle is just an index: one that is kept after its order was removed may name a later order.
 /// Callers drop handles together with their orders (see [`OrderIndex`](crate::OrderIndex)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -32,7 +32,7 @@ impl OrderHandle {
 /// A resting order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order<T> {
-    /// The venue's reference; the books do not require it to be unique.
+    /// The venue's order id; the books do not require it to be unique.
     pub id: OrderId,
     /// The instrument in whose book it rests.
     pub instrument: InstrumentId,
@@ -66,14 +66,14 @@ pub struct QueuePosition {
     pub qty_ahead: Qty,
 }
 
-/// Prefetch request for a waiting message: an open order, or the place of a new one.
+/// Prefetch state of a waiting message about an open or a new order.
 #[derive(Clone, Copy, Debug)]
 pub struct Hint {
-    /// Leads to the level of a new order.
+    /// Index of the table entry that leads to the level of a new order.
     pub(crate) place: u32,
     /// The open order's slot; 0 for a new order.
     pub(crate) slot: u32,
-    /// The level of either, once known.
+    /// The level of the open or new order, once known.
     pub(crate) level: u32,
 }
 
@@ -82,7 +82,7 @@ impl Hint {
     pub const NONE: Hint = Hint { place: 0, slot: 0, level: 0 };
 }
 
-/// Bounds of the books; all memory is allocated and touched at creation.
+/// Bounds of the books; all memory is allocated at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookLimits {
     /// Greatest instrument id; the books have ids from 0 to this, inclusive.
@@ -95,8 +95,8 @@ pub struct BookLimits {
 }
 
 impl BookLimits {
-    /// This number of orders in the books of instruments up to `max_instrument`, each at its own level if
-    /// needed.
+    /// Limits for `max_orders` orders in the books of instruments up to `max_instrument`, each at its own
+    /// level if needed.
     #[must_use]
     pub const fn new(max_instrument: InstrumentId, max_orders: u32) -> BookLimits {
         BookLimits { max_instrument, max_orders, max_levels: max_orders }

@@ -1,4 +1,4 @@
-//! The index from clients' order numbers to handles.
+//! The index from `UserRefNum`s and other ids that clients choose to handles.
 
 use crate::OrderHandle;
 use crate::index::InsertError;
@@ -8,7 +8,7 @@ use crate::record::NIL;
 const PAGE_BITS: u32 = 10;
 /// Entries of a page.
 const PAGE_LEN: usize = 1 << PAGE_BITS;
-/// Bits of an id below its directory page: the range of one entry of the root.
+/// Bits of an id below its root entry, which covers 2^20 ids.
 const ROOT_SHIFT: u32 = 2 * PAGE_BITS;
 /// Ids with the same upper 32 bits form a block.
 const BLOCK_SHIFT: u32 = 32;
@@ -43,7 +43,7 @@ pub struct PageIndex {
     base: u64,
     /// Directory page of each range of 2^20 ids.
     root: Vec<u32>,
-    /// Pages of [`PAGE_LEN`] entries, consecutive: pages in a directory page, slots in a leaf.
+    /// All pages of [`PAGE_LEN`] entries: page numbers in a directory page, slots in a leaf.
     pages: Vec<u32>,
     /// Number of used entries of each page.
     used: Vec<u16>,
@@ -60,7 +60,7 @@ struct Path {
     leaf: usize,
 }
 
-/// Writes the present values: a page that was only read is the system's shared page of zeroes.
+/// Writes the present values, since a page that was only read is still the system's shared page of zeroes.
 fn touch<T: Copy>(entries: &mut [T]) {
     entries.iter_mut().for_each(|entry| *entry = std::hint::black_box(*entry));
 }
@@ -117,7 +117,7 @@ impl PageIndex {
         Ok(())
     }
 
-    /// Takes an order out.
+    /// Removes an order and returns its handle.
     #[inline(always)]
     pub fn remove(&mut self, id: u64) -> Option<OrderHandle> {
         let path = self.path(id)?;
@@ -129,7 +129,7 @@ impl PageIndex {
         OrderHandle::new(slot)
     }
 
-    /// True when an id that is not present could be inserted.
+    /// True when there is capacity to insert an id that is not present.
     #[inline]
     #[must_use]
     pub fn has_capacity(&self, id: u64) -> bool {

@@ -12,7 +12,7 @@ use crate::{Level, Order, QueuePosition};
 /// never read, so the hot path need not check whether there is a neighbour.
 pub(crate) const NIL: u32 = 0;
 
-/// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted, which
+/// Key of a price: the greater key is always the better price of its side. An ask's bits are inverted, which
 /// reverses the order of integers without overflow. Branchless: a CPU cannot predict the order of sides.
 #[inline(always)]
 pub(crate) const fn key(side: Side, price: Price) -> i64 {
@@ -49,7 +49,7 @@ pub(crate) struct LevelRecord {
     pub(crate) order_count: u32,
     pub(crate) instrument: InstrumentId,
     pub(crate) side: Side,
-    /// In a cell's record: levels outside whose keys belong to that cell.
+    /// In a cell's record: counts of the levels outside whose keys belong to that cell.
     pub(crate) outside: Outside,
 }
 
@@ -129,7 +129,7 @@ impl LevelRecord {
         orders[next as usize].prev = prev;
     }
 
-    /// The slots of its orders in time priority.
+    /// The slots of the level's orders in time priority.
     pub(crate) fn queue(&self, orders: &[OrderRecord]) -> impl Iterator<Item = u32> {
         let known = |slot: u32| Some(slot).filter(|slot| *slot != NIL);
         std::iter::successors(known(self.head), move |slot| known(orders[*slot as usize].next))
@@ -160,8 +160,8 @@ pub(crate) fn merged(
     })
 }
 
-/// Levels outside of one cell, counted by the lower bits of their ring wraps, two bits for each. A count that
-/// reaches three stays there. So a level may be opened in its cell without a search of the levels outside.
+/// Counts of the levels outside that belong to one cell, by ring wrap modulo 4, in two bits each. A count
+/// that reaches three stays there. If it is zero, a level may be opened in its cell without a search outside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outside(u8);
 

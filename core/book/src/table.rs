@@ -84,7 +84,7 @@ pub(crate) const fn free_id<B: Bucket>(number: u32) -> u64 {
 impl<B: Buckets> Table<B> {
     const LEN: u32 = <B::Bucket as Bucket>::LEN;
     const USED: u32 = (1 << Self::LEN) - 1;
-    /// One displaced order of the bucket, stored elsewhere, in [`Bucket::state`].
+    /// Unit of [`Bucket::state`]'s count of the bucket's orders that are stored in other buckets.
     const DISPLACED: u32 = 1 << Self::LEN;
 
     /// The number of buckets for `places` per order: a power of two, at least 2: each has a neighbour.
@@ -124,7 +124,7 @@ impl<B: Buckets> Table<B> {
         (spot.bit != 0).then_some(spot)
     }
 
-    /// As `spot_of`, with a known or guessed bucket of any number. No bit if the order is not there.
+    /// As `spot_of`, in the bucket `home`, which may be a wrong guess. `bit` is 0 if the order is not there.
     #[inline(always)]
     pub(crate) fn spot_at(&self, home: u32, id: u64) -> Spot {
         let bucket = home & self.mask;

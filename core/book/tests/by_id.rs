@@ -57,16 +57,16 @@ fn run<B: BooksById>(shape: Shape) {
     let mut last = 0;
     for step in 0..steps {
         let mut below = |bound: u32| random.next_u32() % bound;
-        // Some are beyond the last book.
+        // Some instruments are beyond the last book.
         let instrument = InstrumentId(below(u32::from(limits.max_instrument.0) + 2) as u16);
         let side = Side::BOTH[below(2) as usize];
         let is_add = below(100) < add_percent || open.is_empty();
         let (chosen, action) = (below(open.len().max(1) as u32) as usize, below(12));
         let price = prices.draw(step, &mut below);
-        // Some have quantity zero, or the maximum.
+        // Some quantities are zero or the maximum.
         let qty = Qty([u64::from(below(50)), u64::MAX][usize::from(below(400) == 0)]);
         let id = ids.draw(&mut last, &mut random);
-        // A hint changes nothing, whatever it names.
+        // A prefetch changes nothing, whatever order it names.
         let mut tickets = [
             fast.start_prefetch(&PrefetchRequest { id, instrument, side, price }),
             fast.start_prefetch(&PrefetchRequest::EMPTY),
@@ -88,7 +88,7 @@ fn run<B: BooksById>(shape: Shape) {
         assert_eq!(fast.find(id), Some(order));
         assert_eq!(fast.queue_position(id), reference.queue_position(id));
         match action {
-            // In another book than the named one, or in none.
+            // The order rests in another book than the named one, or its id is unknown.
             0 => {
                 let other_instrument = InstrumentId(instrument.0 + 1);
                 let unknown = OrderId(id.0 ^ 1 << 63);
@@ -205,7 +205,7 @@ fn prices_that_share_a_cell_stay_sorted() {
     for prices in [[0, far, 2 * far], [2 * far, far, 0], [far, 2 * far, 0], [0, 5 * far, far]] {
         let mut books = DirectBooks::new(LIMITS);
         for (id, price) in (0..).zip(prices) {
-            // One of them has more orders than may be moved.
+            // One level has more orders than may be moved.
             for copy in 0..if id == 1 { 20 } else { 3 } {
                 books.add(bid(id * 100 + copy, price)).unwrap();
             }

@@ -1,4 +1,4 @@
-//! The fast books against the reference model, and the index against a hash map, on random commands.
+//! The fast books against the reference model, and the index against an ordered map, on random commands.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ fn run(shape: Shape) {
         if below(100) < shape.add_percent || open.is_empty() {
             let order = Order {
                 id: OrderId(u64::from(step)),
-                // Some are beyond the last book, or have quantity zero.
+                // Some orders are beyond the last book, or have quantity zero.
                 instrument: InstrumentId(below(u32::from(shape.limits.max_instrument.0) + 2) as u16),
                 side: Side::BOTH[below(2) as usize],
                 price: shape.prices.draw(step, &mut below),
@@ -164,7 +164,7 @@ index! {
     OrderIndex: |_index, _id| true; // sized for the maximum number of orders
 }
 
-/// Random ids round a moving front, some far off, against a hash map, which is returned.
+/// Runs an index and an ordered map on random ids near a moving front, some far off; returns the map.
 fn run_index(seed: u64, index: &mut impl Index, spread: u64) -> BTreeMap<u64, OrderHandle> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut reference: BTreeMap<u64, OrderHandle> = BTreeMap::new();
@@ -232,7 +232,7 @@ fn pages_are_refused_at_their_bounds() {
     assert_eq!(index.insert(2 * page, handle), Err(InsertError::IndexFull(2 * page)));
     assert!(index.has_capacity(6), "its page is there");
     assert_eq!(index.insert(5, handle), Err(InsertError::Duplicate(5)));
-    // The other block can still take only the remaining two.
+    // The other block gets the last two of the five pages.
     let block = 1 << 32;
     assert_eq!(index.insert(block, handle), Ok(()));
     assert_eq!(index.insert(block + page, handle), Err(InsertError::IndexFull(block + page)));

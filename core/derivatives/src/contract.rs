@@ -9,7 +9,7 @@ const MILLION: i128 = 1_000_000;
 /// Cap of an option's fee as a fraction of its premium: 12.5 %.
 const OPTION_FEE_CAP: (i128, i128) = (1, 8);
 
-/// The instrument kind: the currencies of its amount and of its payments.
+/// The kind of instrument, by the currencies of its amount and of its payments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A future whose amount is in the quote currency and whose profit is in the base currency.
@@ -67,14 +67,14 @@ impl Contract {
         matches!(self.style, Style::InverseOption | Style::LinearOption)
     }
 
-    /// The amount of a quantity.
+    /// The amount of a quantity, in the currency of the contract's amount.
     #[must_use]
     pub const fn amount(&self, qty: Qty) -> Money {
         let units = qty.0 as i128 * self.amount_step as i128;
         Money::ratio(units, 10_i128.pow(self.amount_decimals as u32))
     }
 
-    /// Converts a price to a number of its currency.
+    /// Converts a price to an amount of its currency.
     #[must_use]
     pub const fn price(&self, price: Price) -> Money {
         Money::ratio(price.0 as i128, 10_i128.pow(self.price_decimals as u32))

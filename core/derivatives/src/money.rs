@@ -24,7 +24,7 @@ impl Money {
         Money(multiply_divide(numerator, Money::ONE.0, denominator))
     }
 
-    /// This times `numerator / denominator`, rounded likewise.
+    /// This amount times `numerator / denominator`, rounded and saturated in the same way.
     ///
     /// # Panics
     /// When `denominator` is 0.
@@ -33,7 +33,7 @@ impl Money {
         Money(multiply_divide(self.0, numerator, denominator))
     }
 
-    /// Rounded to `decimals` digits after the decimal point, at most 18.
+    /// This amount rounded to `decimals` digits after the decimal point, at most 18.
     #[must_use]
     pub const fn rounded(self, decimals: u32) -> Money {
         let unit = 10_i128.pow(Money::DECIMALS - decimals);
@@ -79,13 +79,13 @@ const fn multiply_divide(a: i128, b: i128, divisor: i128) -> i128 {
         Some(product) => (product / divisor, product % divisor),
         None => divide_long(a, b, divisor),
     };
-    // Twice the rest may exceed 128 bits.
+    // The comparison does not double the rest, which may exceed 128 bits.
     let quotient = if quotient > LARGEST { LARGEST } else { quotient };
     let magnitude = (quotient + (rest >= divisor - rest) as u128) as i128;
     if is_negative { -magnitude } else { magnitude }
 }
 
-/// Replaces a quotient of more than 128 bits; larger than any real amount of a currency.
+/// Saturation bound of a quotient, in units of 10^-18; larger than any real amount of a currency.
 const LARGEST: u128 = 10_u128.pow(37);
 
 /// Divides a product of up to 256 bits, bit by bit.

@@ -18,7 +18,7 @@ pub struct Position {
     pub open_value: Money,
     /// Realised profit since the last settlement, without fees.
     pub realized: Money,
-    /// Signed quantity times the meter's reading, summed over trades: excludes funding before a trade.
+    /// Signed quantity times the meter's reading at the trade, summed: excludes funding before each trade.
     funding_basis: Money,
 }
 
@@ -55,7 +55,7 @@ impl Position {
         profit
     }
 
-    /// Applies a trade of a perpetual in the same way.
+    /// As [`trade`](Self::trade), for a perpetual: the quantity's funding starts at the meter's reading.
     pub fn trade_funded(
         &mut self,
         contract: &Contract,
@@ -74,7 +74,7 @@ impl Position {
         self.funding_basis - Money(i128::from(self.size) * meter.per_unit.0)
     }
 
-    /// Returns the same funding and resets it.
+    /// Returns the funding since the last settlement, and resets it.
     pub fn take_funding(&mut self, meter: &FundingMeter) -> Money {
         let due = self.funding(meter);
         self.funding_basis -= due;
@@ -102,7 +102,7 @@ impl Position {
         std::mem::take(&mut self.realized) + profit
     }
 
-    /// Profit of closing at a price; zero if the price is not above 0.
+    /// Profit that closing at `mark` would realise; zero if `mark` is not above 0.
     #[must_use]
     pub fn floating(&self, contract: &Contract, mark: Price) -> Money {
         if self.is_flat() || mark.0 <= 0 {
@@ -118,7 +118,7 @@ impl Position {
         contract.mean_price(Qty(self.size.unsigned_abs()), self.open_value)
     }
 
-    /// Entry value of the open quantity, with the sign of its share in the sum over all accounts.
+    /// Entry value of the open quantity, signed for the sum over all accounts that [`Position`] describes.
     #[must_use]
     pub fn signed_entry(&self, style: Style) -> Money {
         gain(style, self.size > 0, self.entry_value, Money::ZERO)

@@ -2,7 +2,7 @@
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// A deliberate mistake at one place of the system.
+        /// A deliberate mistake at one point of the code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Fault {
             $($(#[$doc])* $name,)*
@@ -42,7 +42,7 @@ faults! {
     TradeAtTakersPrice,
     /// The executed quantity of an order does not count for its replacement.
     ReplaceForgetsExecuted,
-    /// A mass cancel skips every other order among neighbours.
+    /// A mass cancel misses orders whose UserRefNum directly follows that of a cancelled order.
     MassCancelMissesOne,
     /// An order whose expiry time has passed does not expire.
     GttNeverExpires,
@@ -52,13 +52,13 @@ faults! {
     ExpiryLate,
     /// Day orders with special instructions are carried into the next day.
     DayOrderSurvives,
-    /// An order number may be reused at once.
+    /// The UserRefNum of a user's last order may be reused immediately.
     NumberUsedTwice,
     /// A cancelled order is not published in the market data.
     CancelUnpublished,
     /// The owner of the resting order receives no execution report for a trade.
     TradeUntold,
-    /// Some executions repeat the match number of the execution before.
+    /// Some executions repeat the match number of the previous execution.
     MatchNumberReused,
     /// The unfilled remainder of an order neither rests nor is cancelled.
     RemainderForgotten,
@@ -74,7 +74,7 @@ faults! {
     TradeBrokenTwice,
     /// Suspending an instrument leaves its orders open.
     SuspensionKeepsOrders,
-    /// Order numbers do not restart with a new day.
+    /// UserRefNums do not restart with a new day.
     NumbersKeptOverDay,
     /// Users receive no message when the day starts or ends.
     StageUntold,
@@ -106,7 +106,7 @@ faults! {
     LoginSkipsMessage,
     /// Requests of one batch are sequenced in the order in which they were read.
     ArrivalsUnsorted,
-    /// Requests of one batch are sequenced session by session, regardless of their time of arrival.
+    /// Requests of one batch are sequenced session by session, regardless of their receive times.
     ArrivalsSortedBySession,
     /// A replay appends executions twice to the user's log.
     FillDoubledOnReplay,
@@ -124,13 +124,13 @@ faults! {
     StoreForgetsMessage,
     /// Heartbeats announce a sequence number that is one too high.
     HeartbeatAhead,
-    /// Retransmitted messages carry the sequence number of the message before.
+    /// Retransmitted messages have the sequence number of the previous message.
     RetransmissionShifted,
     /// Records are reported as durable before they are synced.
     DurableBeforeSync,
     /// A new segment is used before its name is durable.
     NamesUnsynced,
-    /// Data that a crash left after the last valid record is kept.
+    /// Data that a crash left after the last valid record is not removed.
     TornTailKept,
     /// A record with an invalid checksum is accepted.
     ChecksumIgnored,
@@ -146,21 +146,21 @@ faults! {
     DuplicatesDelivered,
     /// Some deleted orders stay in the book.
     DeleteMissed,
-    /// The login of a trader after a disconnect requests the last response again.
+    /// When a trader logs in again after a disconnect, it requests the last response a second time.
     AnswerAskedForAgain,
-    /// A trader ignores the order events that describe the time while it was disconnected.
+    /// A trader ignores order events from the time while it was disconnected.
     AnswersWhileAwayForgotten,
     /// A trader forgets its open orders when it reconnects.
     OrdersForgottenAtReconnect,
-    /// Requests that are still unanswered after a reconnect stay pending for ever.
+    /// Requests that are still unanswered after a reconnect stay pending forever.
     UnansweredWaitForEver,
-    /// A trader numbers its orders from one, although its user has used higher numbers.
+    /// A trader numbers its orders from one, although its user has used higher UserRefNums.
     NumbersFromOne,
     /// A trader does not process a self-trade prevention of one of its orders.
     PreventionUnheard,
     /// A trader keeps a fill that the venue has broken.
     BrokenTradeKept,
-    /// A trader keeps a replaced order as open.
+    /// A trader keeps a replaced order as an open order.
     ReplacedOrderStays,
     /// A closed order still counts against a trader's maximum position.
     RiskNotReleased,

@@ -1,7 +1,7 @@
-//! Failpoints: mistakes that a test can plant in the system to verify that its checkers detect them.
+//! Failpoints: mistakes that a test can plant in the system, to verify that its checkers detect them.
 //!
-//! Every [`Fault`] is a one-line mistake at one place of the system, marked by [`failpoint!`]. Without the
-//! feature `planted` this place compiles to nothing.
+//! Every [`Fault`] is a one-line mistake at one point of the code, marked by [`failpoint!`]. Without the
+//! feature `planted` the mark compiles to nothing.
 //!
 //! ```
 //! use tickpath_faults::failpoint;
@@ -30,7 +30,7 @@ pub use fault::Fault;
 #[cfg(feature = "planted")]
 pub use planted::{Planted, is_active, plant};
 
-/// Marks the place of a [`Fault`], which is named without the type.
+/// Marks the point of a [`Fault`], which is given by its variant name.
 ///
 /// | form | while the fault is planted |
 /// |---|---|
@@ -63,14 +63,14 @@ macro_rules! failpoint {
     (@number $number:expr) => { Some($number) };
 }
 
-/// Compiles its content only with the feature `planted`: functions that only [`failpoint!`] calls.
+/// Compiles its content only with the feature `planted`; for functions that only [`failpoint!`] calls.
 #[cfg(feature = "planted")]
 #[macro_export]
 macro_rules! if_planted {
     ($($content:tt)*) => { $($content)* };
 }
 
-/// Compiles its content only with the feature `planted`: functions that only [`failpoint!`] calls.
+/// Compiles its content only with the feature `planted`; for functions that only [`failpoint!`] calls.
 #[cfg(not(feature = "planted"))]
 #[macro_export]
 macro_rules! if_planted {

@@ -1,10 +1,10 @@
-//! The planted fault, one per thread.
+//! The planted fault, at most one per thread.
 
 use std::cell::Cell;
 
 use crate::Fault;
 
-/// A fault that is limited by a number is active for one number in this many.
+/// A fault with a number is active for one number in this many.
 const ACTIVE_EVERY: u64 = 16;
 
 thread_local! {
@@ -28,7 +28,7 @@ impl Drop for Planted {
     }
 }
 
-/// Returns true while this thread has the fault planted. With a number: only for one number in sixteen.
+/// True while this thread has the fault planted; with a number, only for one number in sixteen.
 #[doc(hidden)]
 #[must_use]
 pub fn is_active(fault: Fault, number: Option<u64>) -> bool {

@@ -1,5 +1,5 @@
 //! Cost of a live channel per message: two lines of full packets in memory, arbitration, decoding, and books
-//! of a whole day, with and without updates. The books must equal those of the messages applied singly.
+//! of a whole day, with and without updates. The books must equal those of one call per message.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -15,7 +15,7 @@ use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
 use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Sequence};
 
-/// Packets of one line handled before those of the other, like a batch from a socket.
+/// Packets handled from one line before those of the other, like a batch from a socket.
 const BATCH: usize = 32;
 
 struct Updates(u64);
@@ -51,7 +51,7 @@ fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
     (packets, reference.books().state_hash())
 }
 
-/// Returns the nanoseconds per message.
+/// Runs one pass over both lines; returns the nanoseconds per message.
 fn pass(packets: &[Vec<u8>], config: &ItchDayConfig, hash: u64, out: &mut impl UpdateListener) -> f64 {
     let core = ChannelConfig::new(ArbiterConfig::default(), Some(1 << 16));
     let books = BookBuilder::new(DirectBooks::new(limits(config)));

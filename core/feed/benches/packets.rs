@@ -1,7 +1,7 @@
 //! Cost of the feed's core per message: arbitration, decoding, books, and the outgoing update.
 //!
-//! The messages come from a venue with seeded background flow, one packet for each command that caused any.
-//! Every pass must end in the venue's own books.
+//! The messages come from a venue with seeded background flow, one packet for each command that causes
+//! messages. Every pass must end in the venue's own books.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -55,7 +55,7 @@ fn instruments() -> Vec<Instrument> {
         .collect()
 }
 
-/// Returns the packets of a venue after `actions` of background flow, and the hash of its books.
+/// Returns the packets of a venue with `actions` of background flow, the message count, and the books' hash.
 fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
     let instruments = instruments();
     let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();

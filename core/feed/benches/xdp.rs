@@ -1,5 +1,5 @@
-//! Cost of NYSE's Integrated Feed per message: a capture in memory, the packets' headers and numbers,
-//! decoding, and full books.
+//! Cost of NYSE's Integrated Feed per message: reading a capture in memory, packet headers and sequence
+//! numbers, decoding, and full books.
 //!
 //! The capture is a synthetic day. Every pass must end in the books of the reference model.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
@@ -19,7 +19,7 @@ use tickpath_types::{InstrumentId, Nanos, Sequence};
 const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
 /// The close, when all books are emptied.
 const CLOSE: Nanos = Nanos::from_secs(20 * 3_600);
-/// Record header, Ethernet, IPv4, UDP.
+/// Bytes before the payload: record header, Ethernet, IPv4, UDP.
 const BEFORE_PAYLOAD: usize = 16 + 14 + 20 + 8;
 
 /// Returns a capture up to the close, and its numbers of messages and packets.
@@ -35,7 +35,7 @@ fn capture(config: XdpDayConfig) -> (Vec<u8>, u64, u64) {
     (bytes, messages, packets)
 }
 
-/// The messages of a capture, with the packets of each channel in sequence.
+/// Iterator over the messages of a capture that checks the packet sequence of each channel.
 struct Walk<'a> {
     rest: &'a [u8],
     channel: Channel,

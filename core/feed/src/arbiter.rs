@@ -10,25 +10,25 @@ use crate::line::{Line, MAX_AHEAD};
 use crate::reorder_buffer::ReorderBuffer;
 use crate::skew::SkewTracker;
 
-/// Consecutive packets of one other session, on either line, that prove that the publisher changed session.
+/// Consecutive packets of the same other session, on either line, that count as a session change.
 pub const SESSION_CHANGE_PACKETS: u32 = 3;
-/// Minimum silence of the present session before the arbiter returns to the session that it left. Without it,
-/// two publishers on one group would make the arbiter alternate between their sessions.
+/// Minimum silence of the current session before the arbiter reports a change back to the previous one.
+/// Without this wait, two publishers on one group would make it alternate between their sessions.
 pub const RETURN_AFTER: Nanos = Nanos::from_secs(3);
-/// Consecutive packets of one line that renumber from an earlier sequence while neither line brings anything
-/// new. After them, the arbiter treats the change as an unannounced sequence reset.
+/// Consecutive packets of one line that continue from an earlier sequence number, while neither line delivers
+/// a new message, after which the arbiter assumes an unannounced sequence reset.
 pub const JUMP_BACK_PACKETS: u32 = 16;
-/// Packets that both begin the numbering are duplicates if sent less than this apart, in nanoseconds.
+/// Send time difference, in nanoseconds, below which two packets that begin the numbering are duplicates.
 const RESTART_APART_NS: u64 = 1_000_000_000;
-/// Maximum number of doublings of the request timeout. A lost datagram is requested again soon, and a server
-/// that reads old messages from disk does not receive the same request continually.
+/// Maximum number of doublings of the request timeout. The first repetitions come soon, in case a datagram
+/// was lost. The later ones spare a server that reads old messages from disk.
 const WAIT_DOUBLINGS_MAX: u32 = 6;
 
 /// The output of an [`Arbiter`], strictly in sequence. `S` is the protocol's session identifier.
 pub trait MessageListener<S = Session> {
     /// Receives the next message of the session.
     fn on_message(&mut self, sequence: Sequence, message: &[u8]);
-    /// Receives the next messages of the session, which came in one packet; the first has the number `first`.
+    /// Receives the next messages of the session, all from one packet; `first` is the first one's sequence.
     #[inline(always)]
     fn on_messages<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
         let mut sequence = first;
@@ -39,19 +39,19 @@ pub trait MessageListener<S = Session> {
     }
     /// Messages `first..first + count` are lost for good; the next message is the one after them.
     fn on_lost(&mut self, first: Sequence, count: u64);
-    /// The publisher ended the session; every message of it was delivered or reported lost.
+    /// The publisher ended the session, and every message of the session was delivered or reported lost.
     fn on_end_of_session(&mut self) {}
-    /// The lines have changed to another session: [`SESSION_CHANGE_PACKETS`] of it came in a row. The present
-    /// session brings no more messages, and state built from it is obsolete. The arbiter drops packets of the
-    /// other session until it is [reset](Arbiter::reset).
+    /// The lines have changed to `session`: [`SESSION_CHANGE_PACKETS`] of its packets came in a row. State
+    /// built from the old session is obsolete. The arbiter drops packets of the new session until it is
+    /// [reset](Arbiter::reset).
     fn on_session_change(&mut self, session: S) {
         let _ = session;
     }
-    /// The numbering restarts within the same session. The publisher announced it, or [`JUMP_BACK_PACKETS`]
-    /// packets repeated earlier numbers. State built so far is obsolete; the next message is the first one.
+    /// Sequence numbers restart at 1 within the same session: the publisher announced it, or
+    /// [`JUMP_BACK_PACKETS`] packets repeated earlier numbers. State built so far is obsolete.
     fn on_restart(&mut self) {}
-    /// The lines brought different bytes under the same sequence numbers, from `first` on. The bytes that
-    /// came first were delivered; `messages` are the others.
+    /// The lines sent different bytes under the same sequence numbers, from `first` on. The first copy is the
+    /// one that is delivered; `messages` is the other copy.
     fn on_disagreement<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
         let _ = (first, messages);
     }
@@ -60,28 +60,28 @@ pub trait MessageListener<S = Session> {
 /// Bounds and waiting times of an [`Arbiter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArbiterConfig {
-    /// Messages held while a gap before them is open. Later ones are dropped, counted, and requested again.
+    /// Capacity of the reorder buffer, in messages. Those beyond are dropped, counted, and requested again.
     pub hold_messages: usize,
     /// Time that the other line has to fill a gap before retransmission is requested.
     pub reorder_wait: Nanos,
     /// Time to wait for an answer before the first request is repeated. Each repetition doubles the wait, up
     /// to 64 times this value.
     pub request_timeout: Nanos,
-    /// Requests without any answer after which the missing messages count as lost; 0 without a server.
+    /// Maximum number of requests without an answer before the missing messages are lost; 0 without a server.
     pub max_requests: u32,
     /// Maximum number of messages per request.
     pub max_request_messages: u16,
-    /// Longest gap, in messages, for which retransmission is requested; unlimited without snapshots. A longer
-    /// one takes more time than a snapshot and is given up after `reorder_wait`.
+    /// Longest gap, in messages, for which retransmission is requested; unlimited without snapshots. Filling
+    /// a longer one would take more time than a snapshot, so it is given up after `reorder_wait`.
     pub max_gap_messages: u64,
-    /// Compare the bytes that both lines bring where their packets begin and end alike. This hashes every
-    /// packet, about 2 ns per message. Messages that arrive during a gap are always compared.
+    /// Compare packets of the two lines that carry the same messages. This hashes every packet, about 2 ns
+    /// per message. Messages that arrive during a gap are always compared.
     pub compare_lines: bool,
 }
 
 impl Default for ArbiterConfig {
-    /// Gives a gap up 2.2 s after the last part of it came. A venue takes up to 2 s for messages that it must
-    /// read from its journal, and sends nothing until then.
+    /// Returns a configuration that gives a gap up 2.2 s after its last progress. A venue takes up to 2 s for
+    /// messages that it must read from its journal, and sends nothing until then.
     fn default() -> Self {
         ArbiterConfig {
             hold_messages: 65_536,
@@ -100,9 +100,9 @@ impl Default for ArbiterConfig {
 struct Gap {
     opened: Nanos,
     act_at: Nanos,
-    /// Requests made since part of the missing messages last came.
+    /// Requests since a missing message last arrived.
     requests: u32,
-    /// A request was made since the gap opened. Until it is filled, the books shown predate it.
+    /// True once retransmission was requested for this gap. Books are then recovering until it is filled.
     is_requested: bool,
     /// One past the last message of the latest request.
     requested_end: u64,
@@ -111,17 +111,17 @@ struct Gap {
 /// State that is reset when the numbering restarts.
 #[derive(Default)]
 struct Numbering {
-    /// The sequence that would follow the last message of the session.
+    /// Sequence number after the session's last message, once the publisher has announced the end.
     end_of_session: Option<u64>,
     ended: bool,
-    /// The first sequence of the latest packet that was too far ahead.
+    /// First sequence number of the latest packet that was too far ahead.
     far_ahead: Option<u64>,
     /// Send time of the packet that began the numbering, and of the latest packet, by the publisher's clock.
     started_ns: u64,
     newest_ns: u64,
 }
 
-/// Consecutive packets of one other session.
+/// A run of consecutive packets of the same other session.
 #[derive(Clone, Copy)]
 struct OtherSessionRun<S> {
     session: S,
@@ -133,7 +133,7 @@ struct OtherSessionRun<S> {
 /// Joins lines A and B of one multicast channel, and the answers of its retransmission server, into one
 /// gap-free sequence, for any protocol that numbers its messages.
 ///
-/// The first copy of a message wins. A packet that holds only duplicates is dropped by its header. Performs
+/// The first copy of a message wins. A packet of duplicates is recognised by its header and dropped. Performs
 /// no IO and reads no clock: packets and time enter through `handle_*`. Messages leave through the listener
 /// in order. Requests and the next deadline leave through `poll_*`, to be polled after each `handle_*`.
 pub struct Arbiter<F: Framing = MoldUdp64> {
@@ -144,12 +144,12 @@ pub struct Arbiter<F: Framing = MoldUdp64> {
     end: u64,
     reorder_buffer: ReorderBuffer<F::Storage>,
     gap: Option<Gap>,
-    /// True in the normal case: no gap, no end of session, and no line still before a restart.
+    /// True in the normal case: no gap, no end of session, no line with numbers from before a restart.
     is_fast_path: bool,
     request_due: bool,
-    /// Packets of another session since the last of this one.
+    /// The run of packets of another session since the last packet of the current session.
     other_session: Option<OtherSessionRun<F::Session>>,
-    /// The previous session.
+    /// The session that the latest [`reset`](Self::reset) left.
     previous_session: Option<F::Session>,
     numbering: Numbering,
     skew_tracker: SkewTracker,
@@ -157,7 +157,7 @@ pub struct Arbiter<F: Framing = MoldUdp64> {
 }
 
 impl<F: Framing> Arbiter<F> {
-    /// Creates an arbiter for the session that the first packet names, before its first message.
+    /// Creates an arbiter that starts with message 1 of the session that the first packet names.
     #[must_use]
     pub fn new(config: ArbiterConfig) -> Arbiter<F> {
         Arbiter {
@@ -177,8 +177,8 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// Forgets the session and its numbers and follows the next other session from its first message on.
-    /// Returns to the same session only after [`RETURN_AFTER`]. The counters keep their values.
+    /// Leaves the session and starts with message 1 of the next other session. Returns to the session that it
+    /// left only after [`RETURN_AFTER`]. The counters keep their values.
     pub fn reset(&mut self) {
         self.previous_session = self.session.take();
         self.other_session = None;
@@ -257,7 +257,7 @@ impl<F: Framing> Arbiter<F> {
         self.advance(now, line, next, out);
     }
 
-    /// Returns true for a packet whose numbers predate a restart or are too far ahead, and counts it.
+    /// Returns true if a packet's sequence numbers predate a restart or are too far ahead, and counts it.
     #[inline]
     fn is_out_of_range(&mut self, line: Line, first: u64) -> bool {
         let next = self.next;
@@ -318,13 +318,13 @@ impl<F: Framing> Arbiter<F> {
         self.gap.map(|gap| gap.act_at)
     }
 
-    /// The next sequence that will be delivered.
+    /// Returns the sequence of the next message to be delivered.
     #[must_use]
     pub fn next_sequence(&self) -> Sequence {
         Sequence(self.next)
     }
 
-    /// The session, once a packet has named it.
+    /// Returns the session, once a packet has named it.
     #[must_use]
     pub const fn session(&self) -> Option<F::Session> {
         self.session
@@ -337,7 +337,7 @@ impl<F: Framing> Arbiter<F> {
         self.gap.is_some_and(|gap| gap.is_requested)
     }
 
-    /// True while messages are missing.
+    /// Returns true while messages are missing.
     #[must_use]
     pub fn has_gap(&self) -> bool {
         self.gap.is_some()
@@ -387,8 +387,8 @@ impl<F: Framing> Arbiter<F> {
         self.other_session = Some(run);
     }
 
-    /// Returns true if a packet that begins the numbering restarts it. A duplicate of the first packet does
-    /// not: a restart is sent after every other packet, and [`RESTART_APART_NS`] or more after the first.
+    /// Returns true if a packet that begins the numbering is a restart and not a duplicate of the first
+    /// packet: it was sent after every other packet, and [`RESTART_APART_NS`] or more after the first.
     fn is_restart(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
         line != Line::Recovery
             && self.end > header.end()
@@ -420,7 +420,7 @@ impl<F: Framing> Arbiter<F> {
         self.skew_tracker.clear();
     }
 
-    /// Handles a packet that brings nothing new, by its header alone.
+    /// Handles a packet without new messages, by its header; decodes the messages only if the lines disagree.
     #[inline]
     fn handle_duplicate(
         &mut self,
@@ -443,7 +443,7 @@ impl<F: Framing> Arbiter<F> {
             }
         }
         if self.line(line).back_run >= u64::from(JUMP_BACK_PACKETS) {
-            // Restart at the first message: those that are no longer on the lines form an ordinary gap.
+            // Restart at 1. The earlier messages are no longer on the lines and form an ordinary gap.
             self.counters.jumps_back += 1;
             self.restart(line, header, out);
         }
@@ -462,7 +462,7 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// Handles a notice that the publisher no longer has these messages: those that are next count as lost.
+    /// Handles a notice that messages are no longer available; those that are next in sequence are lost.
     #[cold]
     fn handle_unavailable(
         &mut self,
@@ -478,7 +478,7 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// Returns true if a packet far ahead begins near the previous packet that was far ahead.
+    /// Returns true if a packet too far ahead begins near the previous packet that was too far ahead.
     #[cold]
     fn is_confirmed(&mut self, first: u64) -> bool {
         let latest = self.numbering.far_ahead.replace(first);
@@ -595,8 +595,8 @@ impl<F: Framing> Arbiter<F> {
                 self.gap =
                     Some(Gap { opened: now, act_at, requests: 0, is_requested: false, requested_end: 0 });
             }
-            // The gap has moved. After a complete answer, request the rest at once; wait for the rest of a
-            // partial one. After progress on a line, give the other line time to bring the rest.
+            // The gap has shrunk. After a complete answer, request the rest at once; after a partial one,
+            // wait for its remainder. After progress on a line, give the other line time to fill the gap.
             Some(gap) if self.next > before_packet => {
                 let is_answered = F::ANSWERS_ARE_ONE_PACKET || self.next >= gap.requested_end;
                 let wait = match line {

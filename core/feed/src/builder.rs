@@ -21,11 +21,11 @@ pub struct BookBuilder<B> {
     instruments: Instruments<B>,
 }
 
-/// Position of the stock locate (instrument number) in every message.
+/// Byte range of the stock locate (instrument number) in every message.
 const STOCK_LOCATE: std::ops::Range<usize> = 1..3;
 
 impl<B: BooksById> BookBuilder<B> {
-    /// Starts with empty books.
+    /// Creates a builder with empty books.
     #[must_use]
     pub fn new(books: B) -> BookBuilder<B> {
         BookBuilder { instruments: Instruments::new(books) }
@@ -37,8 +37,8 @@ impl<B: BooksById> BookBuilder<B> {
         BookBuilder { instruments: self.instruments.expecting(symbols) }
     }
 
-    /// Applies queued messages in order; `first` is the sequence of the first. The result is that of
-    /// [`handle_message`](MessageBooks::handle_message) for each, but their memory is prefetched. Returns the
+    /// Applies queued messages in order; `first` is the sequence of the first. The result is the same as with
+    /// [`handle_message`](MessageBooks::handle_message) for each, but memory is prefetched. Returns the
     /// number of messages.
     #[inline]
     pub fn handle_batch<'a>(
@@ -117,19 +117,19 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 }
 
-/// The instrument that a message refers to; 0 if it refers to none or is too short.
+/// Returns the instrument that a message refers to; 0 if it refers to none or is too short.
 #[inline]
 pub(crate) fn instrument_of(message: &[u8]) -> InstrumentId {
     InstrumentId(message.get(STOCK_LOCATE).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]])))
 }
 
-/// The application of one message.
+/// Message listener that applies one ITCH message to the books.
 struct Apply<'a, B, L> {
     instruments: &'a mut Instruments<B>,
     out: &'a mut L,
 }
 
-/// Enters the order of an add message, with or without attribution.
+/// Adds the order of an add message, with or without attribution.
 macro_rules! add {
     ($self:ident, $message:ident) => {
         let Some(side) = $message.side.side() else {

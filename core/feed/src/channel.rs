@@ -21,12 +21,12 @@ pub const RESYNCS_MAX: u8 = 3;
 pub struct ChannelConfig {
     /// Configuration of the line arbitration.
     pub arbiter: ArbiterConfig,
-    /// Messages held for books that wait for a snapshot. `None` where there are no snapshots: books that lost
-    /// messages then stay stale.
+    /// Maximum number of messages held for books that wait for a snapshot. `None` where there are no
+    /// snapshots: books that lost messages then stay stale.
     pub hold_snapshot: Option<usize>,
     /// Resync suspect books from snapshots, each at most three times.
     pub resync_suspects: bool,
-    /// Mark a book suspect when the lines brought different bytes for it under the same sequence numbers.
+    /// Mark a book suspect when the lines sent different bytes for it under the same sequence numbers.
     pub suspect_disagreements: bool,
     /// Follow the lines to another session, with empty books. Otherwise the books stay stale, and
     /// [`poll_session_change`](Channel::poll_session_change) reports the change.
@@ -42,7 +42,7 @@ impl ChannelConfig {
     }
 }
 
-/// Counters of a [`Channel`] that its arbiter, books and snapshot recovery do not have.
+/// Counters of a [`Channel`], besides those of its arbiter, books and snapshot recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct ChannelCounters {
@@ -66,14 +66,14 @@ pub struct Channel<B, F: Framing = MoldUdp64> {
     content: Content<B, F>,
 }
 
-/// The receiver of the arbitrated messages.
+/// The part of a channel that receives the arbitrated messages.
 struct Content<B, F: Framing> {
     config: ChannelConfig,
     books: B,
     recovery: Option<SnapshotRecovery<F::Storage>>,
     /// Deferred messages of a short packet.
     deferred: Deferred<F::Storage>,
-    /// The session to which the lines have changed.
+    /// The session to which the lines have changed, until it is followed or reported.
     new_session: Option<F::Session>,
     /// Automatic resyncs so far, by book.
     resyncs: Box<[u8]>,
@@ -108,9 +108,9 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         self.take_packet(now, line, datagram, false, out);
     }
 
-    /// Handles one datagram from `line`. With `defers`, for packets of up to
-    /// [`DEFERRED_MAX`](crate::DEFERRED_MAX) messages, it applies only the first message that is next.
-    /// [`apply_deferred`](Self::apply_deferred) applies the others and must run before any other input.
+    /// Handles one datagram from `line`. With `defers`, it applies only the packet's first new message and
+    /// defers the others, if there are at most [`DEFERRED_MAX`](crate::DEFERRED_MAX). The caller must apply
+    /// these with [`apply_deferred`](Self::apply_deferred) before any other input.
     #[inline(always)]
     pub fn take_packet(
         &mut self,
@@ -151,14 +151,14 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         self.check_changes(out);
     }
 
-    /// Advances the arbiter's time.
+    /// Handles the arbiter's timeout, if it is due.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = self;
         arbiter.handle_timeout(now, &mut Deliver { content, delivery: Delivery::All, out });
         self.check_changes(out);
     }
 
-    /// Handles a refusal by the server: the missing messages are lost.
+    /// Handles a refusal by the retransmission server: the missing messages are lost.
     pub fn handle_refused(&mut self, now: Nanos, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = self;
         arbiter.handle_refused(now, &mut Deliver { content, delivery: Delivery::All, out });
@@ -215,7 +215,7 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         recovery.is_waiting(id)
     }
 
-    /// The books.
+    /// Returns the books.
     #[must_use]
     pub const fn books(&self) -> &B {
         &self.content.books
@@ -251,7 +251,7 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         self.content.recovery.as_ref()
     }
 
-    /// Returns the channel's other counters.
+    /// Returns the counters that belong to the channel itself.
     #[must_use]
     pub const fn counters(&self) -> &ChannelCounters {
         &self.content.counters
@@ -287,7 +287,7 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         }
     }
 
-    /// Follows the lines to another session with empty books.
+    /// Follows the lines to their new session, with empty books.
     #[cold]
     pub fn follow(&mut self, out: &mut impl UpdateListener) {
         self.content.new_session = None;
@@ -360,14 +360,14 @@ impl<B: MessageBooks, F: Framing> Content<B, F> {
     }
 }
 
-/// Delivery of the messages of one packet.
+/// The messages of a packet to apply at once; the others are deferred.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Delivery {
     /// Apply all messages.
     All,
     /// Apply the first message and defer the others.
     First,
-    /// The first message is applied; defer the others.
+    /// The first message has been applied; defer the others.
     Later,
 }
 

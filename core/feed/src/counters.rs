@@ -11,35 +11,37 @@ use crate::MAX_AHEAD;
 pub struct LineCounters {
     /// Datagrams received on the line.
     pub packets: u64,
-    /// Messages of which this line brought the first copy.
+    /// Messages of which this line delivered the first copy.
     pub first_messages: u64,
     /// Messages that had already arrived from another source.
     pub duplicate_messages: u64,
-    /// Messages that the line's own numbering skipped: lost on this line.
+    /// Messages skipped in the line's sequence numbers: lost on this line.
     pub missed_messages: u64,
     /// Datagrams that do not follow the protocol.
     pub malformed: u64,
     /// Datagrams of another session.
     pub wrong_session: u64,
-    /// Datagrams dropped because they began over [`MAX_AHEAD`](crate::MAX_AHEAD) ahead without confirmation.
+    /// Datagrams dropped because they began over [`MAX_AHEAD`](crate::MAX_AHEAD) ahead, unconfirmed by
+    /// another.
     pub far_ahead: u64,
     /// Datagrams that began before the end of an earlier one on the line.
     pub backward: u64,
     /// Delay of this line behind the other, for packets that the other line brought first.
     pub skew: Skew,
-    /// The sequence that the line should bring next; 0 before its first datagram.
+    /// The sequence number expected next on the line; 0 before its first datagram.
     pub(crate) next_sequence: u64,
-    /// State for the detection of an unannounced sequence reset: the next sequence after it, the number of
-    /// consecutive packets that show it, and the known end of the stream when the latest of them came.
+    /// Detection of an unannounced sequence reset: the sequence number expected next after it, the number of
+    /// consecutive packets that indicate it, and the known end of the stream at the latest of them.
     back_next: u64,
     pub(crate) back_run: u64,
     back_known_end: u64,
-    /// The line's next sequence before a restart, until the line also restarts; 0 when it has.
+    /// Next sequence number before a restart on the other line, until this line also restarts; else 0.
     left_behind: u64,
 }
 
 impl LineCounters {
-    /// Counts a datagram that does not begin where the previous one ended; all before `known_end` exists.
+    /// Counts datagram `first..end`, which does not begin at the line's next sequence number. All messages
+    /// before `known_end` are known to exist.
     pub(crate) fn count_jump(&mut self, first: u64, end: u64, known_end: u64) {
         if first > self.next_sequence {
             if self.next_sequence != 0 {
@@ -48,7 +50,7 @@ impl LineCounters {
         } else if end > first {
             self.backward += 1;
             let is_old = end <= known_end;
-            // A new message on the other line means that this line only repeats itself.
+            // If the other line advanced meanwhile, this line only repeats packets: begin a new run.
             let continues = first >= self.back_next
                 && first - self.back_next <= MAX_AHEAD
                 && known_end == self.back_known_end;
@@ -64,12 +66,12 @@ impl LineCounters {
         (self.next_sequence, self.back_next, self.back_run, self.back_known_end) = (0, 0, 0, 0);
     }
 
-    /// Returns true while the line is not known to have reached the numbers of the latest restart.
+    /// Returns true until the line is known to use the numbering of the latest restart.
     pub(crate) const fn is_before_restart(&self) -> bool {
         self.left_behind != 0
     }
 
-    /// Returns true for a packet from `first` on that still has numbers from before the latest restart.
+    /// Returns true if a packet that begins at `first` still has numbers from before the latest restart.
     /// Always false once `next`, the next sequence of the new numbering, has reached the line's old numbers.
     pub(crate) const fn is_left_behind(&mut self, first: u64, next: u64) -> bool {
         if first < self.left_behind || next >= self.left_behind {
@@ -83,13 +85,13 @@ impl LineCounters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Skew {
-    /// Packets that both lines brought, this one second.
+    /// Packets that arrived on both lines, on this one second.
     pub count: u64,
     /// Sum of the delays.
     pub sum: Nanos,
     /// Maximum delay.
     pub max: Nanos,
-    /// Packets by delay: index n for 2^n to 2^(n+1) nanoseconds; the first has shorter, the last longer ones.
+    /// Packets by delay: index n for 2^n to 2^(n+1) ns; the first includes shorter, the last longer delays.
     pub buckets: [u32; SKEW_BUCKETS],
 }
 
@@ -98,7 +100,7 @@ pub const SKEW_BUCKETS: usize = 32;
 const LAST_BUCKET: usize = SKEW_BUCKETS - 1;
 
 impl Skew {
-    /// Counts one packet.
+    /// Counts one packet that arrived `behind` after the first copy.
     #[inline]
     pub fn record(&mut self, behind: Nanos) {
         self.count += 1;
@@ -136,9 +138,9 @@ impl Skew {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct ArbiterCounters {
-    /// By [`Line`](crate::Line): A, B, Recovery.
+    /// Counters of each [`Line`](crate::Line): A, B, Recovery.
     pub lines: [LineCounters; 3],
-    /// Gaps opened: a later message came before an earlier one on both lines.
+    /// Gaps opened: a message arrived while an earlier one was missing on both lines.
     pub gaps_opened: u64,
     /// Gaps that the other line filled.
     pub gaps_healed_by_line: u64,
@@ -154,7 +156,7 @@ pub struct ArbiterCounters {
     pub not_held: u64,
     /// Session changes of the lines.
     pub other_sessions: u64,
-    /// Restarts of the numbering at 1 within a session that the publisher announced.
+    /// Restarts of the numbering at 1 within a session, announced by the publisher.
     pub restarts: u64,
     /// Unannounced sequence resets: the lines continued with earlier numbers.
     pub jumps_back: u64,
@@ -171,13 +173,13 @@ pub struct ArbiterCounters {
 }
 
 impl ArbiterCounters {
-    /// Returns the number of gaps that were filled with every message delivered.
+    /// Returns the number of gaps that were filled.
     #[must_use]
     pub const fn gaps_healed(&self) -> u64 {
         self.gaps_healed_by_line + self.gaps_healed_by_retransmission
     }
 
-    /// Returns the number of messages that one line lost and that were delivered nevertheless.
+    /// Returns the number of messages missed on line A plus the number missed on line B.
     #[must_use]
     pub const fn line_losses(&self) -> u64 {
         self.lines[0].missed_messages + self.lines[1].missed_messages

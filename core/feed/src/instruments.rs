@@ -9,18 +9,18 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::line::Line;
 
-/// Receives each message's effect after it was applied.
+/// Receives the effect of each message after it was applied.
 pub trait UpdateListener {
     /// False for a listener that needs only the books: no update is built, and `on_update` is not called.
     const WANTS_UPDATES: bool = true;
 
-    /// True for a listener to each message of a [`Channel`](crate::Channel); disables batches.
+    /// True for a listener that needs `on_apply` and `on_applied` for each message; disables batches.
     const WANTS_MESSAGES: bool = false;
 
     /// Reports that a message was applied, or that the health of a book changed.
     fn on_update(&mut self, update: &MarketUpdate);
 
-    /// Reports that a channel handles a packet of this line.
+    /// Reports that a channel is about to handle a packet from `line`.
     #[inline(always)]
     fn on_packet(&mut self, line: Line) {
         let _ = line;
@@ -53,11 +53,11 @@ impl UpdateListener for IgnoreUpdates {
 /// The state of one instrument in a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstrumentState {
-    /// Its symbol, once the directory named it.
+    /// Symbol of the instrument, once the directory named it.
     pub symbol: Option<Symbol>,
-    /// Its trading state, once one was published.
+    /// Trading state of the instrument, once one was published.
     pub trading: Option<TradingState>,
-    /// The health of its book.
+    /// Health of the instrument's book.
     pub health: BookHealth,
     /// The reason while the book is [`Suspect`](BookHealth::Suspect).
     pub reason: Option<SuspectReason>,
@@ -66,7 +66,7 @@ pub struct InstrumentState {
 /// An instrument that the directory lists under another symbol than expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherSymbol {
-    /// Its number.
+    /// The instrument's id.
     pub instrument: InstrumentId,
     /// The expected symbol.
     pub expected: Symbol,
@@ -74,7 +74,7 @@ pub struct OtherSymbol {
     pub named: Symbol,
 }
 
-/// Counters of one builder of books.
+/// Counters of one book builder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct BuilderCounters {
@@ -90,15 +90,15 @@ pub struct BuilderCounters {
     pub duplicate_order: u64,
     /// Executions or reductions beyond the remaining quantity.
     pub beyond_qty: u64,
-    /// Adds beyond the books' limits, and values that no order can have.
+    /// Orders beyond the books' limits, and values that no order can have.
     pub refused: u64,
     /// Orders that crossed a book during trading, and books that were crossed when trading began.
     pub crossed: u64,
     /// Instruments that the directory lists under another symbol than [expected](Instruments::expecting).
     pub other_symbols: u64,
-    /// Messages about a number without a symbol mapping.
+    /// Messages about a symbol index that was never mapped.
     pub unmapped: u64,
-    /// Gaps in an instrument's own numbering.
+    /// Gaps in the sequence numbers of single symbols.
     pub symbol_gaps: u64,
 }
 
@@ -111,7 +111,7 @@ pub struct Change {
     pub ts: Nanos,
     /// The kind of the effect.
     pub kind: UpdateKind,
-    /// The order; 0 for none.
+    /// Id of the order; 0 for none.
     pub order_id: OrderId,
     /// Side of the resting order.
     pub side: Side,
@@ -122,7 +122,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Creates a change of status alone.
+    /// Creates a change that reports only the instrument's status.
     #[must_use]
     pub const fn status(instrument: InstrumentId, ts: Nanos) -> Change {
         let (order_id, price, qty) = (OrderId(0), Price(0), Qty::ZERO);
@@ -159,8 +159,8 @@ impl Change {
 ///
 /// Each protocol's builder uses this: the builder decodes, and this type changes the books, checks and
 /// reports. A message begins with [`begin_message`](Self::begin_message) and ends with
-/// [`end_message`](Self::end_message). One that contradicts its book is counted and applied as far as it
-/// makes sense. The book becomes [`Suspect`](BookHealth::Suspect) with a [`SuspectReason`]; lost messages
+/// [`end_message`](Self::end_message). A message that contradicts its book is counted and applied as far as
+/// it makes sense. The book becomes [`Suspect`](BookHealth::Suspect) with a [`SuspectReason`]; lost messages
 /// make every book [`Stale`](BookHealth::Stale).
 pub struct Instruments<B> {
     books: B,
@@ -168,9 +168,9 @@ pub struct Instruments<B> {
     counters: BuilderCounters,
     recovering: bool,
     sequence: Sequence,
-    /// The instrument whose fronts were refreshed last.
+    /// The instrument for which `refresh_fronts` prefetched last.
     refreshed: InstrumentId,
-    /// The instrument whose book lost health by the current message.
+    /// The instrument whose book the current message made less healthy.
     worsened: Option<InstrumentId>,
     /// Number of times that a book became suspect.
     suspected: u64,
@@ -178,10 +178,10 @@ pub struct Instruments<B> {
     expected: Box<[Symbol]>,
 }
 
-/// The number of no instrument; its state covers all instruments without a book.
+/// Id 0, which no instrument has; its state covers all instruments without a book.
 const NO_INSTRUMENT: InstrumentId = InstrumentId(0);
 
-/// Instruments whose fronts one call refreshes.
+/// Number of instruments for which one call of `refresh_fronts` prefetches.
 const FRONTS_PER_CALL: usize = 8;
 
 /// Defines functions that count a contradiction and make the book of an instrument suspect.
@@ -197,7 +197,7 @@ macro_rules! contradictions {
 }
 
 impl<B: BooksById> Instruments<B> {
-    /// Starts with empty books.
+    /// Creates instruments with empty books.
     #[must_use]
     pub fn new(books: B) -> Instruments<B> {
         let state = InstrumentState { symbol: None, trading: None, health: BookHealth::Live, reason: None };
@@ -217,14 +217,14 @@ impl<B: BooksById> Instruments<B> {
 
     /// Sets the expected symbols of the instruments from 1 on; those beyond have none.
     ///
-    /// Messages identify an instrument only by its number. If the directory lists another symbol, its book is
+    /// Messages identify an instrument only by its id. If the directory lists another symbol, its book is
     /// [`Suspect`](BookHealth::Suspect) for good: no snapshot or later directory message changes that.
     #[must_use]
     pub fn expecting(self, symbols: &[Symbol]) -> Instruments<B> {
         Instruments { expected: symbols.into(), ..self }
     }
 
-    /// Begins the message of `sequence`.
+    /// Begins the message with this sequence number.
     #[inline(always)]
     pub fn begin_message(&mut self, sequence: Sequence) {
         self.sequence = sequence;
@@ -283,7 +283,7 @@ impl<B: BooksById> Instruments<B> {
         self.worsened = None;
     }
 
-    /// Returns the valid instrument numbers.
+    /// Returns the valid instrument ids.
     pub fn ids(&self) -> impl Iterator<Item = InstrumentId> + use<B> {
         (1..=self.books.limits().max_instrument.0).map(InstrumentId)
     }
@@ -309,8 +309,8 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Returns false after a message about an instrument without a book (beyond the limit, or never mapped).
-    /// True again after [`set_complete`](Self::set_complete) or [`restart`](Self::restart).
+    /// Returns false after a message about an instrument without a book (beyond the limit, or never mapped),
+    /// until [`set_complete`](Self::set_complete) or [`restart`](Self::restart).
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         matches!(self.states[NO_INSTRUMENT.0 as usize].health, BookHealth::Live)
@@ -339,8 +339,8 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Restarts the numbering: every book is empty, and live unless its symbol is not the expected one.
-    /// Trading states are unknown.
+    /// Handles a restart of the numbering: every book is empty, and live unless its symbol is not the
+    /// expected one. Trading states are unknown.
     pub fn restart(&mut self, out: &mut impl UpdateListener) {
         for id in self.ids() {
             self.clear(id);
@@ -374,7 +374,7 @@ impl<B: BooksById> Instruments<B> {
         self.recovering
     }
 
-    /// Notes that a gap opened that the lines do not fill (`true`), or that the last one closed (`false`).
+    /// Marks all books as recovering after a request for retransmission (`true`), or no longer (`false`).
     pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
         if std::mem::replace(&mut self.recovering, recovering) != recovering {
             for id in self.ids() {
@@ -383,7 +383,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// The books.
+    /// Returns the books.
     #[must_use]
     #[inline(always)]
     pub const fn books(&self) -> &B {
@@ -410,7 +410,7 @@ impl<B: BooksById> Instruments<B> {
     }
 
     /// Returns the instruments that the directory lists under another symbol than
-    /// [expected](Self::expecting), in the order of their numbers.
+    /// [expected](Self::expecting), in the order of their ids.
     pub fn other_symbols(&self) -> impl Iterator<Item = OtherSymbol> {
         self.ids().filter_map(|id| self.other_symbol(id))
     }
@@ -422,7 +422,7 @@ impl<B: BooksById> Instruments<B> {
         (named != expected).then_some(OtherSymbol { instrument: id, expected, named })
     }
 
-    /// Sets the symbol of an instrument. An unexpected one stays: a later one would restore trust.
+    /// Sets the symbol of an instrument. An unexpected symbol is final, so that no later one restores trust.
     #[cold]
     pub fn name(&mut self, id: InstrumentId, symbol: Symbol) {
         if self.other_symbol(id).is_some() {
@@ -455,7 +455,7 @@ impl<B: BooksById> Instruments<B> {
         self.worsen(id, BookHealth::Suspect, Some(reason));
     }
 
-    /// Reduces the health of a book. Numbers without a book share one: see [`is_complete`](Self::is_complete).
+    /// Reduces the health of a book. Ids without a book share one state, which makes the set incomplete.
     #[cold]
     fn worsen(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
         let id = if usize::from(id.0) < self.states.len() { id } else { NO_INSTRUMENT };
@@ -467,7 +467,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Reports the status of an instrument, once it has a symbol.
+    /// Reports the status of an instrument, if it has a symbol.
     pub fn report_status(&self, id: InstrumentId, out: &mut impl UpdateListener) {
         if self.states.get(usize::from(id.0)).is_some_and(|state| state.symbol.is_some()) {
             self.report_state(id, Nanos::ZERO, out);
@@ -497,7 +497,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Sets the trading state of an instrument and reports it; ignores one beyond the limit.
+    /// Sets the trading state of an instrument and reports it; ignores an instrument beyond the limit.
     pub fn set_trading(
         &mut self,
         id: InstrumentId,
@@ -511,7 +511,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Sets the trading state of an instrument without a report; returns false for one beyond the limit.
+    /// Sets an instrument's trading state without a report; returns false for an instrument beyond the limit.
     pub(crate) fn note_trading(&mut self, id: InstrumentId, trading: Option<TradingState>) -> bool {
         let state = self.states.get_mut(usize::from(id.0));
         state.map(|state| state.trading = trading).is_some()
@@ -545,9 +545,9 @@ impl<B: BooksById> Instruments<B> {
     contradictions! {
         /// Counts a value that no order can have, or an order beyond the books' limits.
         pub count_refused: refused, Refused;
-        /// Counts a message about a number without a symbol mapping. A book with that number is suspect.
+        /// Counts a message about a symbol index that was never mapped.
         pub count_unmapped: unmapped, UnmappedIndex;
-        /// Counts a gap in the instrument's own numbering.
+        /// Counts a gap in the symbol's own sequence numbers.
         pub count_symbol_gap: symbol_gaps, SymbolGap;
         /// Counts an add of an order that is already in the book.
         count_duplicate: duplicate_order, DuplicateOrder;
@@ -579,8 +579,8 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Enters the order of an add without a report; a book that refuses it is suspect.
-    // `inline(always)`: a result that the caller ignores is then not even looked up.
+    /// Adds an order without a report; a book that refuses it is suspect.
+    // `inline(always)`, so that the compiler removes look-ups whose result the caller ignores.
     #[inline(always)]
     pub fn add(&mut self, change: &Change) {
         if self.enter(change) {
@@ -588,7 +588,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Enters an order without a check for a crossed book; returns true if it crosses the opposite side.
+    /// Adds an order without a check for a crossed book; returns true if it crosses the opposite side.
     #[inline(always)]
     pub(crate) fn enter(&mut self, change: &Change) -> bool {
         let &Change { instrument, order_id, side, price, qty, .. } = change;
@@ -601,7 +601,7 @@ impl<B: BooksById> Instruments<B> {
         crosses
     }
 
-    /// Returns the order of a reference; if it is not in the book of `instrument`, that is suspect.
+    /// Returns the order with this id; if it is not in the book of `instrument`, that book is suspect.
     #[inline]
     pub fn resting(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
         let found = self.books.find(order_id).filter(|order| order.instrument == instrument);
@@ -629,7 +629,7 @@ impl<B: BooksById> Instruments<B> {
         self.books.reduce(order.instrument, order.id, qty.min(order.qty));
     }
 
-    /// Executes `qty` of a resting order, at `price` if that is not its own, and reports it.
+    /// Executes `qty` of a resting order, at `price` or else the order's own price, and reports the trade.
     pub fn execute(
         &mut self,
         instrument: InstrumentId,

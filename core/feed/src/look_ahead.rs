@@ -16,7 +16,7 @@ const OPEN_ORDERS_MIN: u32 = 1 << 16;
 
 /// Applies queued messages in groups of [`LOOK_AHEAD_LEN`], and prefetches the memory that a group needs
 /// before it is applied. `request_of` returns the order that a message refers to, `new_order` the order that
-/// replaces it, if any. Returns the number of messages.
+/// a replace message creates. Returns the number of messages.
 #[inline(always)]
 pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
     target: &mut T,
@@ -58,10 +58,10 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
     }
 }
 
-/// Returns the order that a message refers to, without a test of its type. Arbitrary bytes do no harm.
+/// Returns the prefetch request for a message, without a test of its type. Arbitrary bytes do no harm.
 ///
 /// No branch depends on the content, since a CPU cannot predict the order of message types. Each message is
-/// read both as an add and as an order message: an add's reference finds no order, so the other fields count.
+/// read both as an add and as an order message: an add's id finds no order, so the other fields count.
 #[inline(always)]
 pub(crate) fn prefetch_request(message: &[u8]) -> PrefetchRequest {
     let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return PrefetchRequest::EMPTY };
@@ -75,14 +75,14 @@ pub(crate) fn prefetch_request(message: &[u8]) -> PrefetchRequest {
     }
 }
 
-/// Returns the order that a replace message creates; `None` for others, nearly all of another length.
+/// Returns the order that a replace message creates; `None` for others, of which most have another length.
 #[inline(always)]
 pub(crate) fn new_order_of(message: &[u8]) -> Option<OrderId> {
     let message: &[u8; OrderReplace::LEN] = message.try_into().ok()?;
     (message[0] == OrderReplace::TYPE).then(|| OrderId(u64::from_be_bytes(part(message, HEAD_LEN))))
 }
 
-/// Offsets: every order message begins with type, locate, tracking number, time and reference. An add
+/// Byte offsets. Every order message begins with type, locate, tracking number, time and reference. An add
 /// continues with its side, shares, symbol and price.
 const ORDER_REF: usize = 11;
 const HEAD_LEN: usize = 19;
@@ -92,7 +92,7 @@ const NO_ADD: [u8; ADD_LEN] = [0; ADD_LEN];
 
 const _: () = assert!(OrderDelete::LEN == HEAD_LEN && AddOrder::LEN == HEAD_LEN + ADD_LEN);
 
-/// Returns `N` of the bytes, from `at` on.
+/// Returns the `N` bytes from offset `at` on.
 #[inline(always)]
 pub(crate) fn part<const N: usize, const LEN: usize>(bytes: &[u8; LEN], at: usize) -> [u8; N] {
     std::array::from_fn(|index| bytes[at + index])

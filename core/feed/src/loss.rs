@@ -1,6 +1,6 @@
 //! Simulated packet loss on the lines of a multicast channel.
 
-/// Parts per million in the whole.
+/// One, in parts per million.
 const PPM: u128 = 1_000_000;
 
 /// Probabilities of a [`LossModel`].
@@ -27,9 +27,9 @@ pub struct LossConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LossModel {
     seed: u64,
-    /// Out of 2^64.
+    /// Probability of a loss on all lines, times 2^64.
     common: u128,
-    /// Out of 2^64.
+    /// Probability of an independent loss on one line, times 2^64.
     single: u128,
 }
 
@@ -86,7 +86,7 @@ mod tests {
         (f64::from(a), f64::from(b), f64::from(both))
     }
 
-    /// Returns true within 5 standard deviations of a binomial count.
+    /// Returns true if `count` is within 5 standard deviations of its binomial mean.
     fn is_near(count: f64, probability: f64) -> bool {
         let packets = PACKETS as f64;
         let deviation = (packets * probability * (1.0 - probability)).sqrt();

@@ -14,10 +14,10 @@ pub trait MessageBooks {
     /// Returns the books with the state of each instrument.
     fn instruments(&self) -> &Instruments<Self::Books>;
 
-    /// Returns the same for changes.
+    /// Returns the books with the state of each instrument, for changes.
     fn instruments_mut(&mut self) -> &mut Instruments<Self::Books>;
 
-    /// Checks a datagram of a line before the arbiter; returns false for one of another feed.
+    /// Checks a datagram before the arbiter handles it; returns false for a datagram of another feed.
     #[inline]
     fn admits(&mut self, datagram: &[u8]) -> bool {
         let _ = datagram;
@@ -27,7 +27,7 @@ pub trait MessageBooks {
     /// Applies the message of `sequence` and reports its effect.
     fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener);
 
-    /// Applies messages that came together; `first` is the sequence of the first.
+    /// Applies messages that arrived together; `first` is the sequence of the first.
     #[inline]
     fn handle_messages<'a>(
         &mut self,
@@ -49,7 +49,7 @@ pub trait MessageBooks {
     }
 
     /// Returns the instrument whose book a message refers to; 0 for one that refers to none, or that applies
-    /// even while a book waits for a snapshot. Assigns a number to a symbol that is named for the first time.
+    /// even while a book waits for a snapshot. Assigns an id to a symbol that is named for the first time.
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId;
 
     /// Returns the books.

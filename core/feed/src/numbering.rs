@@ -1,8 +1,8 @@
-//! Instrument numbers for feeds that use other identifiers.
+//! Instrument ids for feeds that use other identifiers.
 
 use tickpath_types::InstrumentId;
 
-/// An odd multiplier with well-distributed bits.
+/// Multiplier of the hash: odd, with well-distributed bits.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// An instrument's identifier in its feed.
@@ -14,7 +14,7 @@ pub(crate) trait Name: Copy + Eq {
     fn place(self, shift: u32) -> usize;
 }
 
-/// The characters of a symbol. The high bits of the product depend on all of them.
+/// Symbol characters as the identifier. The slot is taken from the high bits, which depend on all of them.
 impl Name for u64 {
     const PLACES_PER_NAME: usize = 4;
 
@@ -24,8 +24,8 @@ impl Name for u64 {
     }
 }
 
-/// The index of a symbol. A venue numbers its symbols consecutively, so the slot of an index is its low bits.
-/// If a venue chose colliding indexes, a look-up would walk over its own symbols.
+/// Symbol index as the identifier. A venue numbers its symbols consecutively, so the slot is the low bits. If
+/// a venue chose colliding indexes, only look-ups of its symbols would become slow.
 impl Name for u32 {
     const PLACES_PER_NAME: usize = 2;
 
@@ -35,9 +35,9 @@ impl Name for u32 {
     }
 }
 
-/// Numbers identifiers from 1 in the order of first use, up to a limit. Allocates only at creation.
+/// Assigns instrument ids from 1 on, in the order of first use, up to a limit. Allocates only at creation.
 pub(crate) struct Numbering<K> {
-    /// Identifiers and their numbers, 0 in a free slot. A colliding identifier takes the next free slot.
+    /// Identifiers and their ids, 0 in a free slot. A colliding identifier takes the next free slot.
     places: Box<[(K, u16)]>,
     shift: u32,
     count: u16,
@@ -45,14 +45,14 @@ pub(crate) struct Numbering<K> {
 }
 
 impl<K: Name + Default> Numbering<K> {
-    /// Creates a table for numbers up to `last`.
+    /// Creates a table for ids up to `last`.
     pub(crate) fn new(last: InstrumentId) -> Numbering<K> {
         let len = ((usize::from(last.0) + 1) * K::PLACES_PER_NAME).next_power_of_two();
         let places = vec![(K::default(), 0); len].into();
         Numbering { places, shift: u64::BITS - len.ilog2(), count: 0, last }
     }
 
-    /// Returns the number of an identifier; 0 if it has none.
+    /// Returns the id of an identifier; 0 if it has none.
     #[inline(always)]
     pub(crate) fn find(&self, name: K) -> InstrumentId {
         InstrumentId(self.places[self.place(name)].1)
@@ -71,7 +71,7 @@ impl<K: Name + Default> Numbering<K> {
         }
     }
 
-    /// Returns the number of an identifier, and assigns the next one if needed; `None` when none is left.
+    /// Returns the id of an identifier, and assigns the next one if needed; `None` when none is left.
     #[cold]
     pub(crate) fn find_or_enter(&mut self, name: K) -> Option<InstrumentId> {
         let place = self.place(name);
@@ -85,12 +85,12 @@ impl<K: Name + Default> Numbering<K> {
         Some(InstrumentId(self.places[place].1))
     }
 
-    /// Returns the assigned numbers.
+    /// Returns the assigned ids.
     pub(crate) fn ids(&self) -> impl Iterator<Item = InstrumentId> + use<K> {
         (1..=self.count).map(InstrumentId)
     }
 
-    /// Returns the count of assigned numbers.
+    /// Returns the number of assigned ids.
     pub(crate) const fn count(&self) -> u16 {
         self.count
     }

@@ -1,4 +1,4 @@
-//! The interface between a recovery client, which is pure, and its sockets.
+//! The interface between a recovery client, which performs no IO, and its sockets.
 
 use tickpath_types::{Nanos, Sequence};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -18,9 +18,9 @@ pub struct RecoveryCounters {
     pub requests: u64,
     /// Requests that the server refused.
     pub refusals: u64,
-    /// Packets of answers.
+    /// Packets received as answers to requests.
     pub answers: u64,
-    /// Datagrams from an unauthorised source, or from an address without a request.
+    /// Datagrams from an unauthorised source, or from an address to which no request was sent.
     pub strangers: u64,
     /// Connections to servers.
     pub connections: u64,
@@ -52,11 +52,11 @@ pub struct SocketCounters {
 /// Counters of a client whose server is the only source of its channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamCounters {
-    /// Number of the next message.
+    /// Sequence number of the next message.
     pub next: Sequence,
     /// Packets of the stream.
     pub packets: u64,
-    /// Messages.
+    /// Messages of the stream.
     pub messages: u64,
     /// Messages that the server no longer has.
     pub lost: u64,
@@ -80,13 +80,13 @@ pub struct SocketNeeds {
 pub enum StreamProgress {
     /// Number of bytes consumed, more than 0.
     Consumed(usize),
-    /// Number of bytes consumed, and the server accepts the client: waits start again from the shortest.
+    /// Number of bytes consumed. The server accepted the client, so the next wait is the shortest again.
     Accepted(usize),
     /// The bytes are not a whole message yet.
     Incomplete,
-    /// The connection has served its purpose.
+    /// The client no longer needs the connection.
     Finished,
-    /// The server has nothing yet: the client requests again after a wait.
+    /// The server has nothing to send yet: the client requests again after a wait.
     NotYet,
     /// The client waits until this time and connects again.
     WaitUntil(Nanos),
@@ -94,9 +94,9 @@ pub enum StreamProgress {
     Failed,
 }
 
-/// A client of the servers that recover what the lines of a channel lost. Performs no IO and reads no clock.
+/// A client of the servers that recover messages and books of a channel. Performs no IO and reads no clock.
 ///
-/// [`RecoveryInput`] is the other half: input that changes the channel.
+/// [`RecoveryInput`] is the other half: the input that changes the channel.
 pub trait RecoveryClient {
     /// A request for messages that were lost.
     type Request: Copy;
@@ -105,7 +105,7 @@ pub trait RecoveryClient {
     /// Maximum number of datagrams handled from one group per turn.
     const DATAGRAMS_PER_TURN: usize = 16;
 
-    /// Notes that messages are missing: the next output requests them.
+    /// Queues a request for missing messages; the next output sends it.
     fn handle_request(&mut self, request: Self::Request);
 
     /// Returns the sockets that are needed now.
@@ -116,8 +116,8 @@ pub trait RecoveryClient {
         let _ = now;
     }
 
-    /// Writes the next datagram to the server into `buffer`, which has room for any; returns its length, 0
-    /// for none. The answers are packets of the channel.
+    /// Writes the next datagram to the server into `buffer`, which is large enough; returns its length, 0 for
+    /// none. The answers are packets of the channel.
     fn poll_datagram(&mut self, buffer: &mut [u8]) -> usize {
         let _ = buffer;
         0
@@ -155,7 +155,7 @@ pub trait RecoveryInput<C>: RecoveryClient {
         let _ = (now, group, datagram, target);
     }
 
-    /// Handles an established connection.
+    /// Handles the establishment of the connection.
     fn handle_connected(&mut self, now: Nanos, target: &mut C);
 
     /// Writes the next bytes to the server into `buffer`, which fits any message; returns the length.
@@ -164,7 +164,7 @@ pub trait RecoveryInput<C>: RecoveryClient {
     /// Handles the first message of `bytes`, which are all bytes received and not yet consumed.
     fn handle_bytes(&mut self, now: Nanos, bytes: &[u8], target: &mut C) -> StreamProgress;
 
-    /// Handles a failed connection, established or not.
+    /// Handles the failure of the connection, or of the attempt to connect.
     fn handle_disconnected(&mut self, now: Nanos, target: &mut C);
 }
 

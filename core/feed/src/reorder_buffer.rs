@@ -1,6 +1,6 @@
 //! Reorder buffer for messages ahead of their turn.
 
-/// Maximum length of a held ITCH message, in bytes; the longest that exists has 50.
+/// Maximum length of a held ITCH message, in bytes; the longest of ITCH 5.0 has 50.
 pub const MAX_BUFFERED_MESSAGE: usize = 54;
 
 /// Storage for one message: an array with the length of the protocol's longest message.
@@ -47,7 +47,7 @@ impl<R: MessageStorage> BufferedMessage<R> {
 pub(crate) struct ReorderBuffer<R> {
     slots: Box<[BufferedMessage<R>]>,
     count: usize,
-    /// No message before this one is held; avoids a new search of a long gap for each packet in it.
+    /// Lower bound of the sequences held, so that a packet in a long gap does not search the gap again.
     lowest: u64,
 }
 
@@ -145,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// Messages come in any order around a window that advances as messages become next or are lost.
+        /// Messages arrive in any order around a window, which advances past those that are next or lost.
         #[test]
         fn the_lowest_held_message_is_found(
             steps in prop::collection::vec((0_u64..40, 0_u8..8), 1..400)

@@ -9,7 +9,7 @@ use crate::framing::PacketHeader;
 /// Number of packets remembered. The skew of a line further behind than this is not counted.
 const TRACKED_PACKETS: usize = 1 << TRACKED_PACKETS_LOG2;
 const TRACKED_PACKETS_LOG2: u32 = 8;
-/// Spreads the numbers of first messages, which come at regular distances.
+/// Hash multiplier: spreads the sequences of first messages, which are at regular distances.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Clone, Copy)]
@@ -26,11 +26,11 @@ struct TrackedPacket {
 pub(crate) struct Duplicate {
     /// Delay after the first copy.
     pub(crate) behind: Nanos,
-    /// True if its bytes differ.
+    /// True if the bytes of the two copies differ.
     pub(crate) differs: bool,
 }
 
-/// The latest packets of lines A and B by the number of their first message.
+/// The latest packets of lines A and B, hashed by the sequence of their first message.
 pub(crate) struct SkewTracker {
     packets: Box<[TrackedPacket; TRACKED_PACKETS]>,
     hashes: bool,

@@ -11,15 +11,15 @@ use crate::builder::instrument_of;
 use crate::reorder_buffer::{BufferedMessage, MAX_BUFFERED_MESSAGE, MessageStorage};
 use crate::{IgnoreUpdates, MessageBooks, UpdateListener};
 
-/// Furthest that a snapshot may end ahead of the next live message, in messages: some seconds of the busiest
-/// market. Live messages up to the end are skipped, so a corrupt end number would freeze a live book for
-/// good. A reader that really is so far behind uses a later snapshot, once it is closer.
+/// Maximum distance from the next live message to the end of a snapshot, in messages: some seconds of the
+/// busiest market. Live messages up to the end are skipped, so a corrupt end number would freeze a live book
+/// for good. A reader that really is so far behind uses a later snapshot, once it is closer.
 pub const SNAPSHOT_AHEAD_MAX: u64 = 1 << 22;
 
 /// The contents of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotScope {
-    /// The whole market: an instrument that it does not name has an empty book. It starts with
+    /// The whole market: an instrument that it does not name has an empty book. Such a snapshot starts with
     /// [`begin`](SnapshotRecovery::begin).
     Market,
     /// One instrument. Its directory message begins the snapshot.
@@ -57,7 +57,7 @@ pub struct SnapshotRecoveryCounters {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Live messages from this number on are applied.
+    /// Live messages from this sequence number on are applied; earlier ones are skipped.
     LiveFrom(u64),
     /// Live messages are held until a snapshot comes.
     Waiting,
@@ -86,23 +86,23 @@ struct Cycle {
 ///
 /// Live messages for waiting books are held. When the buffer is full, the oldest is dropped, and only newer
 /// snapshots are usable. Each book recovers separately, so a market snapshot and a series of instrument
-/// snapshots work alike. An unknown instrument that a whole cycle of the latter does not name was not listed
-/// when the cycle began. Its book is empty up to the end of the cycle's first snapshot. Performs no IO and
-/// reads no clock.
+/// snapshots work alike. An unknown instrument that a whole cycle of instrument snapshots does not name was
+/// not listed when the cycle began. Its book is empty up to the end of the cycle's first snapshot. Performs
+/// no IO and reads no clock.
 ///
-/// ITCH snapshots enter as a whole through [`handle_snapshot`](Self::handle_snapshot). Other protocols use
-/// [`begin`](Self::begin), [`begin_instrument`](Self::begin_instrument) or [`begin_all`](Self::begin_all),
-/// then [`load`](Self::load) for each message, and [`end`](Self::end).
+/// All messages of an ITCH snapshot enter through [`handle_snapshot`](Self::handle_snapshot). Other protocols
+/// use [`begin`](Self::begin), [`begin_instrument`](Self::begin_instrument) or
+/// [`begin_all`](Self::begin_all), then [`load`](Self::load) for each message, and [`end`](Self::end).
 pub struct SnapshotRecovery<R = [u8; MAX_BUFFERED_MESSAGE]> {
     stages: Box<[Stage]>,
     waiting: u32,
     held: VecDeque<(InstrumentId, BufferedMessage<R>)>,
     held_max: usize,
-    /// Every message from this number on is applied or held.
+    /// Every message from this sequence number on is applied or held.
     floor: u64,
-    /// Number of the next live message.
+    /// Sequence number of the next live message.
     next: u64,
-    /// End of the range in which some books are ahead of the live messages.
+    /// Sequence number up to which some recovered books are ahead of the live messages.
     ahead_until: u64,
     /// The scope of the current snapshot.
     scope: Option<SnapshotScope>,
@@ -152,7 +152,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         &self.counters
     }
 
-    /// Returns the number of books that wait.
+    /// Returns the number of books that wait for a snapshot.
     #[must_use]
     pub const fn waiting(&self) -> u32 {
         self.waiting
@@ -210,7 +210,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         (self.floor, self.next, self.ahead_until) = (0, 0, 0);
     }
 
-    /// Returns the lowest usable end of a snapshot: the number of the first held message, or of the next.
+    /// Returns the lowest usable end of a snapshot: the sequence of the first held or else the next message.
     #[must_use]
     pub const fn floor(&self) -> Sequence {
         Sequence(self.floor)
@@ -258,7 +258,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         self.scope = Some(scope);
     }
 
-    /// Discards the current snapshot, after an interruption or a missed snapshot. The cycle starts over.
+    /// Discards the current snapshot, after an interruption or a missed snapshot. The cycle restarts.
     pub fn abandon(&mut self) {
         self.cycle = None;
         if self.scope.take().is_none() {
@@ -323,7 +323,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         None
     }
 
-    /// Ends the current snapshot; `end` is the number of the first live message that it does not include.
+    /// Ends the current snapshot; `end` is the sequence of the first message that it does not include.
     pub fn end(
         &mut self,
         end: Option<Sequence>,

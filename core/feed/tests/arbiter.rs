@@ -220,7 +220,7 @@ fn without_a_server_only_the_other_line_fills_gaps() {
     assert_eq!(channel.arbiter.poll_request(), None);
 }
 
-/// Line A loses every other message, and B brings each after A skips the next, so the gap never closes.
+/// Line A loses every second message, and line B delivers each just after the next loss on A.
 #[test]
 fn the_reorder_wait_restarts_with_each_message() {
     const INTERVAL: u64 = 60;
@@ -306,7 +306,7 @@ fn a_held_message_counts_for_the_line_that_brought_it_first() {
     assert_eq!((lines[0].first_messages, lines[0].duplicate_messages), (2, 0));
     assert_eq!((lines[1].first_messages, lines[1].duplicate_messages), (3, 2));
     assert!(!channel.arbiter.has_gap());
-    // No held message stays behind to be delivered in place of another.
+    // No delivered message stays in the buffer to be delivered in place of another.
     assert_eq!(channel.receive(2, Line::A, &packet(7..15)), []);
     assert_eq!(channel.receive(3, Line::B, &packet(6..7)), messages(6..14));
 }
@@ -337,7 +337,7 @@ fn numbers_beyond_the_bound_need_confirmation() {
     };
     assert!(at_once(MAX_AHEAD) && !at_once(MAX_AHEAD + 1));
 
-    // A late joiner learns the current number from two packets, and requests what it missed.
+    // A late joiner learns the current sequence number from two packets, and requests all earlier messages.
     let mut channel = Channel::new(CONFIG);
     let now = 10 * MAX_AHEAD;
     channel.receive(0, Line::A, &packet(now..now + 1));
@@ -367,7 +367,7 @@ fn a_session_change_is_reported_once() {
         for _ in 0..strays {
             assert_eq!(channel.receive(1, Line::A, other.as_bytes()), []);
         }
-        // Its own session continues: the others were stray packets.
+        // The channel's session continues, so the others were stray packets.
         channel.receive(2, Line::B, &packet(1..2));
     }
     for _ in 0..SESSION_CHANGE_PACKETS {

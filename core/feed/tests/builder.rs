@@ -206,7 +206,7 @@ fn a_book_with_an_unexpected_symbol_stays_suspect() {
     assert_eq!((builder.instruments().other_symbols().count(), builder.counters().other_symbols), (0, 0));
 
     assert_eq!(name(&mut builder, 2, gamma), [(2, BookHealth::Suspect)]);
-    // Neither the same symbol again nor the right one changes its health.
+    // Neither another directory message with that symbol nor one with the expected symbol changes its health.
     for symbol in [gamma, bravo] {
         assert_eq!(name(&mut builder, 2, symbol), []);
     }
@@ -215,7 +215,7 @@ fn a_book_with_an_unexpected_symbol_stays_suspect() {
     assert_eq!(builder.instruments().other_symbols().collect::<Vec<_>>(), [other]);
     assert_eq!((builder.counters().other_symbols, builder.counters().refused), (1, 0));
 
-    // One instrument beyond the books, and no instrument.
+    // An id beyond the books, and the id 0 of no instrument.
     name(&mut builder, 4, gamma);
     name(&mut builder, 0, gamma);
     assert_eq!((builder.counters().other_symbols, builder.counters().refused), (1, 1));

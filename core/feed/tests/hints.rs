@@ -20,7 +20,7 @@ struct RecordingBooks {
     books: DirectBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
     prefetched: RefCell<Vec<OrderId>>,
-    /// Minimum order count that they report.
+    /// Minimum of the reported order count.
     order_count_min: u32,
 }
 
@@ -97,7 +97,7 @@ fn listed(id: u16) -> Instrument {
     Instrument::in_cents(InstrumentId(id), Symbol::new("ALPHA").unwrap(), Price(1_000_000))
 }
 
-/// Creates two orders at each best price of every instrument: those of instrument 3 are 300 and 301.
+/// Creates two orders at each best price of every instrument; the first of instrument 3 are 300 and 301.
 fn builder(instrument_count: u16) -> BookBuilder<RecordingBooks> {
     let books = RecordingBooks::new(BookLimits::new(InstrumentId(instrument_count), 1_024));
     let mut builder = BookBuilder::new(books);

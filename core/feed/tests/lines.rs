@@ -45,7 +45,7 @@ fn session(name: &str) -> Session {
     Session::new(name).unwrap()
 }
 
-/// Messages of a MoldUDP64 session, each with `text`.
+/// Returns a MoldUDP64 packet of these messages, each its sequence number and `text`.
 fn mold(range: std::ops::Range<u64>, text: &str) -> Vec<u8> {
     let mut builder = PacketBuilder::new([0; 1_400], session("DAY"), Sequence(range.start));
     range.for_each(|sequence| builder.push(format!("{sequence} {text}").as_bytes()).unwrap());
@@ -75,7 +75,7 @@ fn skew_is_measured_by_packet() {
     arbiter.handle_packet(at(13), Line::B, &mold(1..3, "a"), &mut seen);
     arbiter.handle_packet(at(20), Line::B, &mold(3..5, "a"), &mut seen);
     arbiter.handle_packet(at(29), Line::A, &mold(3..5, "a"), &mut seen);
-    // A repetition on the same line, or a packet cut differently, shows no difference between the lines.
+    // A repetition on the same line, or a packet with other first and last messages, is not compared.
     arbiter.handle_packet(at(30), Line::A, &mold(3..5, "a"), &mut seen);
     arbiter.handle_packet(at(31), Line::A, &mold(4..5, "a"), &mut seen);
     let [a, b, _] = arbiter.counters().lines;
@@ -124,7 +124,7 @@ fn a_jump_back_is_a_restart_and_late_duplicates_are_not() {
     for first in (1..200).step_by(2) {
         arbiter.handle_packet(at(first), Line::A, &mold(first..first + 2, "a"), &mut seen);
     }
-    // Line B is far behind and continues with the old numbers, which is normal.
+    // Line B is far behind and continues with the old sequence numbers, which is normal.
     for first in (1..200).step_by(2) {
         arbiter.handle_packet(at(300 + first), Line::B, &mold(first..first + 2, "a"), &mut seen);
     }
@@ -138,7 +138,7 @@ fn a_jump_back_is_a_restart_and_late_duplicates_are_not() {
     }
     assert_eq!(seen.0, [Out::Restart]);
     assert_eq!((arbiter.counters().jumps_back, arbiter.counters().restarts), (1, 0));
-    // Earlier messages are requested like any gap, and the numbers continue from there.
+    // Earlier messages are requested like any gap, and the sequence numbers continue from there.
     let first = 11 + 2 * steps;
     arbiter.handle_packet(at(2_000), Line::B, &mold(first..first + 2, "b"), &mut seen);
     arbiter.handle_timeout(at(1_000_000), &mut seen);
@@ -177,7 +177,7 @@ fn send_times_distinguish_restarts_from_duplicates() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
     arbiter.handle_packet(at(1), Line::A, &segment(1..3, 100), &mut seen);
     arbiter.handle_packet(at(2), Line::A, &segment(3..5, 101), &mut seen);
-    // The copy on line B is late, and was sent a little later than that on line A.
+    // Line B's copy arrives late, and was sent a little later than line A's.
     arbiter.handle_packet(at(3), Line::B, &segment(1..3, 100), &mut seen);
     arbiter.handle_packet(at(4), Line::B, &segment(3..5, 101), &mut seen);
     assert_eq!(arbiter.counters().restarts, 0);
@@ -202,13 +202,13 @@ fn a_line_before_the_restart_is_ignored() {
     arbiter.handle_packet(at(2), Line::B, &segment(1..5, 100), &mut seen);
     arbiter.handle_packet(at(2), Line::Recovery, &segment(3..5, 100), &mut seen);
     arbiter.handle_packet(at(3), Line::A, &segment(1..3, 200), &mut seen);
-    // From the old numbering: messages that line A lost, a heartbeat, an answer.
+    // These packets use the old numbering: messages that line A lost, a heartbeat, an answer.
     arbiter.handle_packet(at(4), Line::B, &segment(5..7, 101), &mut seen);
     arbiter.handle_packet(at(5), Line::B, &segment(7..7, 102), &mut seen);
     arbiter.handle_packet(at(6), Line::Recovery, &segment(6..7, 101), &mut seen);
     assert_eq!(arbiter.counters().left_behind, 3);
     assert!(!arbiter.has_gap());
-    // From the new numbering.
+    // These packets use the new numbering.
     arbiter.handle_packet(at(7), Line::B, &segment(1..3, 200), &mut seen);
     arbiter.handle_packet(at(8), Line::B, &segment(3..7, 201), &mut seen);
     arbiter.handle_packet(at(9), Line::A, &segment(3..7, 201), &mut seen);
@@ -333,11 +333,11 @@ fn a_jump_back_resets_the_books() {
     send(&mut channel, 100, 1..JUMP_BACK_PACKETS as u64 + 1);
     assert_eq!(channel.line_counters().jumps_back, 1);
     assert_eq!(health(&channel), (0, BookHealth::Live), "what was built is of the past");
-    // The messages that showed the restart cannot be requested, and later ones do not replace them.
+    // Without a server, messages 1 to 16, by which the restart was detected, are lost: the book is stale.
     send(&mut channel, 200, 17..18);
     channel.handle_timeout(Nanos::from_secs(1), &mut IgnoreUpdates);
     assert_eq!(health(&channel), (1, BookHealth::Stale));
-    // A restart seen from its first message on leaves no gap to request.
+    // A restart whose packets the line then repeats from message 1 leaves no gap.
     send(&mut channel, 2_000_000, 1..JUMP_BACK_PACKETS as u64 + 1);
     send(&mut channel, 3_000_000, 1..18);
     assert_eq!(channel.line_counters().jumps_back, 2);

@@ -1,4 +1,4 @@
-//! Any messages give the same result together as one by one.
+//! The result of messages is the same whether they are applied together or one by one.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::sync::LazyLock;
@@ -63,10 +63,10 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
 /// A short recording, to be damaged.
 static RECORDED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| messages(300));
 
-/// The result of messages.
+/// Updates, counters and books' hash after some messages.
 type Outcome = (Vec<MarketUpdate>, BuilderCounters, u64);
 
-/// Returns updates, counters and books after the messages, applied in groups of this size.
+/// Returns the outcome of the messages, applied in groups of `group`.
 fn result_of<B: BooksById>(messages: &[Vec<u8>], group: usize) -> Outcome {
     let mut builder = BookBuilder::new(B::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 17)));
     let mut updates = Updates::default();
@@ -96,7 +96,7 @@ fn a_market_ends_the_same_in_groups_of_any_size() {
     }
 }
 
-/// Enough orders to enable full prefetch; then they are deleted, and others are added and replaced.
+/// Adds enough orders to enable full prefetch, then deletes them, and adds and replaces others.
 #[test]
 fn large_books_end_the_same() {
     const ORDERS: u64 = 80_000;

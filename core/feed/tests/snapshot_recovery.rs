@@ -120,7 +120,7 @@ struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    /// Creates a feed that read the messages before `next` and lost those up to `then`.
+    /// Creates a feed that received the messages before `next` and lost those from `next` to before `then`.
     fn after_loss(recording: &'a Recording, next: u64, then: u64, held_max: usize) -> Feed<'a> {
         let recovery = SnapshotRecovery::new(InstrumentId(INSTRUMENTS), held_max);
         let mut feed = Feed {
@@ -180,7 +180,7 @@ impl<'a> Feed<'a> {
         self.builder.instrument(InstrumentId(id)).unwrap().health
     }
 
-    /// Plays the rest: the books must equal the venue's, order by order.
+    /// Applies the remaining messages: the books must then equal the venue's, order by order.
     fn check(mut self) {
         let end = self.recording.len() + 1;
         self.live_until(end);
@@ -194,7 +194,7 @@ impl<'a> Feed<'a> {
 #[test]
 fn a_market_snapshot_joins_the_held_messages() {
     let recording = Recording::new();
-    // At the lost messages, within the held messages, at their end, and ahead of them.
+    // Snapshots that end at the loss, within the held messages, at their end, and beyond.
     for snapshot in [400, 401, 450, 500, 560] {
         let mut feed = Feed::after_loss(&recording, 300, 400, 256);
         feed.live_until(500);
@@ -246,7 +246,7 @@ fn a_snapshot_before_the_held_messages_is_too_old() {
     feed.check();
 }
 
-/// If it were accepted, the book would be live but never change again.
+/// If the snapshot were accepted, the books would be live but never change again.
 #[test]
 fn a_snapshot_too_far_ahead_is_rejected() {
     let recording = Recording::new();
@@ -350,7 +350,7 @@ fn no_snapshot_recovers_a_book_with_an_unexpected_symbol() {
     let mut expected: Vec<Symbol> = recording.table.iter().map(|instrument| instrument.symbol).collect();
     expected[1] = Symbol::new("BRAVO").unwrap();
     let healths = |feed: &Feed| [1, 2, 3].map(|id| feed.health(id));
-    // Named by the lines before the loss, and named only by the snapshot.
+    // The symbol is named by the lines before the loss (300), or only by the snapshot (1).
     for next in [300, 1] {
         for scope in [MARKET, INSTRUMENT] {
             let mut feed = Feed::after_loss(&recording, 1, 400, 256);
@@ -529,7 +529,7 @@ fn a_recovered_book_is_published_once() {
     }
 }
 
-/// Snapshots read message by message recover no unnamed instrument until all of them have come.
+/// With `begin_instrument`, an unnamed instrument recovers only at `end_cycle`.
 #[test]
 fn snapshots_without_cycles_recover_only_their_instruments() {
     let recording = Recording::new();

@@ -26,9 +26,9 @@ const TARGET_DENOMINATOR: u64 = 4;
 /// Replacements and reductions per million new orders.
 const REPLACE_PPM: u32 = 100_000;
 const REDUCE_PPM: u32 = 50_000;
-/// One resting order in this many is placed uniformly on the first levels.
+/// One resting order in this many is placed uniformly on the first price levels.
 const JOINERS_ONE_IN: u64 = 16;
-/// Number of first levels.
+/// Number of these first levels.
 const JOINER_LEVELS: u64 = 4;
 
 /// One request of the order flow.
@@ -42,13 +42,13 @@ pub struct FlowRequest {
     pub request: OrderRequest,
 }
 
-/// Follow-up requests of a new order: cancels, replacements and reductions.
+/// Follow-up requests to send after a new order: cancels, replacements and reductions.
 #[derive(Clone, Copy, Debug, Default)]
 struct FollowUps {
     instrument: u16,
     /// Remaining cancels, replacements and reductions, in this order.
     left: [u32; 3],
-    /// Due time of the next one, and the interval between two.
+    /// Due time of the next request, and the interval between requests.
     due: Nanos,
     gap: Nanos,
 }
@@ -61,9 +61,9 @@ struct FollowUps {
 ///
 /// The flow is open loop: due times of new orders depend only on seed and settings, not on the venue.
 /// [`BackgroundFlow::on_event`] keeps the list of open orders correct. Without it the flow also cancels orders that
-/// have traded, which a venue ignores. A session that has used all its numbers, about 2^32, leaves new orders
-/// to the other sessions. Once all sessions have, no further request falls due. Nothing is allocated after
-/// creation.
+/// have traded, which a venue ignores. A session that has used all its `UserRefNum`s, about 2^32, leaves new
+/// orders to the other sessions. Once all sessions have, no further request falls due. Nothing is allocated
+/// after creation.
 #[derive(Clone, Debug)]
 pub struct BackgroundFlow {
     config: BackgroundFlowConfig,
@@ -106,7 +106,7 @@ impl BackgroundFlow {
         })
     }
 
-    /// Sets a session's first order number, as a venue accepts each only once. Call before the first request.
+    /// Sets a session's first `UserRefNum`; a venue accepts each only once. Call before the first request.
     pub fn number_from(&mut self, session: u16, first: UserRefNum) {
         self.live.number_from(session, first);
     }
@@ -120,7 +120,7 @@ impl BackgroundFlow {
         }
     }
 
-    /// Replaces the next request with a mass cancel of a session; `None` if it has no number left.
+    /// Replaces the next request with a mass cancel of a session; `None` if it has no `UserRefNum` left.
     pub fn cancel_all(&mut self, session: u16) -> Option<OrderRequest> {
         if let Some(action) = self.waiting.take() {
             self.drop_unsent(&action);
@@ -351,7 +351,7 @@ impl BackgroundFlow {
     }
 }
 
-/// Returns a request that never falls due, because no session has a number left.
+/// Returns a request that never falls due, because no session has a `UserRefNum` left.
 #[cold]
 fn never_due() -> FlowRequest {
     let request = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(0), qty: Qty::ZERO });

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tickpath_types::{Price, Qty, Side, UserRefNum};
 
-/// Slots per open order of a session, so that a free slot is near.
+/// Slots per open order of a session, so that few `UserRefNum`s are skipped because their slot is taken.
 const PLACES_PER_ORDER: usize = 2;
 /// Capacity of a session, as a multiple of its even share of the open orders.
 const SHARES_PER_SESSION: usize = 2;
@@ -31,27 +31,27 @@ struct Slot {
 
 #[derive(Clone, Debug)]
 struct Session {
-    /// Slots; `None` without an open order.
+    /// Slots by the low bits of the `UserRefNum`; `None` without an open order.
     slots: Box<[Option<Slot>]>,
     next_user_ref: u32,
     len: usize,
 }
 
 impl Session {
-    /// The last number stays unused, so that the next number is always representable.
+    /// True if a `UserRefNum` is left. The last one stays unused, so that the next is always representable.
     const fn has_numbers(&self) -> bool {
         self.next_user_ref != u32::MAX
     }
 }
 
-/// Location of an order.
+/// Session and slot of an order.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     session: u16,
     slot: u32,
 }
 
-/// Open orders by session and number, and by instrument. Bounded, and allocated once.
+/// Open orders by session and `UserRefNum`, and by instrument. Bounded, and allocated once.
 #[derive(Clone)]
 pub(crate) struct LiveOrders {
     sessions: Box<[Session]>,
@@ -98,13 +98,13 @@ impl LiveOrders {
         &slot.as_ref().expect("what is listed is open").order
     }
 
-    /// Returns the session itself, or the next one with capacity for an open order and with numbers left.
-    /// Capacity always exists: all sessions together can hold twice as many orders as all instruments.
+    /// Returns the session itself, or the next one with capacity for an open order and with `UserRefNum`s
+    /// left. Capacity always exists: all sessions together can hold twice as many orders as all instruments.
     pub fn session_with_capacity(&self, session: u16) -> u16 {
         self.nearest(session, |session| session.has_numbers() && session.len < self.max_per_session)
     }
 
-    /// Returns the session itself, or the next one with numbers left.
+    /// Returns the session itself, or the next one with `UserRefNum`s left.
     pub fn session_with_numbers(&self, session: u16) -> u16 {
         self.nearest(session, Session::has_numbers)
     }
@@ -116,8 +116,8 @@ impl LiveOrders {
         round.find(|session| is_suitable(&self.sessions[usize::from(*session)])).unwrap_or(session)
     }
 
-    /// Takes the next number of a session, skipping numbers whose slot has an open order. Returns `None` once
-    /// all are used: a venue accepts each number once, so numbers never restart.
+    /// Takes the next `UserRefNum` of a session, skipping those whose slot has an open order. Returns `None`
+    /// once all are used: a venue accepts each `UserRefNum` once, so they never restart.
     pub fn take_user_ref(&mut self, session: u16) -> Option<UserRefNum> {
         let session = &mut self.sessions[usize::from(session)];
         let mask = session.slots.len() as u32 - 1;
@@ -131,12 +131,12 @@ impl LiveOrders {
         None
     }
 
-    /// Sets the number of a session's next order.
+    /// Sets the `UserRefNum` of a session's next order.
     pub fn number_from(&mut self, session: u16, first: UserRefNum) {
         self.sessions[usize::from(session)].next_user_ref = first.0;
     }
 
-    /// Adds an order whose number was just taken; its instrument must not be full.
+    /// Adds an order whose `UserRefNum` was just taken; its instrument must not be full.
     pub fn insert(&mut self, order: LiveOrder) {
         let list = &mut self.by_instrument[usize::from(order.instrument)];
         let session = &mut self.sessions[usize::from(order.session)];

@@ -76,7 +76,7 @@ fn returns_have_the_drift_and_volatility_of_each_regime() {
         let (drift, volatility) = (f64::from(drift_bp) / 1e4, f64::from(volatility_bp) / 1e4);
         let variance = volatility * volatility * years;
         let found = mean(returns.iter().copied());
-        // Five standard errors each; tick size and spread increase the variance a little.
+        // Tolerances of five standard errors; tick size and spread increase the variance a little.
         let error = 5.0 * (variance / count).sqrt();
         check("drift", found, (drift - volatility * volatility / 2.0) * years, error);
         let second = mean(returns.iter().map(|it| (it - found).powi(2)));
@@ -94,7 +94,7 @@ fn a_market_follows_its_regime() {
         let mut market = TickGeneratorConfig::market(regime, 200, 5);
         market.step = Nanos::from_secs(3_600);
         let all = ticks(&market, 1_638);
-        // One year of two hundred symbols.
+        // Mean growth of two hundred symbols over one year.
         mean(all.iter().map(|ticks| {
             let (first, last) = (ticks.first().unwrap(), ticks.last().unwrap());
             (last.bid().0 as f64 / first.bid().0 as f64).ln()
@@ -150,7 +150,7 @@ fn jumps_match_the_settings() {
     let fourth = mean(returns.iter().map(|it| it.powi(4)));
     check("kurtosis", fourth / (second * second), fourth_expected / (expected * expected), 1.0);
     let wide = returns.iter().filter(|it| it.abs() > 5.0 * calm.sqrt()).count() as f64;
-    // Half of a jump's deviation: about half of the jumps are wider.
+    // The bound is three quarters of a jump's deviation: about half of the jumps are wider.
     assert!((0.3..0.6).contains(&(wide / (count * share))), "{}", wide / (count * share));
 }
 

@@ -1,8 +1,8 @@
 //! A 56-byte message to another core and back, compared with the physical limit: one bare cache line there
 //! and another one back.
 //!
-//! The limit is taken over as many lines as a ring has slots. The time of a single pair depends on the
-//! addresses of its two lines, so that a ring can seem faster than the limit; it is printed too.
+//! The limit is measured over as many line pairs as a ring has slots. A single pair is measured too, but its
+//! time depends on the addresses of its two lines, so that a ring can seem faster.
 //!
 //! `cargo bench -p tickpath-lockfree --bench round_trip`
 // A bench of two cores needs threads and a clock.
@@ -27,7 +27,7 @@ fn message(number: u64) -> Message {
     core::array::from_fn(|word| number + word as u64)
 }
 
-/// Times `count` trips: `trip` sends a number and waits for its echo, `echo` receives it and sends it back.
+/// Times `count` trips: `trip` sends a number and waits for its echo; `echo` receives and returns it.
 fn time(count: u64, mut trip: impl FnMut(u64), mut echo: impl FnMut(u64) + Send) -> f64 {
     let warm_up = count / 4;
     thread::scope(|scope| {
@@ -39,7 +39,7 @@ fn time(count: u64, mut trip: impl FnMut(u64), mut echo: impl FnMut(u64) + Send)
     })
 }
 
-/// Times bare lines, `pairs` of them in turn.
+/// Times round trips over bare cache lines, with `pairs` pairs of lines in turn.
 fn ping_pong(pairs: usize, count: u64) -> f64 {
     let lines = || (0..pairs).map(|_| CachePadded::new(AtomicU64::new(0))).collect::<Box<[_]>>();
     let (ping, pong) = (lines(), lines());
@@ -63,7 +63,7 @@ fn ping_pong(pairs: usize, count: u64) -> f64 {
     )
 }
 
-/// A trip over two channels, there and back; the answer is checked on every trip.
+/// Times round trips over two channels, there and back, and checks every answer.
 fn channels<P, C>(
     count: u64,
     [there, back]: [(P, C); 2],

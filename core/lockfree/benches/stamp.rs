@@ -8,7 +8,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use tickpath_lockfree::{cpu, records};
 
-/// Stamps in a batch; the ring is drained between batches, outside the measured time.
+/// Number of stamps in a batch. The ring is drained between batches, outside the measured time.
 const BATCH: usize = 4096;
 
 fn stamp(criterion: &mut Criterion) {

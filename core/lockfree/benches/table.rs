@@ -1,4 +1,4 @@
-//! A quote written to a table and read from it: alone, and against a writer on another core.
+//! Cost of writing a quote to a table and of reading it, alone and against a writer on another core.
 // This bench measures time and threads.
 #![allow(clippy::disallowed_methods)]
 
@@ -39,7 +39,7 @@ fn writes(writer: &mut Writer<TopOfBook>, count: u64) {
     }
 }
 
-/// Number of torn reads, and of reads that failed.
+/// Reads `count` quotes. Returns the number of torn reads, and of reads that failed.
 fn reads(reader: &Reader<TopOfBook>, count: u64) -> (u64, u64) {
     let (mut torn, mut busy, mut index) = (0, 0, 0);
     for _ in 0..count {
@@ -62,7 +62,7 @@ fn table(c: &mut Criterion) {
             let started = Instant::now();
             let (mut sum, mut index) = (0, 0);
             for _ in 0..count {
-                // Every field is used, and none has to go through memory.
+                // Uses every field without storing the quote in memory.
                 sum ^= fold(&reader.try_read(black_box(index)).expect("there is no writer"));
                 index = if index + 1 == ENTRIES { 0 } else { index + 1 };
             }

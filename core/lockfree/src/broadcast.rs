@@ -1,8 +1,8 @@
 //! Broadcast ring: one producer, any number of consumers, each of which sees every message.
 //!
-//! The ring for market data from a feed handler to several engines. The producer never waits: at the bound it
-//! overwrites the oldest message. A consumer that was overtaken receives the number of lost messages and
-//! resumes with the oldest one that is still there.
+//! The ring for market data from a feed handler to several engines. The producer never waits: when the ring
+//! is full, it overwrites the oldest message. A consumer that was overtaken receives the number of lost
+//! messages and resumes with the oldest message that is still there.
 //!
 //! # Protocol
 //!
@@ -12,10 +12,10 @@
 //!
 //! - For position `p` the producer stores sequence := `2p + 1` (relaxed), a release fence, the words
 //!   (relaxed), sequence := `2p + 2` (release), `tail := p + 1` (release).
-//! - A consumer at position `p` loads the sequence (relaxed, then an acquire fence, as its memory may be
-//!   mapped for reading alone). Less than `2p + 2`: nothing there yet.
-//!   More: it was overtaken. Equal: it loads the words (relaxed), an acquire fence, and the sequence
-//!   again (relaxed); the copy is good if that is still `2p + 2`.
+//! - A consumer at position `p` loads the sequence (relaxed, then an acquire fence, because its memory may be
+//!   mapped read-only). Less than `2p + 2`: there is no message yet. More: it was overtaken. Equal: it loads
+//!   the words (relaxed), an acquire fence, and the sequence again (relaxed); the copy is good if the
+//!   sequence is still `2p + 2`.
 //! - The first load and the producer's last store order the words of `p` before the copy, so that no
 //!   older word is seen. If the copy saw a newer word, written for `q > p`, the two fences order the
 //!   sequence `2q + 1`, which precedes that word, before the second load, which then does not see `2p + 2`.
@@ -51,15 +51,15 @@ use crate::{
 
 pub use crate::payload::Payload;
 
-/// The consumer was overtaken and lost this many messages; the next receive resumes with the oldest message
-/// that is still there.
+/// Error: the consumer was overtaken and lost this many messages. The next receive resumes with the oldest
+/// message that is still there.
 ///
 /// Treat it as a gap in the sequence: rebuild from a snapshot, or raise the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("lost {0} messages by reading too slowly: rebuild the state, or raise the capacity")]
 pub struct Lagged(pub u64);
 
-/// Distance, in slots, of the prefetch from the next slot to write, which receivers poll.
+/// Number of slots from the next slot to write, which receivers poll, to the slot that is prefetched.
 const AHEAD: u64 = 3;
 
 /// Lines before the slots: one for `tail`, one for rarely written data.
@@ -71,7 +71,7 @@ struct Shared<T> {
     wakers: Wakers,
 }
 
-/// Lines that a ring of `capacity` messages, rounded up to a power of two, takes in the caller's memory.
+/// Number of lines of a ring of `capacity` messages, rounded up to a power of two, in the caller's memory.
 ///
 /// In this order: a line whose first word is the position after the last message; a line whose first word is
 /// 1 once the sender was dropped; the slots. A slot has as many lines as its sequence and the message need:
@@ -89,19 +89,19 @@ impl<T> Shared<T> {
         Ok(Shared { ring: SlotRing::over(lines)?, wakers: Wakers::default() })
     }
 
-    /// Position after the last message.
+    /// The word with the position after the last message.
     #[inline(always)]
     fn tail(&self) -> &AtomicU64 {
         self.ring.head::<0>()
     }
 
-    /// 1 once the sender was dropped.
+    /// The word that is 1 once the sender was dropped.
     fn sender_dropped(&self) -> &AtomicU64 {
         self.ring.head::<1>()
     }
 }
 
-// Positions written by another process may be anything; those of a sender never wrap in practice.
+// Positions from shared memory may have any value, hence wrapping; a sender's never wrap in practice.
 
 const fn writing(position: u64) -> u64 {
     position.wrapping_mul(2).wrapping_add(1)
@@ -131,8 +131,8 @@ pub struct Sender<T> {
 }
 
 impl<T: Payload> Sender<T> {
-    /// A sender into memory given by the caller, of the length of [`lines_of`]. Zeros are a ring without
-    /// messages; in a ring that had another sender it continues after the last message.
+    /// Creates a sender into the caller's memory, [`lines_of`] lines long. Zeroed memory is an empty ring; in
+    /// a ring that had another sender, this one continues after the last message.
     ///
     /// There must be no other sender into the same memory: receivers would see torn messages.
     ///
@@ -182,7 +182,7 @@ impl<T: Payload> Sender<T> {
         self.shared.ring.capacity() as usize
     }
 
-    /// Whether there is no consumer at the moment; consumers in other memory are not counted.
+    /// Whether the ring has no consumer now. Consumers made by [`Receiver::over`] are not counted.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
@@ -204,9 +204,9 @@ pub struct Receiver<T> {
 }
 
 impl<T: Payload> Receiver<T> {
-    /// A read-only consumer of a ring in memory given by the caller; it receives messages sent from now on.
+    /// Creates a read-only consumer of a ring in the caller's memory. It receives messages sent from now on.
     ///
-    /// A receive always terminates, whatever the memory holds: it may return messages that were never sent.
+    /// A receive terminates whatever the memory holds, but may then return messages that were never sent.
     ///
     /// # Errors
     /// [`WrongMemory`] when the size is not that of a ring.
@@ -216,8 +216,8 @@ impl<T: Payload> Receiver<T> {
         Ok(Receiver { position, shared: Arc::new(shared) })
     }
 
-    /// Makes every message wake the thread behind `waker` while that sleeps. Not for a ring in memory that
-    /// the caller provides: its sender cannot have a waker.
+    /// Makes every message wake the thread behind `waker` if it sleeps. Not for a receiver made by
+    /// [`Receiver::over`]: its sender cannot have a waker.
     ///
     /// # Panics
     /// When the ring has the [maximum number](crate::wake::WAKERS_MAX) of wakers already.
@@ -245,8 +245,8 @@ impl<T: Payload> Receiver<T> {
     /// Takes the next message; `None` when there is none yet.
     ///
     /// # Errors
-    /// [`Lagged`] when the producer has overwritten it; the next call resumes with the oldest message that is
-    /// still there.
+    /// [`Lagged`] when the producer has overwritten the message; the next call resumes with the oldest
+    /// message that is still there.
     #[inline]
     pub fn try_recv(&mut self) -> Result<Option<T>, Lagged> {
         let slot = self.shared.ring.slot(self.position);
@@ -256,7 +256,7 @@ impl<T: Payload> Receiver<T> {
         }
         let item = slot.load();
         fence(Ordering::Acquire);
-        // Also rejects a first load beyond this position: a sequence never decreases.
+        // Also true if the first load was beyond this position: a sequence never decreases.
         if slot.sequence().load(Ordering::Relaxed) != written(self.position) {
             return Err(self.skip_to_oldest());
         }
@@ -294,9 +294,9 @@ impl<T: Payload> Receiver<T> {
         self.shared.ring.capacity() as usize
     }
 
-    /// Whether the producer was dropped; what it sent before can still be received.
+    /// Whether the producer was dropped. Messages sent before can still be received.
     ///
-    /// True and then `try_recv() == Ok(None)`, in this order, means that the ring is finished.
+    /// If this is true and `try_recv` then returns `Ok(None)`, there is nothing more to receive.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         load_acquire(self.shared.sender_dropped()) != 0
@@ -304,7 +304,7 @@ impl<T: Payload> Receiver<T> {
 }
 
 impl<T> Clone for Receiver<T> {
-    /// Another consumer at the same position.
+    /// Returns another consumer at the same position.
     fn clone(&self) -> Self {
         Self { position: self.position, shared: Arc::clone(&self.shared) }
     }

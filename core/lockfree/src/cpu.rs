@@ -1,14 +1,14 @@
 //! The CPU's time-stamp, pause, prefetch and byte comparison instructions behind safe functions.
 //!
-//! On x86-64 and aarch64 each of the first three is one or two instructions. Elsewhere, and under Miri, which knows no
-//! machine instructions, the time stamp comes from the system's monotonic clock and prefetches do nothing. Bytes are
-//! compared sixteen at a time on x86-64 and eight at a time elsewhere.
+//! On x86-64 and aarch64 each of the first three is one or two instructions. Elsewhere, and under Miri, which
+//! has no machine instructions, the time stamp is the system's monotonic clock and prefetches do nothing.
+//! Bytes are compared 16 at a time on x86-64 and 8 at a time elsewhere.
 
 /// Reads the time-stamp counter.
 ///
-/// Ticks of unknown but constant rate since an unknown start; io/agent calibrates them to nanoseconds. Not
-/// ordered with the instructions around it: the CPU may read it some tens of instructions early or late,
-/// which is acceptable for a hop stamp; see [`rdtsc_ordered`] for timing a short piece of code.
+/// Returns ticks of an unknown but constant rate since an unknown start; io/agent calibrates them to
+/// nanoseconds. The CPU may read the counter some tens of instructions early or late, which is acceptable for
+/// a hop stamp. See [`rdtsc_ordered`] for timing a short piece of code.
 #[inline(always)]
 #[must_use]
 pub fn rdtsc() -> u64 {
@@ -46,8 +46,8 @@ pub fn prefetch_lines_write<T>(value: &T) {
     arch::prefetch_write(first.wrapping_add(size_of::<T>().saturating_sub(1)).cast_mut());
 }
 
-/// Prefetches the element `count` behind a pointer, for writing. The address may lie outside any memory: the
-/// end of a ring needs no check.
+/// Prefetches the element at `first + count` for writing. The address may be invalid, so that the end of a
+/// ring needs no check.
 #[inline(always)]
 pub fn prefetch_write_ahead<T>(first: *const T, count: usize) {
     arch::prefetch_write(first.wrapping_add(count).cast_mut());
@@ -59,7 +59,7 @@ pub fn prefetch_index<T>(slice: &[T], index: usize) {
     arch::prefetch_read(slice.as_ptr().wrapping_add(index));
 }
 
-/// One bit for each byte, the first one lowest: set for all but ASCII digits, and after the last byte.
+/// Returns one bit per byte, the first byte's lowest: set for all but ASCII digits, and after the last byte.
 ///
 /// Supports 16, 32, 48 or 64 bytes.
 #[inline(always)]
@@ -69,8 +69,8 @@ pub fn non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
     arch::non_digits(bytes)
 }
 
-/// One bit for each byte, the first one lowest: set where a JSON string ends or is not plain text, at a
-/// quote, a backslash or a control character.
+/// Returns one bit per byte, the first byte's lowest: set where a JSON string ends or is not plain text,
+/// which is at a quote, a backslash or a control character.
 #[inline(always)]
 #[must_use]
 pub fn string_stops(bytes: &[u8; 16]) -> u16 {
@@ -92,9 +92,9 @@ fn portable_non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
     const LEN: usize = size_of::<u64>();
     const ZEROS: u64 = u64::from_ne_bytes([b'0'; LEN]);
     const LOW_BITS: u64 = u64::from_ne_bytes([0x7f; LEN]);
-    /// Lifts a byte of 10 to 127, but none below, into its highest bit.
+    /// Added to a byte of 0 to 127, it sets the byte's highest bit if the byte is at least 10.
     const ABOVE_NINE: u64 = u64::from_ne_bytes([0x80 - 10; LEN]);
-    /// Multiplied by this, the highest bits of eight bytes become the bits of the highest byte.
+    /// Multiplication by this moves the highest bits of eight bytes to the bits of the highest byte.
     const GATHER: u64 = 0x0002_0408_1020_4081;
     bytes.as_chunks().0.iter().rev().fold(!0, |places: u64, word| {
         let values = u64::from_le_bytes(*word) ^ ZEROS;
@@ -140,8 +140,8 @@ mod arch {
     #[inline(always)]
     pub(super) fn non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
         let digits = bytes.as_chunks::<16>().0.iter().rev().fold(0, |places, chunk| {
-            // SAFETY: the instructions are part of SSE2, which every x86-64 CPU has, and the load needs no alignment of
-            // the sixteen bytes that it reads, which are the chunk's.
+            // SAFETY: the instructions are part of SSE2, which every x86-64 CPU has, and the unaligned load
+            // reads the sixteen bytes of the chunk.
             let mask = unsafe {
                 let values = _mm_xor_si128(
                     _mm_loadu_si128(chunk.as_ptr().cast::<__m128i>()),
@@ -156,8 +156,8 @@ mod arch {
 
     #[inline(always)]
     pub(super) fn string_stops(bytes: &[u8; 16]) -> u16 {
-        // SAFETY: the instructions are part of SSE2, which every x86-64 CPU has, and the load needs no alignment of the
-        // sixteen bytes that it reads, which are the array's.
+        // SAFETY: the instructions are part of SSE2, which every x86-64 CPU has, and the unaligned load reads
+        // the sixteen bytes of the array.
         let mask = unsafe {
             let values = _mm_loadu_si128(bytes.as_ptr().cast::<__m128i>());
             let quotes = _mm_cmpeq_epi8(values, _mm_set1_epi8(b'"'.cast_signed()));
@@ -208,7 +208,7 @@ mod arch {
 mod arch {
     use std::{sync::OnceLock, time::Instant};
 
-    // The time-stamp counter is the one clock that this crate wraps; this is its stand-in.
+    // Replaces the time-stamp counter, the only clock that this crate wraps.
     #[allow(clippy::disallowed_methods)]
     pub(super) fn rdtsc() -> u64 {
         static START: OnceLock<Instant> = OnceLock::new();
@@ -231,7 +231,7 @@ mod arch {
 mod tests {
     use super::*;
 
-    /// Every byte; only some under Miri, which checks every access and is slow.
+    /// All values of a byte; only some under Miri, which checks every access and is slow.
     fn bytes() -> impl Iterator<Item = u8> {
         (0..=u8::MAX).step_by(if cfg!(miri) { 15 } else { 1 })
     }
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn adjacent_digits_and_non_digits_are_distinguished() {
-        // Words with every pattern of eight bytes, to detect carries from one byte into the next.
+        // Every pattern of digits and others in eight bytes, to detect carries from one byte into the next.
         for bits in bytes().map(u64::from) {
             for others in [[b'/', b':'], [b'\xff', b'\x80'], [b'\0', b'\xb0']] {
                 let bytes: [u8; 64] = std::array::from_fn(|place| match bits >> (place % 8) & 1 {

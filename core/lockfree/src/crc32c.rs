@@ -1,6 +1,6 @@
 //! CRC-32C (Castagnoli), by the CPU's instruction where it has one and by a table elsewhere.
 //!
-//! With many short messages, check once for the instruction ([`Instruction::detect`]) and write one loop over
+//! For many short messages, detect the instruction once ([`Instruction::detect`]) and write one loop over
 //! [`Step`]: the steps are inlined, so that the CPU works on several messages at the same time. A step takes
 //! and returns the intermediate checksum: begin with `u32::MAX`, and invert all bits at the end.
 //!
@@ -15,7 +15,7 @@
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use core::arch::asm;
 
-/// The checksum of some bytes: initial value and final exclusive-or of all ones, reflected.
+/// Returns the CRC-32C of `bytes`: reflected, with an initial value and a final exclusive-or of all ones.
 #[inline]
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u32 {
@@ -65,7 +65,7 @@ fn is_there() -> bool {
     std::arch::is_x86_feature_detected!("sse4.2")
 }
 
-// As assembly instead of the compiler's intrinsics: those are inlined only into functions that require the
+// Written in assembly because the compiler's intrinsics are inlined only into functions that require the
 // instruction, and other functions could call them only by `unsafe`.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Step for Instruction {
@@ -73,7 +73,7 @@ impl Step for Instruction {
     fn word(self, crc: u32, word: u64) -> u32 {
         let mut wide = u64::from(crc);
         // SAFETY: the CPU has the instruction, as `self` proves; it changes only this register, and clears
-        // its upper half. Telling the compiler that saves a step between two words.
+        // its upper half. The assertion saves an instruction between two words.
         unsafe {
             asm!("crc32 {0}, {1}", inout(reg) wide, in(reg) word, options(pure, nomem, nostack, preserves_flags));
             core::hint::assert_unchecked(wide <= u64::from(u32::MAX));
@@ -183,7 +183,7 @@ impl Step for Table {
 mod tests {
     use super::*;
 
-    /// Bit by bit, from the definition of the polynomial.
+    /// Computes the checksum bit by bit, from the definition of the polynomial.
     fn plain(bytes: &[u8]) -> u32 {
         !bytes.iter().fold(u32::MAX, |crc, byte| {
             (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ ((crc & 1) * POLYNOMIAL))

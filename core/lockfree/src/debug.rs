@@ -1,6 +1,6 @@
 //! `Debug` implementations that do not require `Debug` of the items.
 
-/// Implements `Debug` by the name of the type and one value.
+/// Implements `Debug` with the name of the type and one value.
 macro_rules! debug_with {
     ($type:ident<$($param:ident $(: $bound:ident + $other:ident)?),*>: $figure:literal, $it:ident => $value:expr) => {
         impl<$($param $(: $bound + $other)?),*> core::fmt::Debug for $type<$($param),*> {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// The container is full; returns the item.
+/// Error: the container is full. Holds the item.
 ///
 /// Retry after the other side has freed capacity, or apply the caller's own policy: refuse, drop and count,
 /// or disconnect.

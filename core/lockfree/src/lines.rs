@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const LINE_WORDS: usize = 8;
 /// Bytes per line.
 pub const LINE_LEN: usize = LINE_WORDS * size_of::<u64>();
-/// Lines that the adjacent-line prefetcher fetches together.
+/// Number of lines that the adjacent-line prefetcher fetches together.
 const PAIR: usize = 2;
 
 /// One cache line: eight atomic words.
@@ -22,7 +22,7 @@ const PAIR: usize = 2;
 pub struct Line(pub(crate) [AtomicU64; LINE_WORDS]);
 
 const _: () = assert!(cfg!(loom) || (size_of::<Line>() == LINE_LEN && align_of::<Line>() == LINE_LEN));
-// Loom's words are longer; a pair must then still have the length of its lines.
+// A pair has no padding, also under loom, whose words are longer.
 const _: () = assert!(size_of::<CachePadded<[Line; PAIR]>>() == PAIR * size_of::<Line>());
 
 impl Line {
@@ -56,12 +56,12 @@ unsafe impl Send for SharedLines {}
 unsafe impl Sync for SharedLines {}
 
 impl SharedLines {
-    /// `count` lines of zeros on the heap, all touched, the first at the start of a pair of lines.
+    /// Allocates `count` lines of zeros on the heap, all touched, the first at the start of a pair of lines.
     #[must_use]
     pub fn zeroed(count: usize) -> SharedLines {
         let pair = || CachePadded::new([Line::zero(), Line::zero()]);
         let pairs: Box<[CachePadded<[Line; PAIR]>]> = (0..count.div_ceil(PAIR)).map(|_| pair()).collect();
-        // Zeros may be pages that are not allocated yet; storing touches them.
+        // Pages of zeros may not be allocated yet: a store allocates them.
         pairs.iter().flat_map(|pair| pair.iter()).for_each(|line| line.0[0].store(0, Ordering::Relaxed));
         let owner = std::sync::Arc::new(pairs);
         // Pairs are adjacent without padding, as the assertion above checks.
@@ -69,7 +69,7 @@ impl SharedLines {
         SharedLines { first, count, is_writable: true, _owner: owner }
     }
 
-    /// Lines in memory that `owner` keeps alive.
+    /// Returns lines in memory that `owner` keeps alive.
     ///
     /// # Safety
     /// `count` lines from `first` are mapped while `owner` lives: readable, and writable if `is_writable`.
@@ -97,7 +97,7 @@ impl SharedLines {
         self.is_writable
     }
 
-    /// `count` lines from line `first`; `None` when some of them are outside.
+    /// Returns `count` lines from line `first` on; `None` when some of them are outside.
     #[must_use]
     pub fn part(&self, first: usize, count: usize) -> Option<SharedLines> {
         let _ = self.as_slice().get(first..first.checked_add(count)?)?;
@@ -106,7 +106,7 @@ impl SharedLines {
         Some(SharedLines { first: start, count, ..self.clone() })
     }
 
-    /// One word, 0 to 7, of one line, with acquire ordering; `None` when there is no such word.
+    /// Loads one word, 0 to 7, of one line with acquire ordering; `None` when there is no such word.
     #[must_use]
     pub fn load(&self, line: usize, word: usize) -> Option<u64> {
         Some(load_acquire(self.as_slice().get(line)?.0.get(word)?))

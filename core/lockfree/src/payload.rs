@@ -12,15 +12,15 @@ impl<T: Copy + Send + FromBytes + IntoBytes + Immutable> Payload for T {}
 
 const WORD: usize = size_of::<u64>();
 
-/// Words of a payload, the last one padded with zeros.
+/// Number of words of a payload, the last one padded with zeros.
 pub(crate) const fn words_of<T>() -> usize {
     size_of::<T>().div_ceil(WORD)
 }
 
-/// Stores a payload into the words that `word` returns by index, relaxed.
+/// Stores a payload into words by relaxed stores. `word` returns the word at an index.
 #[inline(always)]
 pub(crate) fn store<'a, T: Payload>(item: &T, word: impl Fn(usize) -> &'a AtomicU64) {
-    // Whole words separately: a copy whose length is unknown at compile time is a function call.
+    // Whole words are stored separately: a copy whose length is unknown at compile time is a function call.
     let (words, rest) = item.as_bytes().as_chunks::<WORD>();
     for (index, bytes) in words.iter().enumerate() {
         word(index).store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
@@ -32,8 +32,8 @@ pub(crate) fn store<'a, T: Payload>(item: &T, word: impl Fn(usize) -> &'a Atomic
     }
 }
 
-/// Loads a payload from the words that `word` returns by index, relaxed. While they are being overwritten the
-/// copy may be torn, but is still a valid value.
+/// Loads a payload from words by relaxed loads. `word` returns the word at an index. While the words are
+/// being overwritten the copy may be torn, but is still a valid value.
 #[inline(always)]
 pub(crate) fn load<'a, T: Payload>(word: impl Fn(usize) -> &'a AtomicU64) -> T {
     let mut item = T::new_zeroed();

@@ -1,9 +1,9 @@
 //! Single-producer, single-consumer ring for small records, with the cheapest possible push.
 //!
-//! The ring for trace stamps: the producer is a hot agent that must hardly be slowed, the consumer is a drain
-//! that may lag by milliseconds. Records lie packed, four 16-byte ones to a cache line. The producer
+//! The ring for trace stamps: the producer is a hot agent that the ring must hardly slow, the consumer is a
+//! drain that may lag by milliseconds. Records lie packed, four 16-byte ones to a cache line. The producer
 //! publishes them in batches, by [`Producer::flush`] at the end of a duty cycle, or automatically each
-//! quarter of the ring. At the bound a push drops the new record and counts it.
+//! quarter of the ring. When the ring is full, a push drops the new record and counts it.
 //!
 //! # Protocol
 //!
@@ -69,7 +69,7 @@ impl<R> Shared<R> {
         (position & (self.capacity() - 1)) as usize
     }
 
-    /// Pointer to the place of a position, valid for all places from there to the end of the memory.
+    /// Returns a pointer to a position's place, valid for all places from there to the end of the memory.
     fn place(&self, position: u64) -> NonNull<Place<R>> {
         let rest = &self.places[self.index(position)..];
         NonNull::new(rest.as_ptr().cast_mut()).expect("a slice's pointer is not null")
@@ -125,15 +125,15 @@ fn touch<R>(places: &[Place<R>]) {
 pub struct Producer<R: Copy + Send> {
     /// Place of the next record.
     cursor: NonNull<Place<R>>,
-    /// Place that the cursor must not write before `advance` was called.
+    /// Place that must not be written before `advance` was called.
     stop: NonNull<Place<R>>,
     /// Position of `stop`.
     stop_position: u64,
     /// The consumer's position at its last load.
     consumed: u64,
-    /// Copy of `Shared::published`.
+    /// Local copy of `Shared::published`.
     published: u64,
-    /// Copy of `Shared::dropped`.
+    /// Local copy of `Shared::dropped`.
     dropped: u64,
     shared: Arc<Shared<R>>,
 }
@@ -144,13 +144,13 @@ unsafe impl<R: Copy + Send> Send for Producer<R> {}
 unsafe impl<R: Copy + Send> Sync for Producer<R> {}
 
 impl<R: Copy + Send> Producer<R> {
-    /// Distance, in records, of the prefetch from the next place to write: eight cache lines.
+    /// Number of records from the next place to write to the one that is prefetched: eight cache lines.
     const AHEAD: usize = 8 * 64 / size_of::<Place<R>>();
 
-    /// Appends a record; true if there was capacity, otherwise it is dropped and counted.
+    /// Appends a record. When the ring is full, drops and counts it instead, and returns false.
     ///
-    /// Visible to the consumer after [`flush`](Self::flush), or once a quarter of the ring has been
-    /// written since.
+    /// The consumer sees the record after [`flush`](Self::flush), or once a quarter of the ring has been
+    /// written since the last automatic publication.
     #[inline(always)]
     pub fn push(&mut self, record: R) -> bool {
         if self.cursor == self.stop && !self.advance() {
@@ -159,8 +159,8 @@ impl<R: Copy + Send> Producer<R> {
         // SAFETY: `cursor` lies before `stop`, in the memory that `shared` keeps alive.
         let place = unsafe { self.cursor.as_ref() };
         place.with_mut(|cell| {
-            // SAFETY: `advance` found that the consumer is done with the places up to `stop`, and
-            // it does not look at them before they are published.
+            // SAFETY: `advance` found that the consumer is done with the places up to `stop`, and the
+            // consumer does not read them before they are published.
             unsafe { (*cell).write(record) };
         });
         // SAFETY: at most one past the end of the memory, where `stop` may lie too.
@@ -173,8 +173,8 @@ impl<R: Copy + Send> Producer<R> {
     /// except records published automatically.
     pub fn discard(&mut self) {
         let hidden = self.position() - self.published;
-        // SAFETY: `advance` publishes whenever it moves the cursor to another chunk, so the hidden records all lie
-        // right before the cursor.
+        // SAFETY: `advance` publishes whenever it moves the cursor to another chunk, so the hidden records
+        // all lie right before the cursor.
         self.cursor = unsafe { self.cursor.sub(hidden as usize) };
     }
 
@@ -188,8 +188,8 @@ impl<R: Copy + Send> Producer<R> {
         }
     }
 
-    /// At the stop: publishes, and moves the stop by up to a quarter of the ring. False when the ring is
-    /// full; the current record then counts as dropped.
+    /// Called at the stop: publishes, and moves the stop by up to a quarter of the ring. Returns false when
+    /// the ring is full; the current record then counts as dropped.
     #[cold]
     #[inline(never)]
     fn advance(&mut self) -> bool {
@@ -259,7 +259,7 @@ pub struct Consumer<R: Copy + Send> {
 impl<R: Copy + Send> Consumer<R> {
     /// Passes up to `max` published records to `on_record` in order, and returns their number.
     ///
-    /// Their places become free together at the end.
+    /// Frees their places together at the end.
     #[inline]
     pub fn drain(&mut self, max: usize, mut on_record: impl FnMut(&R)) -> usize {
         let published = self.shared.published.load(Ordering::Acquire);
@@ -302,9 +302,9 @@ impl<R: Copy + Send> Consumer<R> {
         self.shared.places.len()
     }
 
-    /// Whether the producer was dropped; what it pushed before can still be drained.
+    /// Whether the producer was dropped. Records pushed before can still be drained.
     ///
-    /// True and then `drain(..) == 0`, in this order, means that the ring is finished.
+    /// If this is true and `drain` then returns 0, there is nothing more to drain.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         self.shared.producer_dropped.load(Ordering::Acquire)
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(drained(&mut consumer, 100), [10, 11, 30]);
     }
 
-    /// The ring has chunks of 4, and publishes a chunk when the next one is begun.
+    /// The ring has chunks of 4 records, and publishes a chunk when the next one is begun.
     #[test]
     fn discard_at_the_ends_of_chunks_wraps_and_capacity() {
         for start in [0, 3, 4, 13, 15] {

@@ -1,8 +1,8 @@
 //! Seqlock: the latest value of some plain data, from one writer to any number of readers.
 //!
 //! For state that a duty cycle publishes to observers. The writer is wait-free and independent of the
-//! readers. A reader copies and checks that the copy is not torn. After a write during the copy it repeats, a
-//! bounded number of times; then it returns [`Busy`], and the caller may keep the previous value.
+//! readers. A reader copies the value and checks that the copy is not torn. If a write interferes, it repeats
+//! the copy a bounded number of times, then returns [`Busy`]; the caller may keep the previous value.
 //!
 //! A value is a head and a number of rows that is fixed at creation: for example a head of counters and a row
 //! for each instrument, or only a head without rows. A reader sees head and rows of the same write.
@@ -15,7 +15,8 @@
 //! - For its write number `n`, from 1, the writer stores sequence := `2n - 1` (relaxed), a release fence,
 //!   the words (relaxed), sequence := `2n` (release).
 //! - A reader loads the sequence (acquire); odd means that a write is under way. It loads the words
-//!   (relaxed), an acquire fence, and the sequence again (relaxed); the copy is good if that is the same.
+//!   (relaxed), an acquire fence, and the sequence again (relaxed); the copy is good if both sequences are
+//!   equal.
 //! - The first load and the writer's last store order the words of write `n` before the copy, so that no
 //!   older word is seen. If the copy saw a word of a later write `m`, the two fences order the sequence
 //!   `2m - 1`, which precedes that word, before the second load, which then does not see `2n`.
@@ -39,12 +40,12 @@ use crate::{
     sync::{Arc, AtomicU64, Ordering, fence},
 };
 
-/// Maximum number of copies per read. A write of a few hundred words takes a microsecond: more than a few
-/// consecutive copies meet one only when the writer's thread lost its core, or its process died, during the
+/// Maximum number of copies per read. A write of a few hundred words takes a microsecond, so that more than a
+/// few consecutive copies fail only if the writer's thread lost its core, or its process died, during a
 /// write.
 pub(crate) const TRIES_MAX: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// A write was in progress at every attempt: keep the older value, or read again later.
+/// Error: a write was in progress at every attempt. Keep the older value, or read again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the value is being written: keep the older one, or look again later")]
 pub struct Busy;
@@ -91,8 +92,8 @@ pub struct Writer<H, R> {
 }
 
 impl<H: Payload, R: Payload> Writer<H, R> {
-    /// Replaces the value. Rows beyond the cell's number are ignored; rows that are not given keep their
-    /// values. The rows are computed while readers wait, so they should be cheap, and a panic in the iterator
+    /// Replaces the value. Rows beyond the cell's number of rows are ignored; rows that are not given keep
+    /// their values. Readers wait while the rows are computed, so the iterator should be cheap. A panic in it
     /// leaves the cell [`Busy`] until the next write.
     pub fn write(&mut self, head: &H, rows: impl IntoIterator<Item = R>) {
         let shared = &*self.shared;
@@ -113,7 +114,7 @@ pub struct Reader<H, R> {
 }
 
 impl<H: Payload, R: Payload> Reader<H, R> {
-    /// Copies the latest value: returns its head and copies its rows into `rows`, as many as both have.
+    /// Copies the latest value: returns its head and copies its rows into `rows`, as many as fit.
     ///
     /// # Errors
     /// [`Busy`] when every copy met a write; the contents of `rows` are then undefined.
@@ -127,7 +128,7 @@ impl<H: Payload, R: Payload> Reader<H, R> {
         Err(Busy)
     }
 
-    /// `None` when the copy may be torn.
+    /// Copies the value once; `None` when the copy may be torn.
     fn copy(&self, rows: &mut [R]) -> Option<H> {
         let shared = &*self.shared;
         let before = shared.sequence.load(Ordering::Acquire);

@@ -11,12 +11,13 @@
 //! producer disconnected, a word that is 1 once the consumer did. Then the slots: a sequence word and the
 //! item, aligned to a line.
 //!
-//! - Position `p`, from 0, lives in slot `p mod capacity`. The producer stores the words (relaxed), then the slot's
-//!   sequence := `p + 1` (release). The consumer loads the sequence of the slot of its next position `p` (relaxed, then an
-//!   acquire fence); once it is `p + 1` it loads the words (relaxed).
+//! - Position `p`, from 0, lives in slot `p mod capacity`. The producer stores the words (relaxed), then the
+//!   slot's sequence := `p + 1` (release). The consumer at position `p` loads the slot's sequence (relaxed,
+//!   then an acquire fence); once it is `p + 1` it loads the words (relaxed).
 //! - After it has read items the consumer stores its next position (release). The producer may write position
-//!   `p` only while `p` is less than that plus the capacity. It keeps the last loaded one and loads it again
-//!   (acquire) only when the ring seems full. The acquire orders the consumer's reads before the overwrite.
+//!   `p` only while `p` is less than the consumer's position plus the capacity. It keeps the position last
+//!   loaded and loads it again (acquire) only when the ring seems full. The acquire orders the consumer's
+//!   reads before the overwrite.
 //! - A slot holds `p + 1 - capacity` until it is rewritten, so no sequence is mistaken for another wrap's.
 //!
 //! ```
@@ -42,10 +43,10 @@ use crate::{
 
 /// Lines before the slots.
 const HEAD_LINES: usize = 3;
-/// Distance, in slots, of the prefetch from the next slot to write, which the consumer polls.
+/// Number of slots from the next slot to write, which the consumer polls, to the slot that is prefetched.
 const AHEAD: u64 = 2;
 
-/// Lines that a ring of `capacity` items, rounded up to a power of two, takes.
+/// Number of lines of a ring of `capacity` items, rounded up to a power of two.
 ///
 /// # Panics
 /// If `capacity` exceeds 2^30.
@@ -62,18 +63,18 @@ impl<T> Ring<T> {
         if lines.is_writable() { Ok(Ring(SlotRing::over(lines)?)) } else { Err(WrongMemory) }
     }
 
-    /// The consumer's next position.
+    /// The word with the consumer's next position.
     #[inline(always)]
     fn head(&self) -> &AtomicU64 {
         self.0.head::<0>()
     }
 
-    /// 1 once the producer disconnected.
+    /// The word that is 1 once the producer disconnected.
     fn producer_disconnected(&self) -> &AtomicU64 {
         self.0.head::<1>()
     }
 
-    /// 1 once the consumer disconnected.
+    /// The word that is 1 once the consumer disconnected.
     fn consumer_disconnected(&self) -> &AtomicU64 {
         self.0.head::<2>()
     }
@@ -90,7 +91,7 @@ pub struct Producer<T> {
 }
 
 impl<T: Payload> Producer<T> {
-    /// The producer of a ring whose memory is zeroed, or which the consumer also opens in its present state.
+    /// Creates the producer of a ring in zeroed memory to which nothing was pushed yet.
     ///
     /// # Errors
     /// [`WrongMemory`] when the size is not that of a ring, or the memory is read-only.
@@ -116,7 +117,7 @@ impl<T: Payload> Producer<T> {
         Ok(())
     }
 
-    /// Loads the consumer's position again.
+    /// Loads the consumer's position again. Returns false when the ring is still full, or broken.
     fn refresh_head(&mut self) -> bool {
         let Some(head) = self.load_head() else {
             self.is_broken = true;
@@ -126,13 +127,13 @@ impl<T: Payload> Producer<T> {
         self.position - head <= self.ring.0.mask
     }
 
-    /// The consumer's next position; `None` where it decreased, or exceeds the pushed items.
+    /// Loads the consumer's next position; `None` if it decreased, or exceeds the number of pushed items.
     fn load_head(&self) -> Option<u64> {
         Some(self.ring.head().load(Ordering::Acquire))
             .filter(|head| (self.head..=self.position).contains(head))
     }
 
-    /// Number of items that can be pushed now; 0 where the other end has stored an impossible position.
+    /// Number of items that can be pushed now; 0 if the other end has stored an impossible position.
     #[must_use]
     pub fn free_slots(&self) -> u64 {
         self.load_head().map_or(0, |head| self.ring.0.capacity() - (self.position - head))
@@ -145,7 +146,7 @@ impl<T: Payload> Producer<T> {
         self.is_broken
     }
 
-    /// Whether the consumer has announced its disconnect; a killed one does not.
+    /// Whether the consumer has announced its disconnect; a killed consumer does not.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         load_acquire(self.ring.consumer_disconnected()) != 0
@@ -172,7 +173,7 @@ pub struct Consumer<T> {
 }
 
 impl<T: Payload> Consumer<T> {
-    /// The consumer of a ring from which nothing was popped yet.
+    /// Creates the consumer of a ring from which nothing was popped yet.
     ///
     /// # Errors
     /// [`WrongMemory`] when the size is not that of a ring, or the memory is read-only.
@@ -180,8 +181,7 @@ impl<T: Payload> Consumer<T> {
         Ok(Consumer { ring: Ring::over(lines)?, position: 0 })
     }
 
-    /// Takes the next item; `None` when there is none yet. The item is the memory's content: a hostile
-    /// producer can store any value.
+    /// Takes the next item; `None` when there is none yet. A hostile producer can store any value in an item.
     #[inline]
     pub fn try_pop(&mut self) -> Option<T> {
         let slot = self.ring.0.slot(self.position);
@@ -194,8 +194,8 @@ impl<T: Payload> Consumer<T> {
         Some(item)
     }
 
-    /// Whether the producer has announced its disconnect; a killed one does not. Earlier items can still be
-    /// popped: true and then `try_pop() == None`, in this order, means that the ring is finished.
+    /// Whether the producer has announced its disconnect; a killed producer does not. Earlier items can still
+    /// be popped: if this is true and `try_pop` then returns `None`, there is nothing more to pop.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         load_acquire(self.ring.producer_disconnected()) != 0

@@ -14,16 +14,16 @@ use crate::{
 /// A slot is a sequence word and the words of an item, aligned to a line.
 pub(crate) struct SlotRing<T, const HEAD: usize> {
     pub(crate) lines: SharedLines,
-    /// Capacity - 1.
+    /// The capacity, a power of two, minus 1.
     pub(crate) mask: u64,
     item: PhantomData<fn(T) -> T>,
 }
 
 impl<T, const HEAD: usize> SlotRing<T, HEAD> {
-    /// Lines of a slot.
+    /// Number of lines of a slot.
     pub(crate) const SLOT_LINES: usize = (1 + payload::words_of::<T>()).div_ceil(LINE_WORDS);
 
-    /// Lines of a ring of `capacity` items, rounded up to a power of two.
+    /// Number of lines of a ring of `capacity` items, rounded up to a power of two.
     pub(crate) fn lines_of(capacity: usize) -> usize {
         HEAD + ring_capacity(capacity) * Self::SLOT_LINES
     }
@@ -39,7 +39,7 @@ impl<T, const HEAD: usize> SlotRing<T, HEAD> {
         }
     }
 
-    /// The first word of a line before the slots.
+    /// Returns the first word of a line before the slots.
     #[inline(always)]
     pub(crate) fn head<const LINE: usize>(&self) -> &AtomicU64 {
         const { assert!(LINE < HEAD) };

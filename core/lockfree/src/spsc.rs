@@ -17,8 +17,8 @@
 //! - A slot still holds `p - capacity` until it is written again; positions are 64-bit and do not repeat, so
 //!   no sequence is mistaken for another wrap's.
 //!
-//! The consumer never writes a slot. Freeing each slot through its own sequence takes as long for a single
-//! message (equal round trips, `benches/round_trip.rs`); with one counter, [`Consumer::drain`] frees a whole
+//! The consumer never writes a slot. Freeing each slot through its sequence would take as long for a single
+//! message (equal round trips, `benches/round_trip.rs`). With one counter, [`Consumer::drain`] frees a whole
 //! batch by one store, which halves the time per message of a saturated stream (`benches/stream.rs`), and a
 //! backlog can be inspected without taking it ([`Consumer::peek_at`]).
 //!
@@ -49,7 +49,7 @@ use crate::{
 /// Sequence of a slot that was never written. Not zero, so that creation writes to every page.
 const NEVER_WRITTEN: u64 = u64::MAX;
 
-/// Distance, in slots, of the prefetch from the next slot to write, which the consumer polls.
+/// Number of slots from the next slot to write, which the consumer polls, to the slot that is prefetched.
 const AHEAD: u64 = 2;
 
 #[repr(C, align(64))]
@@ -66,7 +66,7 @@ struct Shared<T> {
     head: CachePadded<AtomicU64>,
     producer_dropped: AtomicBool,
     consumer_dropped: AtomicBool,
-    /// Waker of the consumer's thread, where that sleeps.
+    /// Waker of the consumer's thread, if that thread sleeps when idle.
     waker: OnceLock<Waker>,
     slots: Box<[Slot<T>]>,
 }
@@ -103,7 +103,7 @@ pub fn channel<T: Copy + Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     (producer, Consumer { slots, position: 0, shared })
 }
 
-/// The slots without the indirection through `Shared`, which would be one more dependent load per access.
+/// Direct access to the slots: going through `Shared` would be one more dependent load per access.
 struct Slots<T> {
     first: NonNull<Slot<T>>,
     mask: u64,
@@ -133,7 +133,7 @@ impl<T> Slots<T> {
         cpu::prefetch_write_ahead(self.first.as_ptr(), (position & self.mask) as usize);
     }
 
-    /// The slot of a position.
+    /// Returns the slot of a position.
     ///
     /// # Safety
     /// The `Shared` that owns the slots must outlive `'a`.
@@ -181,7 +181,7 @@ impl<T: Copy + Send> Producer<T> {
         Ok(())
     }
 
-    /// Loads the consumer's position; false when the ring is still full.
+    /// Loads the consumer's position. Returns false when the ring is still full.
     #[cold]
     #[inline(never)]
     fn refresh_limit(&mut self) -> bool {
@@ -189,14 +189,14 @@ impl<T: Copy + Send> Producer<T> {
         self.position != self.limit
     }
 
-    /// Number of free slots, by a load of the consumer's position: at least this many pushes will succeed.
+    /// Loads the consumer's position and returns the number of free slots: as many pushes will succeed.
     #[must_use]
     pub fn free_slots(&mut self) -> usize {
         self.refresh_limit();
         (self.limit - self.position) as usize
     }
 
-    /// Upper bound of the number of items in the ring: the consumer may be taking some meanwhile.
+    /// Upper bound of the number of items in the ring: the consumer may take some meanwhile.
     #[must_use]
     pub fn len(&self) -> usize {
         (self.position - self.shared.head.load(Ordering::Acquire)) as usize
@@ -237,10 +237,10 @@ pub struct Consumer<T> {
 }
 
 impl<T: Copy + Send> Consumer<T> {
-    /// Makes every push wake the thread behind `waker` while that sleeps.
+    /// Makes every push wake the thread behind `waker` if it sleeps.
     ///
     /// # Panics
-    /// When it has one already: a ring has one consumer.
+    /// When a waker was set before: a ring has one consumer.
     pub fn wake_by(&self, waker: &Waker) {
         assert!(self.shared.waker.set(waker.clone()).is_ok(), "a ring's one consumer has one thread");
     }
@@ -260,7 +260,7 @@ impl<T: Copy + Send> Consumer<T> {
         self.peek_at(0)
     }
 
-    /// Returns the item `offset` places behind the oldest without taking it, for instance to prefetch what it
+    /// Returns the item `offset` items after the oldest without taking it, for instance to prefetch what it
     /// refers to; `None` when there are fewer items.
     #[inline(always)]
     pub fn peek_at(&mut self, offset: usize) -> Option<&T> {
@@ -304,9 +304,9 @@ impl<T: Copy + Send> Consumer<T> {
         unsafe { self.slots.at(position) }.sequence.load(Ordering::Acquire) == position
     }
 
-    /// Lower bound of the number of items in the ring: the producer may be adding some meanwhile.
+    /// Lower bound of the number of items in the ring: the producer may add some meanwhile.
     ///
-    /// The producer shares no count: this is a binary search for the first unwritten slot, so it is meant for
+    /// The producer shares no count, so this is a binary search for the first unwritten slot. It is meant for
     /// counters, not for the hot path.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -335,9 +335,9 @@ impl<T: Copy + Send> Consumer<T> {
         self.slots.capacity() as usize
     }
 
-    /// Whether the producer was dropped; what it pushed before can still be popped.
+    /// Whether the producer was dropped. Items pushed before can still be popped.
     ///
-    /// True and then `try_pop() == None`, in this order, means that the ring is finished.
+    /// If this is true and `try_pop` then returns `None`, there is nothing more to pop.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         self.shared.producer_dropped.load(Ordering::Acquire)

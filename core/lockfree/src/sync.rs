@@ -20,7 +20,7 @@ pub(crate) use {
 
 #[cfg(not(loom))]
 mod cell {
-    /// The standard cell with loom's interface, whose accesses are closures so that they can be tracked.
+    /// The standard cell with loom's interface, which takes each access as a closure in order to track it.
     pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {

@@ -1,19 +1,19 @@
 //! Table: the latest values of many entries, from one writer to any number of readers.
 //!
-//! For a feed's state of every instrument: a cache line each, so that a read loads one line and instruments
-//! do not disturb each other. The writer is wait-free and independent of the readers. A reader copies and
-//! checks that the copy is not torn. After a write during the copy it repeats, a bounded number of times;
-//! then it returns [`Busy`], and the caller may keep the previous value.
+//! For a feed's state of every instrument. Each has its own cache line, so that a read loads one line and
+//! instruments do not disturb each other. The writer is wait-free and independent of the readers. A reader
+//! copies the value and checks that the copy is not torn. If a write interferes, it repeats the copy a
+//! bounded number of times, then returns [`Busy`]; the caller may keep the previous value.
 //!
 //! The table may lie in memory that processes share: [`Writer::over`], [`Reader::over`].
 //!
 //! # Protocol
 //!
-//! An entry is a line: a sequence word and seven words of the value, padded with zeros. Zeros are an entry
-//! that was never written.
+//! An entry is a line: a sequence word and seven words of the value, padded with zeros. An entry of zeros was
+//! never written.
 //!
-//! They are written and read like those of a [`seqlock`](crate::seqlock), for the same reasons. The reader's
-//! first load is relaxed, then an acquire fence, as its memory may be read-only.
+//! Entries are written and read like the value of a [`seqlock`](crate::seqlock), for the same reasons. The
+//! reader's first load is relaxed, then an acquire fence, because its memory may be read-only.
 //!
 //! ```
 //! use tickpath_lockfree::table;
@@ -39,7 +39,7 @@ use crate::{
 
 pub use crate::seqlock::Busy;
 
-/// The index is beyond the end of the table.
+/// Error: the index is beyond the end of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the table ends before this index: make it for more entries")]
 pub struct NoEntry;
@@ -47,10 +47,10 @@ pub struct NoEntry;
 /// The reason why an entry was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// See [`Busy`].
+    /// A write was in progress at every attempt: see [`Busy`].
     #[error("{}", Busy)]
     Busy,
-    /// See [`NoEntry`].
+    /// The index is beyond the end of the table: see [`NoEntry`].
     #[error("{}", NoEntry)]
     NoEntry,
 }
@@ -75,7 +75,7 @@ pub struct Writer<T> {
 }
 
 impl<T: Payload> Writer<T> {
-    /// A writer into memory given by the caller, one entry per line.
+    /// Creates a writer into the caller's memory, one entry per line.
     ///
     /// There must be no other writer into the same memory: readers would see torn values.
     ///
@@ -96,14 +96,14 @@ impl<T: Payload> Writer<T> {
         Ok(())
     }
 
-    /// Changes the value of an entry, initially zeros. Readers wait only for the copy, not for the change.
+    /// Changes the value of an entry, initially zeros. Readers wait only for the store, not for `change`.
     ///
     /// # Errors
     /// [`NoEntry`] when `index` is beyond the end; nothing is written.
     #[inline]
     pub fn update(&mut self, index: usize, change: impl FnOnce(&mut T)) -> Result<(), NoEntry> {
         let line = self.lines.as_slice().get(index).ok_or(NoEntry)?;
-        // This is the only writer.
+        // Relaxed loads suffice, because this is the only writer.
         let mut value = payload::load(|word| &line.0[1 + word]);
         change(&mut value);
         store(line, &value);
@@ -120,7 +120,7 @@ impl<T: Payload> Writer<T> {
 #[inline(always)]
 fn store<T: Payload>(Line(words): &Line, value: &T) {
     let sequence = &words[0];
-    // Odd only when another writer died within a write; this write then takes its number.
+    // The sequence is odd only if another writer died within a write; this write then reuses its number.
     let writing = sequence.load(Ordering::Relaxed) | 1;
     sequence.store(writing, Ordering::Relaxed);
     fence(Ordering::Release);
@@ -135,7 +135,7 @@ pub struct Reader<T> {
 }
 
 impl<T: Payload> Reader<T> {
-    /// A reader of memory given by the caller, one entry per line. A read always terminates.
+    /// Creates a reader of the caller's memory, one entry per line. A read always terminates.
     #[must_use]
     pub fn over(lines: SharedLines) -> Reader<T> {
         const { check_len::<T>() };
@@ -151,7 +151,7 @@ impl<T: Payload> Reader<T> {
         self.entry(index).ok_or(ReadError::NoEntry)?.try_read().map_err(|Busy| ReadError::Busy)
     }
 
-    /// The entry at `index`, for repeated reads; `None` when it is beyond the end.
+    /// Returns the entry at `index`, for repeated reads; `None` when it is beyond the end.
     #[inline]
     #[must_use]
     pub fn entry(&self, index: usize) -> Option<Entry<'_, T>> {
@@ -191,7 +191,7 @@ impl<T: Payload> Entry<'_, T> {
         }
     }
 
-    /// Out of line, to keep the usual read short.
+    /// Repeats the copy. Out of line, to keep the usual read short.
     #[cold]
     #[inline(never)]
     fn retry_read(&self) -> Result<T, Busy> {
@@ -204,7 +204,7 @@ impl<T: Payload> Entry<'_, T> {
         Err(Busy)
     }
 
-    /// `None` when the copy may be torn.
+    /// Copies the value once; `None` when the copy may be torn.
     #[inline(always)]
     fn copy(&self) -> Option<T> {
         let Line(words) = self.line;

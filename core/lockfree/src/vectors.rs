@@ -1,8 +1,8 @@
 //! The same code compiled for several vector widths of the CPU; the widest available one runs.
 //!
 //! The compiler turns loops over arrays into vector instructions of the width that it may assume: 16 bytes on
-//! every x86-64. In [`Width::run`] it may assume more. Only speed depends on the width: the same additions
-//! and multiplications are done in the same order, none is fused with another.
+//! every x86-64. In [`Width::run`] it may assume a wider one. Only speed depends on the width: the same
+//! additions and multiplications are done in the same order, and none is fused with another.
 //!
 //! ```
 //! use tickpath_lockfree::vectors::{Width, Work};
@@ -25,7 +25,7 @@
 
 /// Work that benefits from wide vectors.
 ///
-/// `run`, and every function that it calls, must be `#[inline(always)]`: others are compiled for every CPU.
+/// `run` and every function that it calls must be `#[inline(always)]`: others are compiled for every CPU.
 pub trait Work {
     /// Result of the work.
     type Output;
@@ -51,7 +51,7 @@ impl Width {
     /// The width of every CPU of this architecture: 16 bytes on x86-64 and aarch64.
     pub const BASELINE: Width = Width(Set::Baseline);
 
-    /// The widest that this CPU has. Detected once per process; afterwards one load.
+    /// The widest width that this CPU has. Detected once per process; afterwards one load.
     #[must_use]
     pub fn widest() -> Width {
         Width::available().last().unwrap_or(Width::BASELINE)

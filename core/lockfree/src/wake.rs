@@ -1,14 +1,14 @@
-//! Wakes a thread that sleeps until there is work; free for the giver while the thread is awake.
+//! Wakes a thread that sleeps until there is work; free for the producer while the thread is awake.
 //!
 //! # Protocol
 //!
 //! - The sleeper stores `is_asleep := true`, runs a *heavy* barrier, checks for work again, and sleeps when
 //!   there is none.
-//! - The giver makes its item visible, prevents compiler reordering (the *light* barrier), and loads
-//!   `is_asleep` (relaxed). If it is true, the giver exchanges it for false, and the one giver that succeeds
-//!   wakes the sleeper.
-//! - A heavy barrier orders the memory accesses of every running thread of the process, as if the giver's
-//!   light barrier were a sequentially consistent fence too. So either the giver sees that the thread is
+//! - The producer makes its item visible, prevents compiler reordering (the *light* barrier), and loads
+//!   `is_asleep` (relaxed). If it is true, the producer exchanges it for false, and the one producer that
+//!   succeeds wakes the sleeper.
+//! - A heavy barrier orders the memory accesses of every running thread of the process, as if the producer's
+//!   light barrier were a sequentially consistent fence too. So either the producer sees that the thread is
 //!   about to sleep, or the thread sees the item. Linux has such a barrier: membarrier(2),
 //!   `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
 //!
@@ -37,29 +37,29 @@ use std::sync::atomic::AtomicUsize;
 
 use crate::sync::{Arc, AtomicBool, Ordering};
 
-/// Maximum number of sleepers per source.
+/// Maximum number of threads that one source of work can wake.
 pub const WAKERS_MAX: usize = 8;
 
 /// Wakes one thread; clones wake the same thread.
 #[derive(Clone)]
 pub struct Waker(Arc<Sleeper>);
 
-#[repr(align(128))] // shares no cache line: every giver loads it
+#[repr(align(128))] // on separate cache lines: every producer loads it
 struct Sleeper {
     is_asleep: AtomicBool,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Waker {
-    /// A waker of a thread that is awake; `wake` ends its sleep, or the next one if it does not sleep yet.
+    /// Creates the waker of an awake thread. `wake` ends its sleep, or the next one if it does not sleep yet.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Waker {
         Waker(Arc::new(Sleeper { is_asleep: AtomicBool::new(false), wake: Box::new(wake) }))
     }
 
-    /// Announces that the thread is about to sleep. It must then check for work, and sleep only without any.
+    /// Announces that the thread is about to sleep. It must check for work again, and sleep if there is none.
     ///
-    /// `heavy_barrier` orders this before that check, against the light barrier of every giver.
+    /// `heavy_barrier` orders the announcement before that check, against every producer's light barrier.
     pub fn announce(&self, heavy_barrier: impl FnOnce()) {
         self.0.is_asleep.store(true, Ordering::Relaxed);
         heavy_barrier();
@@ -76,7 +76,7 @@ impl Waker {
         self.take_announcement();
     }
 
-    /// Wakes the thread if it sleeps or is about to; call it after the thread was given work.
+    /// Wakes the thread if it sleeps or is about to. Call this after giving the thread work.
     #[inline(always)]
     pub fn wake_if_asleep(&self) {
         light_barrier();
@@ -88,27 +88,27 @@ impl Waker {
     #[cold]
     #[inline(never)]
     fn wake(&self) {
-        // Only one giver wakes the thread.
+        // Only one producer wakes the thread.
         if self.take_announcement() {
             (self.0.wake)();
         }
     }
 
-    /// True for the caller that ends the announcement. The others write nothing, so that every write of the
-    /// flag follows the previous one.
+    /// Ends the announcement, and returns true to the one caller that ended it. The others write nothing, so
+    /// that every write of the flag follows the previous one.
     fn take_announcement(&self) -> bool {
         self.0.is_asleep.compare_exchange(true, false, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 
-/// The processor may still reorder: the sleeper's heavy barrier compensates for that.
+/// Prevents compiler reordering. The sleeper's heavy barrier compensates for reordering by the CPU.
 #[cfg(not(loom))]
 #[inline(always)]
 fn light_barrier() {
     core::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// Loom has no heavy barrier that acts on other threads: there both are full fences.
+/// Loom has no heavy barrier that acts on other threads: under loom both barriers are full fences.
 #[cfg(loom)]
 fn light_barrier() {
     crate::sync::fence(Ordering::SeqCst);
@@ -131,7 +131,7 @@ impl Wakers {
     /// Adds a waker permanently.
     ///
     /// # Panics
-    /// When there are [`WAKERS_MAX`]: a thread that is not woken would sleep forever.
+    /// When there are [`WAKERS_MAX`] already: a thread that is not woken would sleep forever.
     pub fn add(&self, waker: &Waker) {
         let index = self.count.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
         assert!(index < WAKERS_MAX, "at most {WAKERS_MAX} threads can be woken by one ring");
@@ -139,7 +139,7 @@ impl Wakers {
         debug_assert!(is_first, "each index is given out once");
     }
 
-    /// Wakes the threads that sleep or are about to; call it after they were given work.
+    /// Wakes the threads that sleep or are about to. Call this after giving them work.
     #[inline(always)]
     pub fn wake_if_asleep(&self) {
         let count = self.count.load(core::sync::atomic::Ordering::Relaxed);

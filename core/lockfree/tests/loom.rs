@@ -1,5 +1,5 @@
-//! The rings and the cell under loom: every interleaving, and every value that the memory model allows a load
-//! to see, of small scenarios.
+//! Small scenarios of the rings and cells under loom, which runs every interleaving and every value that the
+//! memory model allows a load to see.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p tickpath-lockfree --release --test loom`
 #![cfg(loom)]
@@ -158,7 +158,7 @@ fn records_are_published_when_the_producer_disconnects() {
     });
 }
 
-/// A receiver that polls a few times while the sender sends, and once more after it.
+/// Polls a few times during the sends, then to the end: every message arrives or counts as lost.
 fn broadcast_reports_every_loss(capacity: usize, count: u64, polls: usize) {
     check(move || {
         let (mut sender, mut receiver) = broadcast::channel::<[u64; 2]>(capacity);
@@ -219,7 +219,7 @@ fn broadcast_reaches_each_receiver() {
     });
 }
 
-/// A reader that reads while the writer writes, and once more after it.
+/// Reads while the writer writes, and once more after it: values are whole and never go back.
 fn seqlock_is_whole(writes: u64, polls: usize) {
     check(move || {
         let (mut writer, reader) = seqlock::cell(0, &[!0_u64]);
@@ -256,7 +256,7 @@ fn seqlock_is_never_torn_by_several_writes() {
     seqlock_is_whole(3, 1);
 }
 
-/// A reader that reads one entry while the writer writes both, and once more after it.
+/// Reads one entry while the writer writes both, and once more after it: values are whole and never go back.
 fn table_is_whole(writes: u64, polls: usize) {
     check(move || {
         let (mut writer, reader) = table::table::<[u64; 2]>(2);
@@ -358,7 +358,7 @@ fn sleeper_gets_everything(barrier: fn(), count: u64) {
                     next += 1;
                     waker.retract();
                 }
-                // Asleep until the bell rings.
+                // Sleep until the waker notifies.
                 None => bell.wait(),
             }
         }

@@ -10,7 +10,7 @@ use tickpath_lockfree::{broadcast, records, spsc};
 /// Number of items of 64 bytes: 32 MiB, many pages even where pages are huge.
 const ITEMS: usize = 1 << 19;
 
-/// Minor page faults of this process so far.
+/// Returns the number of minor page faults of this process so far.
 fn page_faults() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux describes each process");
     let after_name = stat.rsplit(')').next().expect("the name is in brackets");

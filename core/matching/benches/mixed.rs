@@ -1,10 +1,10 @@
-//! The mixed load of `tickpath_matching::workload` through the engine, every event written to the ring of its kind.
+//! The mixed load of `tickpath_matching::workload` through the engine, with every event written to a ring.
 //!
-//! `cargo bench -p tickpath-matching --bench mixed` prints nanoseconds per command for commands applied one by
-//! one and in batches (`-- --only single|batches`, `-- --passes N`, `-- --open-orders N`): the median over slices of
-//! 512 commands, so that a preemption or a stall of the host spoils only one slice. The rings have the size
-//! of a venue's, 1024 slots of 128 bytes. They stay in the cache, as they do while the agents behind them
-//! keep up; they are drained between slices. Every pass must end with the events and the state of the
+//! `cargo bench -p tickpath-matching --bench mixed` prints nanoseconds per command for commands applied one
+//! by one and in batches (`-- --only single|batches`, `-- --passes N`, `-- --open-orders N`): the median over
+//! slices of 512 commands, so that a preemption or a stall of the host spoils only one slice. The rings are
+//! as large as in a venue, 1024 slots of 128 bytes, and are drained between slices. So they stay in the
+//! cache, as in a venue whose agents keep up. Every pass must end with the events and the state of the
 //! reference model. Without `--bench` it runs one short pass, which `cargo test --benches` checks. For
 //! instruction counts: `valgrind --tool=callgrind --toggle-collect='*measured_single*' <binary> --bench
 //! --passes 1 --only single`.
@@ -24,14 +24,14 @@ use tickpath_types::{MarketEvent, OrderEvent};
 const RING_LEN: usize = 1024;
 /// Commands that a matcher takes from its ring at once.
 const BATCH: usize = 32;
-/// Panic message of a full ring: each ring has capacity for the events of a slice.
+/// Panic message for a full ring: each ring has capacity for the events of a slice.
 const RING_FULL: &str = "a ring has room for the events of a slice";
 /// Commands timed together: well below the time slice of a busy host's scheduler.
 const SLICE: usize = 512;
 
 type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);
 
-/// The rings to the agents that take the events.
+/// The rings to the agents that receive the events.
 struct Rings {
     order_events: Ring<OrderEvent>,
     market_events: Ring<MarketEvent>,
@@ -79,7 +79,7 @@ fn check_against_reference_books(workload: &Workload) {
 
 type Fast = Engine<FastBooks<Owner>>;
 
-/// A way to apply commands, and the times of its slices.
+/// A way to apply commands, with the nanoseconds per command of each slice.
 struct Kind {
     name: &'static str,
     measured: Measured,
@@ -109,7 +109,7 @@ fn pass(workload: &Workload, opened: &Fast, measured: Measured, slices: &mut Vec
     let mut rings = Rings::new();
     let mut waiting = Vec::with_capacity(SLICE);
     for slice in workload.commands.chunks(SLICE) {
-        // In a venue the commands come from another thread's ring by way of the cache, not from memory.
+        // Copied first: the commands are then in the cache, as when they arrive over a ring.
         waiting.clear();
         waiting.extend_from_slice(slice);
         let start = Instant::now();
@@ -146,7 +146,7 @@ fn main() {
         .filter(|(name, _)| value("--only").is_none_or(|only| only == *name))
         .map(|(name, measured)| Kind { name, measured, slices: Vec::new() })
         .collect();
-    // Interleaved, so that a slow spell of the host falls on both.
+    // Interleaved, so that a slow phase of the host affects both kinds.
     for _ in 0..passes {
         for kind in &mut kinds {
             pass(&workload, &opened, kind.measured, &mut kind.slices);

@@ -1,4 +1,4 @@
-//! Commands as bytes: the records of the log.
+//! The binary encoding of commands, as records of the log.
 //!
 //! All integers are little-endian and nothing is padded. Every command begins with the same 24 bytes:
 //!
@@ -8,13 +8,13 @@
 //! | 1 | 1 | version of that kind's layout, 1 |
 //! | 2 | 2 | session |
 //! | 4 | 4 | zero |
-//! | 8 | 8 | sequence |
+//! | 8 | 8 | sequence number |
 //! | 16 | 8 | time, nanoseconds since midnight |
 //!
-//! The fields of the kind follow. The tables of [`command_layouts!`](crate::command_layouts) declare tags and
-//! fields: that of [`CommandKind`](crate::CommandKind) is beside the type. A tag keeps its meaning for as
-//! long as logs are kept. Enumerations are stored as their `code()`. Each command has exactly one encoding:
-//! decoded bytes encode to the same bytes.
+//! The fields of the kind follow. A [`command_layouts!`](crate::command_layouts) table next to each command
+//! enum, such as [`CommandKind`](crate::CommandKind), declares its tags and fields. A tag keeps its meaning
+//! for as long as logs are kept. Enumerations are stored as their `code()`. Each command has exactly one
+//! encoding: decoded bytes encode to the same bytes.
 
 mod field;
 pub(crate) mod orders;
@@ -24,14 +24,14 @@ pub use field::{Field, FieldReader, FieldWriter, Reserved, Spaced};
 
 use tickpath_types::{Nanos, Sequence, SessionId};
 
-/// Version of every kind's layout that is written.
+/// Layout version that is written, the same for every kind.
 pub const VERSION: u8 = 1;
 
 /// The bytes are not a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecError {
-    /// The record is truncated or has trailing bytes: check the log with its own checksums.
+    /// The record is truncated or has trailing bytes: verify the log's checksums.
     #[error("a command of kind {kind} has {expected} bytes, not {len}")]
     Length {
         /// First byte of the record, 0 when it is empty.
@@ -41,7 +41,7 @@ pub enum CodecError {
         /// Length of the record in bytes.
         len: usize,
     },
-    /// A later version of the program wrote it: use that one.
+    /// A later version of the program wrote the record: use that version.
     #[error("command kind {kind} in version {version} is unknown: a later version of the program wrote it")]
     Unknown {
         /// First byte of the record.
@@ -62,9 +62,9 @@ pub enum CodecError {
 /// The fields that every command has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Place of the command in the log.
+    /// Sequence number of the command in the log.
     pub sequence: Sequence,
-    /// The session that sent the command or that it is about.
+    /// The session that sent the command or is its subject.
     pub session: SessionId,
     /// Time at which the command was sequenced, since midnight.
     pub ts: Nanos,
@@ -74,10 +74,10 @@ impl Header {
     /// Bytes before the fields of a command's kind.
     pub const LEN: usize = 24;
 
-    /// Writes a command to the start of `out`, with the `len` bytes of fields that `write` adds; returns its length.
+    /// Writes a command to the start of `out`: this header, then `len` bytes by `write`. Returns its length.
     ///
     /// # Panics
-    /// When `out` is shorter than that.
+    /// When `out` is shorter than the command.
     #[inline(always)]
     pub fn write(self, out: &mut [u8], tag: u8, len: usize, write: impl FnOnce(&mut FieldWriter)) -> usize {
         let (head, rest) = out.split_at_mut(Header::LEN);
@@ -116,7 +116,7 @@ impl Header {
 
 /// Kinds of commands, each with a tag and fields, as [`command_layouts!`](crate::command_layouts) declares them.
 pub trait CommandLayouts: Sized {
-    /// The greatest length of a kind's fields, in bytes.
+    /// Length of the fields of the longest kind, in bytes.
     const LEN_MAX: usize;
     /// True when one of these kinds has the tag.
     fn has_tag(tag: u8) -> bool;
@@ -129,9 +129,9 @@ pub trait CommandLayouts: Sized {
     fn decode(tag: u8, fields: &[u8]) -> Result<Self, CodecError>;
 }
 
-/// Declares the tag and the fields of each kind of command, in the order in which they are written:
-/// `TAG = Kind { field: Type, .. }`. The types are [`Field`](crate::codec::Field)s. Kinds whose tags another table declares
-/// come last: `and Kind(Type)`. From the table follow [`CommandLayouts`](crate::codec::CommandLayouts).
+/// Implements [`CommandLayouts`](crate::codec::CommandLayouts) for a command enum from a table of tags and
+/// fields, in the order in which they are written: `TAG = Kind { field: Type, .. }`. The types are
+/// [`Field`](crate::codec::Field)s. A kind whose tags another table declares comes last: `and Kind(Type)`.
 #[macro_export]
 macro_rules! command_layouts {
     (

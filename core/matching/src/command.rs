@@ -1,6 +1,6 @@
 //! The commands that the engine executes, in the order of the log.
 //!
-//! The log has other commands too, which only the venue interprets: their tags are not used here.
+//! The log also has commands that only the venue interprets; their tags are not used here.
 
 use tickpath_types::{
     BrokenReason, CancelOrder, CancelReason, ClientOrderId, CrossKind, EnterOrder, Instrument, InstrumentId,
@@ -12,10 +12,10 @@ use crate::codec::orders::{CANCEL, ENTER, Forced};
 use crate::codec::{CodecError, CommandLayouts, Field, FieldReader, Header, Spaced};
 use crate::command_layouts;
 
-/// One command of the log that the engine executes: plain data of fixed size, so that it crosses a ring as it is.
+/// One command of the log that the engine executes: plain data of fixed size, which a ring passes unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Position in the log, dense from 1.
+    /// Sequence number in the log, from 1 without gaps.
     pub sequence: Sequence,
     /// The session that sent the request or is its subject; no meaning for the venue's own commands.
     pub session: SessionId,
@@ -31,37 +31,36 @@ pub enum CommandKind {
     /// A client's request.
     Order(OrderRequest),
     /// The venue's own order for the session, to close a position that the owner can no longer pay for. The
-    /// session's rules and kill switch do not apply. While the venue is killed, it is refused like any other
-    /// order.
+    /// session's rules and kill switch do not apply to it. While the whole venue is killed, it is refused
+    /// like any other order.
     Force(EnterOrder),
-    /// A client's new order or replacement that the gateway could decode but must not pass on. It goes
-    /// through the log so that the answers to a session, and the numbers that it has used, follow from the
-    /// log alone.
+    /// A client's new order or replacement that the gateway decoded but refused. It is logged so that the
+    /// session's responses and its used `UserRefNum`s follow from the log alone.
     GatewayReject {
-        /// Number of the refused order, which is used up.
+        /// `UserRefNum` of the refused order, which counts as used.
         user_ref: UserRefNum,
         /// Reason for the refusal.
         reason: RejectReason,
-        /// Echoed.
+        /// Client order id, echoed in the response.
         client_order_id: ClientOrderId,
     },
-    /// A client asks which number it may use next. It goes through the log for the same reason.
+    /// A client's query for the next `UserRefNum` that it may use. It is logged like a gateway reject.
     AccountQuery,
-    /// Every open order of the session is cancelled, in the order of entry.
+    /// Cancels every open order of the session, in the order of entry.
     CancelAll {
         /// Reason: the user requested it, the login ended, or supervision.
         reason: CancelReason,
     },
-    /// The trading day reaches a phase, which is published; the instrument's state decides whether it trades.
+    /// Publishes a phase of the trading day. Instruments trade by their own state, not by the phase.
     System(SystemEventCode),
-    /// The instrument's definition and its first state are published. Until then it is halted.
+    /// Publishes the instrument's definition and first state. The instrument is halted until this command.
     OpenInstrument {
         /// The instrument.
         instrument: InstrumentId,
         /// Its first state.
         state: TradingState,
     },
-    /// The instrument halts, collects orders or trades from now on. If it is to trade and its book is
+    /// Halts the instrument, has it collect orders, or lets it trade. If it is to trade and its book is
     /// crossed, a cross of the kind [`CrossKind::Halt`] comes first.
     SetTradingState {
         /// The instrument.
@@ -69,14 +68,14 @@ pub enum CommandKind {
         /// Its new state.
         state: TradingState,
     },
-    /// Crossed resting orders trade at one price, then the state changes. The price is the one with the
+    /// Trades the crossed resting orders at one price, then changes the state. The price is the one with the
     /// largest volume, then the smallest imbalance, then the one nearest to the last trade's price.
     Uncross {
         /// The instrument.
         instrument: InstrumentId,
         /// Kind of the cross.
         kind: CrossKind,
-        /// The state after it.
+        /// The instrument's state after the cross.
         state: TradingState,
     },
     /// Publishes the indicative result of a cross.
@@ -86,36 +85,36 @@ pub enum CommandKind {
         /// Kind of the expected cross.
         kind: CrossKind,
     },
-    /// Trading pauses from now on before a trade further than `width` from `reference`. A cross moves the
-    /// reference to its own price. Ignored if the reference lies outside the collar or the width is negative.
+    /// Sets a price band: trading pauses before a trade further than `width` from `reference`. A cross moves
+    /// `reference` to its price. Ignored if `reference` lies outside the collar or `width` is negative.
     SetPriceBand {
         /// The instrument.
         instrument: InstrumentId,
         /// Middle of the band.
         reference: Price,
-        /// The greatest distance allowed; zero removes the band.
+        /// Maximum distance of a trade from `reference`; zero removes the band.
         width: Price,
     },
-    /// A new instrument, halted; see [`CommandKind::OpenInstrument`].
+    /// Adds an instrument, halted; [`CommandKind::OpenInstrument`] publishes and opens it.
     AddInstrument(Instrument),
-    /// The instrument halts, and all orders in it are cancelled.
+    /// Halts the instrument and cancels all orders in it.
     SuspendInstrument {
         /// The instrument.
         instrument: InstrumentId,
     },
     /// Busts an execution. Orders and books stay as they are.
     BreakTrade {
-        /// Number of the execution.
+        /// Match id of the execution.
         match_id: MatchId,
         /// Reason for the bust.
         reason: BrokenReason,
     },
-    /// Cancels every expired GTT order, in the order of entry. The venue sends it before the next command.
+    /// Cancels every expired GTT order, in the order of entry. The venue adds it before its next command.
     ExpireOrders,
-    /// The day ends. All orders except GTC ones are cancelled. Order references, order numbers and execution
-    /// numbers restart at 1, and GTC orders get the first ones, in the order of entry.
+    /// Ends the day and cancels all orders except GTC ones. `UserRefNum`s, order ids and match ids restart at
+    /// 1, and GTC orders get the first `UserRefNum`s and order ids, in the order of entry.
     EndDay,
-    /// Sets the limits of the session's new orders. Orders that are open remain.
+    /// Sets limits for the session's new orders. Open orders are not affected.
     SetLimits {
         /// Maximum number of open orders; `u32::MAX` for no limit.
         open_orders: u32,
@@ -129,7 +128,7 @@ pub enum CommandKind {
     SetSelfTradePrevention {
         /// The self-trade prevention strategy.
         strategy: SelfTradePrevention,
-        /// The owner: all sessions of one account. Initially each session is an account by itself.
+        /// Account that owns the session's orders. Initially each session is an account by itself.
         account: SessionId,
     },
     /// Refuses the session's new orders and cancels its open ones, or enables order entry again.
@@ -199,7 +198,7 @@ impl Command {
     /// Reads a command that fills `bytes`.
     ///
     /// # Errors
-    /// [`CodecError`] when the bytes are not a command that this version knows; there is no other effect.
+    /// [`CodecError`] when the bytes are not a command that this version knows.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Command, CodecError> {
         let (Header { sequence, session, ts }, tag, fields) = Header::read(bytes)?;

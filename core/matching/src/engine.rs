@@ -1,6 +1,6 @@
 //! The engine: routes commands to the parts that execute them.
 //!
-//! [`orders::OpenOrders`] has the open orders, [`matcher::Matcher`] trades; the others are their parts.
+//! [`orders::OpenOrders`] holds the open orders, [`matcher::Matcher`] trades them; both use the others.
 
 mod context;
 mod enter;
@@ -61,8 +61,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         Ok(engine)
     }
 
-    /// As [`Engine::new`], but memory is touched at its first use or by [`prefault`](Self::prefault): a
-    /// command may then cost a page fault, and an engine without orders costs next to nothing.
+    /// As [`Engine::new`], but does not touch the memory: a command may cause page faults until
+    /// [`prefault`](Self::prefault) is called, and an engine without orders occupies hardly any memory.
     ///
     /// # Errors
     /// As [`Engine::new`].
@@ -102,20 +102,20 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
     }
 
-    /// Skips a log command that is not the engine's: the state hash covers the last sequence.
+    /// Records a log command that is not the engine's, since the state hash covers the last sequence number.
     #[cold]
     pub fn skip(&mut self, sequence: Sequence) {
         self.progress.last_command = sequence;
         self.progress.counters.commands += 1;
     }
 
-    /// The books.
+    /// The books of displayed orders.
     #[must_use]
     pub fn books(&self) -> &B {
         &self.matcher.orders.books
     }
 
-    /// The definition of an instrument.
+    /// Definition of an instrument; `None` if it is unknown.
     #[must_use]
     pub fn instrument(&self, id: InstrumentId) -> Option<&Instrument> {
         self.matcher.orders.listings.find(id).map(|listing| &listing.instrument)
@@ -127,13 +127,13 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.matcher.orders.listings.find(id).map(|listing| listing.state)
     }
 
-    /// Displayed part of the session's open order with this number; `None` when none is displayed.
+    /// Handle of the displayed part of the session's open order `user_ref`; `None` if no part is displayed.
     #[must_use]
     pub fn find_order(&self, session: SessionId, user_ref: UserRefNum) -> Option<OrderHandle> {
         self.matcher.orders.displayed_part(session, user_ref)
     }
 
-    /// Executed and open quantity of the session's open order with this number, displayed or not.
+    /// Executed and open quantity of the session's open order `user_ref`, displayed or not.
     #[must_use]
     pub fn open_qty(&self, session: SessionId, user_ref: UserRefNum) -> Option<(Qty, Qty)> {
         let open = self.matcher.orders.open_order(session, user_ref)?;
@@ -156,7 +156,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.matcher.orders.sessions.open_order_count()
     }
 
-    /// Resting quantity that is not displayed, by the price at which it would trade.
+    /// The books of undisplayed resting quantity, by the price at which it would trade.
     #[must_use]
     pub fn hidden_books(&self) -> &B {
         &self.matcher.orders.hidden
@@ -173,26 +173,26 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.matcher.indicative(instrument, kind)
     }
 
-    /// A session's latest [`CommandKind::SetSelfTradePrevention`]: strategy and account. `None` beyond the limit.
+    /// A session's self-trade prevention strategy and account, as last set. `None` for an unknown session.
     #[must_use]
     pub fn self_trade_prevention(&self, session: SessionId) -> Option<(SelfTradePrevention, SessionId)> {
         let rules = self.matcher.orders.sessions.rules.get(usize::from(session.0))?;
         Some((rules.prevention, rules.account))
     }
 
-    /// The greatest order number that a session has used, 0 when none: its next one must be greater.
+    /// The session's greatest `UserRefNum` so far, 0 before the first; the next one must be greater.
     #[must_use]
     pub fn last_user_ref(&self, session: SessionId) -> UserRefNum {
         self.matcher.orders.sessions.find(session).map_or(UserRefNum(0), |session| session.last_user_ref)
     }
 
-    /// Sequence of the last command applied or skipped.
+    /// Sequence number of the last command applied or skipped.
     #[must_use]
     pub fn last_command(&self) -> Sequence {
         self.progress.last_command
     }
 
-    /// Sequence of the last market event published.
+    /// Sequence number of the last market event published.
     #[must_use]
     pub fn last_market(&self) -> Sequence {
         self.progress.last_market
@@ -222,9 +222,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     /// Prefetches the open orders that the first [`LOOK_AHEAD_LEN`] of these commands name, and then their
-    /// neighbours; a hint without effect, for a caller that has other work between commands.
+    /// neighbours. It changes no state; callers with other work between commands call it ahead of `apply`.
     ///
-    /// An order may be removed before its command is applied; then its prefetch was in vain.
+    /// A prefetch is wasted if another command removes the order first.
     // Out of line: inlined into a loop it would take registers from `apply`, and it is called once per batch.
     #[inline(never)]
     pub fn look_ahead<'a>(&self, commands: impl IntoIterator<Item = &'a Command>) {
@@ -329,7 +329,7 @@ fn apply_rare<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Cont
     }
 }
 
-/// Key of the order that a command names, and whether that order should already be open.
+/// Key of the order that a command names, and true if that order should already be open.
 #[inline(always)]
 fn named_order(command: &Command) -> (u64, bool) {
     let (user_ref, is_open) = match &command.kind {

@@ -44,22 +44,24 @@
 //!
 //! - A new order is `Accepted` as live, then come its executions and, if it may not rest, `Canceled` for the
 //!   remainder. So an order's quantity is always the sum of its executed, cancelled and resting quantities.
-//!   Post-only orders and untradable minimum quantities end the same way: `Accepted`, then `Canceled` whole.
+//!   A post-only order that would trade, or an order whose minimum quantity cannot trade, is `Accepted`, then
+//!   `Canceled` whole.
 //! - An execution goes to the incoming order's owner, then to the resting order's owner, then to the public.
-//! - A request whose number (`UserRefNum`) is not above the session's last is a duplicate and is ignored. A
-//!   rejected request uses its number.
-//! - `Cancel` is never rejected; without effect it is ignored, as is `Modify` of an order that is not open.
+//! - A request whose `UserRefNum` is not above the session's last is a duplicate and is ignored. A
+//!   rejected request uses up its `UserRefNum`.
+//! - `Cancel` is never rejected; one without effect is ignored, as is `Modify` of an order that is not open.
 //!   `Replace` of such an order is rejected as `UnknownOrder`. A new intended size that was already executed
 //!   cancels the remainder.
 //! - While an instrument is halted, orders and replacements are rejected as `Halted`, but cancels and
 //!   modifications work. In quotation only and in a pause, orders rest without trading until `Uncross`.
-//! - A stop order is `Accepted` and waits. A trade at its price makes it `Triggered`, under a new reference,
-//!   and it works like any other. Stop orders of one trade work in the order of entry, then those that their
-//!   trades trigger, all within the command.
-//! - After a displayed part is used up come `Add` under a new reference and, to its owner, `Restated`.
+//! - A stop order is `Accepted` and waits. A trade at its price or beyond makes it `Triggered`, under a new
+//!   order id; then it works like any other. Stop orders triggered by one trade work in the order of entry,
+//!   then those that their trades trigger, all within the command.
+//! - When a displayed part is used up, the next one is published by `Add` under a new order id, and its owner
+//!   gets `Restated`.
 //! - Orders of one owner trade with each other unless their session's setting prevents it: then each reduced
 //!   order gets `SelfTradePrevented`. The setting does not apply in a cross.
-//! - At the end of the day GTC orders are `Replaced` under the first numbers of the new day.
+//! - At the end of the day GTC orders are `Replaced` under the first `UserRefNum`s of the new day.
 //! - A cancel of a whole session is one command, whatever the number of its orders.
 
 pub mod codec;

@@ -9,15 +9,15 @@ pub struct EngineLimits {
     /// is rejected with `BookFull`, wherever it would rest and even if it would trade at once; IOC orders and
     /// replacements are not affected.
     pub max_open_orders: u32,
-    /// Open orders of one session, displayed or not; as above.
+    /// Open orders of one session, displayed or not. The bound has the same effect as `max_open_orders`.
     pub max_open_orders_per_session: u32,
     /// Sessions, with ids below this number. Requests of others are rejected with `NotAuthorised`.
     pub max_sessions: u16,
-    /// Pages of 1024 order numbers in the look-up of open orders, 4 KiB each. At the bound an order that
-    /// may rest is rejected with `BookFull`. A page serves neighbouring numbers of one session and is
+    /// Pages of the index of open orders: 1024 `UserRefNum`s in 4 KiB each. At the bound an order that
+    /// may rest is rejected with `BookFull`. A page serves neighbouring `UserRefNum`s of one session and is
     /// in use while one of its orders is open.
     pub max_index_pages: u32,
-    /// Pages of one session: limits the pages that a client with scattered numbers takes from the others.
+    /// Pages of one session: limits the pages that a client with scattered `UserRefNum`s can occupy.
     pub max_index_pages_per_session: u32,
     /// Orders that are hidden, displayed in parts, wait for a stop price, or last beyond the day. An order
     /// displayed in parts counts once for each part that it can display, and once more. At the bound, such an
@@ -54,7 +54,7 @@ impl EngineLimits {
         2 * self.max_open_orders as u64 + 14 * self.max_special_orders as u64 + 8
     }
 
-    /// Capacity for displayed orders and parts: stop orders trigger in the middle of a command.
+    /// Capacity for displayed orders and parts, including stop orders that trigger and rest during a command.
     #[must_use]
     pub(crate) const fn max_resting(&self) -> u32 {
         self.max_open_orders.saturating_add(self.max_special_orders)
@@ -68,7 +68,7 @@ pub struct EngineCounters {
     pub commands: u64,
     /// Requests answered by `Rejected`.
     pub rejected: u64,
-    /// New orders and replacements whose number the session had already used; ignored without answer.
+    /// Requests with a `UserRefNum` that is not above the session's last; ignored without a response.
     pub duplicates: u64,
     /// Commands without effect: cancels and modifications of orders that are not open, cancels to a size that
     /// is not smaller or not in lots, and the venue's commands about unknown instruments, sessions and
@@ -93,7 +93,7 @@ pub enum EngineError {
     QtyRange(InstrumentId),
 }
 
-/// Checks one definition.
+/// Checks an instrument's definition.
 ///
 /// # Errors
 /// [`EngineError`] when the engine could not compute with it.

@@ -12,12 +12,12 @@ pub trait EventListener {
     fn on_order_event(&mut self, event: &OrderEvent);
     /// A public event, numbered for the market data session.
     fn on_market_event(&mut self, event: &MarketEvent);
-    /// The answer to the session's [`AccountQuery`](crate::CommandKind::AccountQuery): the least number that it may
-    /// use next, 0 when it has used the last. Optional.
+    /// The answer to the session's [`AccountQuery`](crate::CommandKind::AccountQuery): the least `UserRefNum`
+    /// that it may use next, 0 when it has used the last. Optional.
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         let _ = (query, next);
     }
-    /// The trading day reached a phase, which is published too. Optional.
+    /// The trading day reached a phase, which is also published as a market event. Optional.
     fn on_session_phase(&mut self, command: &Command, phase: SystemEventCode) {
         let _ = (command, phase);
     }
@@ -43,7 +43,7 @@ impl<L: EventListener + ?Sized> EventListener for &mut L {
     }
 }
 
-/// Collects the public events.
+/// Collects the market events.
 impl EventListener for Vec<MarketEvent> {
     fn on_order_event(&mut self, _: &OrderEvent) {}
 

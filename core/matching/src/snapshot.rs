@@ -9,7 +9,7 @@ use crate::codec::{CodecError, Field, FieldReader, FieldWriter};
 
 /// First bytes of a snapshot.
 const MAGIC: [u8; 8] = *b"TPENGINE";
-/// Bytes before the fields and after them.
+/// Bytes of magic and version before the fields, and of the digest after them.
 const HEADER_LEN: usize = MAGIC.len() + 4;
 const DIGEST_LEN: usize = 8;
 
@@ -20,13 +20,13 @@ pub enum SnapshotError {
     /// The bytes are not an engine's snapshot, truncated, or changed since they were written.
     #[error("these {0} bytes are not an engine's snapshot, or they are damaged")]
     Damaged(usize),
-    /// Use the version of the program that wrote it.
+    /// Another version of the program wrote the snapshot: use that version.
     #[error("an engine's snapshot in version {0}: this program reads version {VERSION}")]
     Version(u32),
     /// A field has a value that no engine writes.
     #[error("field {0} of the engine's snapshot has a value that no engine writes")]
     Value(&'static str),
-    /// Give the engine its original instruments and no more: they decided the rest of the log.
+    /// Give the engine exactly its original instruments: the rest of the log depends on them.
     #[error("instrument {0} is missing, new, or defined otherwise than in the snapshot")]
     Instrument(InstrumentId),
     /// Raise the limits to at least their original values.
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A count that is added to later: no engine comes near 2^63.
+    /// Takes a count below 2^63, so that incrementing it later cannot overflow.
     pub(crate) fn take_count(&mut self, field: &'static str) -> Result<u64, SnapshotError> {
         Some(self.take(field)?).filter(|count| *count < 1 << 63).ok_or(SnapshotError::Value(field))
     }

@@ -21,7 +21,7 @@ const TICK: i64 = 100;
 const PASSIVE_TICKS: u64 = 50;
 /// Crossing orders reach at most this many ticks beyond the best price.
 const CROSSING_TICKS: u64 = 4;
-/// Quantities are from 1 to this.
+/// Maximum quantity of an order; the minimum is 1.
 const MAX_QTY: u64 = 10;
 /// Number of an instrument's commands per move of its mid by one tick.
 const COMMANDS_PER_MOVE: u64 = 2_000;
@@ -104,7 +104,7 @@ impl Workload {
     }
 }
 
-/// The instruments of a workload: 100.00 with a collar of 20.00 on either side.
+/// The instruments of a workload: reference price 100.00, collar 80.00 to 120.00.
 fn instruments(count: u16) -> Vec<Instrument> {
     let instrument = |id| {
         let symbol = Symbol::new(&format!("SYM{id}")).expect("at most 8 characters");
@@ -242,7 +242,7 @@ impl Generator {
 #[derive(Debug, Default)]
 struct KnownOrders {
     list: Vec<(SessionId, UserRefNum)>,
-    /// Position in the list, and open quantity.
+    /// Position in the list, and open quantity, of each order.
     places: HashMap<(SessionId, UserRefNum), (usize, u64)>,
     event_count: u64,
 }

@@ -1,5 +1,5 @@
-//! Engines on fast books and on the reference books with the same random commands: the same events, the same
-//! hash, and an auditor that checks every event.
+//! Engines on fast books and on reference books get the same random commands: they must cause the same events
+//! and have the same state hash, and an auditor checks every event.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::auditor::Auditor;
@@ -67,7 +67,7 @@ fn run(seed: u64, count: u32, shape: Shape, limits: EngineLimits) -> (u64, Engin
         if step % 200 == 0 {
             auditor.check_books(&fast);
             assert_eq!(fast.state_hash(), reference.state_hash());
-            // From here on the reference engine is a restored one.
+            // From here on the reference engine is one restored from the fast engine's snapshot.
             let mut bytes = Vec::new();
             fast.snapshot(&mut bytes);
             reference = Engine::restore(&instruments, limits, &bytes).unwrap();
@@ -107,7 +107,7 @@ fn check_indicative(engine: &Fast, shape: Shape) {
                 .reduce(|a, b| if side.is_better(a, b) { a } else { b })
                 .unwrap_or(otherwise)
         };
-        // Nothing trades outside of these.
+        // Nothing trades outside these two prices.
         let (low, high) = (edge(Side::Sell, instrument.collar_high), edge(Side::Buy, instrument.collar_low));
         let best = (low.0..=high.0).step_by(100).map(Price).map(|price| {
             let demand = resting(Side::Buy, &|limit| limit >= price);

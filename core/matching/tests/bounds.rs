@@ -1,4 +1,4 @@
-//! Every bound of the engine, at it and one beyond.
+//! Tests of every bound of the engine, at the bound and one beyond.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common::{Event, apply, instruments, numbered, order};
@@ -6,7 +6,7 @@ use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::{Command, CommandKind, Engine, EngineError, EngineLimits, Owner};
 use tickpath_types::*;
 
-/// An engine on fast books, and the log so far.
+/// An engine on fast books, and the sequence number of its last command.
 struct Venue {
     engine: Engine<FastBooks<Owner>>,
     sequence: u64,
@@ -29,7 +29,7 @@ impl Venue {
         self.send(session, CommandKind::Order(OrderRequest::Enter(order)))
     }
 
-    /// Enters a passive order; whether it was accepted.
+    /// Enters a passive order; returns true if it was accepted.
     fn enter_passive(&mut self, session: u16, user_ref: u32) -> bool {
         let events = self.enter(session, order(user_ref, Side::Buy, 10, 100_000));
         match rejection(&events) {
@@ -106,7 +106,7 @@ fn a_session_that_scatters_its_numbers_is_bounded() {
         ..limits()
     };
     let mut venue = Venue::new(limits);
-    // Each number a million higher needs a leaf and a directory page.
+    // Each `UserRefNum` a million higher needs a leaf page and a directory page.
     let next = (1 << 20) + 1;
     assert!(venue.enter_passive(0, 1) && venue.enter_passive(0, next) && !venue.enter_passive(0, 2 * next));
     assert!(!venue.enter_passive(0, 2 * next + 1) && venue.enter_passive(1, 1), "others are not affected");
@@ -119,7 +119,7 @@ fn a_session_that_scatters_its_numbers_is_bounded() {
     assert!(venue.enter_passive(0, u32::MAX), "the last number of all");
 }
 
-/// The end of the day renumbers the remaining orders from 1, which takes no more pages than before.
+/// The end of the day renumbers the remaining orders from 1, which takes no additional pages.
 #[test]
 fn orders_that_fill_their_pages_are_carried_into_the_next_day() {
     const PAGE: u32 = 1024;
@@ -127,7 +127,7 @@ fn orders_that_fill_their_pages_are_carried_into_the_next_day() {
         max_open_orders: 2 * PAGE,
         max_open_orders_per_session: 2 * PAGE,
         max_special_orders: 2 * PAGE,
-        // A leaf and its directory.
+        // A leaf page and its directory page.
         max_index_pages: 2,
         max_index_pages_per_session: 2,
         ..limits()
@@ -217,11 +217,11 @@ fn special_orders_are_bounded() {
 fn each_part_of_a_reserve_order_counts() {
     let mut venue = Venue::new(EngineLimits { max_special_orders: 4, ..limits() });
     let full = Some(RejectReason::BookFull);
-    // Four parts that it can display, and the undisplayed rest: one too many.
+    // Four displayed parts and the undisplayed rest take five units, one too many.
     assert_eq!(rejection(&venue.enter(0, special(1, Side::Buy, 31, 100_000, shown(10)))), full);
     assert_eq!(rejection(&venue.enter(0, special(2, Side::Buy, 30, 100_000, shown(10)))), None);
     assert_eq!(rejection(&venue.enter(0, special(3, Side::Buy, 10, 100_000, HIDDEN))), full);
-    // The units are freed with the last part, and not before.
+    // The units are freed when the order ends, and not before.
     venue.enter(1, order(1, Side::Sell, 29, 100_000));
     assert_eq!(rejection(&venue.enter(0, special(4, Side::Buy, 10, 100_000, HIDDEN))), full);
     venue.enter(1, order(2, Side::Sell, 1, 100_000));
@@ -230,7 +230,7 @@ fn each_part_of_a_reserve_order_counts() {
 
 #[test]
 fn executions_that_can_be_broken_are_bounded() {
-    // Rounded up to 4.
+    // The limit is rounded up to 4.
     let mut venue = Venue::new(EngineLimits { max_recent_executions: 3, ..limits() });
     for user_ref in 1..=6 {
         assert!(venue.enter_passive(0, user_ref));
@@ -249,7 +249,7 @@ fn executions_that_can_be_broken_are_bounded() {
     assert_eq!(venue.engine.counters().ignored, 4);
 }
 
-/// Orders that wait, each for the trade of the one before, all within one command.
+/// A chain of stop orders: the trade of each triggers the next, all within one command.
 #[test]
 fn a_cascade_of_stops_is_bounded() {
     const COUNT: u32 = 100;
@@ -284,8 +284,8 @@ fn counted(events: &[Event]) -> (u64, u64) {
     (orders as u64, (events.len() - orders) as u64)
 }
 
-/// Everything that one command can trigger: displayed orders, orders shown in parts, and stop orders shown in
-/// parts themselves, which rest where the next ones trade with them.
+/// Everything that one command can trigger: displayed orders, orders shown in parts, and stop orders that are
+/// also shown in parts and rest where the next ones trade with them.
 #[test]
 fn the_worst_cascade_causes_no_more_events_than_stated() {
     for (open, parts, stops, qty) in
@@ -311,7 +311,7 @@ fn the_worst_cascade_causes_no_more_events_than_stated() {
             let waits = special(user_ref, side, qty.into(), 100_000, instructions);
             assert_eq!(rejection(&venue.enter(1, waits)), None, "{user_ref}");
         }
-        // Without a counterparty, a resting order comes first.
+        // Without other counterparties, a resting order is entered first.
         if open == 0 {
             venue.enter(0, order(900, Side::Buy, 1, 100_000));
         }

@@ -20,7 +20,7 @@ type Reference = Engine<ReferenceBooks<Owner>>;
 const SESSIONS: u16 = 3;
 const INSTRUMENTS: u16 = 3;
 
-/// Random commands; with any numbers if `is_wide`, otherwise with few, so that orders meet.
+/// Random commands. Their fields have any value if `is_wide`, otherwise one of a few, so that orders trade.
 struct Commands {
     random: Xoshiro256PlusPlus,
     sequence: u64,
@@ -38,7 +38,7 @@ impl Commands {
         self.random.next_u64() % bound
     }
 
-    /// Any number, or one of a few.
+    /// Any number if `is_wide`, otherwise one below `few`.
     fn number(&mut self, few: u64) -> u64 {
         if self.is_wide { self.random.next_u64() } else { self.below(few) }
     }

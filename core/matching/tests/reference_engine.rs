@@ -1,4 +1,4 @@
-//! The engine against the simplest possible matching, on random commands: the events must be identical.
+//! The engine and the reference model on random commands: their events must be identical.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ fn large_limits(shape: Shape) -> EngineLimits {
         max_open_orders: 2_000,
         max_open_orders_per_session: 2_000,
         max_sessions: shape.sessions as u16,
-        // The reference model has no index, so its bounds must not be reached.
+        // The reference model has no index, so the index's bounds must not be reached.
         max_index_pages: 8_000,
         max_index_pages_per_session: 4_000,
         max_special_orders: 2_000,
@@ -110,7 +110,7 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
     counts
 }
 
-/// The next number that an account query returns, from the engine and from the reference model.
+/// The next `UserRefNum` that an account query returns, from the engine and from the reference model.
 #[test]
 fn an_account_query_after_the_last_number_returns_zero() {
     struct Next(Option<UserRefNum>);

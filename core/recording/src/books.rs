@@ -1,4 +1,4 @@
-//! The books of a recording and the reference model beside them.
+//! The books of a recording and their reference model.
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
 use tickpath_types::{Date, InstrumentId, Nanos};
@@ -8,13 +8,13 @@ use crate::protocol::RecordedProtocol;
 use crate::reference_check::{ModelReport, Names, ReferenceModel};
 use crate::selection::Selection;
 
-/// Default capacity of the books in open orders: a third more than the 1.5 million of a very full day over
-/// all symbols. Each takes about 100 bytes.
+/// Default capacity of the books in open orders: a third more than the 1.5 million of a very busy day, over
+/// all symbols. Each order takes about 100 bytes.
 pub const ORDERS_MAX_DEFAULT: u32 = 2 << 20;
 
-/// Minimum capacity in orders, so that a small file has enough at any compression.
+/// Minimum capacity in orders: enough for a small file, however well it is compressed.
 const ORDERS_MIN: u32 = 1 << 16;
-/// Bytes of a file per added order, a lower bound at any compression.
+/// Lower bound of a file's bytes per added order, however well the file is compressed.
 const FILE_BYTES_PER_ORDER: u64 = 4;
 const NS_PER_DAY: u64 = 86_400_000_000_000;
 
@@ -51,7 +51,7 @@ impl<P: RecordedProtocol> BookPair<P> {
         self.books.as_ref().map(P::orders)
     }
 
-    /// Compares for the last time.
+    /// Makes the last comparison with the reference model, and returns the model's report.
     pub(crate) fn finish_model(&mut self, names: &Names<'_>) -> Option<ModelReport> {
         let model = self.model.take();
         model.zip(self.orders()).map(|(model, books)| model.finish(books, names))
@@ -75,14 +75,14 @@ pub(crate) use in_both;
 /// The capacity that the books of a recording need.
 #[derive(Clone, Copy, Debug)]
 pub struct BookSize {
-    /// The last instrument.
+    /// Highest instrument id.
     pub max_instrument: InstrumentId,
     /// Maximum number of open orders.
     pub max_orders: u32,
 }
 
 impl BookSize {
-    /// For a file of which only the length in bytes is known; 0 for an unknown length.
+    /// Capacity for a file of `len` bytes; 0 for an unknown length.
     #[must_use]
     pub fn of_file(len: u64, max_instrument: InstrumentId) -> BookSize {
         let by_len = match len {

@@ -23,7 +23,7 @@ impl Digest {
         self.checksum = (self.checksum ^ value).rotate_left(5).wrapping_mul(MULTIPLIER);
     }
 
-    /// Adds several fields: first sums their rotations, which are independent of each other.
+    /// Adds several fields as the sum of their rotations, which the CPU can compute in parallel.
     #[inline(always)]
     pub(crate) fn fields(&mut self, fields: &[u64]) {
         let rotated = fields.iter().zip(0..).map(|(field, index)| field.rotate_left(index * 11 % u64::BITS));
@@ -68,14 +68,14 @@ impl Digest {
 /// Checksums over all fields of all messages; each recording uses only one of the two.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checksums {
-    /// For messages of ITCH.
+    /// Checksum of ITCH messages.
     pub(crate) itch: Checksum,
-    /// For all others.
+    /// Checksum of all other messages.
     pub(crate) others: Digest,
 }
 
 impl Checksums {
-    /// The used checksum: the other one is 0.
+    /// Returns the checksum that is in use; the other one is 0.
     #[inline]
     pub(crate) fn value(&self) -> u64 {
         self.itch.get() ^ self.others.checksum

@@ -7,8 +7,8 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Error>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A time has a date or another zone than the exchange's, and the recording counts from midnight of an
-    /// unknown day: give the exchange's times, or the day.
+    /// A time has a date, or a zone other than the exchange's, but the recording counts from midnight of an
+    /// unknown day: give times of the exchange without a date, or the day.
     #[error(
         "the recording has times of day without dates: give --from and --to as HH:MM:SS of the exchange, or its --date"
     )]
@@ -29,7 +29,7 @@ pub enum Error {
         /// The option of the table.
         option: &'static str,
     },
-    /// The end of the window is not after its start, so it can contain no message: exchange them.
+    /// The end of the window is not after its start, so no message is in it: exchange the two times.
     #[error("--to is not after --from: no message can be between them")]
     EmptyWindow,
 }

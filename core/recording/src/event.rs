@@ -14,10 +14,10 @@ pub struct RecordedEvent {
     pub ts_ns: u64,
     /// Index into the reader's symbols.
     pub instrument: u32,
-    /// True when the venue's transaction is complete with this event. Within one transaction the order of
-    /// events is that of the report, which may differ from that of execution.
+    /// True for the last event of a transaction of the venue. Within a transaction, events have the order of
+    /// the report, which may differ from that of execution.
     pub ends_transaction: bool,
-    /// True for a part of a snapshot of the book: it builds the book; the order was entered earlier.
+    /// True for an event of a book snapshot: it builds the book, but its order was entered earlier.
     pub is_snapshot: bool,
     /// The event itself.
     pub kind: EventKind,
@@ -37,9 +37,9 @@ impl RecordedEvent {
 /// Side and price of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// Its side.
+    /// Side of the order.
     pub side: Side,
-    /// Its price, in the recording's units: see [`RecordingInfo::price_decimals`].
+    /// Price of the order, in the recording's units: see [`RecordingInfo::price_decimals`].
     pub price: Price,
 }
 
@@ -57,37 +57,37 @@ pub enum EventKind {
     },
     /// A resting order is removed.
     Delete {
-        /// The order.
+        /// Reference of the order.
         order_id: u64,
-        /// Its side and price, if recorded.
+        /// Side and price of the order, if recorded.
         level: Option<Level>,
         /// The removed quantity, if recorded.
         qty: Option<Qty>,
     },
     /// A resting order is reduced and keeps its priority.
     Reduce {
-        /// The order.
+        /// Reference of the order.
         order_id: u64,
         /// The quantity taken off.
         by: Qty,
-        /// Its side and price, if recorded.
+        /// Side and price of the order, if recorded.
         level: Option<Level>,
     },
     /// New price and quantity of a resting order. At another price or with a larger quantity it moves to the
     /// tail of its level; otherwise it keeps its priority.
     Modify {
-        /// The order.
+        /// Reference of the order.
         order_id: u64,
-        /// Its new side and price.
+        /// New side and price of the order.
         level: Level,
-        /// Its new quantity.
+        /// New quantity of the order.
         qty: Qty,
     },
-    /// A resting order is removed and another of its side rests at the tail of its level.
+    /// A resting order is removed, and a new order of the same side rests at the tail of its level.
     Replace {
-        /// The removed order.
+        /// Reference of the removed order.
         order_id: u64,
-        /// The new order.
+        /// Reference of the new order.
         new_order_id: u64,
         /// Price of the new order.
         price: Price,
@@ -96,20 +96,20 @@ pub enum EventKind {
     },
     /// A resting order traded.
     Fill {
-        /// The order.
+        /// Reference of the order.
         order_id: u64,
         /// The executed quantity.
         qty: Qty,
-        /// Its side, if recorded.
+        /// Side of the order, if recorded.
         side: Option<Side>,
-        /// The price of the trade, if recorded; otherwise the order's own.
+        /// Price of the trade; `None` if not recorded: the order then traded at its own price.
         price: Option<Price>,
         /// True for an execution in an auction, which has no incoming order.
         in_auction: bool,
     },
     /// A trade as reported to the tape; changes no resting order by itself.
     Trade {
-        /// The incoming order, or 0.
+        /// Reference of the incoming order; 0 for none.
         order_id: u64,
         /// The price of the trade.
         price: Price,
@@ -129,7 +129,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Side and price in the book, if recorded; `None` for an auction.
+    /// Side and price of the event's order in the book, if recorded; `None` for an auction.
     #[must_use]
     #[inline]
     pub fn level(&self) -> Option<Level> {
@@ -165,7 +165,7 @@ pub enum IgnoredReason {
     InvalidField,
     /// The message's length does not match its type, or its type is unknown.
     MalformedMessage,
-    /// A bust: it corrects the tape, and the book is unchanged.
+    /// A trade break: it corrects the tape, and the book is unchanged.
     BrokenTrade,
 }
 
@@ -193,19 +193,19 @@ pub enum Depth {
 /// The properties of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordingInfo {
-    /// The epoch of its times.
+    /// Epoch of the recording's times.
     pub time_base: TimeBase,
     /// The covered part of the book.
     pub depth: Depth,
     /// True when one `Fill` may sum several displayed slices of one order, so that it may exceed the
     /// displayed quantity.
     pub sums_fills: bool,
-    /// Decimals of the price unit: 4, as elsewhere, or the number that the format has.
+    /// Decimals of the price unit: 4, as in [`Price`], or those of the format.
     pub price_decimals: u8,
 }
 
 impl RecordingInfo {
-    /// Every order is announced, fills change it, and times count from midnight.
+    /// Every order is reported, fills reduce orders, and times count from midnight.
     pub const ORDER_BY_ORDER: RecordingInfo = RecordingInfo {
         time_base: TimeBase::Midnight,
         depth: Depth::Full,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tickpath_types::{SystemEventCode, TradingState};
 
-/// Number and first place of contradictions in a recording, or of values that no format allows.
+/// Number and first place of one kind of contradiction or invalid value in a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The number of occurrences.
@@ -36,8 +36,8 @@ impl Finding {
     }
 }
 
-/// Messages after which the best bid of a book was at or above its best ask, each counted once by the last
-/// published state: that of the instrument where it does not trade, otherwise that of the session.
+/// Messages after which the best bid of a book was at or above its best ask. Each is counted once: by the
+/// instrument's last published state if that is not trading, otherwise by the session's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Crossed {
     /// Before the start of market hours.
@@ -52,9 +52,9 @@ pub struct Crossed {
     pub after_close: Finding,
     /// Without a published state.
     pub unknown: Finding,
-    /// Messages of all these counts in which the instrument's published state was trading. Its orders are
-    /// matched then, also outside market hours, so the recording contradicts itself; the others are not
-    /// judged.
+    /// Messages of all these counts in which the instrument's published state was trading. Orders are matched
+    /// then, also outside market hours, so a crossed book contradicts the recording. The other messages are
+    /// not judged.
     pub contradictory: Finding,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct MarketState {
 }
 
 impl Crossed {
-    /// Counts one more message.
+    /// Counts a message that left a book crossed.
     pub(crate) fn add(&mut self, state: MarketState, place: impl Fn() -> String) {
         if state.trading == Some(TradingState::Trading) {
             self.contradictory.add(&place);
@@ -91,7 +91,7 @@ impl Crossed {
         }
     }
 
-    /// The counts, except [`Crossed::contradictory`], with a name for texts and their field's name.
+    /// The counts, except [`Crossed::contradictory`], each with its description and the name of its field.
     pub const fn by_state(&self) -> [(&'static str, &'static str, &Finding); 6] {
         [
             ("crossed before the open", "before_open", &self.before_open),
@@ -115,7 +115,7 @@ pub struct Integrity {
     pub duplicate_references: Finding,
     /// Orders that the books rejected: over capacity, or with invalid values.
     pub refused: Finding,
-    /// Messages with a number that is not mapped to a symbol.
+    /// Messages whose symbol index is not mapped to a symbol.
     pub unmapped: Finding,
     /// Gaps in a feed's per-symbol sequence numbers.
     pub symbol_gaps: Finding,
@@ -136,11 +136,11 @@ pub struct Integrity {
 /// The criteria for judging a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Criteria {
-    /// Every order is announced, so unknown references and crossed books contradict the recording.
+    /// True if every order is announced, so that unknown references and crossed books are contradictions.
     pub(crate) is_full_depth: bool,
-    /// Times never run backwards in this format.
+    /// True if times never run backwards in this format.
     pub(crate) is_ordered_by_time: bool,
-    /// Books were built.
+    /// True if books were built.
     pub(crate) has_books: bool,
 }
 

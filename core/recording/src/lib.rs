@@ -1,8 +1,8 @@
-//! Recorded market data: replays events and packets in order through books, to a listener and a report.
+//! Replays recorded market data, as events or packets, through order books to a listener and a report.
 //!
 //! [`Captures`] handles captured packets of any protocol: it finds their channels, puts them in sequence and
 //! applies their messages to books. A [`Replay`] handles messages of one recording that are already in order,
-//! such as [`RecordedEvent`]s. Trades, best prices and books leave through a [`Listener`] as they change; a
+//! such as [`RecordedEvent`]s. A [`Listener`] receives trades, best prices and books as they change. A
 //! [`RecordingReport`] has the counts, the statistics and the consistency of the recording. This crate opens
 //! no files and reads no clock.
 //!
@@ -21,10 +21,10 @@
 //!     }
 //! }
 //!
-//! let level = Level { side: Side::Buy, price: Price(1_000_000) };
-//! let kind = EventKind::Add { order_id: 7, level, qty: Qty(100) };
-//! let events = [RecordedEvent { ts_ns: 34_200_000_000_000, kind, ..RecordedEvent::NOTHING }];
-//! let info = RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false, price_decimals: 4 };
+//! let level = Level { side: Side::Buy, price: Price(1_000_000) }; let kind = EventKind::Add { order_id: 7,
+//! level, qty: Qty(100) }; let events = [RecordedEvent { ts_ns: 34_200_000_000_000, kind,
+//! ..RecordedEvent::NOTHING }]; let info = RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full,
+//! sums_fills: false, price_decimals: 4 };
 //!
 //! let mut pass = Pass::new(Selection::default(), Bids::default());
 //! let calendar = pass.selection.calendar(info.time_base, Zone::EASTERN);

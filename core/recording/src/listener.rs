@@ -17,14 +17,14 @@ pub enum WorkStep {
     Decoded(usize),
     /// Messages were applied to the books.
     Applied,
-    /// All messages of a block are in the books: their number; 0 without books.
+    /// A block is finished, with this number of messages in the books; 0 without books.
     Done(usize),
 }
 
 /// Receives the results of a replay, in the order of the recording: messages and prices of the chosen symbols
 /// in the window; `symbol` is empty while it is unknown.
 pub trait Listener {
-    /// The next calls are about this recording of the file, from 0, with these times and price decimals.
+    /// The next calls are about this recording of the file, from 0, with this calendar and price unit.
     fn on_recording(&mut self, _recording: usize, _calendar: &Calendar, _price_decimals: u8) {}
 
     /// A step of the work is complete, and took the time since the previous call.
@@ -44,7 +44,7 @@ pub trait Listener {
         false
     }
 
-    /// The books after a message that changed an instrument's.
+    /// The books after a message that changed the book of one instrument.
     fn on_book(
         &mut self,
         _view: &MessageView<'_>,

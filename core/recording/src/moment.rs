@@ -11,13 +11,13 @@ const NS_PER_SEC: u64 = 1_000_000_000;
 const NS_PER_DAY: u64 = 86_400 * NS_PER_SEC;
 /// A time of day, perhaps with a date: `09:30:00`, `15:59:59.999999999`, `2023-12-25T23:00:00`.
 ///
-/// In the exchange's time zone: Eastern Time for ITCH, LOBSTER and captures, UTC for DBN, unless another zone
-/// is requested. A time without a date is of the session's day, or else of the recording's first day.
+/// The time is in the exchange's zone (Eastern Time for ITCH, LOBSTER and captures, UTC for DBN), unless
+/// another is requested. Without a date it is on the session's day, or else on the recording's first day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Days since 1970-01-01.
     day: Option<u64>,
-    /// Since midnight.
+    /// Nanoseconds since midnight.
     ns: u64,
 }
 
@@ -47,8 +47,8 @@ impl FromStr for Moment {
 }
 
 impl Moment {
-    /// The moment in the recording's time base; `first_ns` is the time of its first message. `None` when the
-    /// moment has a date and the recording has none.
+    /// The moment in the recording's time base; `first_ns` is the time of the recording's first message.
+    /// `None` when the moment has a date and the recording has none.
     pub(crate) fn in_recording(self, calendar: &Calendar, first_ns: u64) -> Option<u64> {
         match (calendar.base, self.day) {
             (TimeBase::Midnight, day) if calendar.zone != calendar.midnight => {
@@ -59,7 +59,7 @@ impl Moment {
             (TimeBase::Midnight, None) => Some(self.ns),
             (TimeBase::Midnight, Some(day)) => {
                 let session = calendar.date?.day();
-                // A day before the session's precedes all times, a day after it follows all.
+                // A day before the session's day precedes all times; a day after it follows them all.
                 Some(match day.cmp(&session) {
                     std::cmp::Ordering::Less => 0,
                     std::cmp::Ordering::Equal => self.ns,
@@ -75,7 +75,7 @@ impl Moment {
     }
 }
 
-/// `HH:MM:SS` with up to nine decimals. The day has 25 hours when clocks go back; 24:00:00 is its end.
+/// `HH:MM:SS` with up to nine decimals. Hour 24 is valid: a day has 25 hours when clocks go back.
 fn parse_time(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, part)| (whole, Some(part)));
     let mut parts = whole.split(':');
@@ -130,7 +130,7 @@ impl Calendar {
 pub struct RecordedTime {
     /// Time in the recording's time base.
     pub ns: u64,
-    /// Its interpretation.
+    /// Interpretation of the time.
     pub calendar: Calendar,
 }
 
@@ -156,7 +156,7 @@ impl fmt::Display for RecordedTime {
         write!(f, "{hour:02}:{minute:02}:{second:02}.{:09}", of_day % NS_PER_SEC)?;
         match local_ns {
             Some(_) => write!(f, " {zone}"),
-            // Another zone's time would need the date.
+            // Without a date the time cannot be converted from the zone of its midnight.
             None if zone != midnight => write!(f, " {midnight}"),
             None => Ok(()),
         }
@@ -190,7 +190,7 @@ mod tests {
     fn dates_are_those_of_the_calendar() {
         let calendar = calendar(TimeBase::UnixEpoch, Zone::UTC, None);
         let day = |text: &str| text.parse::<Moment>().unwrap().in_recording(&calendar, 0).unwrap();
-        // From `date -u -d ... +%s`.
+        // Expected values from `date -u -d ... +%s`.
         for (text, seconds) in [
             ("1970-01-01T00:00:00", 0),
             ("2000-02-29T00:00:00", 951_782_400),
@@ -232,7 +232,7 @@ mod tests {
         let midnight = eastern(TimeBase::Midnight, Some("2023-08-22"));
         assert_eq!(dated.in_recording(&midnight, 0), open.in_recording(&midnight, 0));
         assert_eq!(late.in_recording(&midnight, 0), Some(u64::MAX - 1));
-        // 13:30 UTC in summer.
+        // 09:30 in New York, which is 13:30 UTC in summer.
         let opened = 1_692_711_000 * NS_PER_SEC;
         for calendar in [eastern(TimeBase::UnixEpoch, None), eastern(TimeBase::UnixEpoch, Some("2023-08-22"))]
         {

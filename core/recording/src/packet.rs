@@ -31,12 +31,12 @@ pub enum Transport {
 /// Position of a payload in its TCP stream, from the TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Number of the payload's first byte, or of the SYN before it; wraps at 2^32.
+    /// Sequence number of the payload's first byte, or of the SYN before it; wraps at 2^32.
     pub sequence: u32,
-    /// The stream begins here: its first byte has the number `sequence + 1`.
+    /// True at the beginning of the stream, whose first byte has the number `sequence + 1`.
     pub is_syn: bool,
-    /// The stream ends after this payload.
+    /// True when the stream ends after this payload.
     pub is_fin: bool,
-    /// The connection was reset.
+    /// True when the connection was reset.
     pub is_reset: bool,
 }

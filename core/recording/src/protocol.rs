@@ -1,6 +1,6 @@
 //! The trait of a recorded protocol: how its messages are decoded, applied to books, counted and reported.
 //!
-//! The loops over messages are generic over it, so the choice of protocol costs nothing per message.
+//! The loops over messages are generic over the trait, so the choice of protocol costs nothing per message.
 
 use tickpath_book::BooksById;
 use tickpath_types::Nanos;
@@ -14,28 +14,28 @@ use crate::{Depth, RecordingInfo};
 
 /// A protocol of recorded market data; a value is the state of one recording.
 pub trait RecordedProtocol: Sized + 'static {
-    /// A message with the information from its position in the recording.
+    /// A message, with the context that earlier messages of the recording give it.
     type Message<'a>: Clone;
     /// Books that apply such messages, based on order-by-order books `B`.
     type Books<B: BooksById>;
-    /// Times never run backwards.
+    /// True if times never run backwards.
     const IS_ORDERED_BY_TIME: bool;
 
     /// The interpretation of times, prices and fills, and the depth.
     fn info(&self) -> RecordingInfo;
 
-    /// True if every published change is announced: then unknown references and crossed books are errors.
+    /// True if the recording has every published change: unknown references and crossings are then errors.
     fn is_full_depth(&self) -> bool {
         self.info().depth == Depth::Full
     }
 
-    /// Empty books, for the day that began at `midnight`.
+    /// Books of the protocol for the day that began at `midnight`, based on the books `empty`.
     fn books<B: BooksById>(&self, empty: B, midnight: Nanos) -> Self::Books<B>;
 
     /// The underlying order-by-order books.
     fn orders<B: BooksById>(books: &Self::Books<B>) -> &B;
 
-    /// Applies a block to books; `first` is the number of its first message.
+    /// Applies a block of messages to books; `first` is the number of the first one in the file.
     fn apply<B: BooksById>(
         books: &mut Self::Books<B>,
         first: u64,
@@ -43,7 +43,7 @@ pub trait RecordedProtocol: Sized + 'static {
         updates: &mut Updates,
     );
 
-    /// Number of orders removed without a message, as later ones prove.
+    /// Number of orders removed without a message, as later messages prove.
     fn unreported<B: BooksById>(_books: &Self::Books<B>) -> u64 {
         0
     }
@@ -67,24 +67,24 @@ pub trait RecordedProtocol: Sized + 'static {
     /// The content of a message for counts, statistics and the listener; `number` is its number in the file.
     fn view<'s>(message: &'s Self::Message<'_>, number: u64, source: Source<'s>) -> MessageView<'s>;
 
-    /// Adds all fields of a message to a checksum. [`RecordedProtocol::view`] counts malformed messages.
+    /// Adds all fields of a message to a checksum. Malformed messages are left to [`RecordedProtocol::view`].
     fn digest(message: &Self::Message<'_>, checksums: &mut Checksums);
 
     /// The name of a message type; `None` for an unknown code.
     fn type_name(code: u8) -> Option<&'static str>;
 
-    /// A type in the protocol's notation.
+    /// The code of a message type in the protocol's notation.
     fn type_code(code: u8) -> String {
         char::from(code).to_string()
     }
 }
 
-/// The recording that a message is from.
+/// The properties of the recording that a message is from.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     /// Time base, depth and price scale.
     pub info: RecordingInfo,
-    /// Indexed by instrument; ITCH has the symbols in its messages.
+    /// Symbols, indexed by instrument; empty if messages carry the symbols.
     pub symbols: &'a [String],
     /// True when all messages are part of a snapshot, regardless of their contents.
     pub is_snapshot: bool,

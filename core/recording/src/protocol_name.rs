@@ -14,13 +14,13 @@ impl Protocol {
         Protocol { name, title }
     }
 
-    /// Its name on the command line.
+    /// Name of the protocol on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// Its name and transport, for display.
+    /// Name and transport of the protocol, for display.
     #[must_use]
     pub const fn title(self) -> &'static str {
         self.title

@@ -1,4 +1,4 @@
-//! The reference model beside the books, and their first difference.
+//! Compares the books with their reference model, and describes the first difference.
 
 use tickpath_book::{BooksById, Indexed};
 use tickpath_reference::ReferenceBooks;
@@ -7,7 +7,7 @@ use tickpath_types::{InstrumentId, Side};
 use crate::protocol::RecordedProtocol;
 use crate::updates::Updates;
 
-/// Symbols of instruments by their id in the books.
+/// Returns the symbol of an instrument id.
 pub(crate) type Names<'a> = dyn Fn(u16) -> String + 'a;
 
 /// The result of the comparison with the reference model.
@@ -25,8 +25,8 @@ pub struct ModelReport {
 
 /// The reference model of some books, fed with the same messages.
 ///
-/// After each message the updates of both are compared; at the given interval, and at the end, the digests of
-/// all books. After the first difference the model is dropped: later ones carry no information.
+/// After each part of messages the updates of both are compared; at the given interval, and at the end, the
+/// digests of all books. After the first difference nothing more is compared: it would follow from the first.
 pub(crate) struct ReferenceModel<P: RecordedProtocol> {
     pub(crate) books: P::Books<Indexed<ReferenceBooks>>,
     updates: Updates,
@@ -71,7 +71,7 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
         }
     }
 
-    /// Compares for the last time.
+    /// Makes the last comparison, and returns the report.
     pub(crate) fn finish(mut self, books: &impl BooksById, names: &Names) -> ModelReport {
         if self.report.difference.is_none() {
             self.compare(books, names, "the last message");

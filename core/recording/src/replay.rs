@@ -1,4 +1,4 @@
-//! One pass over a file: blocks of messages into the books of their recordings, their reference model and the listener.
+//! Replays the messages of one file through the books, their reference model and the listener.
 
 use tickpath_types::{InstrumentId, MarketUpdate, UpdateKind};
 
@@ -12,31 +12,31 @@ use crate::selection::Selection;
 use crate::state::RecordingState;
 use crate::updates::{Contradictions, Updates};
 
-/// Number of messages applied to the books and then passed to the listener together: enough to amortise
-/// measuring, and few enough for their updates to stay in the nearest caches.
+/// Number of messages applied to the books and then passed to the listener together: enough to amortise the
+/// time measurement, and few enough for their updates to stay in the L1 or L2 cache.
 pub const PART_LEN: usize = 512;
 
 /// The pass over one file, shared by all of its recordings.
 pub struct Pass<L> {
-    /// The selection of its messages and symbols.
+    /// The selection of messages and symbols.
     pub selection: Selection,
-    /// The output.
+    /// The receiver of the output.
     pub listener: L,
-    /// The reason why it ended before the end of the file, if it did.
+    /// The reason why the pass ended before the end of the file, if it did.
     pub ended: Option<EndReason>,
-    /// Messages so far.
+    /// Number of messages so far, of all recordings.
     message_count: u64,
     /// The updates of the current messages.
     pub(crate) updates: Updates,
 }
 
 impl<L> Pass<L> {
-    /// The state before the first message.
+    /// Creates the pass before its first message.
     pub fn new(selection: Selection, listener: L) -> Pass<L> {
         Pass { selection, listener, ended: None, message_count: 0, updates: Updates::default() }
     }
 
-    /// Messages so far, of all recordings.
+    /// Number of messages so far, of all recordings.
     pub const fn message_count(&self) -> u64 {
         self.message_count
     }
@@ -54,7 +54,7 @@ pub enum EndReason {
     Limit,
     /// The end of the window was reached.
     Window,
-    /// It was stopped.
+    /// The caller stopped the pass.
     Stopped,
 }
 
@@ -64,21 +64,21 @@ pub struct Replay<P: RecordedProtocol> {
     pub(crate) calendar: Calendar,
     pub(crate) pair: BookPair<P>,
     pub(crate) state: RecordingState,
-    /// Number of its messages so far.
+    /// Number of messages of the recording so far.
     pub(crate) message_count: u64,
 }
 
 impl<P: RecordedProtocol> Replay<P> {
-    /// The state before the first message of a recording whose times have this interpretation.
+    /// Creates the replay of a recording whose times are interpreted by `calendar`.
     pub fn new(protocol: P, calendar: Calendar) -> Replay<P> {
         let state = RecordingState::new(protocol.info().price_decimals);
         Replay { protocol, calendar, pair: BookPair::NONE, state, message_count: 0 }
     }
 
-    /// Announces this recording of the file, counted from 0, to the listener.
+    /// Announces the recording to the listener; `recording` is its number in the file, from 0.
     ///
     /// # Errors
-    /// When requested tables have no data in it.
+    /// When requested tables have no data in the recording.
     pub fn begin<L: Listener>(&self, pass: &mut Pass<L>, recording: usize) -> Result {
         self.protocol.check_tables(pass.selection.tables)?;
         pass.listener.on_recording(recording, &self.calendar, self.protocol.info().price_decimals);
@@ -110,12 +110,12 @@ impl<P: RecordedProtocol> Replay<P> {
         self.state.integrity.read_error.is_some()
     }
 
-    /// The start of the window, once a message has determined it.
+    /// Start of the window, in the recording's time; 0 before a message has determined it.
     pub const fn from_ns(&self) -> u64 {
         self.state.window.from_ns
     }
 
-    /// The number of a block's messages to handle: up to the limit and the end of the window.
+    /// Number of messages of a block to handle: those before the limit and the end of the window.
     ///
     /// # Errors
     /// When the window is invalid in this recording.
@@ -155,7 +155,7 @@ impl<P: RecordedProtocol> Replay<P> {
         P::digest(message, &mut self.state.checksums);
     }
 
-    /// Decodes the messages of a block to be handled, and returns them.
+    /// Decodes and returns the messages of a block before the limit and the end of the window.
     ///
     /// # Errors
     /// As [`Replay::messages_to_handle`].
@@ -172,7 +172,7 @@ impl<P: RecordedProtocol> Replay<P> {
         Ok(messages)
     }
 
-    /// Applies messages to books and reference model, and passes them to the listener.
+    /// Applies messages to the books and the reference model, and passes them to the listener.
     pub fn apply<L: Listener>(
         &mut self,
         pass: &mut Pass<L>,
@@ -223,7 +223,7 @@ impl<P: RecordedProtocol> Replay<P> {
         let mut updates = pass.updates.list.iter().peekable();
         for (index, message) in messages.iter().enumerate() {
             let number = pass.message_count + 1 + index as u64;
-            // Of several updates of one message the last has its prices; a status update says least.
+            // Of several updates of one message, the last that is no status update counts, or else the first.
             let mut update: Option<&MarketUpdate> = None;
             while let Some(next) = updates.next_if(|update| update.sequence == number) {
                 if update.is_none() || next.kind() != Some(UpdateKind::Status) {

@@ -21,9 +21,9 @@ pub const SYMBOLS_SHOWN: usize = 5;
 pub struct TypeCount {
     /// The letter, digit or number of the type in its format; `?` for an unknown type.
     pub code: String,
-    /// Its name.
+    /// Name of the type.
     pub name: &'static str,
-    /// The count.
+    /// Number of messages.
     pub count: u64,
 }
 
@@ -41,14 +41,14 @@ pub struct SymbolBook {
 pub enum Reliability {
     /// Nothing contradicts the recording, and no gap is detected.
     Complete,
-    /// Nothing contradicts it, but it is incomplete: see the reservations.
+    /// Nothing contradicts the recording, but it is incomplete: see the reservations.
     Partial,
-    /// It contradicts itself: see the contradictions.
+    /// The recording contradicts itself: see the contradictions.
     Contradicted,
 }
 
 impl Reliability {
-    /// Its name in JSON.
+    /// Name of the value in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,11 +64,12 @@ impl Reliability {
 pub struct RecordingReport {
     /// The covered depth of the books.
     pub depth: Depth,
-    /// Number of messages read, from its start.
+    /// Number of messages read, from the start of the recording.
     pub messages_read: u64,
     /// Number of messages in the window.
     pub messages: u64,
-    /// Number of these that are parts of snapshots: they built the books, and are excluded from statistics.
+    /// Number of messages in the window that are parts of snapshots: they built the books, and are excluded
+    /// from statistics.
     pub snapshot_messages: u64,
     /// Decimals of the price unit.
     pub price_decimals: u8,
@@ -80,7 +81,7 @@ pub struct RecordingReport {
     pub symbol_count: usize,
     /// Statistics of the chosen symbols, or of all if none were chosen; most active first.
     pub statistics: Vec<(String, SymbolStatistics)>,
-    /// Number of these that a text shows: the chosen ones, or the most active ones.
+    /// Number of entries of `statistics` that a text report shows: the chosen or the most active symbols.
     pub shown_count: usize,
     /// Final books of the chosen symbols, or of the most active ones.
     pub tops: Vec<SymbolBook>,
@@ -96,11 +97,11 @@ pub struct RecordingReport {
     pub ended: Option<EndReason>,
     /// All contradictions, as text; empty when the result can be trusted.
     pub contradictions: Vec<String>,
-    /// True when it ends with the end of the session's messages; otherwise a missing end cannot be detected.
+    /// True when the end of the session's messages was published; otherwise a missing end cannot be detected.
     pub is_end_seen: bool,
     /// Reasons why the books are incomplete, or cannot be judged, as text.
     pub reservations: Vec<String>,
-    /// For a capture: its channels, and other contents. A capture has a report for each recording in it.
+    /// Channels and unknown packets of the capture. A capture has a report for each recording in it.
     pub capture: Option<CaptureReport>,
 }
 
@@ -123,7 +124,7 @@ impl RecordingReport {
 }
 
 impl<P: RecordedProtocol> Replay<P> {
-    /// The report, after the recording was read to its end or the end of the selection.
+    /// Returns the report, after the recording was read to its end or the end of the selection.
     pub fn finish<L>(mut self, pass: &Pass<L>) -> RecordingReport {
         let (info, state, selection) = (self.protocol.info(), &mut self.state, &pass.selection);
         let criteria = Criteria {
@@ -175,14 +176,14 @@ impl<P: RecordedProtocol> Replay<P> {
     }
 }
 
-/// The instruments of the messages, with their numbers. Number 0 is the whole system; an instrument whose
-/// symbol no message has is identified by its number.
+/// The instruments that have a symbol or messages, with their ids. Id 0, the whole system, is left out; an
+/// instrument without a symbol is named by its id.
 fn seen_instruments(state: &RecordingState) -> impl Iterator<Item = (usize, &KnownInstrument)> + Clone {
     let seen = state.instruments.iter().enumerate().skip(1);
     seen.filter(|(_, known)| known.symbol.is_some() || known.statistics.messages > 0)
 }
 
-/// The chosen ones of these with their names, ordered by descending number of messages.
+/// Id, name and statistics of the chosen instruments, by descending number of messages.
 fn shown_symbols(state: &RecordingState) -> Vec<(u16, String, SymbolStatistics)> {
     let mut shown: Vec<_> = seen_instruments(state)
         .filter(|(_, known)| known.is_chosen)
@@ -218,7 +219,7 @@ fn top(books: &impl BooksById, id: u16, symbol: &str, depth: usize) -> SymbolBoo
     SymbolBook { symbol: symbol.to_owned(), sides: Side::BOTH.map(levels) }
 }
 
-/// Counted types, most frequent first.
+/// Message types that occurred, most frequent first.
 fn by_type<P: RecordedProtocol>(counts: &[u64; 256]) -> Vec<TypeCount> {
     let mut list: Vec<TypeCount> = Vec::new();
     for (code, &count) in (0_u8..=255).zip(counts).filter(|(_, count)| **count > 0) {

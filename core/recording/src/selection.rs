@@ -27,7 +27,7 @@ pub struct Selection {
     pub check_every: Option<u64>,
     /// Number of levels of each side in the report.
     pub depth: usize,
-    /// True for no books, only messages.
+    /// True to decode messages without building books.
     pub decode_only: bool,
     /// Capacity of the books in open orders; derived from the file's length when `None`.
     pub orders_max: Option<u32>,

@@ -28,7 +28,7 @@ pub(crate) struct RecordingState {
     /// Number of messages that are parts of snapshots.
     pub(crate) snapshot_count: u64,
     pub(crate) integrity: Integrity,
-    /// Indexed by id in the books.
+    /// State of each instrument, indexed by its id in the books.
     pub(crate) instruments: Vec<KnownInstrument>,
     pub(crate) window: Window,
     /// True when the window was resolved, which needs a first message.
@@ -39,12 +39,12 @@ pub(crate) struct RecordingState {
     price_decimals: u8,
     /// The last published system event of the session.
     stage: Option<SystemEventCode>,
-    /// Indexed by channel.
+    /// Time of each channel's last message, indexed by channel.
     last_ts_ns: Box<[u64; 256]>,
 }
 
 impl RecordingState {
-    /// The state before the first message.
+    /// Creates the state before the first message.
     pub(crate) fn new(price_decimals: u8) -> RecordingState {
         RecordingState {
             checksums: Checksums::default(),
@@ -81,7 +81,7 @@ impl RecordingState {
         known.and_then(|known| known.symbol.clone()).unwrap_or_else(|| format!("#{instrument}"))
     }
 
-    /// The instrument with an id; sets its name if given.
+    /// Returns the instrument with an id, added if it is new; sets its symbol if given and unknown.
     pub(crate) fn instrument(
         &mut self,
         id: u16,
@@ -136,7 +136,7 @@ impl RecordingState {
             instrument.statistics.update_tick(price);
         }
         if view.is_snapshot {
-            // The book has the state after the snapshot, and nothing happened.
+            // A snapshot builds the book, and is not a market event.
             self.snapshot_count += u64::from(is_counted);
             let instrument = &self.instruments[usize::from(view.instrument)];
             if is_counted && instrument.is_chosen {
@@ -159,7 +159,7 @@ impl RecordingState {
         }
     }
 
-    /// Checks for contradictions.
+    /// Counts a time that runs backwards, and a reference to an unknown order.
     #[inline]
     fn check(
         &mut self,
@@ -179,7 +179,7 @@ impl RecordingState {
         }
     }
 
-    /// Updates statistics by a message in the window, and passes it to the listener.
+    /// Updates the statistics by a message in the window, and passes the message to the listener.
     #[inline]
     fn observe(
         &mut self,

@@ -5,7 +5,7 @@ use tickpath_types::{Price, Qty};
 /// Statistics of one symbol, in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SymbolStatistics {
-    /// Number of messages about it.
+    /// Number of messages about the symbol.
     pub messages: u64,
     /// Number of orders added, without replacements.
     pub adds: u64,
@@ -15,17 +15,17 @@ pub struct SymbolStatistics {
     /// marks it as part of a later print is not counted. The sum is as first reported: a trade that is broken
     /// or cancelled later, or a cross with a corrected volume, is not subtracted.
     pub volume: u128,
-    /// Highest price of these trades.
+    /// Highest price of the trades in `volume`.
     pub high: Option<Price>,
-    /// Lowest price of these trades.
+    /// Lowest price of the trades in `volume`.
     pub low: Option<Price>,
-    /// Price of the last of these trades.
+    /// Price of the last trade in `volume`.
     pub last: Option<Price>,
     /// Sum of the spread, in price units, after each message that left a bid below an ask.
     pub spread_sum: u128,
-    /// Number of such messages.
+    /// Number of messages that left a bid below an ask.
     pub spread_count: u64,
-    /// Greatest common divisor of all its order or level prices, in price units: an upper bound of its tick.
+    /// Greatest common divisor of all order or level prices, in price units: an upper bound of the tick.
     pub tick: u64,
 }
 

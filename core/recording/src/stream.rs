@@ -8,7 +8,7 @@ use crate::Segment;
 
 /// Maximum bytes of one stream held behind a gap; beyond this the gap counts as lost.
 pub const STREAM_HELD_MAX: usize = 1 << 20;
-/// Maximum distance in payload bytes between two sequence numbers of one stream.
+/// Maximum distance in bytes between two sequence numbers of one connection.
 const DISTANCE_MAX: u32 = 1 << 30;
 
 /// Counters of a stream's segments.
@@ -16,15 +16,15 @@ const DISTANCE_MAX: u32 = 1 << 30;
 pub struct StreamCounters {
     /// Segments with payload.
     pub segments: u64,
-    /// Bytes that were received again.
+    /// Number of bytes that were received again.
     pub retransmitted_bytes: u64,
-    /// Segments that arrived before their predecessors.
+    /// Number of segments that arrived before their predecessors.
     pub out_of_order: u64,
-    /// Gaps that were never filled: the capture missed segments.
+    /// Number of gaps that were never filled: the capture missed segments.
     pub holes: u64,
-    /// Bytes of these gaps.
+    /// Number of bytes missing in `holes`.
     pub lost_bytes: u64,
-    /// Times that the stream restarted.
+    /// Number of times that the stream restarted.
     pub restarts: u64,
 }
 
@@ -59,9 +59,9 @@ pub enum StreamData<'a> {
 /// ```
 #[derive(Debug, Default)]
 pub struct StreamReader {
-    /// Number of the next byte, continued beyond 2^32.
+    /// Sequence number of the next byte, extended beyond 2^32.
     next: Option<u64>,
-    /// Segments behind a gap, by their numbers.
+    /// Payloads behind a gap, by extended sequence number.
     held: BTreeMap<u64, Vec<u8>>,
     held_len: usize,
     counters: StreamCounters,
@@ -146,7 +146,7 @@ impl StreamReader {
         payload.clone_into(held);
     }
 
-    /// Outputs the new part of some bytes, which begin at or before the next one.
+    /// Outputs the part of `bytes` that is new; `first` is at or before the next byte.
     fn output(&mut self, first: u64, bytes: &[u8], out: &mut impl FnMut(StreamData<'_>)) {
         let next = self.next.unwrap_or(first);
         let known = usize::try_from(next - first).unwrap_or(usize::MAX).min(bytes.len());
@@ -178,7 +178,7 @@ impl StreamReader {
     }
 }
 
-/// The position of a wrapping number, as near as possible to another position.
+/// Extends a wrapping 32-bit sequence number to the position nearest to `near`.
 fn unwrap_sequence(near: u64, sequence: u32) -> u64 {
     let distance = sequence.wrapping_sub(near as u32).cast_signed();
     near.saturating_add_signed(i64::from(distance))

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use tickpath_feed::{BuilderCounters, UpdateListener};
 use tickpath_types::MarketUpdate;
 
-/// The effect of each message of a block: at most one update per message, in order; `sequence` is the number
-/// of the message in the file, counted from 1. Also the contradictions of the books.
+/// The book updates of a block of messages, in order, and the contradictions with the books. `sequence` of an
+/// update is the number of its message in the file, from 1.
 #[derive(Debug, Default)]
 pub struct Updates {
     pub(crate) list: Vec<MarketUpdate>,
@@ -19,8 +19,8 @@ pub(crate) struct Contradictions {
     /// The messages, counted from 0 in the block.
     pub(crate) messages: RangeInclusive<usize>,
     /// Counts of executions or reductions beyond the open quantity, adds of orders that already rested,
-    /// orders that the books rejected, messages with numbers not mapped to a symbol, and gaps in the numbers
-    /// of one symbol.
+    /// orders that the books rejected, messages with indexes not mapped to a symbol, and gaps in the sequence
+    /// numbers of one symbol.
     pub(crate) counts: [u64; 5],
 }
 
@@ -39,7 +39,7 @@ impl Updates {
         self.contradictions.clear();
     }
 
-    /// Records the contradictions counted between two moments, if any.
+    /// Records the contradictions that were counted from `before` to `after`, if any.
     #[inline]
     pub(crate) fn record(
         &mut self,

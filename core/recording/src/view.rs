@@ -5,49 +5,49 @@ use tickpath_types::{MarketUpdate, Price, Qty, Side, SystemEventCode, TradingSta
 /// A message in a protocol-independent form.
 #[derive(Clone, Debug, Default)]
 pub struct MessageView<'a> {
-    /// Its number in the file, from 1.
+    /// Number of the message in the file, from 1.
     pub number: u64,
-    /// Its time, in the recording's time base.
+    /// Time of the message, in the recording's time base.
     pub ts_ns: u64,
-    /// Id in the books; 0 for the whole system.
+    /// Id of the instrument in the books; 0 for the whole system.
     pub instrument: u16,
-    /// The channel, in a recording with several: each has another clock.
+    /// Channel of the message, in a recording with several: each has a separate clock.
     pub channel: u8,
-    /// Its type, an index into the counts.
+    /// Type of the message, an index into the counts.
     pub code: u8,
-    /// The symbol, if the message has it, possibly with trailing blanks.
+    /// The symbol, if the message has one, possibly with trailing blanks.
     pub symbol: Option<&'a [u8]>,
-    /// The trading state that it publishes.
+    /// Trading state that the message publishes.
     pub state: Option<TradingState>,
-    /// The system event that it publishes.
+    /// System event that the message publishes.
     pub stage: Option<SystemEventCode>,
-    /// True when its content is invalid for its type.
+    /// True when the content is invalid for the type.
     pub is_malformed: bool,
-    /// True for a part of a snapshot: it builds the book and is excluded from statistics.
+    /// True for a message of a snapshot: it builds the book and is excluded from statistics.
     pub is_snapshot: bool,
-    /// Its effect on an order.
+    /// Effect of the message on an order.
     pub order: OrderEffect,
-    /// A trade; without a price it is at the price of the resting order.
+    /// Trade of the message; without a price it is at the price of the resting order.
     pub trade: Option<TradeInfo>,
 }
 
 /// The effect of a message on an order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrderEffect {
-    /// True when it concerns an order that must rest.
+    /// True when the message changes or removes an order, which must therefore rest.
     pub must_rest: bool,
-    /// The price of an add or replacement, or the multiple of level prices: shows the tick.
+    /// Price of an added or changed order, or greatest common divisor of level prices: determines the tick.
     pub price: Option<Price>,
-    /// A new order.
+    /// True for an added order.
     pub is_add: bool,
-    /// An execution of a resting order.
+    /// True for an execution of a resting order.
     pub is_execution: bool,
-    /// The order that this message's order replaces; 0 for none.
+    /// Id of the order that is replaced; 0 for none.
     pub replaced: u64,
 }
 
 impl MessageView<'_> {
-    /// A message of a type about an instrument, without further information.
+    /// Creates the view of a message with these fields and no further content.
     #[inline]
     pub(crate) fn new(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Self {
         MessageView { number, ts_ns, instrument, code, ..MessageView::default() }
@@ -65,22 +65,22 @@ impl MessageView<'_> {
 /// A trade as reported by a message.
 #[derive(Clone, Copy, Debug)]
 pub struct TradeInfo {
-    /// The price, if the message has it.
+    /// Price of the trade, if the message has it.
     pub price: Option<Price>,
-    /// The quantity.
+    /// Quantity of the trade.
     pub qty: Qty,
     /// Side of the incoming order, if the message has it.
     pub aggressor: Option<Side>,
     /// Kind of the trade, in one word.
     pub kind: &'static str,
-    /// False when it is reported again elsewhere.
+    /// False when the trade is also reported by another message.
     pub counts: bool,
-    /// The resting order, or the incoming one; 0 for none.
+    /// Id of the resting order, or of the incoming one; 0 for none.
     pub order_id: u64,
 }
 
 impl TradeInfo {
-    /// A trade without further information.
+    /// Creates a trade with these fields and no further content.
     #[inline]
     pub(crate) const fn new(price: Option<Price>, qty: Qty, kind: &'static str) -> TradeInfo {
         TradeInfo { price, qty, aggressor: None, kind, counts: true, order_id: 0 }

@@ -51,7 +51,7 @@ impl<T: Copy> ReferenceBooks<T> {
         }
         let queue = self.sides.get(&(order.instrument, order.side)).and_then(|it| it.get(&order.price));
         match queue {
-            // There are no more levels than orders, and counting orders needs no iteration.
+            // Orders are counted first, which needs no iteration: there are no more levels than orders.
             None if self.order_count() >= max_levels && self.level_count() >= max_levels => {
                 Err(AddError::LevelsFull(max_levels))
             }

@@ -26,7 +26,7 @@ pub struct ReferenceEngine {
     sessions: Vec<Session>,
     orders: Vec<ReferenceOrder>,
     is_killed: bool,
-    /// By match number less one; `None` for a number that is no execution, or a removed one.
+    /// Executions by match id less one; `None` for the id of a cross and of a busted execution.
     executions: Vec<Option<Execution>>,
     last: LastNumbers,
     /// Entry numbers of orders whose stop price was reached.
@@ -35,7 +35,7 @@ pub struct ReferenceEngine {
     events: Vec<Event>,
     /// Number of requests answered by `Rejected`.
     pub rejected: u64,
-    /// Number of new orders and requests whose number the session had already used.
+    /// Number of requests whose `UserRefNum` was not above the session's last.
     pub duplicates: u64,
     /// Number of executions.
     pub executed: u64,
@@ -164,13 +164,13 @@ impl ReferenceEngine {
         places.map(|at| self.orders[at]).filter(|open| open.shown > 0).collect()
     }
 
-    /// Returns the highest number that a session has used; 0 if none.
+    /// Returns the highest `UserRefNum` that a session has used; 0 if none.
     #[must_use]
     pub fn last_user_ref(&self, session: SessionId) -> UserRefNum {
         self.sessions.get(usize::from(session.0)).map_or(UserRefNum(0), |session| session.last_user_ref)
     }
 
-    /// Number of the last market event.
+    /// Sequence number of the last market event.
     #[must_use]
     pub fn last_market(&self) -> Sequence {
         Sequence(self.last.market)
@@ -346,7 +346,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Evaluates every possible price, one after the other.
+    /// Returns the indicative result of a cross, by evaluating every price within the collar.
     pub(super) fn imbalance(&self, instrument: InstrumentId, kind: CrossKind) -> Imbalance {
         let listing = self.instruments[&instrument];
         let Instrument { tick_size, collar_low, collar_high, reference_price, .. } = listing.instrument;

@@ -18,17 +18,17 @@ pub struct Datagram {
     pub kernel_ns: u64,
     /// Address of the sender.
     pub from: SocketAddrV4,
-    /// The bytes.
+    /// Bytes of the datagram.
     pub bytes: Vec<u8>,
 }
 
 impl Network {
-    /// Creates a socket that receives the datagrams of a group.
+    /// Creates a socket that receives the datagrams of a multicast group.
     pub fn join(&mut self, host: HostId, group: SocketAddrV4) -> SocketId {
         self.insert(Socket::Inbox(Inbox::new(host, group, true)))
     }
 
-    /// Creates a datagram socket at an address (port 0: a free port). Returns it with its actual address.
+    /// Creates a datagram socket at an address; port 0 takes a free port. Returns the socket and its address.
     ///
     /// # Errors
     /// [`AddressInUse`] if another socket is bound to the address.
@@ -44,7 +44,7 @@ impl Network {
         Ok((self.insert(Socket::Inbox(Inbox::new(host, address, false))), address))
     }
 
-    /// Sends a datagram to all members of a group.
+    /// Sends a datagram to all members of a multicast group.
     pub fn send_to_group(&mut self, host: HostId, from: SocketAddrV4, group: SocketAddrV4, bytes: &[u8]) {
         let is_member = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if inbox.is_group && inbox.address == group);
         let members = self.ids(is_member);

@@ -5,22 +5,22 @@ use tickpath_types::Nanos;
 /// Fault rates for datagrams, applied for each receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramFaults {
-    /// Lost datagrams, in parts per million.
+    /// Rate of lost datagrams, in parts per million.
     pub loss_ppm: u32,
-    /// Duplicated datagrams, in parts per million.
+    /// Rate of duplicated datagrams, in parts per million.
     pub duplicate_ppm: u32,
     /// Minimum delay.
     pub delay_min: Nanos,
     /// Mean of the additional, exponentially distributed delay; later datagrams can overtake earlier ones.
     pub jitter: Nanos,
-    /// Datagrams with a delay spike, in parts per million.
+    /// Rate of datagrams with a delay spike, in parts per million.
     pub spike_ppm: u32,
     /// Upper bound of a delay spike.
     pub spike_max: Nanos,
 }
 
 impl DatagramFaults {
-    /// No faults: every datagram takes the same time.
+    /// No faults: every datagram takes 2 us.
     pub const NONE: DatagramFaults = DatagramFaults {
         loss_ppm: 0,
         duplicate_ppm: 0,
@@ -36,26 +36,26 @@ impl DatagramFaults {
 pub struct StreamFaults {
     /// Minimum delay of a segment.
     pub delay_min: Nanos,
-    /// Mean of the additional, exponentially distributed delay; later segments wait.
+    /// Mean of the additional, exponentially distributed delay; segments never overtake each other.
     pub jitter: Nanos,
-    /// Segments with a delay spike, as from a retransmission, in parts per million.
+    /// Rate of segments with a delay spike, as from a retransmission, in parts per million.
     pub spike_ppm: u32,
     /// Upper bound of a delay spike.
     pub spike_max: Nanos,
-    /// Maximum of bytes in flight or unread in one direction; writes beyond it are not accepted.
+    /// Maximum number of bytes in flight or unread in one direction; writes beyond it are not accepted.
     pub window: usize,
-    /// Writes that are accepted only in part, in parts per million.
+    /// Rate of writes that are accepted only in part, in parts per million.
     pub short_write_ppm: u32,
-    /// Reads that return only part of the available bytes, in parts per million.
+    /// Rate of reads that return only part of the available bytes, in parts per million.
     pub short_read_ppm: u32,
-    /// Writes that reset both ends, in parts per million. A random prefix of the data in flight arrives.
+    /// Rate of writes that reset both ends, in parts per million; a random prefix of data in flight arrives.
     pub reset_ppm: u32,
-    /// Connections refused although a listener exists, in parts per million.
+    /// Rate of connections refused although a listener exists, in parts per million.
     pub refusal_ppm: u32,
 }
 
 impl StreamFaults {
-    /// No faults.
+    /// No faults: every segment takes 5 us.
     pub const NONE: StreamFaults = StreamFaults {
         delay_min: Nanos(5_000),
         jitter: Nanos(0),
@@ -69,7 +69,7 @@ impl StreamFaults {
     };
 }
 
-/// Declares the counters and their names.
+/// Declares the counters; each counter's name is that of its field.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Counters of a network's events since its creation.
@@ -112,7 +112,7 @@ counters! {
     connections_unheard,
     /// Connections refused because the listener's backlog was full.
     connections_above_backlog,
-    /// Connection attempts while the two hosts could not reach each other or the other host had no power.
+    /// Connection attempts while the hosts could not reach each other, or the other host had no power.
     connections_cut,
     /// Segments sent.
     segments,
@@ -126,14 +126,14 @@ counters! {
     short_reads,
     /// Connections reset by the network.
     resets,
-    /// Connections that one end closed with unread bytes, which resets them.
+    /// Connections reset because one end closed with unread bytes.
     resets_by_close,
-    /// Half-closed connections: one end ended its sending direction.
+    /// Half-closed connections, of which one end has ended its sending direction.
     half_closes,
-    /// Separations of two hosts.
+    /// Partitions between two hosts.
     partitions,
-    /// Processes that ended, with all their connections.
+    /// Host processes that ended, with all their connections.
     deaths,
-    /// Hosts that lost power without any notice to their peers.
+    /// Hosts that lost power, without notice to their peers.
     power_losses,
 }

@@ -1,8 +1,8 @@
-//! An in-memory network that delays, loses, duplicates, reorders, cuts and resets, driven by one seed.
+//! A simulated network, driven by one seed, that delays, loses, duplicates, reorders, cuts and resets.
 //!
-//! Hosts have sockets: listeners, connection ends, members of a multicast group, and datagram sockets. Time
-//! is an argument: data arrives once [`Network::advance`] has reached its time of arrival. Nothing here
-//! performs IO or reads a clock. The simulator and tests run the system on it.
+//! Hosts have sockets: listeners, connection ends, members of a multicast group, and datagram sockets. The
+//! caller advances the time: data arrives once [`Network::advance`] reaches its arrival time. The network
+//! performs no IO and reads no clock. The simulator and tests run the system on it.
 
 mod datagrams;
 mod faults;
@@ -24,20 +24,20 @@ pub use streams::{StreamError, StreamRead};
 /// Kind of failure that ends a host's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostFailure {
-    /// Only the process ends. The host closes its connections, and the other ends are notified.
+    /// The process ends. The host closes its connections, which notifies the other ends.
     Process,
-    /// The host loses power. Peers learn of it only after it is back and no longer knows the connections.
+    /// The host loses power. Peers learn of it only once it is back and resets its old connections.
     Power,
 }
 
-/// An observation on a connection of a [watched](Network::watch_streams_of) host.
+/// An event on a connection of a [watched](Network::watch_streams_of) host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamEvent {
-    /// Time of the observation.
+    /// Time of the event.
     pub at: Nanos,
     /// The connection's end on the other host.
     pub peer: SocketId,
-    /// Kind of observation.
+    /// Kind of event.
     pub kind: StreamEventKind,
 }
 
@@ -46,9 +46,9 @@ pub struct StreamEvent {
 pub enum StreamEventKind {
     /// Bytes were read.
     Read {
-        /// Arrival time that the reader received, in nanoseconds of the host's clock.
+        /// Arrival time of the bytes as reported to the reader, in nanoseconds of the host's clock.
         kernel_ns: u64,
-        /// The bytes.
+        /// The bytes read.
         bytes: Vec<u8>,
     },
     /// The end of the stream or a reset became readable, or the host closed its end.
@@ -61,13 +61,13 @@ pub struct Network {
     now: Nanos,
     rng: Rng,
     stream_faults: StreamFaults,
-    /// Faults by multicast group; the unspecified address holds those of other datagrams.
+    /// Faults of each multicast group; the key [`UNICAST`] has those of other datagrams.
     datagram_faults: BTreeMap<SocketAddrV4, DatagramFaults>,
     counters: NetworkCounters,
     sockets: BTreeMap<SocketId, Socket>,
     next_socket: u32,
     next_port: u16,
-    /// Times of pending arrivals.
+    /// Arrival times of all data in flight.
     arrivals: BinaryHeap<Reverse<Nanos>>,
     /// Pairs of hosts that cannot reach each other.
     cuts: BTreeSet<(HostId, HostId)>,
@@ -76,12 +76,12 @@ pub struct Network {
     /// Offsets of each host's clock in nanoseconds, each with the time from which it applies.
     clocks: BTreeMap<HostId, Vec<(Nanos, i64)>>,
     watched: BTreeSet<HostId>,
-    /// Ends of watched hosts that will observe the end of their connection, with the time.
+    /// Ends of watched hosts whose connection will end, each with the time at which it does.
     closing: Vec<(Nanos, SocketId)>,
     events: Vec<StreamEvent>,
 }
 
-/// Key of the faults for datagrams without a group.
+/// Key for the faults of datagrams that are not sent to a group.
 const UNICAST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
 /// First port to assign when a caller passes port 0.
 const FIRST_FREE_PORT: u16 = 40_000;
@@ -109,7 +109,7 @@ impl Network {
         }
     }
 
-    /// Advances the time to `now`; it never goes back.
+    /// Advances the network's time to `now`; the time never goes back.
     pub fn advance(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         while self.arrivals.peek().is_some_and(|at| at.0 <= self.now) {
@@ -118,13 +118,13 @@ impl Network {
         self.record_closed();
     }
 
-    /// The current time.
+    /// The network's time.
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Time of the next pending arrival.
+    /// Time of the next pending arrival, if any.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Nanos> {
         self.arrivals.peek().map(|at| at.0)
@@ -141,19 +141,19 @@ impl Network {
         self.stream_faults = faults;
     }
 
-    /// Sets the faults of datagrams to a group from now on; `None` means datagrams without a group.
+    /// Sets the faults of datagrams to a group from now on; `None` stands for datagrams without a group.
     pub fn set_datagram_faults(&mut self, group: Option<SocketAddrV4>, faults: DatagramFaults) {
         self.datagram_faults.insert(group.unwrap_or(UNICAST), faults);
     }
 
-    /// Separates two hosts from now on: datagrams are lost, and data on connections waits.
+    /// Partitions two hosts from now on: datagrams between them are lost, and data on connections waits.
     pub fn cut(&mut self, one: HostId, other: HostId) {
         if self.cuts.insert(pair(one, other)) {
             self.counters.partitions += 1;
         }
     }
 
-    /// Ends the separation of two hosts: waiting data on connections is retransmitted.
+    /// Ends the partition of two hosts: waiting data on connections is retransmitted.
     pub fn heal(&mut self, one: HostId, other: HostId) {
         if self.cuts.remove(&pair(one, other)) {
             self.release_segments();
@@ -171,12 +171,12 @@ impl Network {
         Nanos(self.stamp(host, self.now))
     }
 
-    /// Records observations on the connections of a host from now on.
+    /// Records the events on the connections of a host from now on.
     pub fn watch_streams_of(&mut self, host: HostId) {
         self.watched.insert(host);
     }
 
-    /// Returns the observations since the last call, in order of time.
+    /// Returns the events since the last call, in order of time.
     pub fn take_stream_events(&mut self) -> Vec<StreamEvent> {
         std::mem::take(&mut self.events)
     }
@@ -200,7 +200,7 @@ impl Network {
         }
     }
 
-    /// Restores a host that lost power. Peers that have sent data to its old connections receive a reset.
+    /// Restores a host that lost power. Peers that have sent data on its old connections receive a reset.
     pub fn power_on(&mut self, host: HostId) {
         if self.powered_off.remove(&host) {
             self.reset_half_open();
@@ -248,7 +248,7 @@ impl Network {
             && !self.powered_off.contains(&other)
     }
 
-    /// Reading of a host's clock at `at`.
+    /// Reading of a host's clock at the network time `at`.
     fn stamp(&self, host: HostId, at: Nanos) -> u64 {
         let steps = self.clocks.get(&host).map_or(&[][..], Vec::as_slice);
         let ahead = steps.iter().rev().find(|(from, _)| *from <= at).map_or(0, |(_, ahead)| *ahead);

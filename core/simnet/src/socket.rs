@@ -9,7 +9,7 @@ use tickpath_types::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub u16);
 
-/// A socket of a host; numbers are never reused.
+/// A socket of a host; its number is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u32);
 
@@ -21,9 +21,9 @@ pub struct AddressInUse(pub SocketAddrV4);
 /// The side that ended a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosedBy {
-    /// The other end, by a close or by its death.
+    /// The other end closed the connection, or its process ended.
     Peer,
-    /// The network.
+    /// The network reset the connection.
     Network,
 }
 
@@ -48,7 +48,7 @@ impl Socket {
 pub(super) struct Listener {
     pub(super) host: HostId,
     pub(super) address: SocketAddrV4,
-    /// Connections that wait to be accepted, each with its time of arrival.
+    /// Connections that wait to be accepted, each with its arrival time.
     pub(super) waiting: VecDeque<(Nanos, SocketId)>,
 }
 
@@ -60,12 +60,12 @@ pub(super) struct End {
     pub(super) peer_address: SocketAddrV4,
     /// Time at which the connection is established, unless it is refused.
     pub(super) connected_at: Nanos,
-    /// Time at which the refusal arrives.
+    /// Time at which a refusal arrives.
     pub(super) refused_at: Option<Nanos>,
     /// Segments from the other end.
     pub(super) incoming: VecDeque<Segment>,
     pub(super) incoming_len: usize,
-    /// Arrival time of the last segment.
+    /// Arrival time of the latest segment; `u64::MAX` while a partition holds it.
     pub(super) latest: Nanos,
     /// Arrival time of the end of the stream.
     pub(super) end_at: Option<Nanos>,
@@ -73,7 +73,7 @@ pub(super) struct End {
     pub(super) reset_at: Option<(Nanos, ClosedBy)>,
     /// True once this end has ended its sending direction.
     pub(super) has_ended: bool,
-    /// True once this end has sent to an end that no longer exists.
+    /// True once this end has sent data to an end that no longer exists and cannot answer.
     pub(super) is_unanswered: bool,
 }
 
@@ -125,7 +125,7 @@ impl End {
         segments.map(|segment| segment.bytes.len() - segment.read).sum()
     }
 
-    /// Takes bytes that have arrived, and returns the arrival time of the last one.
+    /// Takes `out.len()` bytes that have arrived; returns the arrival time of the last one.
     pub(super) fn take(&mut self, out: &mut [u8]) -> Nanos {
         let mut filled = 0;
         let mut at = Nanos::ZERO;
@@ -150,7 +150,7 @@ pub(super) struct Inbox {
     pub(super) host: HostId,
     pub(super) address: SocketAddrV4,
     pub(super) is_group: bool,
-    /// Datagrams by time of arrival and order of sending.
+    /// Datagrams by arrival time, and in order of sending for the same time.
     pub(super) waiting: BTreeMap<(Nanos, u64), (SocketAddrV4, Vec<u8>)>,
     pub(super) bytes: usize,
     pub(super) next_order: u64,

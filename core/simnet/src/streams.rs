@@ -1,4 +1,4 @@
-//! Connections: ordered bytes in both directions, limited by windows, until one end or the network ends them.
+//! Connections: ordered bytes in both directions, bounded by windows, until one end or the network ends them.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::cmp::Reverse;
@@ -9,20 +9,20 @@ use tickpath_types::Nanos;
 use super::socket::{AddressInUse, ClosedBy, End, HostId, Listener, Segment, Socket, SocketId};
 use super::{Network, StreamEvent, StreamEventKind};
 
-/// Capacity of a listener's queue of pending connections; further ones are refused.
+/// Capacity of a listener's queue of connections to accept; further connections are refused.
 pub(super) const BACKLOG: usize = 128;
 /// Source address of connections, on any host.
 const LOOPBACK: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-/// Upper bound of the time until data held by a partition is retransmitted.
+/// Upper bound of the time from a partition's end to the retransmission of data that it held back.
 const RESEND_MAX: Nanos = Nanos::from_millis(200);
 
-/// Reason why a connection has failed or ended.
+/// Reason why a connection failed or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
-    /// No listener, a full backlog, or a random refusal.
+    /// The connection was refused: no listener, a full backlog, or a random refusal.
     #[error("the connection was refused")]
     Refused,
-    /// The other end or the network reset it.
+    /// The other end or the network reset the connection.
     #[error("the connection was reset")]
     Reset,
     /// This end closed the connection, or it is not established yet.
@@ -37,7 +37,7 @@ pub enum StreamRead {
     Bytes {
         /// Number of bytes.
         count: usize,
-        /// Arrival time, in nanoseconds of the host's clock.
+        /// Arrival time of the last byte, in nanoseconds of the host's clock.
         kernel_ns: u64,
     },
     /// No bytes have arrived yet.
@@ -47,7 +47,7 @@ pub enum StreamRead {
 }
 
 impl Network {
-    /// Creates a listener at an address (port 0: a free port). Returns it with its actual address.
+    /// Creates a listener at an address; port 0 takes a free port. Returns the listener and its address.
     ///
     /// # Errors
     /// [`AddressInUse`] if another listener has the address.
@@ -71,7 +71,7 @@ impl Network {
         self.arrivals.extend([Reverse(arrives_at), Reverse(answered_at)]);
         let mut end = End::new(host, SocketId(0), host, to, answered_at);
         let listener = self.listener_at(to).map(|id| (id, self.sockets[&id].host()));
-        // A host without power or reach sends no refusal. Power loss removed its listener.
+        // A host without power, or behind a partition, sends no refusal. Power loss has removed its listener.
         if listener.map_or(!self.powered_off.is_empty(), |(_, server)| !self.can_reach(host, server)) {
             self.counters.connections_cut += 1;
             end.connected_at = Nanos(u64::MAX);
@@ -124,7 +124,7 @@ impl Network {
         }
     }
 
-    /// Returns true if a read or an accept has a result: bytes, the end, a reset, or a connection.
+    /// True if a read or an accept has a result: bytes, the end of the stream, a reset, or a connection.
     #[must_use]
     pub fn is_readable(&self, id: SocketId) -> bool {
         match self.sockets.get(&id) {
@@ -167,7 +167,7 @@ impl Network {
         Ok(StreamRead::Bytes { count, kernel_ns })
     }
 
-    /// Sends bytes, and returns the number of accepted bytes: 0 while the peer's window is full.
+    /// Sends bytes; returns the number of bytes accepted, which is 0 while the peer's window is full.
     ///
     /// # Errors
     /// [`StreamError`] when the connection has ended.
@@ -211,7 +211,7 @@ impl Network {
         }
     }
 
-    /// The side that ended a connection, if this end already knows it.
+    /// The side that ended a connection, once this end knows of it.
     #[must_use]
     pub fn closed_by(&self, id: SocketId) -> Option<ClosedBy> {
         match self.sockets.get(&id) {
@@ -223,7 +223,7 @@ impl Network {
         }
     }
 
-    /// Resets a connection by the network: a random prefix of the data in flight arrives.
+    /// Makes the network reset a connection: a random prefix of the data in flight arrives.
     pub fn reset(&mut self, id: SocketId) {
         self.counters.resets += 1;
         let Some(Socket::End(end)) = self.sockets.get(&id) else { return };
@@ -249,7 +249,7 @@ impl Network {
         delay
     }
 
-    /// Schedules the arrival of bytes, or of the end of the stream, after the data in flight.
+    /// Schedules the arrival of bytes, or of the end of the stream for `None`, after all data in flight.
     fn send(&mut self, to: SocketId, bytes: Option<&[u8]>) {
         self.counters.segments += u64::from(bytes.is_some());
         let at = Nanos(self.now.0 + self.random_delay());
@@ -275,7 +275,7 @@ impl Network {
         }
     }
 
-    /// Writes to an end that no longer exists. Its host answers with a reset if it has power.
+    /// Writes to an end that no longer exists. Its host responds with a reset if it can be reached.
     fn write_to_closed_end(&mut self, id: SocketId, peer_host: HostId, len: usize) -> usize {
         let is_reachable = self.can_reach(peer_host, self.sockets[&id].host());
         let at = Nanos(self.now.0 + 2 * self.random_delay());
@@ -287,12 +287,12 @@ impl Network {
         len
     }
 
-    /// True while data sent to this end does not arrive.
+    /// True while a partition or a power loss keeps data from this end.
     fn is_cut(&self, id: SocketId) -> bool {
         matches!(self.sockets.get(&id), Some(Socket::End(end)) if !self.can_reach(end.host, end.peer_host))
     }
 
-    /// Holds the data in flight until the partition ends.
+    /// Holds the data in flight to this end until the partition ends.
     fn hold(&mut self, id: SocketId) {
         let now = self.now;
         let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { return };
@@ -323,7 +323,7 @@ impl Network {
         self.reset_half_open();
     }
 
-    /// Resets the ends that sent data to an end that no longer exists, once its host can be reached.
+    /// Resets the ends that sent data to an end that no longer exists, if its host can be reached now.
     pub(super) fn reset_half_open(&mut self) {
         let is_half_open = |socket: &Socket| matches!(socket, Socket::End(end) if end.is_unanswered && self.can_reach(end.host, end.peer_host));
         for id in self.ids(is_half_open) {
@@ -339,7 +339,7 @@ impl Network {
             return;
         }
         end.reset_at = Some((at, by));
-        // Data that has not arrived by then never arrives.
+        // Data that would arrive after the reset is lost, and so is a random part of what is in flight.
         let kept = end.incoming.iter().filter(|segment| segment.at <= at).count();
         let in_flight = kept - end.incoming.iter().filter(|segment| segment.at <= now).count();
         let kept = kept - self.rng.below(in_flight as u64 + 1) as usize;
@@ -357,7 +357,7 @@ impl Network {
         }
     }
 
-    /// Closes an end. Incoming bytes that are unread or in flight cause a reset, which discards sent data.
+    /// Closes an end. Incoming bytes that are unread or in flight cause a reset, and sent data is lost.
     pub(super) fn close_end(&mut self, id: SocketId) {
         self.record_closed_now(id);
         let Some(Socket::End(end)) = self.sockets.remove(&id) else { return };
@@ -373,7 +373,7 @@ impl Network {
         }
     }
 
-    /// Records the ends of watched hosts whose connection has ended by now.
+    /// Records the events of watched hosts' connections that have ended by now.
     pub(super) fn record_closed(&mut self) {
         let now = self.now;
         let mut due: Vec<(Nanos, SocketId)> = self.closing.extract_if(.., |(at, _)| *at <= now).collect();

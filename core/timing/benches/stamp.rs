@@ -1,9 +1,9 @@
-//! The cost of a stamp besides its read of the time-stamp counter, and the cost of joining it off the hot
+//! Benchmark: the cost of a stamp, apart from reading the time-stamp counter, and of joining it off the hot
 //! path.
 //!
 //! Run by `cargo bench -p tickpath-timing`; without `--bench`, as in `cargo test --benches`, a few rounds
-//! check only the results. Kinds are interleaved round by round and the median is printed. Rounds are timed
-//! in ticks of the counter.
+//! check only the results. The cases are interleaved round by round, and the median of each is printed.
+//! Rounds are timed in ticks of the counter.
 #![allow(clippy::disallowed_methods)] // the arguments decide whether a bench measures
 
 use std::hint::black_box;
@@ -19,7 +19,7 @@ use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 const STAMPS: u64 = 4_096;
 const RING: usize = 16_384;
 
-/// A kind of work, and the ticks of each of its rounds.
+/// A benchmark case, and the ticks of each of its rounds.
 struct Case<'a> {
     name: &'static str,
     round: Box<dyn FnMut() -> u64 + 'a>,
@@ -71,7 +71,7 @@ fn ticks_of(mut work: impl FnMut(u64) -> u64) -> u64 {
     cpu::rdtsc_ordered() - start
 }
 
-/// Times the stamps of a round, with their flush; the drain checks that each arrived.
+/// Times the stamps of a round, then flushes them and checks that the drain receives each.
 fn traced(
     trace: &mut Trace,
     ring: &mut records::Consumer<Stamp>,
@@ -117,7 +117,7 @@ fn joined_trades() -> impl FnMut() -> u64 {
     }
 }
 
-/// An order and its consequences: 22 stamps, 1 tick apart, and 3 links.
+/// Appends the records of an order and its consequences: 22 stamps, 1 tick apart, and 3 links.
 fn push_trade(records: &mut Vec<Stamp>, number: u64, tsc: &mut u64) {
     let read = MarketId::new(Sequence(number));
     let order = Token::new(SessionId(1), UserRefNum(number as u32), true);

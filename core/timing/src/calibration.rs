@@ -52,8 +52,8 @@ impl Calibration {
         })
     }
 
-    /// The calibration of a counter of nanoseconds since the Unix epoch: the system clock in place of a
-    /// time-stamp counter, and simulated time.
+    /// The calibration for a counter that already counts nanoseconds since the Unix epoch: the system clock
+    /// or simulated time.
     #[must_use]
     pub fn identity() -> Calibration {
         let one = Ratio::new(1, 1);
@@ -69,7 +69,7 @@ impl Calibration {
         Nanos(self.anchor.utc.0.saturating_add_signed(self.signed_nanos(ticks)))
     }
 
-    /// The value of the counter at a time since the Unix epoch: for the kernel's time stamps.
+    /// Converts a time since the Unix epoch, such as a kernel's timestamp, to the counter's value.
     #[inline]
     #[must_use]
     pub fn tsc(&self, utc: Nanos) -> u64 {
@@ -85,7 +85,7 @@ impl Calibration {
         Nanos(self.nanos_per_tick.of(ticks))
     }
 
-    /// A signed number of ticks in nanoseconds.
+    /// Converts a signed number of ticks to nanoseconds.
     #[inline]
     #[must_use]
     pub fn signed_nanos(&self, ticks: i64) -> i64 {
@@ -93,12 +93,12 @@ impl Calibration {
         if ticks < 0 { -magnitude } else { magnitude }
     }
 
-    /// A fractional number of ticks in nanoseconds: for means.
+    /// Converts a fractional number of ticks, such as a mean, to nanoseconds.
     pub(crate) fn fractional_nanos(&self, ticks: f64) -> f64 {
         ticks * self.nanos_per_tick.as_f64()
     }
 
-    /// A duration in ticks, to the nearest.
+    /// Converts a duration to ticks, rounded to the nearest.
     #[inline]
     #[must_use]
     pub fn ticks(&self, time: Nanos) -> u64 {
@@ -111,8 +111,8 @@ impl Calibration {
         self.ticks_per_nano.of(1_000_000_000)
     }
 
-    /// Deviation of the line from a later sample, in parts per million of the time since its anchor: positive
-    /// when the line is ahead of the clock. `None` for a sample at the anchor or before it.
+    /// Deviation of this conversion from a later sample, in parts per million of the time since the anchor:
+    /// positive when the conversion is ahead of the clock. `None` for a sample at or before the anchor.
     #[must_use]
     pub fn drift_ppm(&self, sample: ClockSample) -> Option<f64> {
         let elapsed = sample.utc.0.checked_sub(self.anchor.utc.0).filter(|elapsed| *elapsed > 0)?;
@@ -132,7 +132,7 @@ impl Ratio {
     /// `num / den`, both positive, each at most 1,000 times the other.
     fn new(num: u64, den: u64) -> Ratio {
         let (num, den) = (u128::from(num), u128::from(den));
-        // Starts so that the quotient has at most 63 bits, and doubles it until it has 63.
+        // Start with a quotient of at most 63 bits, and double it until it has 63 bits.
         let mut shift = 52;
         while (num << (shift + 1)) / den < 1 << 63 {
             shift += 1;

@@ -2,7 +2,7 @@
 
 use crate::{ENGINES_MAX, FEEDS_MAX, Hop};
 
-/// Results of the finalised entries of one id space.
+/// Counts of the finalised entries of one id space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryCounts {
     /// Finalised with every stamp that was expected.
@@ -49,16 +49,17 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The hops with missing stamps, and their numbers.
+    /// Returns each hop with missing stamps, and their count.
     pub fn missing(&self) -> impl Iterator<Item = (Hop, u64)> + '_ {
         Hop::ALL.into_iter().map(|hop| (hop, self.missing[hop.index()])).filter(|(_, count)| *count > 0)
     }
 }
 
-/// The hops and observers with any stamp: those that a message is expected to have.
+/// Hops, feed handlers and engines that have stamped any message: every message is expected to have their
+/// stamps.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ObservedHops {
-    /// By [`Hop::index`].
+    /// True for hops with a stamp, by [`Hop::index`].
     pub(crate) hops: [bool; Hop::COUNT],
     pub(crate) feeds: [bool; FEEDS_MAX],
     pub(crate) engines: [bool; ENGINES_MAX],

@@ -1,15 +1,15 @@
-//! The entry of a message in each of the three id spaces.
+//! The joiner's table entries: one type for each of the three id spaces.
 
 use crate::measure::Stamps;
 use crate::{CommandId, ENGINES_MAX, FEEDS_MAX, Hop, MarketId, Pair, Token};
 
-/// The venue's stamps of a market data message.
+/// Hops at which the venue stamps a market data message.
 pub(crate) const VENUE_HOPS: [Hop; 4] = [Hop::T4, Hop::T5, Hop::T6w, Hop::T6];
-/// A feed handler's stamps of a market data message.
+/// Hops at which a feed handler stamps a market data message.
 pub(crate) const FEED_HOPS: [Hop; 3] = [Hop::T7k, Hop::T7, Hop::T8];
-/// The stamps of a command.
+/// Hops at which a command is stamped.
 pub(crate) const COMMAND_HOPS: [Hop; 6] = [Hop::T2, Hop::T3, Hop::T4t, Hop::T5t, Hop::T6tw, Hop::T6t];
-/// The stamps of an order token.
+/// Hops at which an order token is stamped.
 pub(crate) const TOKEN_HOPS: [Hop; 9] =
     [Hop::T1k, Hop::T1, Hop::T10, Hop::T11, Hop::T12w, Hop::T12, Hop::T7t, Hop::T8t, Hop::T9t];
 
@@ -17,7 +17,7 @@ pub(crate) const TOKEN_HOPS: [Hop; 9] =
 pub(crate) const COMMAND_PAIRS: [Pair; 6] =
     [Pair::T1T2, Pair::T2T3, Pair::T3T4t, Pair::T4tT5t, Pair::T5tT6tw, Pair::T6twT6t];
 
-/// Position of each hop in its list above.
+/// Position of each hop in its list above, by [`Hop::index`].
 const POSITIONS: [u8; Hop::COUNT] = {
     const fn fill<const N: usize>(mut positions: [u8; Hop::COUNT], hops: [Hop; N]) -> [u8; Hop::COUNT] {
         let mut position = 0;
@@ -30,7 +30,7 @@ const POSITIONS: [u8; Hop::COUNT] = {
     fill(fill(fill(fill([0; Hop::COUNT], VENUE_HOPS), FEED_HOPS), COMMAND_HOPS), TOKEN_HOPS)
 };
 
-/// Times at `N` hops in the order of a list of hops; 0 where unknown.
+/// Times at `N` hops, in ticks, in the order of one of the lists above; 0 where unknown.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Times<const N: usize>([u64; N])
 where
@@ -40,7 +40,7 @@ impl<const N: usize> Times<N>
 where
     [u64; N]: Default,
 {
-    /// Keeps the first time of a hop; false when there was one already.
+    /// Sets the time at a hop if it has none; returns false if it has one.
     pub(crate) fn keep(&mut self, hop: Hop, tsc: u64) -> bool {
         keep_first(&mut self.0[usize::from(POSITIONS[hop.index()])], tsc)
     }
@@ -60,7 +60,7 @@ fn keep_first(slot: &mut u64, tsc: u64) -> bool {
     is_first
 }
 
-/// A market data message: the venue's stamps, and those of each feed handler and engine.
+/// Entry of a market data message: the times at the venue, each feed handler and each engine.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct MarketEntry {
     pub(crate) command: Option<CommandId>,
@@ -86,7 +86,7 @@ pub(crate) struct EngineTimes {
 }
 
 impl MarketEntry {
-    /// Keeps the first stamp of a hop and observer, which are within bounds; false when there was one.
+    /// Sets the time at a hop and observer within bounds if it has none; returns false if it has one.
     pub(crate) fn keep(&mut self, hop: Hop, id: MarketId, tsc: u64) -> bool {
         let feed = &mut self.feeds[usize::from(id.feed())];
         match hop {
@@ -103,19 +103,19 @@ impl MarketEntry {
         }
     }
 
-    /// Adds the times of the path through one feed handler and engine.
+    /// Copies the times on the path through one feed handler and engine to `stamps`.
     pub(crate) fn copy_path(&self, id: MarketId, stamps: &mut Stamps) {
         self.copy_feed(id.feed(), stamps);
         stamps.set(Hop::T9, self.engines[usize::from(id.engine())].t9);
     }
 
-    /// Adds the times at one feed handler.
+    /// Copies the times at one feed handler to `stamps`.
     pub(crate) fn copy_feed(&self, feed: u8, stamps: &mut Stamps) {
         self.feeds[usize::from(feed)].times.copy_to(FEED_HOPS, stamps);
     }
 }
 
-/// A command in the venue's log.
+/// Entry of a command in the venue's log.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct CommandEntry {
     pub(crate) token: Option<Token>,
@@ -124,7 +124,7 @@ pub(crate) struct CommandEntry {
     pub(crate) pairs: [Option<i64>; COMMAND_PAIRS.len()],
 }
 
-/// A request of a client.
+/// Entry of a client's request.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct TokenEntry {
     pub(crate) trigger: Option<MarketId>,

@@ -1,8 +1,8 @@
 //! The recording of times when a message is finalised.
 //!
-//! Each time between two hops is recorded once, when the message is finalised at which both ends are known: a
-//! market data message knows its command and that command's token, a command knows its token, and a token,
-//! which is finalised last, knows its trigger and its command.
+//! Each time between two hops is recorded once, when a message is finalised that reaches both ends by links.
+//! A market data message reaches its command and that command's token, and a command reaches its token. A
+//! token, which is finalised last, reaches its trigger and its command.
 
 use crate::counters::EntryCounts;
 use crate::entries::{COMMAND_HOPS, COMMAND_PAIRS, MarketEntry, TOKEN_HOPS, VENUE_HOPS};
@@ -13,17 +13,17 @@ use crate::trades::Trade;
 use crate::{CommandId, Hop, MarketId, Pair, Span, Token, TraceId};
 use tickpath_types::Sequence;
 
-/// Recorded for a market data message.
+/// Pairs recorded for a market data message.
 const VENUE_PAIRS: [Pair; 4] = [Pair::T3T4, Pair::T4T5, Pair::T5T6w, Pair::T6wT6];
-/// Recorded for each feed handler that read a market data message.
+/// Pairs recorded for each feed handler that read a market data message.
 const FEED_PAIRS: [Pair; 4] = [Pair::T6wT7k, Pair::T6T7, Pair::T6wT7, Pair::T7kT7];
-/// Recorded for a token; with `T7_T8` and `T8_T9` of its trigger they add up to `tick_to_trade`.
+/// Pairs recorded for a token; with `T7_T8` and `T8_T9` of its trigger they add up to `tick_to_trade`.
 const DECISION_PAIRS: [Pair; 4] = [Pair::T9T10, Pair::T10T11, Pair::T11T12w, Pair::T12wT12];
-/// Recorded for a token; with the first pairs of its command they add up to `order_round_trip`.
+/// Pairs recorded for a token; with the first pairs of its command they add up to `order_round_trip`.
 const WIRE_PAIRS: [Pair; 2] = [Pair::T12wT1, Pair::T6twT7t];
-/// Recorded for a token in addition.
+/// Pairs recorded for a token and used by no reconciliation check.
 const OTHER_PAIRS: [Pair; 4] = [Pair::T12T1, Pair::T1kT1, Pair::T7tT8t, Pair::T8tT9t];
-/// Recorded for a token.
+/// Spans recorded for a token.
 const TOKEN_SPANS: [Span; 5] = [
     Span::TickToTrade,
     Span::TickToTradeSoftware,
@@ -31,11 +31,11 @@ const TOKEN_SPANS: [Span; 5] = [
     Span::TickToAck,
     Span::OrderRoundTrip,
 ];
-/// The stamps of a token that the trading engine writes.
+/// Hops at which the trading engine stamps a token.
 const ENGINE_HOPS: [Hop; 2] = [Hop::T10, Hop::T9t];
-/// The stamps of a token that the order gateway writes.
+/// Hops at which the order gateway stamps a token.
 const GATEWAY_HOPS: [Hop; 5] = [Hop::T11, Hop::T12w, Hop::T12, Hop::T7t, Hop::T8t];
-/// The pairs of a command, from its read to the response, that add up to `venue_response`.
+/// Number of pairs of a command, from its read to the response, that add up to `venue_response`.
 const RESPONSE_PAIRS: usize = COMMAND_PAIRS.len() - 1;
 
 impl Joiner {
@@ -126,8 +126,8 @@ impl Joiner {
         }
     }
 
-    /// Copies the times of a command's token, unless they are those of an earlier request with the same
-    /// token: a second cancel of one order.
+    /// Copies the times of a command's token, unless they belong to an earlier request with this token: two
+    /// cancels of one order share a token.
     fn copy_token(&mut self, token: Token, command: CommandId, stamps: &mut Stamps) {
         match self.tokens.find(token.bits()) {
             Some(entry) if entry.command == Some(command) => entry.times.copy_to(TOKEN_HOPS, stamps),
@@ -136,7 +136,7 @@ impl Joiner {
         }
     }
 
-    /// Copies the trigger's times on its way to the engine; returns its recorded `T7_T8` and `T8_T9`.
+    /// Copies the trigger's times from feed handler to engine; returns its recorded `T7_T8` and `T8_T9`.
     fn copy_trigger(&mut self, trigger: MarketId, stamps: &mut Stamps) -> [Option<i64>; 2] {
         match self.markets.find(trigger.sequence().0) {
             Some(entry) => {
@@ -152,7 +152,7 @@ impl Joiner {
         }
     }
 
-    /// Copies the command's times; returns its recorded pairs up to the response.
+    /// Copies the command's times; returns its recorded pairs up to the response, in ticks.
     fn copy_command(&mut self, command: CommandId, stamps: &mut Stamps) -> [Option<i64>; RESPONSE_PAIRS] {
         match self.commands.find(command.bits()) {
             Some(entry) => {
@@ -166,7 +166,7 @@ impl Joiner {
         }
     }
 
-    /// Records the known times, and returns them.
+    /// Records the pairs whose two times are known; returns their durations in ticks.
     fn record_pairs<const N: usize>(&mut self, pairs: [Pair; N], stamps: &Stamps) -> [Option<i64>; N] {
         pairs.map(|pair| self.record_pair(pair, stamps))
     }
@@ -215,7 +215,7 @@ impl Joiner {
         close(&mut self.counters.tokens, &mut self.counters.missing, missing);
     }
 
-    /// The missing hops, by bit: those that other messages have stamped and this one has not.
+    /// Bit set of missing hops: those where other messages have a stamp and this one has none.
     fn missing(&self, hops: &[Hop], stamps: &Stamps) -> u32 {
         let is_missing = |hop: &&Hop| self.observed.hops[hop.index()] && stamps.at(**hop) == 0;
         hops.iter().filter(is_missing).fold(0, |bits, hop| bits | bit(*hop))

@@ -2,24 +2,24 @@
 
 use std::fmt;
 
-/// The kind of number that identifies a message at a hop.
+/// Id space: the kind of id that identifies a message at a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdSpace {
-    /// The message's number in the market data session: [`MarketId`](crate::MarketId).
+    /// The message's sequence number in the market data session: [`MarketId`](crate::MarketId).
     Market,
-    /// The command's number in the venue's log: [`CommandId`](crate::CommandId).
+    /// The command's sequence number in the venue's log: [`CommandId`](crate::CommandId).
     Command,
-    /// The client's session and number of the request: [`Token`](crate::Token).
+    /// The client's session and the request's UserRefNum: [`Token`](crate::Token).
     Token,
 }
 
 macro_rules! hops {
     ($($(#[$doc:meta])* $hop:ident $space:ident,)*) => {
         tickpath_types::enumerated! {
-            /// A point on a message's path where its time is taken.
+            /// A point on a message's path where it is stamped.
             ///
-            /// `w` is the moment before a write to a socket, `k` the kernel's time of receipt, `t` the path
-            /// of the answer back to the client (a *trade* response).
+            /// Suffixes: `w` is the moment before a write to a socket, `k` the kernel's time of receipt, `t`
+            /// the path of the response back to the client (a *trade* response).
             #[derive(PartialOrd, Ord)]
             pub enum Hop {
                 $($(#[$doc])* $hop,)*
@@ -100,14 +100,14 @@ impl fmt::Display for Hop {
 macro_rules! functions {
     ($($function:ident $name:literal $description:literal,)*) => {
         tickpath_types::enumerated! {
-            /// A function whose time is taken separately from any message; the caller samples.
+            /// A function timed by itself, not as part of a message's path; the caller samples its calls.
             pub enum Function {
                 $(#[doc = $description] $function,)*
             }
         }
 
         impl Function {
-            /// Its name in reports, as in `"book_apply"`.
+            /// Name in reports, as in `"book_apply"`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Function::$function => $name,)* }

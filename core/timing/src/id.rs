@@ -1,21 +1,21 @@
 //! The id of a message in a stamp: 56 bits in one of three spaces.
 //!
-//! Stamps of one message are joined only by id, never by adjacent times. Where one space leads to the next a
-//! link is written: order token <- the market data message that triggered it, command <- order token, market
-//! data message <- command.
+//! Stamps of one message are joined only by id, never by adjacent times. A link is written where a message
+//! has its cause in another space: order token <- the market data message that triggered it,
+//! command <- order token, market data message <- command.
 
 use tickpath_types::{CancelReason, OrderEventKind, OrderRequest, Sequence, SessionId, UserRefNum};
 
 use crate::IdSpace;
 
-/// Feed handlers that may stamp the messages of one market data session.
+/// Maximum number of feed handlers that stamp the messages of one market data session.
 pub const FEEDS_MAX: usize = 2;
-/// Engines that may stamp the messages of one market data session, over all its feed handlers.
+/// Maximum number of engines that stamp the messages of one market data session, over all feed handlers.
 pub const ENGINES_MAX: usize = 4;
 
 /// An id by which stamps are joined.
 pub trait TraceId: Copy {
-    /// The id of the cause of a message in this space.
+    /// Id type of the cause of a message in this space.
     type Parent: TraceId;
     /// The space.
     const SPACE: IdSpace;
@@ -23,15 +23,15 @@ pub trait TraceId: Copy {
     fn bits(self) -> u64;
 }
 
-/// A message of a market data session, and its path through the trader.
+/// Id of a message of a market data session, and of its path through the trader.
 ///
-/// One message of the venue is read by several feed handlers and taken by several engines. Its number alone
-/// is the id of the venue's stamps `T4` to `T6`; [`via_feed`](Self::via_feed) makes the id of the feed
-/// handler's stamps `T7k` to `T8`, and [`to_engine`](Self::to_engine) that of the engine's stamp `T9` and of
+/// Several feed handlers read a message of the venue, and several engines take it. The sequence number alone
+/// is the id of the venue's stamps `T4` to `T6`. [`via_feed`](Self::via_feed) returns the id of the feed
+/// handler's stamps `T7k` to `T8`; [`to_engine`](Self::to_engine) that of the engine's stamp `T9` and of
 /// the link from an order to its trigger. So an order's path is followed through its own feed handler and
-/// engine, also if others saw the message.
+/// engine, even if others read the message too.
 ///
-/// Bits: 48 of sequence, 4 of feed, 4 of engine.
+/// Bits, lowest first: 48 of sequence number, 4 of feed handler, 4 of engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct MarketId(u64);
@@ -41,14 +41,14 @@ impl MarketId {
     const ENGINE_SHIFT: u32 = 52;
     const SEQUENCE_MASK: u64 = (1 << Self::FEED_SHIFT) - 1;
 
-    /// The message at the venue; the sequence is below 2^48.
+    /// Id of a message at the venue; `sequence` is below 2^48.
     #[inline(always)]
     #[must_use]
     pub const fn new(sequence: Sequence) -> MarketId {
         MarketId(sequence.0 & Self::SEQUENCE_MASK)
     }
 
-    /// The message as read by a feed handler, numbered from 0 to below [`FEEDS_MAX`].
+    /// Id of the message as read by feed handler `feed`, from 0 to below [`FEEDS_MAX`].
     #[inline(always)]
     #[must_use]
     pub const fn via_feed(self, feed: u8) -> MarketId {
@@ -56,8 +56,8 @@ impl MarketId {
         MarketId(self.0 & !(0xF << Self::FEED_SHIFT) | ((feed & 0xF) as u64) << Self::FEED_SHIFT)
     }
 
-    /// The message as taken by an engine, numbered from 0 to below [`ENGINES_MAX`], from the feed handler
-    /// named by [`via_feed`](Self::via_feed).
+    /// Id of the message as taken by engine `engine`, from 0 to below [`ENGINES_MAX`], from the feed handler
+    /// of [`via_feed`](Self::via_feed).
     #[inline(always)]
     #[must_use]
     pub const fn to_engine(self, engine: u8) -> MarketId {
@@ -65,7 +65,7 @@ impl MarketId {
         MarketId(self.0 & !(0xF << Self::ENGINE_SHIFT) | ((engine & 0xF) as u64) << Self::ENGINE_SHIFT)
     }
 
-    /// The message's number.
+    /// The message's sequence number.
     #[must_use]
     pub const fn sequence(self) -> Sequence {
         Sequence(self.0 & Self::SEQUENCE_MASK)
@@ -98,7 +98,7 @@ impl TraceId for MarketId {
     }
 }
 
-/// A command's number in the venue's log.
+/// Id of a command: its sequence number in the venue's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct CommandId(pub Sequence);
@@ -113,12 +113,12 @@ impl TraceId for CommandId {
     }
 }
 
-/// A request of a client: its session, its number, and whether it enters a new order.
+/// Id of a client's request: its session, its UserRefNum, and whether it enters a new order.
 ///
-/// A cancel and a modification carry the number of their order; the flag separates their stamps from those of
-/// the order's entry. Two cancels of one order share a token: the first counts.
+/// A cancel and a modification carry the UserRefNum of their order; the flag separates their stamps from
+/// those of the order's entry. Two cancels of one order share a token: only the first one's stamps count.
 ///
-/// Bits: 32 of number, 16 of session, 1 of flag.
+/// Bits, lowest first: 32 of UserRefNum, 16 of session, 1 of flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Token(u64);
@@ -172,7 +172,7 @@ impl Token {
         SessionId((self.0 >> Self::SESSION_SHIFT) as u16)
     }
 
-    /// The number within the session.
+    /// The UserRefNum within the session.
     #[must_use]
     pub const fn user_ref(self) -> UserRefNum {
         UserRefNum(self.0 as u32)

@@ -16,16 +16,16 @@ use crate::{
 /// Bounds of a [`Joiner`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinerConfig {
-    /// Capacity for market data messages, rounded up to a power of two; 300 bytes each. At the bound the
-    /// oldest is finalised early and counted. Should hold the messages of a little more than `age`.
+    /// Capacity for market data messages, rounded up to a power of two; 300 bytes each. When full, the oldest
+    /// is finalised early and counted. Should hold slightly more than the messages of `age`.
     pub market_capacity: usize,
-    /// Capacity for commands, likewise; 200 bytes each.
+    /// Capacity for commands, with the same rules; 200 bytes each.
     pub command_capacity: usize,
-    /// Capacity for order tokens, likewise; 150 bytes each.
+    /// Capacity for order tokens, with the same rules; 150 bytes each.
     pub token_capacity: usize,
-    /// Time from the first record of an order token until it is finalised; market data messages and
-    /// commands are finalised after half of it, before the tokens that refer to them. A later stamp is counted
-    /// and not joined.
+    /// Time from the first record of an order token until it is finalised. Market data messages and
+    /// commands are finalised after half of it, before the tokens that refer to them. Later stamps are
+    /// counted but not joined.
     pub age: Nanos,
 }
 
@@ -43,17 +43,17 @@ impl Default for JoinerConfig {
 
 /// Joins stamps by id into the times of hops, spans and functions.
 ///
-/// Accepts the records of all rings, in any interleaving of the rings and each ring in its order. A table
-/// holds each message's data by its id. Once the message is old enough, or its slot is needed, it is
-/// *finalised*: the times between its hops are recorded, missing stamps are counted, and the entry remains
-/// readable for the messages that refer to it. Adjacent times never join stamps.
+/// Accepts the records of all rings: those of one ring in their order, interleaved with other rings in any
+/// way. A table holds each message's data by its id. Once the message is old enough, or its slot is needed,
+/// it is *finalised*: the times between its hops are recorded, missing stamps are counted, and the entry
+/// remains readable for the messages that refer to it. Stamps are never joined by adjacent times.
 ///
 /// One joiner follows one market data session, one command log, up to [`FEEDS_MAX`] feed handlers and
 /// [`ENGINES_MAX`] engines. All memory, some 40 MiB by default, is allocated at creation.
 ///
 /// A message is *complete* when it has a stamp of every hop, feed handler and engine that was ever observed.
-/// The kernel's times are optional. A token needs the client's stamps only when it has one, and the engine's only
-/// when it has a trigger: other clients may not be traced.
+/// The kernel's times are optional. Other clients may not be traced: a token with no client stamp needs
+/// none, and one with neither a trigger nor an engine stamp needs no engine stamp.
 pub struct Joiner {
     pub(crate) calibration: Calibration,
     pub(crate) markets: Table<MarketEntry>,
@@ -63,7 +63,7 @@ pub struct Joiner {
     pub(crate) spans: Vec<Series>,
     pub(crate) functions: Vec<Series>,
     pub(crate) trades: Trades,
-    /// Reconciliation checks of tick to trade, venue response and order round trip.
+    /// Reconciliation checks of `tick_to_trade`, `venue_response` and `order_round_trip`.
     pub(crate) checks: [ReconciliationCheck; 3],
     /// The spans since the last update of a live view.
     pub(crate) latest: Vec<Series>,
@@ -73,7 +73,7 @@ pub struct Joiner {
     pub(crate) stamped: [u64; 2],
     /// Age in ticks at which a token is finalised.
     age: u64,
-    /// The latest time given or stamped: the start time of new entries.
+    /// Latest time passed in or stamped: the entry time of new entries.
     now: u64,
 }
 
@@ -108,8 +108,8 @@ impl Joiner {
     /// Handles up to `max_per_ring` records of each ring, then finalises entries that are old enough at
     /// `now`, in ticks. Returns the number of records.
     ///
-    /// While a ring delivers its maximum nothing is finalised, as its waiting records are not late; so
-    /// `max_per_ring` should be well above a ring's records between two rounds.
+    /// While a ring delivers `max_per_ring` records, nothing is finalised, so that the records still in it
+    /// are not late. `max_per_ring` should be well above the records of a ring between two calls.
     pub fn drain(&mut self, rings: &mut [records::Consumer<Stamp>], max_per_ring: usize, now: u64) -> usize {
         self.now = self.now.max(now);
         let (mut taken, mut is_behind) = (0, false);
@@ -140,14 +140,15 @@ impl Joiner {
         }
     }
 
-    /// Finalises entries that are old enough at `now`, in ticks; call it when all rings have been emptied. Age
-    /// counts from the latest known time when an entry's first record arrived.
+    /// Finalises entries that are old enough at `now`, in ticks; call it when all rings have been emptied. An
+    /// entry's age starts at the latest time known to the joiner when the entry's first record arrived.
     pub fn handle_timeout(&mut self, now: u64) {
         self.now = self.now.max(now);
         self.finalise_before(now.saturating_sub(self.age / 2), now.saturating_sub(self.age));
     }
 
-    /// Finalises the market data messages and commands, and the tokens, that were entered before these times.
+    /// Finalises market data messages and commands entered before `causes`, and tokens entered before
+    /// `tokens`.
     fn finalise_before(&mut self, causes: u64, tokens: u64) {
         while let Some(slot) = self.markets.oldest_before(causes) {
             self.finalise_market(slot);
@@ -160,7 +161,8 @@ impl Joiner {
         }
     }
 
-    /// Finalises everything and removes all ids: at the end, and before ids restart at 1. Results remain.
+    /// Finalises all entries and removes all ids. Call it at the end, and before ids restart at 1. Keeps the
+    /// results.
     pub fn finish(&mut self) {
         self.finalise_before(u64::MAX, u64::MAX);
         self.markets.clear();
@@ -174,7 +176,7 @@ impl Joiner {
         &self.counters
     }
 
-    /// The reconciliation checks: the sum of the hops equals the span, one for each checked span.
+    /// The reconciliation checks, one per checked span: the sum of its hops must equal the span.
     #[must_use]
     pub const fn checks(&self) -> [ReconciliationCheck; 3] {
         self.checks
@@ -223,7 +225,7 @@ impl Joiner {
         }
     }
 
-    /// The link is written where the command is created, and read from both sides.
+    /// Stores the link in both entries, because each is looked up from the other.
     fn on_sequenced(&mut self, command: CommandId, token: Token) {
         if let Some(slot) = self.command(command) {
             let is_first = link(&mut self.commands.entry_mut(slot).token, token);
@@ -270,7 +272,7 @@ impl Joiner {
         self.enter(key, |joiner| (&mut joiner.tokens, &mut joiner.counters.tokens), Joiner::finalise_token)
     }
 
-    /// The live entry of an id; `None`, and counted, when it is finalised.
+    /// Returns the live entry of an id, new if needed; `None`, counted as late, if the entry is finalised.
     #[inline]
     fn enter<E: Clone + Default>(
         &mut self,
@@ -296,7 +298,7 @@ impl Joiner {
     }
 }
 
-/// Keeps the first of several links; false when there was one already.
+/// Sets a link if there is none; returns false if there is one.
 fn link<T>(slot: &mut Option<T>, parent: T) -> bool {
     let is_first = slot.is_none();
     slot.get_or_insert(parent);

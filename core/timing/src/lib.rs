@@ -3,7 +3,7 @@
 //! An agent owns a [`Tracer`] and stamps each message at its hops: *(hop, id, time-stamp counter)*, 16 bytes
 //! into a separate ring. Where one id leads to another it writes a link. Off the hot path a [`Joiner`] drains
 //! the rings, joins the stamps of one message by id and records the time of each pair of hops and of each
-//! span; its [`Report`] shows the distribution of the time.
+//! span; its [`Report`] shows the distributions of these times.
 //!
 //! ```text
 //! market data   T5 publisher takes -> T6w T6 UDP write ~~~ T7k T7 feed handler reads -> T8 to the ring -> T9 engine takes
@@ -41,8 +41,8 @@
 //! assert!(report.to_string().contains("tick_to_trade               T7 to T12 "));
 //! ```
 //!
-//! Negative times occur across cores and sockets (a reader returns before the writer does): they are counted
-//! and included in every sum. Nothing is subtracted, trimmed or dropped without a count in [`Counters`].
+//! Negative times occur across cores and sockets, where a reader returns before the writer does. They are
+//! counted and included in every sum. Nothing is subtracted or trimmed; [`Counters`] counts dropped records.
 
 mod calibration;
 mod counters;

@@ -3,7 +3,7 @@
 use crate::Hop;
 
 tickpath_types::enumerated! {
-    /// The part of a trade's path that a measure covers; the order of the report.
+    /// Part of a trade's path that a measure covers, in the order of the report.
     #[derive(PartialOrd, Ord)]
     pub enum Group {
         /// From one end of the system to the other.
@@ -24,7 +24,7 @@ tickpath_types::enumerated! {
 }
 
 impl Group {
-    /// Its heading.
+    /// Heading in the report.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ macro_rules! measures {
         }
 
         impl $enum {
-            /// Its name in reports and files.
+            /// Name in reports and files.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $($enum::$measure => $name,)* }
@@ -76,7 +76,7 @@ macro_rules! measures {
                 match self { $($enum::$measure => Group::$group,)* }
             }
 
-            /// Description of the work in this time.
+            /// Description of the work between the two hops.
             #[must_use]
             pub const fn describe(self) -> &'static str {
                 match self { $($enum::$measure => $description,)* }
@@ -146,7 +146,7 @@ impl Stamps {
         self.0[hop.index()] = tsc;
     }
 
-    /// Ticks from one hop to another, negative when they occurred in reverse order.
+    /// Ticks from one hop to another, negative when they occurred in reverse order; `None` if one is unknown.
     pub(crate) fn ticks(&self, from: Hop, to: Hop) -> Option<i64> {
         let (from, to) = (self.at(from), self.at(to));
         (from != 0 && to != 0).then(|| to.wrapping_sub(from) as i64)

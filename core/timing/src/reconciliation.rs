@@ -2,7 +2,7 @@
 
 use crate::Span;
 
-/// The hops of each complete message, as recorded one by one, compared with the span from its end stamps.
+/// Compares the sum of the recorded hops of each complete message with the span between its end stamps.
 ///
 /// The hops come from three id spaces and are recorded when their own message is finalised; the span is taken
 /// later, from its two ends. The two agree only if every stamp was joined to the right message and was the
@@ -15,9 +15,9 @@ pub struct ReconciliationCheck {
     pub messages: u64,
     /// Of these, messages whose hops did not add up to their span.
     pub mismatches: u64,
-    /// Sum of all hops of all these messages, in ticks.
+    /// Sum of the hops of these messages, in ticks.
     pub hops_ticks: i128,
-    /// Sum of all spans of all these messages, in ticks.
+    /// Sum of the spans of these messages, in ticks.
     pub span_ticks: i128,
 }
 
@@ -26,8 +26,8 @@ impl ReconciliationCheck {
         ReconciliationCheck { span, messages: 0, mismatches: 0, hops_ticks: 0, span_ticks: 0 }
     }
 
-    /// True when no message disagrees and the totals are equal, exactly and in ticks. Check `messages` too:
-    /// without messages there is no disagreement.
+    /// True when no message has a mismatch and the two sums are exactly equal. Also true without any message:
+    /// check `messages` too.
     #[must_use]
     pub const fn holds(&self) -> bool {
         self.mismatches == 0 && self.hops_ticks == self.span_ticks

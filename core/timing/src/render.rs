@@ -49,7 +49,7 @@ impl Report {
         rows.try_for_each(|row| writeln!(f, "{row}"))
     }
 
-    /// Rows with negative times: a reader on another core returned before the writer's call did.
+    /// Writes the rows with negative times: a reader on another core returned before the writer's call did.
     fn fmt_negatives(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rows = self.rows.iter().filter(|row| row.summary.negatives > 0).peekable();
         if rows.peek().is_none() {
@@ -105,7 +105,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// The name of a row with its description; of a span with the hops at its ends.
+/// Label of a row: its name and description, or for a span its name and end hops.
 fn label(row: &Row) -> String {
     let span = Span::ALL.iter().find(|span| span.name() == row.name);
     match (row.group, span) {
@@ -168,7 +168,7 @@ fn micros(ns: i64) -> String {
     format!("{sign}{}.{:03}", ns.unsigned_abs() / 1_000, ns.unsigned_abs() % 1_000)
 }
 
-/// A step's position in its trade, to scale; at least one mark wide.
+/// Bar of a step in its trade's timeline, to scale; at least one character wide.
 fn bar(step: &TimelineStep, total_ns: i64) -> String {
     let column = |ns: i64| {
         let share = ns.clamp(0, total_ns) as f64 / total_ns.max(1) as f64;

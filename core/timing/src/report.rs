@@ -1,4 +1,4 @@
-//! The results of a run, final or a few times a second, as plain values; `Display` renders them as text.
+//! The results of a run as plain values, at its end or a few times a second; `Display` renders them as text.
 
 use tickpath_types::Nanos;
 
@@ -8,7 +8,7 @@ use crate::{
     CommandId, Counters, Function, Group, Hop, MarketId, Pair, ReconciliationCheck, Span, Summary, Token,
 };
 
-/// All results from a run's stamps. All times in nanoseconds.
+/// All results from the stamps of a run. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Time from the first stamp to the last.
@@ -20,18 +20,18 @@ pub struct Report {
     pub checks: [ReconciliationCheck; 3],
     /// Counters of seen and unjoined records.
     pub counters: Counters,
-    /// Of the latest trades, the one nearest to the median of all.
+    /// The recent trade whose span is nearest to the median of all trades.
     pub median_trade: Option<TradeTimeline>,
 }
 
 /// One line of the report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// Its name: `T7_T8`, `tick_to_trade`, `book_apply`.
+    /// Name: `T7_T8`, `tick_to_trade`, `book_apply`.
     pub name: &'static str,
     /// Group of the row.
     pub group: Group,
-    /// Description of the work in this time.
+    /// Description of the timed work.
     pub description: &'static str,
     /// Statistics of the row.
     pub summary: Summary,
@@ -68,11 +68,11 @@ pub struct TimelineStep {
 pub struct LiveSpan {
     /// The span.
     pub span: Span,
-    /// Number finalised since the last update.
+    /// Number recorded since the last update.
     pub count: u64,
     /// The median since the last update, in nanoseconds; 0 when there was none.
     pub p50_ns: i64,
-    /// Number finalised since the start.
+    /// Number recorded since the start.
     pub total_count: u64,
     /// The median since the start, in nanoseconds; 0 when there was none.
     pub total_p50_ns: i64,
@@ -82,7 +82,7 @@ pub struct LiveSpan {
     pub total_max_ns: i64,
 }
 
-/// The path of a trade where the venue is traced too: network time counts from the beginning of the write.
+/// Timeline steps when the venue is traced too: network time counts from the beginning of the write.
 const VENUE_PATH: [Pair; 14] = [
     Pair::T7T8,
     Pair::T8T9,
@@ -99,13 +99,13 @@ const VENUE_PATH: [Pair; 14] = [
     Pair::T7tT8t,
     Pair::T8tT9t,
 ];
-/// The path of a trade where only the trader is traced.
+/// Timeline steps when only the trader is traced.
 const TRADER_PATH: [Pair; 6] =
     [Pair::T7T8, Pair::T8T9, Pair::T9T10, Pair::T10T11, Pair::T11T12w, Pair::T12wT12];
 
 impl Joiner {
-    /// Each span since the last update and since the start, in the order of [`Span::ALL`]; begins the next
-    /// interval. Does not allocate; takes some tens of microseconds.
+    /// Returns each span since the last update and since the start, in the order of [`Span::ALL`], and begins
+    /// the next interval. Does not allocate; takes some tens of microseconds.
     pub fn live(&mut self) -> [LiveSpan; Span::COUNT] {
         Span::ALL.map(|span| {
             let (latest, total) = (&mut self.latest[span.index()], &self.spans[span.index()]);
@@ -125,7 +125,7 @@ impl Joiner {
         })
     }
 
-    /// The results of everything that is finalised. Allocates: call it at the end, or off the hot path.
+    /// Returns the results of all finalised entries. Allocates: call it at the end, or off the hot path.
     #[must_use]
     pub fn report(&self) -> Report {
         Report {
@@ -159,7 +159,7 @@ impl Joiner {
         }
     }
 
-    /// Uses the median of the longest available span.
+    /// Returns the recent trade nearest to the median tick to ack or, without one, tick to trade.
     fn median_trade(&self) -> Option<&Trade> {
         [Span::TickToAck, Span::TickToTrade].into_iter().find_map(|span| {
             let series = &self.spans[span.index()];

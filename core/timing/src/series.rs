@@ -34,7 +34,7 @@ pub struct Summary {
     pub negatives: u64,
     /// Number of durations longer than [`DURATION_NS_MAX`]; quantiles count them as that long.
     pub above: u64,
-    /// The shortest; may be negative.
+    /// Shortest duration; may be negative.
     pub min_ns: i64,
     /// Median.
     pub p50_ns: i64,
@@ -44,7 +44,7 @@ pub struct Summary {
     pub p99_ns: i64,
     /// 99.9 % quantile.
     pub p999_ns: i64,
-    /// The longest; may be negative.
+    /// Longest duration; may be negative.
     pub max_ns: i64,
     /// The exact mean. Means of hops add up to the mean of their span.
     pub mean_ns: f64,
@@ -80,9 +80,9 @@ impl Series {
         self.histogram.len() + self.negatives.len()
     }
 
-    /// The quantile in nanoseconds: the greatest duration of this share of all; 0 when there is none.
+    /// The quantile in nanoseconds: this share of all durations is at most as long. 0 without durations.
     ///
-    /// A bucket ends above its recorded values, so the result is limited to the shortest and the longest.
+    /// A bucket ends above its recorded values, so the result is limited to the range of the durations.
     pub(crate) fn quantile_ns(&self, quantile: f64) -> i64 {
         if self.count() == 0 {
             return 0;
@@ -98,14 +98,14 @@ impl Series {
             histogram.value_at_quantile(rank as f64 / count as f64) as i64
         };
         if rank <= negatives {
-            // The lowest duration has the greatest magnitude.
+            // The lowest rank has the greatest magnitude.
             -value(&self.negatives, negatives - rank + 1, negatives)
         } else {
             value(&self.histogram, rank - negatives, others)
         }
     }
 
-    /// The longest, in nanoseconds; 0 when there is none.
+    /// Longest duration, in nanoseconds; 0 without durations.
     pub(crate) fn max_ns(&self) -> i64 {
         if self.count() == 0 { 0 } else { self.calibration.signed_nanos(self.max_ticks) }
     }
@@ -129,7 +129,7 @@ impl Series {
         }
     }
 
-    /// Clears everything; keeps the memory.
+    /// Removes all durations; keeps the memory.
     pub(crate) fn reset(&mut self) {
         self.histogram.reset();
         self.negatives.reset();

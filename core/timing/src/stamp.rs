@@ -2,10 +2,10 @@
 
 use crate::{CommandId, Function, Hop, IdSpace, MarketId, Token, TraceId};
 
-/// One record of a trace ring or a trace file: a stamp of a hop, a link between ids, or the time of a function.
+/// One record of a trace ring or a trace file: a stamp, a link between ids, or the time of a function.
 ///
 /// The first word has the kind in its top byte and a 56-bit id below; the second is the time-stamp counter,
-/// the parent's id, or a number of ticks. A zeroed record has no meaning.
+/// the parent's id, or a number of ticks. An all-zero record is of no kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Stamp(pub [u64; 2]);
@@ -56,7 +56,7 @@ impl Stamp {
         Stamp([(code as u64) << ID_BITS | id, value])
     }
 
-    /// A message was at a hop.
+    /// Returns the record of a message at a hop.
     #[inline(always)]
     #[must_use]
     pub fn hop<I: TraceId>(hop: Hop, id: I, tsc: u64) -> Stamp {
@@ -64,7 +64,7 @@ impl Stamp {
         Stamp::new(FIRST_HOP + hop as u8, id.bits(), tsc)
     }
 
-    /// A message was caused by another.
+    /// Returns the link from a message to its cause.
     #[inline(always)]
     #[must_use]
     pub fn link<I: TraceId>(child: I, parent: I::Parent) -> Stamp {
@@ -76,14 +76,14 @@ impl Stamp {
         Stamp::new(code, child.bits(), parent.bits())
     }
 
-    /// A function took `ticks`.
+    /// Returns the record of a function that took `ticks`.
     #[inline(always)]
     #[must_use]
     pub const fn time(function: Function, ticks: u64) -> Stamp {
         Stamp::new(FIRST_FUNCTION + function as u8, 0, ticks)
     }
 
-    /// The content, or `None` when the record has no known kind.
+    /// Returns the content, or `None` when the record is of no known kind.
     #[must_use]
     pub fn decode(self) -> Option<StampKind> {
         let [head, value] = self.0;

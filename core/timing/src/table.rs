@@ -1,12 +1,12 @@
-//! Entries found by id, in fixed memory, finalised in the order of entry.
+//! A table of entries found by id, in fixed memory, which are finalised in the order of entry.
 //!
-//! A set-associative table: an id has [`WAYS`] possible slots. Dense ids fill the table to the last slot, and
-//! colliding ids of several clients rarely displace one another. An entry is *live* until it is finalised; a
-//! finalised one remains readable until its slot is needed.
+//! The table is set-associative: an id has [`WAYS`] possible slots. Dense ids fill the table to the last
+//! slot, and colliding ids of several clients rarely displace one another. An entry is *live* until it is
+//! finalised; a finalised entry remains readable until its slot is needed.
 
 /// Number of slots that an id may use.
 const WAYS: usize = 4;
-/// No id has more than 56 bits.
+/// Key of an empty slot: no id has more than 56 bits.
 const EMPTY: u64 = u64::MAX;
 const NIL: u32 = u32::MAX;
 
@@ -20,7 +20,7 @@ pub(crate) enum EnterResult {
     Live(Slot),
     /// The id's entry is finalised.
     Finalised,
-    /// All slots are taken by live entries, of which this is the oldest: finalise it and enter again.
+    /// All slots of the id hold live entries; this is the oldest: finalise it and enter the id again.
     Full(Slot),
 }
 
@@ -30,7 +30,7 @@ struct Node {
     entered_at: u64,
     /// Sequence number of the entry.
     order: u64,
-    /// Neighbours in the list of live entries, oldest first.
+    /// Neighbours in the list of live entries, which is ordered by entry.
     older: u32,
     newer: u32,
     is_live: bool,
@@ -62,7 +62,7 @@ impl<E: Clone + Default> Table<E> {
         }
     }
 
-    /// The live entry of `key`, created if there is none.
+    /// Returns the live entry of `key`, created if there is none.
     pub(crate) fn enter(&mut self, key: u64, now: u64) -> EnterResult {
         let set = self.set(key);
         if let Some(slot) = self.find_in(set, key) {
@@ -124,7 +124,7 @@ impl<E: Clone + Default> Table<E> {
         self.nodes[slot as usize].is_live
     }
 
-    /// Dense ids use the sets in turn; the bits above a token's number spread the clients.
+    /// Dense ids use the sets in turn; a hash of the bits above a token's UserRefNum spreads the sessions.
     fn set(&self, key: u64) -> usize {
         let spread = (key >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         key.wrapping_add(spread) as usize & (self.keys.len() - 1)

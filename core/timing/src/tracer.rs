@@ -19,7 +19,7 @@ pub trait Tracer {
         0
     }
 
-    /// As `now`, after all earlier reads have completed, for the end of a read from shared memory.
+    /// The time-stamp counter after all earlier reads have completed: marks the end of a shared memory read.
     #[inline(always)]
     fn now_ordered(&self) -> u64 {
         0
@@ -31,8 +31,8 @@ pub trait Tracer {
         0
     }
 
-    /// Stamps a message at a hop with an earlier time: several messages of one packet, or the kernel's time
-    /// of receipt. Time 0 means unknown; the joiner ignores it.
+    /// Stamps a message at a hop with an earlier time, such as that of its packet or of the kernel's receipt.
+    /// The joiner ignores time 0, which means unknown.
     #[inline(always)]
     fn stamp_at<I: TraceId>(&mut self, hop: Hop, id: I, tsc: u64) {}
 
@@ -53,12 +53,12 @@ pub trait Tracer {
     #[inline(always)]
     fn discard(&mut self) {}
 
-    /// Publishes the stamps to the drain: once at the end of a duty cycle that did work.
+    /// Publishes the stamps to the drain. Called once at the end of a duty cycle that did work.
     #[inline(always)]
     fn flush(&mut self) {}
 }
 
-/// Records of a warm-up ring: at least four times those of a warm-up, so that all of them can be discarded.
+/// Capacity of a warm-up ring: at least four times the stamps of a warm-up, so that all can be discarded.
 const WARM_UP_CAPACITY: usize = 1 << 9;
 
 /// Writes stamps into a separate ring, which the drain empties off the hot path.
@@ -148,8 +148,8 @@ impl Tracer for NoTrace {
     }
 }
 
-/// Selects one call in `2^shift`, evenly spaced: a function timer costs two reads of the counter, more than
-/// many functions that it times.
+/// Selects one call in `2^shift`, evenly spaced, because timing a call costs two reads of the counter: more
+/// than many timed functions cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampler {
     count: u32,

@@ -9,7 +9,7 @@ use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// One order and its consequences, 1 tick per stamp; more messages than the tables hold.
+/// Stamps one order and its consequences, 1 tick apart.
 fn trade(trace: &mut Trace, number: u64, tsc: &mut u64) {
     let read = MarketId::new(Sequence(number)).via_feed(1);
     let order = Token::new(SessionId(number as u16 % 5), UserRefNum(number as u32), true);
@@ -38,7 +38,7 @@ fn trade(trace: &mut Trace, number: u64, tsc: &mut u64) {
     trace.flush();
 }
 
-/// A joiner whose tables hold `capacity` each, after 1,000 trades of 22 ticks that are finalised after 1,000
+/// A joiner whose tables hold `capacity` entries each, after 1,000 trades of 22 ticks, with an age of 1,000
 /// ticks. Fails if it allocates after its creation.
 fn joined(capacity: usize) -> Joiner {
     let config = JoinerConfig {

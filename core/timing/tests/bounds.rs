@@ -17,7 +17,7 @@ fn a_full_table_finalises_its_oldest_entry() {
     assert_eq!((joiner.counters().markets.displaced, joiner.counters().markets.finalised()), (0, 0));
     take(&mut joiner, &["T4 m17 17"]);
     assert_eq!((joiner.counters().markets.displaced, joiner.counters().markets.finalised()), (1, 1));
-    // The slot of message 1 is reused; its further stamps are those of a message without a beginning.
+    // Message 17 took the slot of message 1; messages 2 and 17 are still joined.
     take(&mut joiner, &["T5 m2 20", "T5 m17 30"]);
     joiner.finish();
     let report = joiner.report();
@@ -111,7 +111,7 @@ fn the_first_of_two_stamps_counts() {
 #[test]
 fn observers_beyond_the_bound_are_counted_only() {
     let mut joiner = joiner(SMALL);
-    // Bits that a foreign trace may have: debug builds refuse to make such an id.
+    // Observer bits of another program's trace; debug builds refuse to create such an id.
     let with_observer = |feed: u64, engine: u64| {
         let Stamp([head, tsc]) = record("T9 m1f0e0 77");
         Stamp([head | feed << 48 | engine << 52, tsc])
@@ -162,7 +162,7 @@ fn rings_are_drained_and_their_drops_counted() {
     }
     trace.flush();
     assert_eq!(joiner.drain(&mut rings, 5, 100), 5);
-    // Three records wait: nothing is finalised before they are read, at any time.
+    // Three records are still in the ring: nothing is finalised before they are read, however late it is.
     trace.stamp_at(tickpath_timing::Hop::T3, command(1), 130);
     trace.flush();
     assert_eq!(joiner.drain(&mut rings, 3, 9_000), 3);

@@ -7,7 +7,7 @@ use crate::MarkTo;
 /// Settings of a [`TradeEngine`](crate::TradeEngine) that hold for all its instruments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineConfig {
-    /// Number of the first order: one more than the last that the session used.
+    /// UserRefNum of the first order: one more than the last that the session used.
     pub first_user_ref: UserRefNum,
     /// Text sent with every order.
     pub client_order_id: ClientOrderId,
@@ -51,7 +51,7 @@ impl Default for EngineConfig {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Ids must be 1, 2, 3 and so on: sort the instrument file.
+    /// Instrument ids must be 1, 2, 3 and so on: sort the instrument file.
     #[error("instrument {found} is at place {expected}: list instruments by id, dense from 1")]
     InstrumentsNotDense {
         /// The id required at this position.
@@ -59,10 +59,10 @@ pub enum ConfigError {
         /// The id found there.
         found: InstrumentId,
     },
-    /// Tick and lot must be above zero.
+    /// Tick and lot sizes must be above zero.
     #[error("instrument {0} has a tick or lot size of zero")]
     NoTickOrLot(InstrumentId),
-    /// Give limits for each instrument.
+    /// The numbers of limits and instruments differ: give limits for each instrument.
     #[error("{limits} sets of limits for {instruments} instruments: give one for each")]
     LimitsMissing {
         /// Number of sets of limits.
@@ -70,7 +70,7 @@ pub enum ConfigError {
         /// Number of instruments.
         instruments: usize,
     },
-    /// Choose `max_open_orders` from 1 to [`EngineConfig::MAX_OPEN_ORDERS`].
+    /// `max_open_orders` must be from 1 to [`EngineConfig::MAX_OPEN_ORDERS`].
     #[error("max_open_orders is {0}: choose 1 to {max}", max = EngineConfig::MAX_OPEN_ORDERS)]
     MaxOpenOrders(usize),
 }

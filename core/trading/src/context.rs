@@ -17,22 +17,22 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It would break a risk limit.
+    /// The request would break a risk limit.
     #[error("refused by risk: {}", .0.name())]
     Risk(RiskResult),
     /// The order manager could not build the request.
     #[error(transparent)]
     Order(#[from] OrderError),
-    /// No such instrument.
+    /// There is no such instrument.
     #[error("no such instrument")]
     UnknownInstrument,
-    /// Not a multiple of the tick size.
+    /// The price is not a multiple of the tick size.
     #[error("the price is not a multiple of the tick size")]
     PriceNotOnTick,
-    /// Outside the instrument's collar.
+    /// The price is outside the instrument's collar.
     #[error("the price is outside the collar")]
     PriceOutsideCollar,
-    /// Zero, not a multiple of the lot size, or above the instrument's maximum.
+    /// The quantity is zero, not a multiple of the lot size, or above the instrument's maximum.
     #[error("the quantity is zero, not a multiple of the lot size, or above the instrument's largest")]
     InvalidQty,
     /// The order rate limit is reached: retry later.
@@ -92,7 +92,7 @@ impl<'a> Context<'a> {
         self.desk.risk.limits(instrument)
     }
 
-    /// Returns an own open order.
+    /// Returns the own open order with this UserRefNum; `None` when there is none.
     #[must_use]
     pub fn order(&self, user_ref: UserRefNum) -> Option<&OwnOrder> {
         self.desk.orders.order(user_ref)
@@ -126,7 +126,7 @@ impl<'a> Context<'a> {
         self.enter(&NewOrder::limit(instrument, Side::Sell, qty, price))
     }
 
-    /// Enters an order, and sends it before it returns.
+    /// Enters an order, and sends it before the call returns.
     ///
     /// # Errors
     /// A [`Refusal`] when it was not sent; only a counter has changed then.
@@ -136,7 +136,7 @@ impl<'a> Context<'a> {
     }
 
     /// Replaces an order's price and intended size, which includes the quantity already executed. The order
-    /// loses its place in the queue and continues under the returned number.
+    /// loses its queue position and continues under the returned UserRefNum.
     ///
     /// # Errors
     /// A [`Refusal`] when it was not sent; only a counter has changed then.
@@ -154,11 +154,11 @@ impl<'a> Context<'a> {
         self.reduce(user_ref, Qty::ZERO)
     }
 
-    /// Reduces an order to an intended size, including the executed quantity; it keeps its place.
+    /// Reduces an order to an intended size, including the executed quantity, in its queue position.
     ///
     /// # Errors
     /// As [`Context::cancel`], and when the size is not between the executed and the present one
-    /// ([`OrderError::InvalidQty`]) or not in lots ([`Refusal::InvalidQty`]): the venue answers neither.
+    /// ([`OrderError::InvalidQty`]) or not in lots ([`Refusal::InvalidQty`]): the venue would answer neither.
     pub fn reduce(&mut self, user_ref: UserRefNum, qty: Qty) -> Result<(), Refusal> {
         let result = self.try_reduce(user_ref, qty);
         self.count(result)

@@ -80,19 +80,19 @@ pub struct EngineCounters {
     pub replaces: u64,
     /// Cancels and reductions sent.
     pub cancels: u64,
-    /// Refused: off tick, outside the collar, or an invalid quantity.
+    /// Requests refused: off tick, outside the collar, or an invalid quantity.
     pub refused_invalid: u64,
-    /// Refused by a risk limit; [`Risk`] counts them by limit.
+    /// Requests refused by a risk limit; [`Risk`] counts them by limit.
     pub refused_risk: u64,
-    /// Refused by the order manager: full, unknown or pending.
+    /// Requests refused by the order manager: full, unknown or pending.
     pub refused_order: u64,
-    /// Refused by [`EngineConfig::orders_per_second`].
+    /// Requests refused by [`EngineConfig::orders_per_second`].
     pub refused_rate: u64,
-    /// Refused because the queue to the venue was full.
+    /// Requests refused because the queue to the venue was full.
     pub refused_queue: u64,
-    /// Refused because the engine had stopped.
+    /// Requests refused because the engine had stopped.
     pub refused_stopped: u64,
-    /// Refused because the connection to the venue was lost.
+    /// Requests refused because the connection to the venue was lost.
     pub refused_disconnected: u64,
     /// Requests returned by the order gateway, because the connection was lost before it could send them.
     pub unsent: u64,
@@ -201,7 +201,7 @@ impl Desk {
         }
     }
 
-    /// Gives up the next order at or after a slot whose request has an unknown status; returns both.
+    /// Gives up the first unresolved request at or after slot `from`; returns its slot and the update.
     pub(crate) fn give_up_next(&mut self, from: usize) -> Option<(usize, Option<OrderUpdate>)> {
         let (slot_index, user_ref) = self.orders.next_unresolved(from)?;
         let update = self.orders.give_up(user_ref);
@@ -239,31 +239,31 @@ impl Desk {
         self.features.get(index_of(instrument))
     }
 
-    /// All positions.
+    /// Returns all positions.
     #[must_use]
     pub const fn positions(&self) -> &Positions {
         &self.positions
     }
 
-    /// Own orders.
+    /// Returns the own orders.
     #[must_use]
     pub const fn orders(&self) -> &OrderManager {
         &self.orders
     }
 
-    /// Limits and the counts of check results.
+    /// Returns the limits and the counts of check results.
     #[must_use]
     pub const fn risk(&self) -> &Risk {
         &self.risk
     }
 
-    /// Returns the reason why it no longer trades; `None` while it does.
+    /// Returns the reason why the engine no longer trades; `None` while it trades.
     #[must_use]
     pub const fn stopped(&self) -> Option<StopReason> {
         self.stopped
     }
 
-    /// Returns false while the connection to the venue is lost; requests are refused, own orders may fill.
+    /// Returns false while the connection is lost. Requests are then refused, but own orders may execute.
     #[must_use]
     pub const fn is_connected(&self) -> bool {
         self.is_connected
@@ -276,7 +276,7 @@ impl Desk {
     }
 }
 
-/// Ids are dense from 1; the wrap puts 0 out of range.
+/// Returns the index of an instrument. Ids are dense from 1; the wrap puts 0 out of range.
 const fn index_of(instrument: InstrumentId) -> usize {
     (instrument.0 as usize).wrapping_sub(1)
 }

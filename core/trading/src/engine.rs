@@ -56,14 +56,14 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         })
     }
 
-    /// Sets the number of the user's next order, as the venue states it. An earlier run used those before it,
-    /// and nothing else of that run is known. To be called before the start.
+    /// Sets the UserRefNum of the next order, as the venue states it. Lower ones belong to an earlier run,
+    /// about which nothing else is known. To be called before the start.
     #[cold]
     pub fn handle_numbering(&mut self, first: UserRefNum) {
         self.desk.orders.number_from(first);
     }
 
-    /// Starts the strategy after the session's login; silence counts from here.
+    /// Starts the strategy after the session's login. The time without market data counts from here.
     pub fn handle_start(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.last_market_data_at = Some(now);
         self.disconnected_at = None;
@@ -72,8 +72,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Handles the passage of time before the first connection to the venue. Stops when that takes as long as
-    /// a lost connection may.
+    /// Handles the passage of time before the first connection to the venue. Stops the engine when that takes
+    /// as long as [`EngineConfig::disconnect_stop`].
     #[cold]
     pub fn handle_wait(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.disconnected_at.get_or_insert(now);
@@ -104,8 +104,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Handles lost market updates. Each carries the best prices, so the next one of each instrument corrects
-    /// the state. Until then its book counts as stale.
+    /// Handles lost market updates. Every update carries the best prices, so the next one of each instrument
+    /// corrects the state. Until then its book counts as stale.
     #[cold]
     pub fn handle_lost_updates(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         for instrument in 1..=self.desk.instruments.len() {
@@ -154,8 +154,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         self.desk.orders.mark_unresolved();
     }
 
-    /// Handles an unknown request that the venue dropped without an answer. All unanswered requests have an
-    /// unknown status until their answer or [`handle_reconciled`](Self::handle_reconciled).
+    /// Handles a notice that the venue dropped a request; which one is unknown. All unanswered requests have
+    /// an unknown status until their answer or [`handle_reconciled`](Self::handle_reconciled).
     #[cold]
     pub fn handle_dropped_request(&mut self) {
         self.desk.orders.mark_unresolved();
@@ -169,9 +169,9 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         failpoint!(OrdersForgottenAtReconnect => self.desk.orders.clear_open());
     }
 
-    /// Reconciles requests after the venue has answered all it received before a loss. Those still unknown
-    /// did not reach it or were dropped. The strategy receives a rejection by the venue: a new order is
-    /// rejected, or the cancel of an order is, and the order stays open.
+    /// Reconciles requests after the venue has answered all that it received. Requests still unanswered did
+    /// not reach it or were dropped. The strategy receives a rejection for each, as from the venue: of a new
+    /// order, or of the cancel of an order, which then stays open.
     #[cold]
     pub fn handle_reconciled(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         failpoint!(UnansweredWaitForEver => return);
@@ -210,7 +210,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Stops trading: cancels every own order and sends no new one from now on. The first reason stays.
+    /// Stops trading: cancels every own order and sends no new one. A later stop keeps the first reason.
     pub fn stop(&mut self, reason: StopReason, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.desk.stopped.get_or_insert(reason);
         self.call(now, sink, false, |_, cx| _ = cx.cancel_all());
@@ -224,7 +224,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         self.is_overdue(now, self.disconnect_stop, self.disconnected_at)
     }
 
-    /// Returns true if the engine trades and `limit` has passed since then.
+    /// Returns true if the engine trades and `limit` has passed since `since`.
     fn is_overdue(&self, now: Nanos, limit: Option<Nanos>, since: Option<Nanos>) -> bool {
         self.desk.stopped.is_none()
             && limit.zip(since).is_some_and(|(limit, since)| now.since(since) >= limit)
@@ -258,12 +258,12 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         &self.desk
     }
 
-    /// Prefetches memory for the next order that no recent order has used; for idle moments.
+    /// Prefetches the memory of the next order, which no recent order has used; for idle moments.
     pub fn prefetch(&self) {
         self.desk.orders.prefetch();
     }
 
-    /// Removes all own orders and resets their numbers: for a warm-up, which has no venue.
+    /// Removes all own orders and restarts UserRefNums at 1: for a warm-up, which has no venue.
     pub(crate) fn reset_orders(&mut self) {
         self.desk.orders.reset();
     }
@@ -279,7 +279,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         &mut self.tracer
     }
 
-    /// Returns the reason why it no longer trades; `None` while it does.
+    /// Returns the reason why the engine no longer trades; `None` while it trades.
     #[must_use]
     pub const fn stopped(&self) -> Option<StopReason> {
         self.desk.stopped()

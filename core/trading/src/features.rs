@@ -2,7 +2,7 @@
 
 use tickpath_types::{BookHealth, MarketUpdate, Nanos, Price, Qty, Side, UpdateKind};
 
-/// Parts per million in the whole.
+/// One, in parts per million.
 pub const PPM: u64 = 1_000_000;
 
 /// Best bid and ask.
@@ -90,8 +90,8 @@ impl Features {
         self.is_known = true;
     }
 
-    /// Runs before the new best prices are applied, so that the trade is compared with the liquidity before
-    /// it. A trade without a stated aggressor is ignored.
+    /// Applies a trade before its new best prices, to compare it with the liquidity before it. A trade
+    /// without a stated aggressor is ignored.
     fn apply_trade(&mut self, update: &MarketUpdate) {
         let (Some(resting), ts_event) = (update.side(), Nanos(update.ts_event)) else { return };
         let aggressor = resting.opposite();

@@ -23,7 +23,7 @@ pub enum OwnState {
 /// One own order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnOrder {
-    /// Its number.
+    /// The order's UserRefNum.
     pub user_ref: UserRefNum,
     /// The venue's order id; 0 until accepted.
     pub order_id: OrderId,
@@ -39,7 +39,7 @@ pub struct OwnOrder {
     pub qty: Qty,
     /// Executed quantity, including that of replaced orders.
     pub cum_qty: Qty,
-    /// Its state.
+    /// State of the order.
     pub state: OwnState,
     /// If set, the order is cancelled instead of trading on entry.
     pub post_only: bool,
@@ -71,13 +71,13 @@ impl OwnOrder {
         Qty(self.qty.0.saturating_sub(self.cum_qty.0))
     }
 
-    /// Returns true until it is filled, cancelled, replaced or rejected.
+    /// Returns true until the order is filled, cancelled, replaced or rejected.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         !matches!(self.state, OwnState::Dead)
     }
 
-    /// Returns true if no request about it waits for an answer.
+    /// Returns true if no request about the order waits for an answer.
     #[must_use]
     pub const fn is_answered(&self) -> bool {
         matches!(self.state, OwnState::Live | OwnState::Dead)
@@ -92,30 +92,30 @@ pub struct OrderUpdate {
     /// The change.
     pub change: OrderChange,
     /// The venue's time of the change, since midnight; zero without a venue message. All effects of one
-    /// request have one time, here and in market data.
+    /// request have the same time, here and in market data.
     pub ts_event: Nanos,
 }
 
 /// The kind of change of an own order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderChange {
-    /// The venue accepted it.
+    /// The venue accepted the order.
     Accepted,
-    /// It replaced another order, which is dead.
+    /// The order replaced another order, which is dead.
     Replaced {
         /// The replaced order.
         orig_user_ref: UserRefNum,
     },
-    /// The venue reduced or cancelled it.
+    /// The venue reduced or cancelled the order.
     Canceled {
         /// Removed quantity.
         decrement: Qty,
         /// Reason of the venue.
         reason: CancelReason,
     },
-    /// The venue modified it in place.
+    /// The venue modified the order in place.
     Modified,
-    /// It executed.
+    /// The order executed.
     Executed {
         /// Executed quantity.
         qty: Qty,
@@ -124,7 +124,7 @@ pub enum OrderChange {
         /// Liquidity flag: whether the order rested.
         liquidity: Liquidity,
     },
-    /// The venue broke one of its executions: the position excludes it, and the order does not change.
+    /// The venue broke one execution of the order: the position excludes it, and the order does not change.
     Broken {
         /// Quantity of the broken execution.
         qty: Qty,
@@ -133,13 +133,13 @@ pub enum OrderChange {
         /// Reason of the venue.
         reason: BrokenReason,
     },
-    /// The venue rejected it. A replacement whose original filled or was cancelled first is reported as
-    /// [`RejectReason::UnknownOrder`], with or without a message of the venue.
+    /// The venue rejected the order. A replacement whose original filled or was cancelled first is reported
+    /// as [`RejectReason::UnknownOrder`], with or without a message of the venue.
     Rejected {
         /// Reason of the venue.
         reason: RejectReason,
     },
-    /// The venue rejected its reduction or cancel.
+    /// The venue rejected a reduction or cancel of the order.
     CancelRejected {
         /// Reason of the venue.
         reason: RejectReason,

@@ -18,7 +18,7 @@ pub enum OrderError {
     /// The order manager is full: wait for answers, or create it larger.
     #[error("the order manager is full: cancel orders or raise max_open_orders")]
     Full,
-    /// No open order has this number.
+    /// No open order has this UserRefNum.
     #[error("no open order has this UserRefNum")]
     UnknownOrder,
     /// No such instrument: ids are dense from 1.
@@ -38,7 +38,7 @@ pub enum OrderError {
 /// Counters of events that did not match the orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderCounters {
-    /// Events about a number that this manager never assigned.
+    /// Events with a UserRefNum that this manager never assigned.
     pub unknown: u64,
     /// Events about a dead order, and second acceptances.
     pub late: u64,
@@ -49,15 +49,15 @@ pub struct OrderCounters {
     pub reopened: u64,
     /// Executions that the venue broke and that were reversed.
     pub broken: u64,
-    /// Executions that the venue broke and that are not known (any more): the position includes them.
+    /// Broken executions that are unknown, or no longer known: the position still includes them.
     pub unknown_broken: u64,
 }
 
 /// A bounded number of own orders by UserRefNum, with lists of the open ones per instrument and side.
 ///
-/// It allocates only at creation. Numbers are strictly increasing; a number whose table slot is taken by an
-/// open order is skipped. A request takes two steps: `prepare_*` builds it, and after it was sent the
-/// matching `record_*` adds it to the books. A full queue therefore leaves no trace.
+/// It allocates only at creation. UserRefNums are strictly increasing; one whose table slot holds an open
+/// order is skipped. A request takes two steps: `prepare_*` builds it, and after it was sent the matching
+/// `record_*` records it. A request that a full queue refused therefore has no effect.
 #[derive(Debug)]
 pub struct OrderManager {
     table: Table,
@@ -75,7 +75,7 @@ impl OrderManager {
     pub const RECENT_FILLS: usize = 1024;
 
     /// Creates a manager for `max_open_orders` open orders in the instruments 1 to `instrument_count`.
-    /// Numbering starts at `first_user_ref` (at least 1): the one after the last that the session used.
+    /// UserRefNums start at `first_user_ref` (at least 1): one more than the last that the session used.
     #[must_use]
     pub fn new(
         instrument_count: usize,
@@ -137,7 +137,7 @@ impl OrderManager {
         })
     }
 
-    /// Adds a sent replacement to the books; it must be the one that `prepare_replace` just returned.
+    /// Records a sent replacement; it must be the one that `prepare_replace` just returned.
     pub fn record_replace(&mut self, sent: &ReplaceOrder) {
         let Some(slot) = self.table.find_mut(sent.orig_user_ref) else { return };
         slot.replacement = sent.user_ref;
@@ -154,7 +154,7 @@ impl OrderManager {
             replaces: Some(sent.orig_user_ref),
             ..*orig
         };
-        // Only one of the two can trade their common quantity.
+        // Only one of the two orders can trade their common quantity.
         let added = Qty(order.qty.0.saturating_sub(orig.qty.0));
         self.insert(order, added);
     }
@@ -162,8 +162,8 @@ impl OrderManager {
     /// Builds the request that reduces an order to an intended size, including executions; zero cancels.
     ///
     /// # Errors
-    /// [`OrderError::UnknownOrder`]; [`OrderError::Pending`] when a cancel is pending, or for a reduction any
-    /// request; [`OrderError::InvalidQty`].
+    /// [`OrderError::UnknownOrder`]; [`OrderError::Pending`] when a cancel or, for a reduction, any request
+    /// is pending; [`OrderError::InvalidQty`].
     pub fn prepare_cancel(&self, user_ref: UserRefNum, qty: Qty) -> Result<CancelOrder, OrderError> {
         let slot = self.table.find(user_ref).ok_or(OrderError::UnknownOrder)?;
         let order = &slot.order;
@@ -183,7 +183,7 @@ impl OrderManager {
             slot.order.state = OwnState::PendingCancel;
             slot.cancel_to = sent.qty;
             slot.is_cancel_sent = sent.qty.is_zero();
-            // Only this cancel of an accepted order is unanswered now.
+            // This cancel is now the only unanswered request of an accepted order.
             slot.is_unresolved &= !slot.is_accepted;
         }
     }
@@ -196,7 +196,7 @@ impl OrderManager {
         }
     }
 
-    /// Returns the next open order with an unknown request status, at or after a table slot, with its slot.
+    /// Returns the first open order with an unknown request status at or after slot `from`, with its slot.
     pub(crate) fn next_unresolved(&self, from: usize) -> Option<(usize, UserRefNum)> {
         self.table.next_open(from, |slot| slot.is_unresolved)
     }
@@ -232,9 +232,9 @@ impl OrderManager {
         Some(OrderUpdate { order, change: OrderChange::CancelRejected { reason }, ts_event: Nanos::ZERO })
     }
 
-    /// Applies an answer of the venue, given at `ts_event`. Counts and returns `None` when it matches no
-    /// order of this manager. Its side effect is in [`poll_orphan`](OrderManager::poll_orphan), to be polled
-    /// after each call.
+    /// Applies an answer of the venue, given at `ts_event`. Returns `None`, and counts the answer, if it
+    /// matches no order. After each call, [`poll_orphan`](OrderManager::poll_orphan) must be polled for the
+    /// side effect on another order.
     pub fn apply(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if let OrderEventKind::Broken { match_id, reason, .. } = *event {
@@ -268,14 +268,14 @@ impl OrderManager {
                 self.cancel(user_ref, decrement);
                 OrderChange::Canceled { decrement, reason: CancelReason::SelfTrade }
             }
-            // The order has another place and another order id; no quantity was traded or removed.
+            // The order has another queue position and order id; no quantity was traded or removed.
             OrderEventKind::Restated { order_id, .. } | OrderEventKind::Triggered { order_id, .. } => {
                 if let Some(order) = self.table.get_mut(user_ref) {
                     order.order_id = order_id;
                 }
                 return None;
             }
-            // The first was handled above, and the others have no order's number.
+            // `Broken` was handled above, and the others refer to no single order.
             OrderEventKind::Broken { .. }
             | OrderEventKind::MassCanceled(_)
             | OrderEventKind::OrderEntrySet(_) => return None,
@@ -448,9 +448,8 @@ impl OrderManager {
         }
     }
 
-    /// Updates the exposure of a pending replacement, which counts only beyond the order that it replaces.
-    /// That order's size has changed, but the venue keeps the replacement's size. A partly executed one
-    /// counts at most its open quantity.
+    /// Updates the exposure of a pending replacement whose original's size changed. Only the excess over the
+    /// original counts, at most the replacement's open quantity. The venue does not change its size.
     #[cold]
     fn count_replacement(&mut self, orig: UserRefNum, replacement: UserRefNum, orig_qty: Qty) {
         let Some(order) = self.table.get(replacement).filter(|order| order.replaces == Some(orig)) else {
@@ -499,7 +498,7 @@ impl OrderManager {
         self.table.prefetch(self.next_user_ref);
     }
 
-    /// Sets the number of the next order to `first`, unless it is already higher.
+    /// Sets the UserRefNum of the next order to `first`, unless it is already higher.
     pub(crate) fn number_from(&mut self, first: UserRefNum) {
         self.next_user_ref = self.next_user_ref.max(first.0);
         if self.total_open() == 0 {
@@ -521,11 +520,11 @@ impl OrderManager {
             return Err(OrderError::Full);
         }
         let user_ref = self.table.free_from(self.next_user_ref).ok_or(OrderError::UserRefsExhausted)?;
-        // One number is reserved so that the next one is always representable.
+        // One UserRefNum is reserved so that the next one is always representable.
         if user_ref.0 == u32::MAX { Err(OrderError::UserRefsExhausted) } else { Ok(user_ref) }
     }
 
-    /// Returns the open order of a number.
+    /// Returns the open order with this UserRefNum.
     #[must_use]
     pub fn order(&self, user_ref: UserRefNum) -> Option<&OwnOrder> {
         self.table.get(user_ref)
@@ -554,13 +553,13 @@ impl OrderManager {
         self.table.len()
     }
 
-    /// Returns the counters of events that did not match.
+    /// Returns the counters of events that did not match the orders.
     #[must_use]
     pub const fn counters(&self) -> &OrderCounters {
         &self.counters
     }
 
-    /// Returns the first open order at or after a table slot, with its slot, for a walk over all open orders
+    /// Returns the first open order at or after slot `from`, with its slot, for a walk over all open orders
     /// that changes them.
     pub(crate) fn next_open(&self, from: usize) -> Option<(usize, UserRefNum)> {
         self.table.next_open(from, |_| true)

@@ -12,7 +12,7 @@ pub enum MarkTo {
     /// Half-way between best bid and ask, rounded down to the price unit.
     #[default]
     Mid,
-    /// The price at which it could be closed now: the bid for a long position, the ask for a short one.
+    /// The price at which the position could be closed now: the bid if it is long, the ask if short.
     Bbo,
 }
 
@@ -20,10 +20,10 @@ pub enum MarkTo {
 ///
 /// The total cost is kept, never an average: `total_pnl` is always exactly the cash flow of all fills plus
 /// the position at its mark. A fill that closes part of a position releases its share of the cost, rounded
-/// towards zero to 10^-4. The rounding stays in the cost of the rest. It moves between realised and
-/// unrealised and is zero when the position is flat.
+/// towards zero to 10^-4. The rounding error stays in the cost of the rest. It moves profit between realised
+/// and unrealised, and is zero when the position is flat.
 ///
-/// Plain data without padding, so that a cell that other threads read can hold it.
+/// Plain data without padding, so that a cell that other threads read can contain it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Position {
@@ -38,7 +38,7 @@ pub struct Position {
     reserved: u64,
 }
 
-/// A price, if there was one.
+/// The latest price, if there was one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct LastPrice {
@@ -60,7 +60,7 @@ impl LastPrice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct TradedTotals {
-    /// Value.
+    /// Notional value.
     pub notional: Money,
     /// Quantity.
     pub qty: Qty,
@@ -87,8 +87,8 @@ impl Position {
 
     /// Reverses one fill that the venue broke: net quantity and cash flow no longer include it.
     ///
-    /// The profit is split as if an opposite fill at the same price undid it now. Later fills are not matched
-    /// against other ones again, so the total may be shared differently between realised and unrealised.
+    /// Profit is calculated as if an opposite fill at the same price came now. Later fills are not matched
+    /// again, so the total may be split differently between realised and unrealised.
     pub fn reverse_fill(&mut self, side: Side, price: Price, qty: Qty) {
         let traded = match side {
             Side::Buy => &mut self.bought,
@@ -100,7 +100,7 @@ impl Position {
         self.take(side.opposite(), price, qty);
     }
 
-    /// Changes the net quantity and the cost.
+    /// Applies a fill to the net quantity and the cost, but not to the traded totals.
     fn take(&mut self, side: Side, price: Price, qty: Qty) {
         let closed = self.closed_by(side, qty);
         let opened = Qty(qty.0 - closed.0);
@@ -130,7 +130,7 @@ impl Position {
     fn share_of_cost(&self, qty: Qty) -> Money {
         let open = i128::from(self.net_qty.unsigned_abs());
         let (cost, part) = (self.open_cost.0, i128::from(qty.0));
-        // Split so that no product exceeds open * part, whatever the price was.
+        // Divide first, so that no product exceeds open * part, whatever the price was.
         Money(cost / open * part + cost % open * part / open)
     }
 
@@ -156,7 +156,7 @@ impl Position {
         self.open_cost
     }
 
-    /// Returns the profit or loss of fills that closed.
+    /// Returns the profit or loss of the quantity that was closed.
     #[must_use]
     pub const fn realised_pnl(&self) -> Money {
         self.realised
@@ -225,7 +225,7 @@ pub struct Positions {
 /// Totals of all instruments; meaningful when they share a currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Profit or loss of fills that closed.
+    /// Profit or loss of the quantities that were closed.
     pub realised: Money,
     /// Profit or loss of closing every position at its mark.
     pub unrealised: Money,
@@ -265,7 +265,7 @@ impl Positions {
         (1_u16..).map(InstrumentId).zip(&self.by_instrument)
     }
 
-    /// Returns the realised and unrealised result of one instrument; zero when there is no such instrument.
+    /// Returns the total profit or loss in one instrument; zero when there is no such instrument.
     #[must_use]
     pub fn pnl(&self, instrument: InstrumentId) -> Money {
         self.get(instrument).map_or(Money::ZERO, |position| position.total_pnl(self.mark_to))
@@ -313,10 +313,10 @@ mod tests {
         for (fills, net_qty, realised, open_cost) in [
             (&[(Buy, 100, 10), (Sell, 110, 4)][..], 6, 40, 600),
             (&[(Buy, 100, 10), (Sell, 110, 4), (Sell, 90, 6)], 0, -20, 0),
-            // Through zero.
+            // From long to short, and from short to long.
             (&[(Buy, 100, 10), (Sell, 120, 15)], -5, 200, -600),
             (&[(Sell, 100, 10), (Buy, 90, 12)], 2, 100, 180),
-            // Cost 301 for 3: a third is 100 and a bit, and the rounding stays in the rest.
+            // Cost 301 for 3: closing 1 releases 100 (100.33 rounded), and 201 stay for the other 2.
             (&[(Buy, 100, 2), (Buy, 101, 1), (Sell, 100, 1)], 2, 0, 201),
             (&[(Buy, 100, 2), (Buy, 101, 1), (Sell, 100, 1), (Sell, 100, 2)], 0, -1, 0),
         ] {
@@ -415,7 +415,7 @@ mod tests {
             prop_assert_eq!((position.bought(), position.sold()), (expected.bought(), expected.sold()));
         }
 
-        /// The reference model of the split: a rational average, compared within the stated rounding.
+        /// The reference model: realised profit at an average cost, compared within the rounding.
         #[test]
         fn realised_pnl_is_that_of_the_average_cost_within_one_unit_a_fill(fills in fills()) {
             let (mut position, mut net_qty, mut average, mut realised) = (Position::default(), 0.0, 0.0, 0.0);

@@ -17,7 +17,7 @@ pub struct NewOrder {
     pub time_in_force: TimeInForce,
     /// If set, the order is cancelled instead of trading on entry.
     pub post_only: bool,
-    /// Minimum quantity to trade on entry, or not at all; zero for no minimum.
+    /// Minimum quantity to trade on entry; if less is available, nothing trades. Zero for no minimum.
     pub min_qty: Qty,
 }
 

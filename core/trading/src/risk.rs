@@ -90,7 +90,7 @@ pub struct Exposure {
 pub struct ProposedOrder {
     /// Buy or sell.
     pub side: Side,
-    /// Quantity that it could trade.
+    /// Quantity that the order could trade.
     pub qty: Qty,
     /// Quantity added to the exposure of its side: `qty`, or for a replacement only the excess over the order
     /// that it replaces.
@@ -131,7 +131,7 @@ impl Limits {
         below.map_or(Ok(()), |(name, qty)| Err(LimitBelowLot { symbol, name, qty, lot }))
     }
 
-    /// Returns these limits in whole lots of an instrument, rounded down, with an allowed clip.
+    /// Returns these limits in whole lots of an instrument, rounded down; the clip is at most its `max_qty`.
     #[must_use]
     pub fn in_lots(self, instrument: &Instrument) -> Limits {
         let lot = instrument.lot_size.0;
@@ -144,8 +144,8 @@ impl Limits {
         }
     }
 
-    /// Checks one order. Returns the first limit that it breaks, in the order of [`RiskResult`], but the
-    /// book's health comes first.
+    /// Checks one order. Returns the first limit that it breaks: the book's health is checked first, then the
+    /// others in the order of [`RiskResult`].
     #[must_use]
     pub fn check(&self, order: &ProposedOrder, now: &Exposure) -> RiskResult {
         let open_qty = now.open_qty.0;

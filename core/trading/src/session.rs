@@ -5,7 +5,7 @@ use tickpath_types::{Nanos, OrderEventKind, OrderRequest};
 /// Time after a new login in which requests of the lost connection may still be answered: ample where the
 /// venue answers within milliseconds.
 pub const RECONCILE_AFTER: Nanos = Nanos::from_secs(1);
-/// Interval between two queries for the first order's number. A venue that cannot record a query drops it.
+/// Interval between queries for the first order's UserRefNum: a venue may drop one that it cannot record.
 const QUERY_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Events of an order gateway for its engine, in the order in which they happened.
@@ -15,7 +15,7 @@ pub enum GatewayEvent {
     Answer {
         /// The answer or report.
         kind: OrderEventKind,
-        /// Its time, since midnight.
+        /// The venue's time of the answer, since midnight.
         ts: Nanos,
     },
     /// The request was not sent, and never will be: the gateway was not logged in.
@@ -24,27 +24,27 @@ pub enum GatewayEvent {
     Disconnected,
     /// The gateway is logged in again. Reports from the meantime follow, or came just before.
     Reconnected,
-    /// The venue sent text instead of an answer, for example without space to record a request. Which of the
-    /// unanswered requests it dropped is unknown.
+    /// The venue sent text instead of an answer, for example because it has no space to record a request.
+    /// Which of the unanswered requests it dropped is unknown.
     Unresolved,
-    /// The venue has reported on all requests from before the connection loss or the notice. Requests still
-    /// unanswered did not reach it or were dropped.
+    /// The venue has reported on all requests from before the connection loss or dropped request. Requests
+    /// still unanswered did not reach it or were dropped.
     Reconciled,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Before the first login, or before the first free order number is known. The gateway queries it at this
+    /// Before the first login, or before the first free UserRefNum is known. The gateway queries it at this
     /// time and repeatedly, since the venue may drop a query.
     New {
         query_at: Nanos,
     },
     Up,
     Lost,
-    /// Requests from before the login or the notice may still be answered. The state lasts until `from` has
-    /// passed, the input was then read empty, and another message came. TCP keeps the order, so all earlier
-    /// messages were read. A notice in the meantime takes effect after this state, so it ends on time however
-    /// much is dropped.
+    /// Requests from before the login or the notice may still be answered. The state ends when, after `from`,
+    /// a read found no input and a later one found some. TCP keeps the order, so all earlier messages have
+    /// been read. A notice in the meantime takes effect after this state, so that further drops do not
+    /// prolong it.
     Reconciling {
         from: Nanos,
         is_drained: bool,
@@ -62,13 +62,13 @@ pub struct OrderSession {
 }
 
 impl OrderSession {
-    /// Creates a session without a login. It reconciles `reconcile_after` after a login ([`RECONCILE_AFTER`]).
+    /// Creates a session without a login. After a login, requests are reconciled after `reconcile_after`.
     #[must_use]
     pub const fn new(reconcile_after: Nanos) -> OrderSession {
         OrderSession { reconcile_after, state: State::New { query_at: Nanos::ZERO } }
     }
 
-    /// Returns true until the first login is complete, with the number of the user's next order.
+    /// Returns true until the first login is complete and the UserRefNum of the user's next order is known.
     #[must_use]
     pub const fn is_new(&self) -> bool {
         matches!(self.state, State::New { .. })
@@ -94,8 +94,8 @@ impl OrderSession {
         }
     }
 
-    /// Handles a read of the logged-in connection: `has_read` if it brought data, `is_number_known` once the
-    /// user's next order number is known. Returns true if the venue must be asked for that number.
+    /// Handles a read of the logged-in connection: `has_read` if it returned data, `is_number_known` once the
+    /// user's next UserRefNum is known. Returns true if the venue must be queried for it.
     #[cold]
     pub fn handle_read(
         &mut self,

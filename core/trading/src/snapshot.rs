@@ -11,15 +11,15 @@ use crate::{Desk, EngineCounters, Position, StopReason};
 /// A consistent snapshot of an engine's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraderSnapshot {
-    /// Its counters.
+    /// The engine's counters.
     pub counters: EngineCounters,
-    /// Its position in each instrument, by id from 1.
+    /// The engine's position in each instrument, by id from 1.
     pub positions: Vec<Position>,
     /// Own open orders, as far as known: after a lost connection their status may be outdated.
     pub open_orders: u64,
-    /// Market updates lost because it read too slowly.
+    /// Market updates lost because the engine read too slowly.
     pub lost_updates: u64,
-    /// The reason why it no longer trades.
+    /// The reason why the engine no longer trades.
     pub stopped: Option<StopReason>,
 }
 
@@ -37,7 +37,7 @@ impl TraderView {
     /// Returns the engine's state; at most a tenth of a second old, exact once it has closed.
     ///
     /// # Errors
-    /// [`Busy`] while the engine updates the snapshot: use the previous one. Never after the engine has closed.
+    /// [`Busy`] while the engine updates the snapshot: use the previous one. Never after the engine closed.
     pub fn snapshot(&self) -> Result<TraderSnapshot, Busy> {
         let mut positions = vec![Position::default(); self.snapshot.row_count()];
         let head = self.snapshot.try_read(&mut positions)?;
@@ -59,16 +59,16 @@ pub struct GatewayCounters {
     pub requests: Counter,
     /// Requests returned to the engine because the gateway was not logged in.
     pub unsent: Counter,
-    /// Answers received from it.
+    /// Answers received from the venue.
     pub answers: Counter,
-    /// Number of the last message of the venue's session.
+    /// Sequence number of the last message of the venue's session.
     pub last_sequence: Counter,
     /// 1 while logged in; at first only once `first_user_ref` is known too.
     pub logged_in: Counter,
     /// Connections lost after the login.
     pub disconnects: Counter,
-    /// Number of the engine's first order: 1, or the one after those of an earlier run. 0 until it is known;
-    /// the engine waits until then.
+    /// UserRefNum of the engine's first order: 1, or one more than the last of an earlier run. 0 until it is
+    /// known; the engine waits until then.
     pub first_user_ref: Counter,
 }
 
@@ -79,7 +79,7 @@ struct Head {
     counters: EngineCounters,
     open_orders: u64,
     lost_updates: u64,
-    /// [`StopReason::code`]; 0 while it trades.
+    /// [`StopReason::code`]; 0 while the engine trades.
     stopped: u64,
 }
 

@@ -9,8 +9,8 @@ use tickpath_lockfree::cpu;
 /// End of a list.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// Slots per open order. With this many, the slot of the next number is nearly always free, and dead orders
-/// stay known for a while, so that a late event is recognised.
+/// Slots per open order. With this many, the slot of the next UserRefNum is nearly always free, and dead
+/// orders stay known for a while, so that a late event is recognised.
 const SLOTS_PER_ORDER: usize = 4;
 
 #[derive(Clone, Debug)]
@@ -24,10 +24,10 @@ pub(crate) struct Slot {
     pub is_cancel_sent: bool,
     /// The size that a pending reduction leaves.
     pub cancel_to: Qty,
-    /// The status is unknown: the connection was lost before a request was answered, or the original went
-    /// away before it. If the venue accepts the order after all, it is open again.
+    /// The status of a request is unknown: the connection was lost before its answer, or the original of a
+    /// replacement was removed first. If the venue accepts the order after all, it is open again.
     pub is_unresolved: bool,
-    /// The latest order sent to replace it; 0 for none.
+    /// UserRefNum of the latest order sent to replace this one; 0 for none.
     pub replacement: UserRefNum,
 }
 
@@ -96,7 +96,7 @@ impl Table {
         user_ref.0 as usize & (self.slots.len() - 1)
     }
 
-    /// Returns the first number from `user_ref` on whose slot is free. At most a quarter of the slots are
+    /// Returns the first UserRefNum from `user_ref` on whose slot is free. At most a quarter of the slots are
     /// taken, so the search ends within a quarter of the table.
     pub fn free_from(&self, user_ref: u32) -> Option<UserRefNum> {
         (user_ref..=u32::MAX)
@@ -105,7 +105,7 @@ impl Table {
             .find(|user_ref| !self.slots[self.slot_index(*user_ref)].order.is_open())
     }
 
-    /// Returns the open order of a number.
+    /// Returns the slot of the open order with this UserRefNum.
     pub fn find(&self, user_ref: UserRefNum) -> Option<&Slot> {
         let slot = &self.slots[self.slot_index(user_ref)];
         (slot.order.user_ref == user_ref && slot.order.is_open()).then_some(slot)
@@ -125,7 +125,7 @@ impl Table {
         self.find_mut(user_ref).map(|slot| &mut slot.order)
     }
 
-    /// Returns the order of a number, open or not, until its slot is reused.
+    /// Returns the slot of this UserRefNum's order, open or not, until the slot is reused.
     pub fn last_known(&self, user_ref: UserRefNum) -> Option<&Slot> {
         let slot = &self.slots[self.slot_index(user_ref)];
         (slot.order.user_ref == user_ref).then_some(slot)
@@ -152,7 +152,7 @@ impl Table {
         (2 * instrument.0 as usize + side.index()).wrapping_sub(2)
     }
 
-    /// Returns the first open order at or after a slot that matches, with its slot.
+    /// Returns the first open order at or after slot `from` for which `is_chosen` holds, with its slot.
     pub fn next_open(&self, from: usize, is_chosen: impl Fn(&Slot) -> bool) -> Option<(usize, UserRefNum)> {
         let rest = self.slots.get(from..)?;
         let offset = rest.iter().position(|slot| slot.order.is_open() && is_chosen(slot))?;

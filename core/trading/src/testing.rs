@@ -36,7 +36,7 @@ pub const LIMITS: Limits = Limits {
     max_open_orders: 8,
 };
 
-/// Returns a trade of an incoming order of side `aggressor`; leaves 100 at 100 and 101.
+/// Returns a trade of an incoming order of side `aggressor`; best prices are then 100 and 101, each for 100.
 pub fn trade(instrument: u16, aggressor: Side, price: i64, qty: u64, ts_event: u64) -> MarketUpdate {
     MarketUpdate {
         ts_event,

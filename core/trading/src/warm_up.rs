@@ -10,7 +10,7 @@ use crate::{EngineConfig, RequestSink, Strategy, TradeEngine};
 
 /// Maximum number of open orders.
 const OPEN_ORDERS_MAX: usize = 64;
-/// Order number after which the numbers restart, long before they run out.
+/// UserRefNum after which numbering restarts at 1, long before the UserRefNums run out.
 const USER_REF_MAX: u32 = 1 << 31;
 /// Quantity at the best prices, and of each trade.
 const QTY: u64 = 1_000_000;
@@ -67,7 +67,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         WarmUpEngine::with_user_ref_max(USER_REF_MAX, engine, instance)
     }
 
-    /// Creates a warm-up whose numbers restart after `user_ref_max`.
+    /// Creates a warm-up whose UserRefNums restart after `user_ref_max`.
     pub(crate) fn with_user_ref_max(
         user_ref_max: u32,
         engine: &TradeEngine<S, T>,
@@ -95,7 +95,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         self.engine.handle_market(&update, now, sink);
     }
 
-    /// The market moves up and down a few ticks, and every second update is a trade.
+    /// Returns the next update: the market moves up and down a few ticks, and every second update is a trade.
     fn update(&self) -> MarketUpdate {
         let tick = self.instrument.tick_size.0;
         let bid = self.instrument.reference_price.0 + tick * (self.step % 4) as i64;

@@ -1,5 +1,5 @@
-//! The order manager against the matching engine: for any requests, and any crossing of requests, answers and
-//! other orders in flight, both hold the same orders in the end.
+//! The order manager against the matching engine: for any requests, and any interleaving of requests, answers
+//! and other orders in flight, both end with the same orders.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::collections::VecDeque;
@@ -95,7 +95,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 type Action = Box<dyn FnOnce(&mut Context<'_>)>;
 
-/// Runs a test's closure on the next market update, and counts the order updates that it receives.
+/// Runs a test's closure on the next market update, and records ended orders and the net executed quantity.
 #[derive(Default)]
 struct Scripted {
     next: Option<Action>,
@@ -268,7 +268,7 @@ impl Market {
         self.command(OTHERS, CommandKind::Order(OrderRequest::Enter(order)));
     }
 
-    /// Returns number, leaves and executed quantity of each open order, as the venue has them.
+    /// Returns UserRefNum, leaves and executed quantity of each open order at the venue.
     fn open_at_the_venue(&self) -> Vec<(u32, u64, u64)> {
         let last = self.venue.last_user_ref(TRADER).0;
         (1..=last)
@@ -281,7 +281,7 @@ impl Market {
     }
 }
 
-/// Returns the number of the open order at this position.
+/// Returns the UserRefNum of the open order at this position.
 fn nth(cx: &Context<'_>, index: usize) -> Option<UserRefNum> {
     let open = Side::BOTH.into_iter().flat_map(|side| cx.orders(ONE, side));
     open.map(|order| order.user_ref).nth(index)

@@ -1,6 +1,6 @@
 //! Enums with a one-byte code per value, for wire formats, logs and snapshots.
 
-/// Declares such enums: each value with its byte and an optional text.
+/// Declares enums whose values each have a byte and an optional text.
 ///
 /// A byte keeps its meaning for as long as logs are kept: new values get new bytes, and a byte is never
 /// reused.

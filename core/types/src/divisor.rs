@@ -37,7 +37,7 @@ impl ExactDivisor {
         ExactDivisor { inverse, twos }
     }
 
-    /// Quotient of `number` and the divisor. If the division has a remainder: a number above `u64::MAX /
+    /// Returns `number` divided by the divisor. If there is a remainder, returns a number above `u64::MAX /
     /// divisor`, and thus above every possible quotient.
     ///
     /// Source: Granlund, Montgomery, "Division by Invariant Integers using Multiplication" (1994), section 9.

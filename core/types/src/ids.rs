@@ -22,11 +22,11 @@ id! {
     InstrumentId(u16)
 }
 id! {
-    /// The venue's number of an order: ITCH's order reference number, dense from 1 within a session.
+    /// The venue's id of an order: ITCH's order reference number, dense from 1 within a session.
     OrderId(u64)
 }
 id! {
-    /// The venue's number of an execution: the match number of ITCH and OUCH, dense from 1.
+    /// The venue's id of an execution: the match number of ITCH and OUCH, dense from 1.
     MatchId(u64)
 }
 id! {
@@ -34,12 +34,12 @@ id! {
     Sequence(u64)
 }
 id! {
-    /// An order entry session: one per user. It is the same over all logins of the user, because numbers
-    /// continue from one login to the next.
+    /// An order entry session: one per user. It is the same over all logins of the user, because its
+    /// `UserRefNum`s continue from one login to the next.
     SessionId(u16)
 }
 id! {
-    /// The client's number of an order, strictly increasing within a session: OUCH's UserRefNum.
+    /// The client's number of an order or request, strictly increasing within a session: OUCH's UserRefNum.
     UserRefNum(u32)
 }
 

@@ -7,9 +7,9 @@ use crate::{InstrumentId, Price, Qty, Symbol};
 /// The definition of one instrument, fixed for the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instrument {
-    /// Dense from 1; also its ITCH stock locate.
+    /// Instrument id, dense from 1; also the ITCH stock locate.
     pub id: InstrumentId,
-    /// Its ticker.
+    /// Ticker.
     pub symbol: Symbol,
     /// Tick size: prices are multiples of it.
     pub tick_size: Price,
@@ -77,7 +77,7 @@ pub enum AddInstrumentError {
     Id {
         /// Id of the instrument.
         id: InstrumentId,
-        /// Id that it must have.
+        /// Id that the instrument must have.
         next: InstrumentId,
     },
     /// The symbol is already in use.

@@ -1,8 +1,7 @@
 //! Common types of all other crates: prices, quantities, sides, ids, time, instruments, orders, and
 //! normalised market and order events.
 //!
-//! All types are plain data. Prices and quantities are exact integers; the scale of a price is stated once,
-//! by its [`Instrument`].
+//! All types are plain data. Prices and quantities are exact integers; [`Price`] defines the scale of prices.
 //!
 //! ```
 //! use tickpath_types::{Instrument, InstrumentId, Price, Symbol};

@@ -31,7 +31,7 @@ pub enum MarketEventKind {
     TradingAction(TradingState),
     /// An order now rests at the tail of its level.
     Add {
-        /// Order reference number.
+        /// Order id.
         order_id: OrderId,
         /// Side of the order.
         side: Side,
@@ -176,10 +176,10 @@ coded! {
 coded! {
     /// Trading state of an instrument, with its ITCH code.
     ///
-    /// At this venue open orders stay in the book in every state and can be cancelled and reduced. While the
-    /// state is [`Halted`](TradingState::Halted), new orders and replacements are rejected as
-    /// [`Halted`](crate::RejectReason::Halted). The two states between accept orders without trading, so a
-    /// book can be crossed until a cross starts [`Trading`](TradingState::Trading).
+    /// At this venue open orders stay in the book in every state and can be cancelled and reduced. In
+    /// [`Halted`](TradingState::Halted), new orders and replacements are rejected as
+    /// [`Halted`](crate::RejectReason::Halted). In [`QuotationOnly`](TradingState::QuotationOnly) and
+    /// [`Paused`](TradingState::Paused) orders rest without trading, so a book can be crossed until a cross.
     pub enum TradingState {
         /// No orders trade, and none are accepted.
         Halted = b'H',
@@ -239,7 +239,7 @@ coded! {
         OtherSymbol = 7 => "the directory names another symbol than is expected",
         /// A message with an index that was never mapped to a symbol.
         UnmappedIndex = 8 => "a message about an index that was never mapped to a symbol",
-        /// The instrument's message numbers skipped messages.
+        /// The symbol's own sequence numbers skipped messages.
         SymbolGap = 9 => "the symbol's own numbering skipped messages",
         /// The two lines carried different bytes under one sequence number.
         LinesDisagree = 10 => "the two lines carried different bytes under one number",
@@ -275,9 +275,9 @@ pub const SIDE_NOT_STATED: u8 = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct PriceLevel {
-    /// See [`Price`]; meaningless while `qty` is 0.
+    /// Price, in the scale of [`Price`]; meaningless while `qty` is 0.
     pub price: i64,
-    /// 0 if the side is empty.
+    /// Quantity; 0 if the side is empty.
     pub qty: u64,
 }
 
@@ -310,7 +310,7 @@ pub struct MarketUpdate {
     pub sequence: u64,
     /// Time of the event at the venue, in nanoseconds since midnight.
     pub ts_event: u64,
-    /// The order; 0 if none.
+    /// Id of the order; 0 if none.
     pub order_id: u64,
     /// Price of the order or trade, see [`Price`].
     pub price: i64,
@@ -330,7 +330,7 @@ pub struct MarketUpdate {
     pub health: u8,
     /// A [`SuspectReason`] in an [`UpdateKind::Status`] of a suspect book; 0 otherwise.
     pub reason: u8,
-    /// Code of the [`TradingState`] in an [`UpdateKind::Status`]; 0 in others and before the first state.
+    /// Code of the [`TradingState`] in an [`UpdateKind::Status`]; 0 in other kinds or before the first one.
     pub trading: u8,
     /// Always zero.
     pub reserved: u8,

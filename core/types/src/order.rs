@@ -15,7 +15,7 @@ coded! {
         Ioc = 1,
         /// Valid until [`OrderInstructions::expire_at`], at most until the end of the day.
         Gtt = 2,
-        /// Valid until cancelled: carried from day to day, each time under a new number and reference.
+        /// Valid until cancelled: carried from day to day, each time under a new `UserRefNum` and order id.
         Gtc = 3,
     }
 }
@@ -39,7 +39,7 @@ pub struct OrderInstructions {
     /// the limit [`Price::MARKET`] it then becomes IOC at the collar's limit. Zero: no stop order.
     pub stop_price: Price,
     /// Displayed quantity. The reserve refreshes it, each time at the tail of the level and under a new
-    /// reference. Zero: the whole quantity is displayed.
+    /// order id. Zero: the whole quantity is displayed.
     pub display_qty: Qty,
     /// Expiry time of a [`TimeInForce::Gtt`] order, in seconds since midnight; zero for every other order.
     pub expire_at: u32,
@@ -69,7 +69,7 @@ impl Default for OrderAttributes {
 /// A new order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnterOrder {
-    /// The client's number of the order; greater than every earlier one of the session.
+    /// The client's number of the order; greater than every earlier `UserRefNum` of the session.
     pub user_ref: UserRefNum,
     /// The instrument.
     pub instrument: InstrumentId,
@@ -230,7 +230,7 @@ pub struct ModifyOrder {
 /// Cancels the session's open orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MassCancel {
-    /// The client's number of the request; greater than every earlier one of the session.
+    /// The client's number of the request; greater than every earlier `UserRefNum` of the session.
     pub user_ref: UserRefNum,
     /// Instrument whose orders to cancel; 0 for all.
     pub instrument: InstrumentId,
@@ -243,9 +243,9 @@ pub struct MassCancel {
 /// Disables or enables the session's own new orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetOrderEntry {
-    /// The client's number of the request; greater than every earlier one of the session.
+    /// The client's number of the request; greater than every earlier `UserRefNum` of the session.
     pub user_ref: UserRefNum,
-    /// Whether new orders and replacements are accepted from now on.
+    /// True to accept new orders and replacements from now on, false to reject them.
     pub is_enabled: bool,
     /// Echoed firm: a session acts for one firm.
     pub firm: [u8; 4],
@@ -269,7 +269,7 @@ pub enum OrderRequest {
 }
 
 impl OrderRequest {
-    /// Number that identifies the request: that of the order for `Cancel` and `Modify`, otherwise its own.
+    /// `UserRefNum` that identifies the request: the order's for `Cancel` and `Modify`, otherwise its own.
     #[must_use]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {
@@ -282,14 +282,14 @@ impl OrderRequest {
         }
     }
 
-    /// True when the request enters an order under a new number.
+    /// True when the request enters an order under a new `UserRefNum`.
     #[must_use]
     pub const fn is_new_order(&self) -> bool {
         matches!(self, OrderRequest::Enter(_) | OrderRequest::Replace(_))
     }
 }
 
-/// State of an order in its acceptance.
+/// State of an order when it is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderState {
     /// The order is open.
@@ -314,8 +314,8 @@ pub enum Liquidity {
 }
 
 coded! {
-    /// Self-trade prevention: handling of an order that would trade with another of its owner. It is a
-    /// setting of the session, and that of the incoming order applies. In a cross all orders trade.
+    /// Self-trade prevention: handling of an order that would trade with another of its owner. The setting
+    /// of the incoming order's session applies. In a cross all orders trade.
     #[derive(Default)]
     pub enum SelfTradePrevention {
         /// Both orders trade.
@@ -366,7 +366,7 @@ coded! {
         EndOfDay = 7,
         /// Trading was halted before the order could trade.
         Halted = 8,
-        /// Self-trade prevention: it would have traded with another order of its owner.
+        /// Self-trade prevention: the order would have traded with another order of its owner.
         SelfTrade = 9,
     }
 }
@@ -377,11 +377,11 @@ coded! {
     pub enum RejectReason {
         /// No instrument has this symbol: check the venue's instrument file.
         UnknownInstrument = 1,
-        /// Not a multiple of the tick size, or not positive.
+        /// The price is not a multiple of the tick size, or not positive.
         PriceNotOnTick = 2,
-        /// Outside the instrument's collar.
+        /// The price is outside the instrument's collar.
         PriceOutsideCollar = 3,
-        /// Zero, not a multiple of the lot size, or above the instrument's maximum.
+        /// The quantity is zero, not a multiple of the lot size, or above the instrument's maximum.
         InvalidQty = 4,
         /// The minimum quantity is above the quantity, or the order is not IOC.
         InvalidMinQty = 5,
@@ -391,7 +391,7 @@ coded! {
         DisplayNotOffered = 7,
         /// The cross type is not supported.
         CrossNotOffered = 8,
-        /// Neither buy nor sell, or a modification to the other side.
+        /// The side is neither buy nor sell, or a modification changes it.
         InvalidSide = 9,
         /// The instrument is not trading.
         Halted = 10,
@@ -403,7 +403,7 @@ coded! {
         NotAuthorised = 13,
         /// An option of the message is not supported.
         OptionNotOffered = 14,
-        /// Set by the client, not by a venue: it was not connected, and the request was not sent.
+        /// Set by the client, not by a venue: the client was not connected, and the request was not sent.
         NotConnected = 15,
         /// Set by the client, not by a venue: the connection was lost after the request was sent, and no
         /// response arrived by the next connection.
@@ -427,11 +427,11 @@ coded! {
         InvalidDisplayQty = 24,
         /// The stop price is not valid for the instrument, or the order has a minimum or is post-only.
         InvalidStopPrice = 25,
-        /// A GTT order without a future expiry time, or an expiry time without GTT.
+        /// The order is GTT without a future expiry time, or has an expiry time without being GTT.
         InvalidExpireTime = 26,
         /// The venue's log is full: only cancels are accepted until there is capacity again.
         JournalFull = 27,
-        /// The session has used its last number, 4294967295. Numbers restart from 1 after the end of the day.
+        /// The session has used its last `UserRefNum`, 4294967295. A new day starts from 1.
         UserRefsExhausted = 28,
     }
 }
@@ -439,7 +439,7 @@ coded! {
 /// An execution report, or another response of the venue, for one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderEvent {
-    /// Sequence number of the command that caused it.
+    /// Sequence number of the command that caused the event.
     pub command: Sequence,
     /// The receiving session.
     pub session: SessionId,
@@ -458,20 +458,20 @@ pub enum OrderEventKind {
     Accepted {
         /// The order as accepted.
         order: EnterOrder,
-        /// Order reference number of the venue.
+        /// The venue's order id.
         order_id: OrderId,
-        /// Whether the order is open.
+        /// State of the order: open or already closed.
         state: OrderState,
     },
     /// The order replaced another.
     Replaced {
-        /// The new order; its quantity includes what the old one executed.
+        /// The new order; its quantity includes the executed quantity of the old one.
         order: EnterOrder,
         /// The replaced order.
         orig_user_ref: UserRefNum,
-        /// New order reference number of the venue.
+        /// The venue's new order id.
         order_id: OrderId,
-        /// Whether the order is open.
+        /// State of the order: open or already closed.
         state: OrderState,
     },
     /// Quantity was removed from the order without trading.
@@ -524,7 +524,7 @@ pub enum OrderEventKind {
     Restated {
         /// The order.
         user_ref: UserRefNum,
-        /// New order reference number of the venue.
+        /// The venue's new order id.
         order_id: OrderId,
         /// Displayed quantity.
         display_qty: Qty,
@@ -533,7 +533,7 @@ pub enum OrderEventKind {
     Triggered {
         /// The order.
         user_ref: UserRefNum,
-        /// New order reference number of the venue.
+        /// The venue's new order id.
         order_id: OrderId,
         /// Limit price; for a stop order without one, the collar's limit.
         price: Price,
@@ -553,7 +553,7 @@ pub enum OrderEventKind {
     OrderEntrySet(SetOrderEntry),
     /// The request was rejected and nothing changed.
     Rejected {
-        /// Number of the rejected request.
+        /// `UserRefNum` of the rejected request.
         user_ref: UserRefNum,
         /// Reason.
         reason: RejectReason,
@@ -563,7 +563,7 @@ pub enum OrderEventKind {
 }
 
 impl OrderEventKind {
-    /// Number of the order, or of the mass request, that the event concerns.
+    /// `UserRefNum` of the order, or of the mass request, that the event concerns.
     #[must_use]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {

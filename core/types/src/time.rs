@@ -1,4 +1,4 @@
-//! Time as a number.
+//! Times and durations.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -59,7 +59,7 @@ impl Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Time since the latest midnight, in days of 24 hours, of a time that counts from a midnight.
+    /// Time of day, for a time that counts from a midnight; every day has 24 hours.
     #[must_use]
     pub const fn time_of_day(self) -> Nanos {
         Nanos(self.0 % Self::DAY.0)

@@ -35,7 +35,7 @@ pub struct TopOfBook {
 const _: () = assert!(size_of::<TopOfBook>() == 56 && align_of::<TopOfBook>() == 8);
 
 impl TopOfBook {
-    /// Applies an update: best prices, health and time, and the last trade if it is one.
+    /// Applies an update: best prices, health and time, and the last trade if the update is a trade.
     #[inline]
     pub fn apply(&mut self, update: &MarketUpdate) {
         (self.bid, self.ask) = (update.bid, update.ask);
@@ -54,7 +54,7 @@ impl TopOfBook {
     #[cold]
     fn set_status(&mut self, update: &MarketUpdate) {
         self.suspect_reason = update.reason;
-        // Updates carry no state until the first one is published.
+        // Updates carry no trading state until the venue publishes the first one.
         if update.trading != 0 {
             self.trading_state = update.trading;
         }

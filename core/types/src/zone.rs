@@ -48,8 +48,8 @@ impl Zone {
     /// Offset from UTC at a time, in seconds ahead.
     ///
     /// Source: the Uniform Time Act of the United States as amended. Summer time since 2007 is from the
-    /// second Sunday of March to the first of November, 1987 to 2006 from the first Sunday of April to the
-    /// last of October, at two o'clock each. Earlier years use the rule of 1987.
+    /// second Sunday of March to the first Sunday of November, 1987 to 2006 from the first Sunday of April to
+    /// the last Sunday of October, at two o'clock each. Earlier years use the rule of 1987.
     #[must_use]
     pub fn ahead_of_utc_s(self, utc_ns: u64) -> i64 {
         match self {
@@ -58,7 +58,7 @@ impl Zone {
                 let standard = -i64::from(hours_behind) * SECONDS_PER_HOUR;
                 let local = (utc_ns / NS_PER_SEC as u64).cast_signed() + standard;
                 let (year, ..) = Date::of_day((local / SECONDS_PER_DAY).max(0).cast_unsigned()).parts();
-                // Both in standard time: summer time ends at two o'clock of summer time.
+                // Both bounds are in standard time: summer time ends at two o'clock of summer time.
                 let start = summer_start(year) * SECONDS_PER_DAY + 2 * SECONDS_PER_HOUR;
                 let end = summer_end(year) * SECONDS_PER_DAY + SECONDS_PER_HOUR;
                 if (start..end).contains(&local) { standard + SECONDS_PER_HOUR } else { standard }

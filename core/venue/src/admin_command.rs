@@ -12,44 +12,44 @@ use crate::user_limits::LimitsChange;
 /// A command of the administrator to a running venue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminCommand {
-    /// An instrument halts, or trades again. Sequenced.
+    /// Halts an instrument, or lets it trade again. Sequenced.
     SetTradingState {
-        /// Its id.
+        /// The instrument's id.
         instrument: InstrumentId,
-        /// Its new state.
+        /// The new state.
         state: TradingState,
     },
-    /// An instrument, or all, enters a phase of the day. Sequenced.
+    /// Begins a phase of the day for one instrument or for all. Sequenced.
     Phase {
         /// The phase.
         phase: Phase,
         /// The instrument; all when `None`.
         instrument: Option<InstrumentId>,
     },
-    /// Trading pauses before a trade outside the band, from now on. Sequenced.
+    /// Sets a price band from now on: before a trade outside it, trading pauses. Sequenced.
     SetPriceBand {
         /// The instrument; all when `None`.
         instrument: Option<InstrumentId>,
-        /// The distance from the reference.
+        /// Distance of the band's edges from the reference price.
         width: BandWidth,
-        /// The middle; the instrument's reference price when `None`.
+        /// Reference price of the band; the instrument's own reference price when `None`.
         reference: Option<Price>,
     },
     /// Busts an execution. Sequenced.
     BreakTrade {
-        /// Number of the execution.
+        /// Match number of the execution.
         match_id: MatchId,
         /// Reason for the bust.
         reason: BrokenReason,
     },
-    /// The instrument halts, and all orders in it are cancelled. Sequenced.
+    /// Halts an instrument and cancels all its orders. Sequenced.
     SuspendInstrument {
-        /// Its id.
+        /// The instrument's id.
         instrument: InstrumentId,
     },
-    /// Adds an instrument, halted, with the next id; its definition is checked as in a file. Sequenced.
+    /// Adds a halted instrument with the next id; the definition is checked like one in a file. Sequenced.
     AddInstrument(Instrument),
-    /// Changes a user's limits, until the configuration's are changed. Sequenced.
+    /// Changes a user's limits, until the configuration changes them. Sequenced.
     SetLimits {
         /// The user.
         session: SessionId,
@@ -57,40 +57,40 @@ pub enum AdminCommand {
         change: LimitsChange,
     },
     /// Allows or forbids a user to enter orders in an instrument from now on; open orders remain. Holds until
-    /// the configuration's list of the user's instruments is changed. Sequenced.
+    /// the configuration changes the user's list of instruments. Sequenced.
     AllowInstrument {
         /// The user.
         session: SessionId,
         /// The instrument.
         instrument: InstrumentId,
-        /// True when the user may.
+        /// True to allow, false to forbid.
         is_allowed: bool,
     },
-    /// Refuses new orders of a user, or of all users, from now on, and cancels the open ones. Sequenced.
+    /// Refuses new orders of a user, or of all users, from now on, and cancels their open orders. Sequenced.
     Kill(Option<SessionId>),
     /// Accepts new orders again, of a user or of all users that were not killed individually. Sequenced.
     Unkill(Option<SessionId>),
-    /// The user's connection is closed; it may log in again.
+    /// Closes the user's connection; the user may log in again.
     Disconnect(SessionId),
-    /// Resets the wrong passwords of the user, from all addresses.
+    /// Resets the user's count of wrong passwords, for all addresses.
     Unlock(SessionId),
-    /// New orders are refused from now on until the venue stops; cancels still work.
+    /// Refuses new orders from now on until the venue stops; cancels still work.
     Drain,
 }
 
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminOutcome {
-    /// The command is done.
+    /// The venue carried out the command.
     Done {
-        /// The number of commands that were sequenced for it.
+        /// Number of log commands sequenced for it.
         commands: u32,
     },
-    /// The user is unknown: see `users`.
+    /// The user does not exist; the command `users` lists those that do.
     UnknownUser,
-    /// The user is not connected: nothing to do.
+    /// The user is not connected, so there is no connection to close.
     NotConnected,
-    /// Nothing was changed, for this reason.
+    /// Refused for this reason; nothing was changed.
     Refused(AdminRefusal),
 }
 
@@ -99,7 +99,7 @@ pub enum AdminOutcome {
 pub struct AdminAnswer {
     /// Number that the submitter gave the command.
     pub id: u64,
-    /// Its outcome.
+    /// Outcome of the command.
     pub outcome: AdminOutcome,
 }
 
@@ -107,41 +107,41 @@ pub struct AdminAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminRefusal {
-    /// End the day first.
+    /// A day is in progress: end it first.
     #[error("the day has started already: 'phase all end-of-day' ends it")]
     DayStarted,
-    /// Start the day first.
+    /// No day is in progress: start one first.
     #[error(
         "no day has started: 'phase all start' starts one, 'phase all open' lets everything trade at once"
     )]
     DayNotStarted,
-    /// There is nothing to open.
+    /// The instrument trades already.
     #[error("the instrument trades already: 'phase SYMBOL auction' collects orders for another cross")]
     Trading,
-    /// There is nothing to close.
+    /// The instrument is halted already.
     #[error("the instrument is halted: 'phase SYMBOL pre-close' collects orders for a closing cross")]
     Halted,
-    /// Give an existing instrument.
+    /// No instrument has this id.
     #[error("there is no such instrument: 'status' shows those that there are")]
     NoInstrument,
-    /// Give the number of an execution of today.
+    /// No execution that can be busted has this match number.
     #[error(
         "no such execution: it is of another day, older than those that are kept, a cross as a whole, or void already"
     )]
     NoExecution,
-    /// Give a reference price that orders may have.
+    /// The reference price lies outside the instrument's collar.
     #[error("the reference price lies outside the instrument's collar, where nothing trades")]
     OutsideCollar,
-    /// See the message of the inner error.
+    /// The instrument cannot be added, for the reason in the inner error.
     #[error(transparent)]
     Instrument(#[from] AddInstrumentError),
-    /// Check the definition: sizes, prices and quantities.
+    /// The definition's sizes, prices or quantities cannot be used.
     #[error("the venue could not use the instrument: it is in no book")]
     Unusable,
 }
 
 impl AdminCommand {
-    /// The log command that carries it out alone, without any further state of the venue.
+    /// The single log command that carries out this command, if no other state of the venue is needed.
     pub(crate) fn log_command(&self) -> Option<LogCommandKind> {
         let kind = match *self {
             AdminCommand::SetTradingState { instrument, state } => {
@@ -165,7 +165,7 @@ impl AdminCommand {
         Some(kind.into())
     }
 
-    /// The instrument that must exist for the command, if it names one.
+    /// The instrument that the command names and that must exist, if any.
     #[must_use]
     pub fn instrument(&self) -> Option<InstrumentId> {
         match *self {
@@ -179,7 +179,7 @@ impl AdminCommand {
         }
     }
 
-    /// The refusal that it means when the command's log entries had no effect.
+    /// The refusal to report when the command's log entries had no effect.
     #[must_use]
     pub fn without_effect(&self) -> Option<AdminRefusal> {
         match self {

@@ -8,7 +8,7 @@ use crate::log_command::LogCommand;
 /// The state of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogState {
-    /// Commands are being written.
+    /// The log accepts commands.
     Running,
     /// There is no space for another segment.
     Full,
@@ -20,16 +20,16 @@ pub enum LogState {
 pub trait CommandLog: Send {
     /// Appends the next command; false when it must wait.
     fn append(&mut self, command: &LogCommand) -> bool;
-    /// Does the due work without waiting; returns the amount of work.
+    /// Does due work without blocking; returns the amount of work.
     fn poll(&mut self) -> usize;
-    /// The last durable command: answers up to it may be sent.
+    /// The last durable command: responses up to it may be sent.
     fn durable(&self) -> Sequence;
     /// The state of the log.
     fn state(&self) -> LogState;
-    /// The reason of the failure, if any.
+    /// Description of the failure, if any.
     fn failure(&self) -> Option<String>;
     /// Makes the log wake the thread behind `waker` when there is something to poll.
     fn wake_by(&self, waker: &Waker);
-    /// False when no further segment can be created, and the remaining space is reserved for cancels.
+    /// False when no further segment can be created: the remaining space is reserved for cancels.
     fn has_space_for_refusals(&self) -> bool;
 }

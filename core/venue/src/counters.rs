@@ -1,4 +1,7 @@
-//! Counters of the venue's agents, readable from outside while they run.
+//! Counters of the venue's agents, readable from other threads while the agents run.
+
+use tickpath_lockfree::Counter;
+use tickpath_types::{Price, Qty};
 
 tickpath_lockfree::counters! {
     /// Counters of the order server.
@@ -7,11 +10,11 @@ tickpath_lockfree::counters! {
         pub connections => "connections",
         /// Logins refused because the maximum number of clients was logged in.
         pub connections_refused => "connections_refused",
-        /// Connections closed before their login, because others arrived and there was no capacity.
+        /// Connections closed before login to free capacity for newer ones.
         pub pre_login_evicted => "pre_login_evicted",
-        /// Connections closed because their login did not arrive in time.
+        /// Connections closed because no login arrived in time.
         pub pre_login_expired => "pre_login_expired",
-        /// Times that the system refused a connection, mostly by the limit of open files; the connection waits.
+        /// Failed accepts, mostly at the limit of open files; the connection stays in the kernel's queue.
         pub accept_errors => "accept_errors",
         /// Connections closed, by either side.
         pub disconnects => "disconnects",
@@ -19,31 +22,31 @@ tickpath_lockfree::counters! {
         pub logins => "logins",
         /// Logins refused.
         pub logins_refused => "logins_refused",
-        /// Requests sequenced, refused ones included.
+        /// Requests sequenced, including refused ones.
         pub requests => "requests",
         /// Requests refused before the log.
         pub requests_refused => "requests_refused",
         /// Messages that are not OUCH, packets that are not SoupBinTCP, and messages that are not supported.
         pub malformed => "malformed",
-        /// Answers to users.
+        /// Responses to users.
         pub responses,
         /// Times that a connection's send buffer was full, because its client does not read.
         pub full_connections => "full_connections",
-        /// Clients disconnected because they read more slowly than messages are overwritten.
+        /// Clients disconnected because messages were overwritten before they had read them.
         pub slow_clients => "slow_clients",
-        /// Commands in the log, the venue's own included.
+        /// Commands in the log, including the venue's internal ones.
         pub commands => "commands",
-        /// Wrong passwords, and unknown names.
+        /// Logins with a wrong password or an unknown name.
         pub wrong_passwords => "wrong_passwords",
-        /// Logins whose check was postponed: too many wrong passwords before, or too many checks waiting.
+        /// Logins whose check was postponed, after wrong passwords or because the queue of checks was full.
         pub logins_delayed => "logins_delayed",
         /// Password checks whose connection was closed before they completed.
         pub checks_dropped => "checks_dropped",
-        /// Sessions whose open orders were cancelled because they had no connection.
+        /// Times that the open orders of a disconnected session were cancelled.
         pub cancels_on_disconnect => "cancels_on_disconnect",
         /// Commands of the administrator that were carried out.
         pub admin_commands => "admin_commands",
-        /// 1 between kill and unkill of all users.
+        /// 1 while all users are killed.
         pub is_killed,
         /// 1 once the venue refuses new orders until it stops.
         pub is_draining,
@@ -53,25 +56,25 @@ tickpath_lockfree::counters! {
 tickpath_lockfree::counters! {
     /// Counters of the publisher.
     pub struct PublisherCounters {
-        /// Messages published; also the sequence of the last one.
+        /// Messages published; also the sequence number of the last one.
         pub messages => "market_messages",
-        /// Packets sent on each line.
+        /// Packets sent on each of the two lines.
         pub packets,
         /// Packets that the kernel did not accept, over both lines and in answer to requests.
         pub unsent => "market_packets_unsent",
         /// Requests for retransmission.
         pub requests => "retransmit_requests",
-        /// Requests that were malformed, for another session, above their address's rate, or over capacity.
+        /// Retransmission requests dropped: malformed, for another session, above the rate, or over capacity.
         pub requests_dropped => "retransmit_dropped",
-        /// Of these, those that were malformed.
+        /// Dropped requests that were malformed.
         pub requests_malformed => "retransmit_malformed",
-        /// Of these, those for another session.
+        /// Dropped requests that named another session.
         pub requests_foreign => "retransmit_foreign",
-        /// Of these, those above the rate of their address.
+        /// Dropped requests above the rate of their address.
         pub requests_limited => "retransmit_limited",
-        /// Requests for messages that are not published yet, or no longer kept; they have no answer.
+        /// Requests without an answer: their messages are not published yet, or no longer kept.
         pub requests_unknown => "retransmit_unknown",
-        /// Requests for messages from the journal.
+        /// Requests passed to the journal's archive.
         pub requests_archived => "retransmit_archived",
         /// Messages sent again.
         pub retransmitted => "retransmitted",
@@ -81,21 +84,21 @@ tickpath_lockfree::counters! {
 tickpath_lockfree::counters! {
     /// Counters and state of the journal.
     pub struct JournalCounters {
-        /// The last durable command: answers up to it may be sent.
+        /// The last durable command: responses up to it may be sent.
         pub durable,
         /// Times that a command had to wait because the journal's buffer was full.
         pub delayed,
         /// 1 while there is no space for another segment: new orders are refused.
         pub is_full,
-        /// Requests refused without a numbered answer: the log's remaining space was reserved for cancels.
+        /// Requests refused without a record, because the log's remaining space was reserved for cancels.
         pub unlogged_refusals => "unlogged_refusals",
-        /// 1 once nothing more can be written: nothing more is answered.
+        /// 1 once the journal cannot be written any more: the venue sends no more responses.
         pub has_failed,
         /// Snapshots written since the start.
         pub snapshots,
-        /// The last command that the newest of them covers.
+        /// The last command that the newest snapshot covers.
         pub snapshot_sequence,
-        /// Snapshots that could not be written, older files that could not be removed, and reads of the log that failed.
+        /// Failed writes of snapshots, failed removals of older files, and failed reads of the log.
         pub snapshot_errors,
     }
 }
@@ -103,15 +106,15 @@ tickpath_lockfree::counters! {
 tickpath_lockfree::counters! {
     /// Counters of the drop copies.
     pub struct DropCopyCounters {
-        /// The last command whose messages are copied.
+        /// Sequence number of the last command whose messages are copied.
         pub commands,
-        /// Messages of users that were read from the log.
+        /// Messages to users that were read from the log.
         pub messages,
         /// Copies sent, over all readers.
         pub copies => "drop_copies",
         /// Connections accepted.
         pub connections,
-        /// Connections closed before their login, for lack of capacity or because it came too late.
+        /// Connections closed before login: no capacity, or no login in time.
         pub pre_login_evicted => "drop_copy_evicted",
         /// Connections closed, by either side.
         pub disconnects,
@@ -119,17 +122,44 @@ tickpath_lockfree::counters! {
         pub logins => "drop_copy_logins",
         /// Logins refused, for any reason.
         pub logins_refused => "drop_copy_refused",
-        /// Wrong passwords, and unknown names.
+        /// Logins with a wrong password or an unknown name.
         pub wrong_passwords,
-        /// Bytes that are not a SoupBinTCP packet, and messages of readers, which must not send any.
+        /// Invalid packets, and messages from readers, which must not send any.
         pub malformed => "drop_copy_malformed",
-        /// Readers that began before the messages in memory, and for which the log was read again.
+        /// Second readings of the log, for readers whose first message was no longer in memory.
         pub rewinds => "drop_copy_rewinds",
-        /// Of these, those disconnected because the log was removed before they had received all of it.
+        /// Readers disconnected because the log was removed during their second reading.
         pub rewinds_failed => "drop_copy_rewinds_cut",
-        /// Readers disconnected because they read more slowly than messages are overwritten.
+        /// Readers disconnected because messages were overwritten before they had read them.
         pub slow_readers => "drop_copy_readers_slow",
-        /// 1 once the log cannot be followed any more: there are no drop copies until the venue restarts.
+        /// 1 once the log cannot be followed any more: no drop copies until the venue restarts.
         pub has_failed,
+    }
+}
+
+/// Trades of an instrument since the venue's start. A broken trade remains in them.
+#[derive(Debug, Default)]
+pub struct TradeTotals {
+    /// Price of the last trade, in units of [`Price`], as the bits of an `i64`; no meaning before the first.
+    last: Counter,
+    /// Traded quantity.
+    pub volume: Counter,
+    /// Number of trades; a cross is one.
+    pub count: Counter,
+}
+
+impl TradeTotals {
+    /// Adds a trade.
+    #[inline]
+    pub fn add(&self, price: Price, qty: Qty) {
+        self.last.set(price.0.cast_unsigned());
+        self.volume.add(qty.0);
+        self.count.add(1);
+    }
+
+    /// Price of the last trade; `None` before the first.
+    #[must_use]
+    pub fn last(&self) -> Option<Price> {
+        (self.count.read() > 0).then(|| Price(self.last.read().cast_signed()))
     }
 }

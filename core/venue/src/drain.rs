@@ -12,20 +12,20 @@ pub struct DrainWatch {
 }
 
 impl DrainWatch {
-    /// Waits for clients to disconnect, for at most `timeout`.
+    /// Waits for clients to disconnect, for at most `timeout` from the first poll while draining.
     #[must_use]
     pub fn new(timeout: Nanos) -> DrainWatch {
         DrainWatch { timeout, since: None }
     }
 
-    /// True once the venue has drained; call it repeatedly while the venue runs.
+    /// True once the venue has drained. Poll it while the venue runs.
     pub fn is_over(&mut self, view: &VenueView, now: Nanos) -> bool {
         let server = &view.order_server;
         if server.is_draining.read() == 0 {
             return false;
         }
         let since = *self.since.get_or_insert(now);
-        // Read in this order, so that a connection that arrives in between counts as one.
+        // Disconnects are read first, so that a connection accepted between the two reads counts as open.
         let disconnected = server.disconnects.read();
         server.connections.read() == disconnected || now >= since + self.timeout
     }

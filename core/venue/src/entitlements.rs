@@ -1,7 +1,7 @@
-//! The entitlements of each user: those of the configuration, and later commanded ones.
+//! The entitlements of each user, from the configuration and from commands.
 //!
-//! A command holds until the configuration changes the same setting. A limit that the file has changed since
-//! the last start comes from the file, and every other one from the commands. So the log records both.
+//! A commanded setting holds until the configuration changes that setting. So the log records both: a limit
+//! that the file has changed since the last start comes from the file, every other one from the commands.
 
 use std::fmt;
 
@@ -20,26 +20,26 @@ use crate::user_settings::UserSettings;
 pub struct Configured {
     /// The limits.
     pub limits: UserLimits,
-    /// Digest of the tradable instruments' ids, in their order; 0 for all instruments.
+    /// Digest of the ids of the tradable instruments; 0 when all are tradable.
     pub instruments: u64,
 }
 
-/// The state of one user according to the log.
+/// The state of one user that results from the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayedUser {
-    /// New orders of this user alone are refused.
+    /// True while new orders of this user are refused because the user was killed individually.
     pub is_killed: bool,
     /// The effective limits.
     pub limits: UserLimits,
-    /// The configuration at the venue's last start; `None` where the log predates such records.
+    /// The configuration at the venue's last start; `None` in logs from before this was recorded.
     pub configured: Option<Configured>,
-    /// Instruments that the user may or may not trade by command, overriding the configuration's list.
+    /// Instruments that commands allowed (true) or forbade (false), overriding the configuration's list.
     pub commanded: Vec<(InstrumentId, bool)>,
 }
 
-/// The entitlements of a user when the venue starts.
+/// The entitlements of a user at the venue's start.
 pub struct Entitlements {
-    /// The limits.
+    /// The effective limits.
     pub limits: UserLimits,
     /// As [`ReplayedUser::commanded`].
     pub commanded: Vec<(InstrumentId, bool)>,
@@ -47,7 +47,7 @@ pub struct Entitlements {
 }
 
 impl Default for ReplayedUser {
-    /// For a user without log entries: no limits, and all instruments allowed.
+    /// For a user without log entries: no limits, all instruments allowed.
     fn default() -> Self {
         let configured = Some(Configured::default());
         ReplayedUser { is_killed: false, limits: UserLimits::default(), configured, commanded: Vec::new() }
@@ -55,7 +55,7 @@ impl Default for ReplayedUser {
 }
 
 impl ReplayedUser {
-    /// Updates the state by a command about the user.
+    /// Applies a log command about the user.
     pub fn update(&mut self, kind: &LogCommandKind) {
         use LogCommandKind::{Engine, Venue};
         match *kind {
@@ -94,7 +94,7 @@ impl ReplayedUser {
 
 impl Configured {
     fn of(user: &UserSettings) -> Configured {
-        // As the log encodes it, where the highest numbers mean no limit.
+        // Convert to the log's encoding and back: there, the highest value means no limit.
         let (open_orders, order_qty, order_notional) = user.limits.engine_numbers();
         let limits = user.limits.with_engine(open_orders, order_qty, order_notional);
         Configured { limits, instruments: digest(user.instruments.as_deref()) }
@@ -114,7 +114,7 @@ impl Configured {
     }
 }
 
-/// Digest that does not depend on the order of the list.
+/// Digest of a list of instruments, independent of its order; 0 without a list.
 fn digest(allowed: Option<&[InstrumentId]>) -> u64 {
     let Some(allowed) = allowed else { return 0 };
     let mut ids: Vec<u16> = allowed.iter().map(|id| id.0).collect();
@@ -126,7 +126,7 @@ fn digest(allowed: Option<&[InstrumentId]>) -> u64 {
 }
 
 impl Entitlements {
-    /// The entitlements of a configured user, after the log that led to `replayed`.
+    /// The entitlements of a configured user after the log that resulted in `replayed`.
     #[must_use]
     pub fn new(user: &UserSettings, replayed: &ReplayedUser) -> Entitlements {
         let configured = Configured::of(user);
@@ -151,7 +151,7 @@ impl Entitlements {
         }
     }
 
-    /// The filter of the user's requests; `listed` are the instruments in the file's list, if any.
+    /// The filter of the user's requests; `listed` has the instruments of the configuration's list, if any.
     #[must_use]
     pub fn filter(&self, listed: Option<&[InstrumentId]>, instruments: &InstrumentTable) -> RequestFilter {
         let mut filter = RequestFilter::new(self.limits.rate, listed, instruments);
@@ -159,7 +159,8 @@ impl Entitlements {
         filter
     }
 
-    /// The commands for the log. The file's limits come last: until then a changed limit counts as changed.
+    /// The commands to be logged. The record of the configuration comes last: if the start is interrupted
+    /// before it, the next start finds the same changes.
     pub fn commands(&self, replayed: &ReplayedUser) -> impl Iterator<Item = LogCommandKind> {
         let (target, configured) = (self.limits.as_command(), self.configured);
         let limits = (replayed.limits.as_command() != target).then_some(target);
@@ -169,7 +170,7 @@ impl Entitlements {
         limits.map(LogCommandKind::Engine).into_iter().chain(of_venue)
     }
 
-    /// Descriptions of commanded settings that differ from the file or that no longer hold.
+    /// Descriptions of commanded settings that override the file, or that the file has replaced.
     #[must_use]
     pub fn notices(&self, name: &str, replayed: &ReplayedUser, instruments: &InstrumentTable) -> Vec<String> {
         let [now, file, log] = [&self.limits, &self.configured.limits, &replayed.limits].map(describe_limits);
@@ -202,10 +203,10 @@ impl Entitlements {
     }
 }
 
-/// Names of the limits in commands.
+/// Names of the limits in administrator commands.
 const LIMITS: [&str; 4] = ["messages", "open-orders", "qty", "notional"];
 
-/// Values of the limits, in the order of their names.
+/// Values of the limits, in the order of [`LIMITS`].
 fn describe_limits(limits: &UserLimits) -> [String; LIMITS.len()] {
     let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
     let rate = rate.map(|RateLimit { per_second, burst }| format!("{per_second}/{burst}"));
@@ -213,7 +214,7 @@ fn describe_limits(limits: &UserLimits) -> [String; LIMITS.len()] {
     [format_limit(rate), format_limit(open_orders), format_limit(order_qty), format_limit(notional)]
 }
 
-/// The file's value where it has changed, otherwise the commanded one.
+/// The limit in the file if the file has changed it, otherwise the limit in the log.
 fn effective_limit<T: PartialEq>(before: T, file: T, log: T) -> T {
     if file == before { log } else { file }
 }
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Starts the venue, with its commands in the log.
+    /// Starts the venue and applies its commands to `replayed`.
     fn start(user: &UserSettings, replayed: &mut ReplayedUser) -> Entitlements {
         let entitlements = Entitlements::new(user, replayed);
         let commands: Vec<LogCommandKind> = entitlements.commands(replayed).collect();

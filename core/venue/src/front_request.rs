@@ -1,4 +1,4 @@
-//! The port of a front that runs on a thread beside the venue's agents, and its requests.
+//! The port of a front on another thread, and its requests.
 
 use tickpath_lockfree::spsc;
 use tickpath_matching::CommandKind;
@@ -8,17 +8,17 @@ use tickpath_types::{
 
 use crate::log_feed::LogFeed;
 
-/// Maximum number of requests that wait for the order server; further ones are returned to the caller.
+/// Capacity of the ring of requests to the order server; requests beyond it are returned to the caller.
 const RING_CAPACITY: usize = 1 << 10;
 
-/// A request of a front for one of its users.
+/// A request that a front sends for one of its users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontRequest {
     /// The user's session.
     pub session: SessionId,
-    /// Time at which the kernel received it, in ns since 1970; orders it among other ports' requests.
+    /// Time at which the kernel received the request, in ns since 1970; ranks it among other ports' requests.
     pub received_ns: u64,
-    /// The request itself.
+    /// The kind of the request.
     pub kind: FrontRequestKind,
 }
 
@@ -27,17 +27,17 @@ pub struct FrontRequest {
 pub enum FrontRequestKind {
     /// A user's request, which passes the user's [`RequestFilter`](crate::RequestFilter).
     Order(OrderRequest),
-    /// The venue's order for the user, to close a position that the user can no longer pay for. Neither the
-    /// filter nor the user's limits nor a kill of the user prevent it, and the log marks it.
+    /// The venue's own order for the user, to close a position that the user can no longer pay for. The
+    /// filter, the user's limits and a kill do not apply to it, and the log marks it.
     Force(EnterOrder),
     /// Sets the self-trade prevention of the user.
     PreventSelfTrades(SelfTradePrevention),
-    /// An instrument has expired: it halts, and its orders are cancelled. Concerns no user.
+    /// Halts an expired instrument and cancels its orders. Concerns no user.
     Suspend(InstrumentId),
 }
 
 impl FrontRequest {
-    /// The command of the request, if the filter accepts it.
+    /// The log command of the request, if the filter accepts the request.
     #[must_use]
     pub const fn command(&self) -> CommandKind {
         match self.kind {
@@ -51,20 +51,20 @@ impl FrontRequest {
     }
 }
 
-/// The port that connects a front on another thread to the venue.
+/// Connects a front on another thread to the venue.
 ///
-/// Its users' requests pass the same filter, log and engine as those of all users. The front reads the
-/// results of these and of all other requests from the log.
+/// Requests of the front's users pass the same filter, log and engine as those of all other users. The front
+/// reads the results of all requests from the log.
 pub struct FrontPort {
     requests: spsc::Producer<FrontRequest>,
-    /// All commands and their events, past and future.
+    /// All commands of the log with their events, from the first on.
     pub log: LogFeed,
-    /// The instruments, including added ones.
+    /// The venue's instruments, including those added later.
     pub instruments: InstrumentTable,
 }
 
 impl FrontPort {
-    /// Creates the port, and the order server's end of its requests.
+    /// Creates the port, and the receiving end of its requests for the order server.
     #[must_use]
     pub fn new(log: LogFeed, instruments: InstrumentTable) -> (FrontPort, spsc::Consumer<FrontRequest>) {
         let (requests, taken) = spsc::channel(RING_CAPACITY);
@@ -79,7 +79,7 @@ impl FrontPort {
         self.requests.try_push(request).map_err(|full| full.0)
     }
 
-    /// True once the venue accepts no more requests: it has stopped.
+    /// True once the venue has stopped and accepts no more requests.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.requests.is_abandoned()

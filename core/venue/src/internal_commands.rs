@@ -1,4 +1,4 @@
-//! The internal commands of the venue: those of its day, by schedule and by the administrator.
+//! The internal commands of the venue: from the trading day's schedule and clock, and from the administrator.
 
 use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
@@ -15,42 +15,42 @@ use crate::sequencer::{Arrival, Sequencer};
 use crate::user_registry::UserRegistry;
 use crate::users::{NewUser, User, Users};
 
-/// The progress of the internal commands.
+/// The progress of the matcher with internal commands.
 #[derive(Debug, Default)]
 struct Applied {
-    /// The last command that the matcher applied and that is durable.
+    /// The last internal command that the matcher applied and that is durable.
     last: Sequence,
-    /// The last command that had no effect.
+    /// The last internal command that had no effect.
     last_ignored: Sequence,
 }
 
-/// Internal commands that were given to the sequencer together.
+/// Internal commands that were added to the sequencer together.
 #[derive(Clone, Copy, Debug)]
 struct CommandGroup {
     /// The last command before the group.
     before: Sequence,
-    /// The last command of the group, or a later internal one, once all of the group are numbered.
+    /// Once the whole group has sequence numbers: the venue's last internal command, at or after the group's.
     last: Option<Sequence>,
 }
 
-/// An answer that waits until its commands are durable in the log and applied.
+/// An answer to the administrator that waits until its commands are durable and applied.
 struct PendingAnswer {
     answer: AdminAnswer,
     commands: CommandGroup,
-    /// The outcome if the commands had no effect.
+    /// The refusal to report if the commands had no effect.
     without_effect: Option<AdminRefusal>,
 }
 
 impl CommandGroup {
-    /// The group of the commands that were just added.
+    /// The group of the commands in the sequencer's current batch.
     fn just_added(sequencer: &Sequencer) -> CommandGroup {
         CommandGroup { before: Sequence(sequencer.command_count()), last: None }
     }
 
-    /// The outcome once all commands are applied and durable: true when one had no effect.
+    /// `None` until the group's commands are durable and applied; then whether any had no effect.
     fn outcome(&mut self, sequencer: &Sequencer, applied: &Applied) -> Option<bool> {
         if self.last.is_none() && sequencer.is_drained() {
-            // Not the last command of the log: the matcher does not report a client's command as applied.
+            // Not the last command of the log: the matcher does not report clients' commands as applied.
             self.last = Some(sequencer.last_internal());
             failpoint!(DayWaitsForClients => self.last = Some(Sequence(sequencer.command_count())));
         }
@@ -59,29 +59,29 @@ impl CommandGroup {
     }
 }
 
-/// Commands of the administrator and of the trading day on their way into the log.
+/// Carries out the commands of the administrator and of the trading day.
 ///
-/// Steps of the day and the administrator's commands are executed one after the other: the next one waits
-/// until the commands of the previous one are applied, because it depends on the resulting states.
+/// Schedule steps and the administrator's commands run one at a time: the next one depends on the trading
+/// states that result from the previous one, so it waits until that one's commands are applied.
 pub struct InternalCommands {
     day: Day,
     instruments: InstrumentTable,
     registry: UserRegistry,
     /// The venue's first commands, until they are applied.
     opening: Option<CommandGroup>,
-    /// The commands of the day's latest step, until they are applied.
+    /// The commands of the latest day step, until they are applied.
     day_step: Option<CommandGroup>,
-    /// The answer to the administrator whose command is not applied yet.
+    /// The answer to the administrator's latest command, until that command is applied.
     pending: Option<PendingAnswer>,
-    /// An answer that is ready.
+    /// An answer that can be returned immediately.
     answer: Option<AdminAnswer>,
     applied: Applied,
-    /// True once new orders are refused until the venue stops.
+    /// True once the venue refuses new orders until it stops.
     is_draining: bool,
 }
 
 impl InternalCommands {
-    /// The internal commands of a venue of these instruments and users.
+    /// The internal commands of a venue with these instruments and users.
     #[must_use]
     pub fn new(day: Day, instruments: InstrumentTable, registry: UserRegistry) -> InternalCommands {
         InternalCommands {
@@ -114,7 +114,7 @@ impl InternalCommands {
         self.opening = Some(CommandGroup::just_added(sequencer));
     }
 
-    /// Begins the steps that are due by schedule or by time.
+    /// Begins the step that is due by schedule, or else emits the commands that are due by the clock.
     pub fn handle_time(&mut self, now: Nanos, sequencer: &mut Sequencer) {
         if !self.is_all_applied(sequencer) || sequencer.remaining_capacity() < self.day.commands_max() {
             return;
@@ -123,7 +123,7 @@ impl InternalCommands {
         let have_expired = sequencer.have_expired(now);
         let mut emit = |kind: LogCommandKind| sequencer.add(Arrival::internal(SessionId::default(), kind));
         if !self.day.step(now, &mut emit) {
-            // The sequencer puts it before any other command; without one it is added here.
+            // The sequencer adds `ExpireOrders` before any other command. Without one it is added here.
             if have_expired {
                 emit(CommandKind::ExpireOrders.into());
             }
@@ -134,7 +134,7 @@ impl InternalCommands {
         }
     }
 
-    /// Records an internal command that the matcher applied and that is durable.
+    /// Records that the matcher applied an internal command, which is durable.
     #[cold]
     pub fn handle_applied(&mut self, command: Sequence, is_ignored: bool) {
         self.applied.last = command;
@@ -143,9 +143,9 @@ impl InternalCommands {
         }
     }
 
-    /// True when the next command of the administrator may be handled: the previous commands are applied, and
-    /// the batch has capacity. A new user receives only later messages, so `adds_user` waits for the first
-    /// commands too.
+    /// True when the next command of the administrator may run: the previous commands are applied, and the
+    /// batch has capacity. With `adds_user`, the venue's first commands must be applied too, because a new
+    /// user must not receive their messages.
     pub fn may_handle(&mut self, adds_user: bool, sequencer: &Sequencer) -> bool {
         if !self.is_all_applied(sequencer) || sequencer.remaining_capacity() < self.day.commands_max() {
             return false;
@@ -159,9 +159,9 @@ impl InternalCommands {
         !adds_user || self.opening.is_none()
     }
 
-    /// Executes a command of the administrator; [`poll_answer`](Self::poll_answer) answers it under its
-    /// number `id`. The caller executes [`AdminCommand::Disconnect`] and [`AdminCommand::Unlock`] and calls
-    /// [`answer`](Self::answer).
+    /// Executes a command of the administrator; [`poll_answer`](Self::poll_answer) returns the answer, with
+    /// the same `id`. For [`AdminCommand::Disconnect`] and [`AdminCommand::Unlock`] the caller does the work
+    /// and calls [`answer`](Self::answer).
     #[cold]
     pub fn handle_command(
         &mut self,
@@ -179,7 +179,7 @@ impl InternalCommands {
         outcome
     }
 
-    /// Adds a user. It is in the registry already, so a reader of the log finds it there.
+    /// Adds a user that is already in the registry, so a reader of the log finds it there.
     #[cold]
     pub fn handle_new_user(
         &mut self,
@@ -204,19 +204,19 @@ impl InternalCommands {
         outcome
     }
 
-    /// Answers a command immediately.
+    /// Sets an answer that waits for no command.
     pub fn answer(&mut self, answer: AdminAnswer) {
         self.answer = Some(answer);
     }
 
-    /// True while an answer waits for its commands.
+    /// True while an answer waits for its commands to be applied.
     #[inline]
     #[must_use]
     pub fn is_answer_pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// The answer to the latest command, once there is one.
+    /// The answer to the latest command, once available.
     #[cold]
     pub fn poll_answer(&mut self, sequencer: &Sequencer) -> Option<AdminAnswer> {
         if let Some(answer) = self.answer.take() {
@@ -237,7 +237,7 @@ impl InternalCommands {
         self.day.end_session(&mut |kind| sequencer.add(Arrival::internal(SessionId::default(), kind)));
     }
 
-    /// True when all commands are applied.
+    /// True when the commands of the latest day step and of the administrator are applied.
     fn is_all_applied(&mut self, sequencer: &Sequencer) -> bool {
         if let Some(commands) = &mut self.day_step
             && commands.outcome(sequencer, &self.applied).is_some()
@@ -261,7 +261,7 @@ impl InternalCommands {
         }
     }
 
-    /// Executes a command; returns the outcome when it is not done.
+    /// Executes a command; returns `Err` with the outcome when the command was not carried out.
     fn execute(
         &mut self,
         command: AdminCommand,
@@ -304,13 +304,13 @@ impl InternalCommands {
                 let place = users.place_of(session).ok_or(AdminOutcome::UnknownUser)?;
                 self.execute_for_user(command, place, &mut users[place], sequencer);
             }
-            // Done by its log command.
+            // Commands with a `log_command` have returned above.
             _ => {}
         }
         Ok(())
     }
 
-    /// Executes a command about the user at a place.
+    /// Executes a command about the user with registry index `place`.
     fn execute_for_user(
         &mut self,
         command: AdminCommand,
@@ -372,7 +372,7 @@ impl InternalCommands {
         Ok(())
     }
 
-    /// The instrument is in the table before its commands are in the log, so a log reader finds it.
+    /// Adds the instrument to the table before its commands enter the log, so a reader of the log finds it.
     fn add_instrument(
         &mut self,
         definition: Instrument,

@@ -85,7 +85,7 @@ mod view;
 
 pub use admin_command::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal};
 pub use command_log::{CommandLog, LogState};
-pub use counters::{DropCopyCounters, JournalCounters, OrderServerCounters, PublisherCounters};
+pub use counters::{DropCopyCounters, JournalCounters, OrderServerCounters, PublisherCounters, TradeTotals};
 pub use drain::DrainWatch;
 pub use entitlements::{Configured, Entitlements, ReplayedUser};
 pub use front_request::{FrontPort, FrontRequest, FrontRequestKind};
@@ -114,4 +114,4 @@ pub use user_limits::{LimitsChange, UserLimits};
 pub use user_registry::{LimitsView, RegisterError, UserRegistry, UserView};
 pub use user_settings::{UserPorts, UserSettings, check_names, check_watched};
 pub use users::{NewUser, User, Users};
-pub use view::{TradeTotals, VenueView};
+pub use view::VenueView;

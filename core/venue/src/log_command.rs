@@ -12,29 +12,29 @@ use tickpath_types::{InstrumentId, Nanos, Qty, Sequence, SessionId, UserName};
 /// One entry of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogCommand {
-    /// The engine executes it.
+    /// A command that the engine executes.
     Engine(Command),
-    /// The venue interprets it. The engine only records its sequence.
+    /// A command that the venue interprets. The engine only records its sequence number.
     Venue(VenueCommand),
 }
 
 /// A command of the log that the engine does not execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VenueCommand {
-    /// Position in the log.
+    /// Sequence number in the log.
     pub sequence: Sequence,
-    /// The session that it is about; no meaning for the schedule.
+    /// The session that the command is about; no meaning for the schedule.
     pub session: SessionId,
-    /// Time of sequencing, since midnight.
+    /// Time at which the command was sequenced, since midnight.
     pub ts: Nanos,
-    /// The kind.
+    /// Kind of the command, with its parameters.
     pub kind: VenueCommandKind,
 }
 
 /// The kinds of commands that the engine does not execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VenueCommandKind {
-    /// The venue's schedule is completed up to here: after a restart it continues with the next step.
+    /// Records that the schedule is completed up to a step; a restarted venue continues with the next one.
     ScheduleDone {
         /// Days since 1970-01-01, in the schedule's time zone.
         day: u32,
@@ -48,19 +48,19 @@ pub enum VenueCommandKind {
         /// Burst after a pause, in messages; 0 for no limit.
         burst: u32,
     },
-    /// Allows or forbids the session to enter orders in an instrument from now on.
+    /// Allows or forbids the session to enter orders in an instrument, from this command on.
     AllowInstrument {
         /// The instrument.
         instrument: InstrumentId,
-        /// True when it is allowed.
+        /// True to allow, false to forbid.
         is_allowed: bool,
     },
-    /// The session's limits in the venue's configuration. Of two limits the later one holds: that of a
-    /// command, or that of a changed configuration.
+    /// Records the session's limits in the venue's configuration. The later of two settings holds: a
+    /// command's, or that of a configuration that has changed.
     LimitsConfigured {
-        /// As in [`SetMessageRate`](Self::SetMessageRate).
+        /// As [`SetMessageRate::per_second`](Self::SetMessageRate).
         per_second: u32,
-        /// As in [`SetMessageRate`](Self::SetMessageRate).
+        /// As [`SetMessageRate::burst`](Self::SetMessageRate).
         burst: u32,
         /// As in [`CommandKind::SetLimits`].
         open_orders: u32,
@@ -68,7 +68,7 @@ pub enum VenueCommandKind {
         order_qty: Qty,
         /// As in [`CommandKind::SetLimits`].
         order_notional: u64,
-        /// Digest of the list of instruments that the session may trade; 0 for all.
+        /// Digest of the list of instruments that the session may trade; 0 when it may trade all.
         instruments: u64,
     },
     /// Adds a user for the session.
@@ -109,7 +109,7 @@ const _: () = assert!(size_of::<LogCommand>() <= 120);
 const _: () = assert!(Header::LEN + VenueCommandKind::LEN_MAX <= COMMAND_LEN_MAX);
 
 impl LogCommand {
-    /// Creates the command of a kind at a position in the log.
+    /// Creates a command of this kind with its sequence number in the log.
     #[inline]
     #[must_use]
     pub fn new(sequence: Sequence, session: SessionId, ts: Nanos, kind: LogCommandKind) -> LogCommand {
@@ -119,7 +119,7 @@ impl LogCommand {
         }
     }
 
-    /// Position in the log, session and time.
+    /// Sequence number in the log, session, and time of sequencing.
     #[inline]
     #[must_use]
     pub const fn header(&self) -> Header {
@@ -131,21 +131,21 @@ impl LogCommand {
         }
     }
 
-    /// Position in the log, dense from 1.
+    /// Sequence number in the log, dense from 1.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
         self.header().sequence
     }
 
-    /// The session that sent it or that it is about; no meaning for the venue's own commands.
+    /// The session that sent the command or is its subject; no meaning for commands about the whole venue.
     #[inline]
     #[must_use]
     pub const fn session(&self) -> SessionId {
         self.header().session
     }
 
-    /// Time of sequencing, since midnight.
+    /// Time at which the command was sequenced, since midnight.
     #[inline]
     #[must_use]
     pub const fn ts(&self) -> Nanos {
@@ -161,14 +161,14 @@ impl LogCommand {
         }
     }
 
-    /// The command, if the engine executes it.
+    /// The engine's command; `None` if only the venue interprets it.
     #[inline]
     #[must_use]
     pub const fn engine(&self) -> Option<&Command> {
         if let LogCommand::Engine(command) = self { Some(command) } else { None }
     }
 
-    /// The kind, if the engine executes it.
+    /// The kind of the engine's command; `None` if only the venue interprets it.
     #[inline]
     #[must_use]
     pub const fn engine_kind(&self) -> Option<&CommandKind> {
@@ -185,7 +185,7 @@ impl LogCommand {
         )
     }
 
-    /// Makes the engine execute it, or record its sequence.
+    /// Makes the engine execute the command, or record its sequence number if only the venue interprets it.
     #[inline]
     pub fn apply<B: OrderBooks<Owner>>(&self, engine: &mut Engine<B>, out: &mut impl EventListener) {
         match self {
@@ -206,10 +206,10 @@ impl LogCommand {
         }
     }
 
-    /// Reads a command that fills `bytes`.
+    /// Decodes the command that fills `bytes`.
     ///
     /// # Errors
-    /// [`CodecError`] when the bytes are not a command that this version knows; there is no other effect.
+    /// [`CodecError`] when the bytes are not a command that this version knows.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<LogCommand, CodecError> {
         match bytes {
@@ -240,7 +240,7 @@ impl From<VenueCommandKind> for LogCommandKind {
     }
 }
 
-/// Prints the kind itself.
+/// Prints the engine's or venue's kind without the enum around it.
 impl fmt::Debug for LogCommandKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! A live reading of the log, for readers that need every event.
+//! A feed of all commands and their events, for readers that need every event.
 
 use tickpath_lockfree::wake::Waker;
 use tickpath_matching::EventListener;
@@ -20,38 +20,38 @@ pub trait LogListener: EventListener {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogFeedError {
-    /// The log cannot be read, or its commands were decided differently than this program decides.
+    /// The log cannot be read, or a snapshot needed to follow it is unusable.
     #[error(transparent)]
     Log(#[from] LogReadError),
-    /// Start the venue with `--new-session`: the events before the log's beginning are unknown.
+    /// The log no longer begins with its first command, so earlier events are unknown.
     #[error("the journal does not begin with its first command: start the venue with --new-session")]
     Cut,
 }
 
-/// All durable commands of a venue's journal from the first, with their events. This is a separate reading of
-/// the log, by a separate engine; the venue's duty cycles do not depend on it.
+/// A feed of all durable commands of a venue's journal, from the first, with their events. It reads the log
+/// separately and applies it to a separate engine; the venue's duty cycles do not depend on it.
 pub struct LogFeed {
     log: Box<dyn StoredLog>,
-    /// `None` until it has begun.
+    /// `None` until the first run.
     follower: Option<LogFollower>,
-    /// Name of the journal's session; another session numbers its commands from 1 again.
+    /// Name of the journal's session; another session numbers its commands from 1.
     pub session: String,
-    /// The session's generation: the number of starts before which answered commands may have been lost.
-    /// Numbers of commands of an earlier generation may be in use again.
+    /// The session's generation: number of starts before which commands with sent responses may have been
+    /// lost. Sequence numbers of commands lost in an earlier generation may be in use again.
     pub generation: u32,
 }
 
 impl LogFeed {
-    /// A feed of a log whose session has this name and generation.
+    /// A feed of `log`, whose session has this name and generation.
     #[must_use]
     pub fn new(log: Box<dyn StoredLog>, session: String, generation: u32) -> LogFeed {
         LogFeed { log, follower: None, session, generation }
     }
 
-    /// Publishes new durable commands to `listener`, at most `max`; returns their number.
+    /// Passes up to `max` newly durable commands to `listener`; returns their number.
     ///
     /// # Errors
-    /// [`LogFeedError`].
+    /// [`LogFeedError`] when the log cannot be followed any more.
     pub fn run_once(
         &mut self,
         max: usize,

@@ -7,17 +7,17 @@ use crate::log_command::LogCommand;
 use crate::replica::Replica;
 use crate::stored_log::{LogReadError, LogResult, StoredCommands, StoredLog};
 
-/// A replica that follows a log from a snapshot. Where a start of the venue changed its users or bounds, it
-/// continues from the snapshot that the start wrote.
+/// A replica that starts from a snapshot and follows the log. At a snapshot that was written because a start
+/// of the venue changed the users or bounds, it continues from that snapshot.
 pub struct LogFollower {
     replica: Replica,
     commands: Box<dyn StoredCommands>,
-    /// Snapshots ahead, the next one last: another definition may begin at each of them.
+    /// Last commands of the snapshots to come, the next one last; each may begin another definition.
     ahead: Vec<Sequence>,
 }
 
 impl LogFollower {
-    /// Starts from the newest snapshot that `is_usable` accepts; `None` if none, or the log begins later.
+    /// Starts from the newest snapshot that `is_usable` accepts; `None` if none, or if the log begins later.
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be read.
@@ -30,7 +30,7 @@ impl LogFollower {
         ahead.retain(|sequence| *sequence <= limit);
         ahead.reverse();
         for place in 0..ahead.len() {
-            // An unusable or meanwhile removed snapshot is skipped: an older one leads there too.
+            // Skip a snapshot that is unusable or was removed: following an older one leads past it.
             let Some(replica) = log.replica(ahead[place]).filter(|replica| is_usable(replica)) else {
                 continue;
             };
@@ -43,7 +43,7 @@ impl LogFollower {
         Ok(None)
     }
 
-    /// Makes `apply` apply the log's next command, if available and at most `limit`; false if there is none.
+    /// Passes the log's next command up to `limit`, if available, to `apply`; false if there is none.
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be followed any more.
@@ -66,7 +66,7 @@ impl LogFollower {
         Ok(true)
     }
 
-    /// An unusable snapshot matters only if the next usable snapshot has another definition.
+    /// Skips an unusable snapshot; an error if the next usable one has another definition.
     fn skip(&self, log: &dyn StoredLog, sequence: Sequence) -> LogResult<()> {
         let next = self.ahead.iter().rev().find_map(|ahead| log.replica(*ahead));
         match next {
@@ -77,7 +77,7 @@ impl LogFollower {
         }
     }
 
-    /// The state after the commands so far.
+    /// The replica after the commands so far.
     #[must_use]
     pub fn replica(&self) -> &Replica {
         &self.replica

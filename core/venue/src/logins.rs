@@ -1,4 +1,4 @@
-//! Logins at a port: passwords, bounds of connections, and the answer to a login.
+//! Logins at a port: password checks, bounds on connections, and responses to logins.
 
 use tickpath_admission::{LoginGuard, PreLogin, PreLoginLimits};
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Password, Session, Username};
@@ -7,35 +7,35 @@ use tickpath_types::{Nanos, Sequence};
 /// The state of a password check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// It is done.
+    /// The check is done.
     Done {
         /// True when the password is the user's.
         is_right: bool,
     },
-    /// It is pending, under this number.
+    /// The check is pending; its result is reported under this number.
     Waiting(u64),
-    /// It was not accepted: the queue is full.
+    /// The check was not accepted, because the queue is full.
     Full,
 }
 
 /// Checks of passwords against hashes, each taking milliseconds.
 pub trait PasswordChecks {
-    /// True when some user has a hash: then refusing an unknown name takes as long.
+    /// True when some user's password is a hash: refusing an unknown name must then take as long as a check.
     fn is_used(&self) -> bool;
-    /// Submits a password for checking, against the hash of `user` or against one that no password matches.
-    /// Trusted logins, whose user sent the right password from that peer before, have their own queue, so
-    /// that guesses do not delay them.
+    /// Submits a password for checking, against the hash of `user`, or against one that no password matches
+    /// if `None`. Trusted logins have a separate queue, so that guesses do not delay them: their user has
+    /// logged in from that peer before.
     fn submit(&mut self, place: usize, user: Option<usize>, is_trusted: bool, password: &Password) -> Check;
 }
 
-/// The users that log in at a port, known by their places.
+/// The users that may log in at a port, identified by index.
 pub trait LoginUsers {
-    /// The user of this name.
+    /// The user of this name, if any.
     fn find(&self, name: &Username) -> Option<usize>;
     /// The password of a user.
     fn password(&self, user: usize) -> &crate::Password;
-    /// Logs in an authenticated user, by the connection at `place`; returns the first message to be sent.
-    /// `is_full` when the port has its maximum number of clients.
+    /// Logs in an authenticated user on the connection at `place`; returns the number of the first message to
+    /// send. `is_full` is true when the port has its maximum number of clients.
     ///
     /// # Errors
     /// [`Denial`]: the user is not logged in.
@@ -54,9 +54,9 @@ pub trait LoginUsers {
 pub enum Denial {
     /// The login is rejected.
     Rejected(LoginRejectReason),
-    /// The connection is closed without an answer: a rejection is final to clients, and this is temporary.
+    /// The connection is closed without a response: clients take a rejection as final, and this is temporary.
     Full,
-    /// The user must wait until at most this time.
+    /// The login must wait, until this time at the latest.
     Busy(Nanos),
 }
 
@@ -69,67 +69,67 @@ pub fn is_for_session(login: &LoginRequest, session: Session) -> bool {
 /// The progress of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginStep {
-    /// Its password is being checked.
+    /// The password is being checked.
     Checking,
-    /// Its check is postponed: earlier passwords were wrong, or too many checks wait.
+    /// The check is postponed: earlier passwords were wrong, or the queue of checks is full.
     Postponed,
-    /// Its password is right, and the login must wait.
+    /// The password is right, but the login must wait.
     Busy,
     /// The password is wrong, or the name unknown; the login is rejected.
     Wrong {
-        /// The user with that name.
+        /// The user with that name, if it exists.
         user: Option<usize>,
     },
     /// The login is rejected.
     Rejected(LoginRejectReason),
-    /// As [`Denial::Full`].
+    /// The connection is to be closed without a response, as for [`Denial::Full`].
     Full,
     /// The user is logged in.
     Accepted {
-        /// The user's place.
+        /// Index of the user.
         user: usize,
-        /// The first message to be sent.
+        /// Number of the first message to send.
         next: Sequence,
     },
 }
 
-/// A login without an answer so far.
+/// A login that has not been answered yet.
 struct PendingLogin<P> {
     request: LoginRequest,
     peer: P,
-    /// The user with that name.
+    /// The user with that name, if it exists.
     user: Option<usize>,
     stage: Stage,
 }
 
 #[derive(Clone, Copy)]
 enum Stage {
-    /// The password is being checked, under this number.
+    /// The password is being checked; the check has this number.
     Checked(u64),
     /// The password check is postponed to this time.
     Postponed(Nanos),
-    /// The password is right.
+    /// The password is right, and the login waits to be retried.
     Right,
 }
 
-/// The connections of one port, before and after login, by their places; `P` is the address of a peer.
+/// The connections of one port, before and after login, by index; `P` is the address of a peer.
 ///
-/// A wrong name looks like a wrong password: where passwords take time to check, an unknown name takes as long.
+/// An unknown name looks like a wrong password: where a check takes time, an unknown name takes as long.
 pub struct Logins<P> {
     clients_max: usize,
-    /// Connections that have not logged in.
+    /// Connections that have not logged in yet.
     pre_login: PreLogin<P>,
     guard: LoginGuard<P>,
-    /// By the connections' places.
+    /// Unanswered logins, indexed by connection.
     pending: Box<[Option<PendingLogin<P>>]>,
-    /// Places of the connections that are logged in.
+    /// Connection indexes of the logged-in clients, in the order of their logins.
     clients: Vec<usize>,
-    /// A newly trusted pair of user and peer.
+    /// A user and peer that have just become trusted.
     new_trust: Option<(usize, P)>,
 }
 
 impl<P: Copy + Eq> Logins<P> {
-    /// Logins of at most `clients_max` clients at a time.
+    /// Creates the login state for at most `clients_max` logged-in clients.
     #[must_use]
     pub fn new(clients_max: usize, limits: PreLoginLimits, guard: LoginGuard<P>) -> Logins<P> {
         Logins {
@@ -156,36 +156,36 @@ impl<P: Copy + Eq> Logins<P> {
         self.clients.len() < count
     }
 
-    /// The connection to close when there is no capacity for another one of `peer`.
+    /// The connection to close so that a new one of `peer` can be accepted, if the capacity is used up.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<usize> {
         self.pre_login.victim(peer).map(|place| place as usize)
     }
 
-    /// A connection whose login time has expired.
+    /// A connection whose time to log in has expired, if any.
     #[must_use]
     pub fn poll_expired(&self, now: Nanos) -> Option<usize> {
         self.pre_login.expired(now).map(|place| place as usize)
     }
 
-    /// A newly trusted pair of user and peer, for the file that survives a restart.
+    /// A newly trusted user and peer, for the file that preserves trust across restarts.
     pub fn poll_trusted(&mut self) -> Option<(usize, P)> {
         self.new_trust.take()
     }
 
-    /// The place of a client, in the order of the logins.
+    /// Connection index of the client at `index` in the order of logins.
     #[inline]
     #[must_use]
     pub fn client(&self, index: usize) -> Option<usize> {
         self.clients.get(index).copied()
     }
 
-    /// Resets the wrong passwords of a user, from all peers.
+    /// Resets a user's count of wrong passwords, for all peers.
     pub fn forgive(&mut self, user: usize) {
         self.guard.forgive(user);
     }
 
-    /// Begins to check a login, immediately or later.
+    /// Handles a login: checks its password now, or postpones the check.
     pub fn handle_login(
         &mut self,
         now: Nanos,
@@ -206,7 +206,7 @@ impl<P: Copy + Eq> Logins<P> {
         LoginStep::Postponed
     }
 
-    /// Continues a login whose password was checked; `None` when its connection is closed.
+    /// Continues a login whose password check is done; `None` when its connection was closed.
     pub fn handle_checked(
         &mut self,
         now: Nanos,
@@ -220,7 +220,7 @@ impl<P: Copy + Eq> Logins<P> {
         Some(self.on_password_checked(now, place, login, is_right, users))
     }
 
-    /// Checks postponed passwords when due, and retries the login of waiting users.
+    /// Checks a postponed password when due, or retries a login that had to wait; `None` if not due.
     pub fn handle_timeout(
         &mut self,
         now: Nanos,
@@ -279,7 +279,7 @@ impl<P: Copy + Eq> Logins<P> {
         is_right: bool,
         users: &mut impl LoginUsers,
     ) -> LoginStep {
-        // The answer has not been sent yet.
+        // The login is not answered yet, so it may need more time.
         self.pre_login.postpone_login(place as u64, login.user, now, is_right);
         let Some(user) = login.user.filter(|_| is_right) else {
             return LoginStep::Wrong { user: login.user };
@@ -328,7 +328,7 @@ mod tests {
     const NOW: Nanos = Nanos::from_secs(100);
     const PEER: u32 = 7;
 
-    /// Checks that wait until the test answers them, two at a time.
+    /// Password checks that stay pending until the test answers them; the third is refused as `Full`.
     #[derive(Default)]
     struct Checks {
         trusted: Vec<bool>,
@@ -346,7 +346,7 @@ mod tests {
         }
     }
 
-    /// ANNA has a password, BERT a hash.
+    /// ANNA has a plain password, BERT a hash.
     fn users() -> Users {
         let anna = UserSettings::new("ANNA", crate::Password::plain("secret"));
         let settings = [anna, UserSettings::new("BERT", crate::Password::of_hash("$argon2id$"))];

@@ -1,4 +1,4 @@
-//! The public state of the market, built from its messages, and snapshots of it.
+//! The public state of the market, built from the market data messages, and snapshots of it.
 
 use arrayvec::ArrayVec;
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, OrderBooks};
@@ -18,29 +18,29 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::message_log::{MAX_STORED_MESSAGE, MessageStore};
 use crate::replica::Replica;
 
-/// Maximum number of a day's remembered system events; ITCH has six.
+/// Maximum number of system events kept for a day; ITCH has six.
 const SYSTEM_EVENTS_MAX: usize = 8;
-/// Byte ranges of the instrument and the time in a message.
+/// Byte ranges of the instrument id and of the timestamp in a message.
 const STOCK_LOCATE: std::ops::Range<usize> = 1..3;
 const TIMESTAMP: std::ops::Range<usize> = 5..11;
-/// Offset of the code in System Event.
+/// Offset of the event code in a System Event message.
 const EVENT_CODE: usize = 11;
 
-/// A message as it was published.
+/// A market data message as published.
 type Message = ArrayVec<u8, MAX_STORED_MESSAGE>;
 
-/// The latest messages about one instrument.
+/// The latest messages about one instrument that a snapshot repeats.
 #[derive(Clone, Default)]
 struct InstrumentMessages {
     directory: Message,
     trading: Message,
-    /// Price band and imbalance; only until the instrument trades.
+    /// Price band and imbalance; empty while the instrument trades.
     auction: [Message; 2],
 }
 
-/// The public state of the market, built from the published messages, like any subscriber's.
+/// The public state of the market, built from the published messages as any subscriber does.
 ///
-/// A snapshot's orders have the time of the last message applied: times of entry are not part of the state.
+/// Orders in a snapshot have the time of the last applied message: the state does not include entry times.
 pub struct MarketImage {
     books: BookBuilder<Indexed<FastBooks<()>>>,
     next: Sequence,
@@ -51,7 +51,7 @@ pub struct MarketImage {
 }
 
 impl MarketImage {
-    /// Empty, before the message `next`.
+    /// An empty market before the message `next`.
     #[must_use]
     pub fn new(limits: BookLimits, next: Sequence) -> MarketImage {
         MarketImage {
@@ -65,7 +65,7 @@ impl MarketImage {
         }
     }
 
-    /// The subscribers' state before the first message that `replica` has not published.
+    /// The market as subscribers see it after all messages that `replica` has published.
     pub fn of(replica: &Replica) -> MarketImage {
         let (engine, store) = (&replica.engine, &replica.streams.market.messages);
         let books = engine.books();
@@ -89,7 +89,7 @@ impl MarketImage {
         image
     }
 
-    /// Applies the message that an event would have produced.
+    /// Applies the message that encodes this event.
     fn apply_event(&mut self, id: InstrumentId, instrument: Option<&Instrument>, kind: MarketEventKind) {
         let (sequence, ts) = (self.next, self.last_ts);
         let event = MarketEvent { sequence, command: Sequence(0), ts, instrument: id, kind };
@@ -100,7 +100,7 @@ impl MarketImage {
         }
     }
 
-    /// Price bands and imbalances are not part of the engine's state: the latest messages define them.
+    /// Restores price bands and imbalances from the latest messages, since the engine's state has none.
     fn record_auctions(&mut self, store: &MessageStore) {
         for message in (store.oldest()..store.next_sequence()).filter_map(|sequence| store.message(sequence))
         {
@@ -136,7 +136,7 @@ impl MarketImage {
                 if message.get(EVENT_CODE) == Some(&SystemEventCode::StartOfMessages.code()) {
                     self.system_events.clear();
                 }
-                // No day has more system events than the list's capacity.
+                // A day has fewer system events than the list's capacity.
                 _ = self.system_events.try_push(copy);
             }
             (StockDirectory::TYPE, Some(latest)) => latest.directory = copy,
@@ -153,13 +153,13 @@ impl MarketImage {
         }
     }
 
-    /// Number of the first message that a snapshot taken now does not cover.
+    /// Sequence number of the first message that a snapshot taken now does not cover.
     #[must_use]
     pub fn next_sequence(&self) -> Sequence {
         self.next
     }
 
-    /// False once a message was missed or invalid: no further snapshot may be taken.
+    /// False once a message was missed or invalid: no more snapshots may be taken.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let counters = self.books.counters();
@@ -172,21 +172,21 @@ impl MarketImage {
         self.is_complete && invalid == 0
     }
 
-    /// Instruments named by the directory.
+    /// Instruments for which a directory message was applied.
     pub fn instruments(&self) -> impl Iterator<Item = InstrumentId> {
         (1..self.latest.len())
             .filter(|id| !self.latest[*id].directory.is_empty())
             .map(|id| InstrumentId(id as u16))
     }
 
-    /// Appends the complete state, up to the message that says where to join.
+    /// Appends the complete snapshot, including the final message that says where to join.
     pub fn write_all(&self, out: &mut Vec<u8>) {
         self.system_events.iter().for_each(|system_event| put(out, system_event));
         self.instruments().for_each(|id| self.write_instrument(id, out));
         self.write_end(out);
     }
 
-    /// Appends one instrument: directory, state, auction while there is one, orders in price-time priority, bids first.
+    /// Appends an instrument: directory, state, auction data unless trading, bids and asks by price and time.
     pub fn write_instrument(&self, id: InstrumentId, out: &mut Vec<u8>) {
         let latest = &self.latest[usize::from(id.0)];
         put(out, &latest.directory);
@@ -209,13 +209,13 @@ impl MarketImage {
         }
     }
 
-    /// Appends the message that says where to join.
+    /// Appends the final message, which says at which sequence number to join.
     pub fn write_end(&self, out: &mut Vec<u8>) {
         put(out, EndOfSnapshot::of(self.next).as_bytes());
     }
 }
 
-/// Appends a message with its length before it; nothing when it is empty.
+/// Appends a message after its length byte; nothing when the message is empty.
 fn put(out: &mut Vec<u8>, message: &[u8]) {
     if !message.is_empty() {
         out.push(message.len() as u8);
@@ -223,7 +223,7 @@ fn put(out: &mut Vec<u8>, message: &[u8]) {
     }
 }
 
-/// The message at a place of a snapshot that [`MarketImage`] wrote.
+/// The message at byte offset `place` of a snapshot that [`MarketImage`] wrote.
 pub fn next_message(snapshot: &[u8], place: usize) -> Option<&[u8]> {
     let len = usize::from(*snapshot.get(place)?);
     snapshot.get(place + 1..)?.get(..len)
@@ -257,7 +257,7 @@ mod tests {
             self.image.apply(sequence, &bytes[..len]);
         }
 
-        /// Types of the messages of a snapshot.
+        /// Message types of a snapshot, in order.
         fn types(&self) -> String {
             let mut snapshot = vec![];
             self.image.write_all(&mut snapshot);

@@ -13,10 +13,10 @@ use tickpath_types::{
     SystemEventCode, UserRefNum,
 };
 
+use crate::counters::TradeTotals;
 use crate::log_command::LogCommand;
 use crate::overflow_queue::{OverflowQueue, end_ring};
 use crate::response::Response;
-use crate::view::{TradeTotals, VenueView};
 
 /// One in this many commands has its matching timed.
 const TIMED_EVERY: u64 = 16;
@@ -69,8 +69,8 @@ struct Outbox<T> {
     states: Arc<[Counter]>,
     /// The trades of each instrument, by its id.
     trades: Arc<[TradeTotals]>,
-    /// Price of the latest execution that was reported to its owners; its public event follows and has no price. `None`
-    /// in a cross, whose summary has the price and quantity.
+    /// Price of the latest execution that was reported to its owners; its public event follows and has no
+    /// price. `None` in a cross, whose summary has the price and quantity.
     execution_price: Option<Price>,
 }
 
@@ -108,11 +108,12 @@ impl<T: Tracer> Matcher<T> {
         }
     }
 
-    /// As `new`, and publishes the trading state and the trades of each instrument in a view.
+    /// As `new`, and publishes the [code](tickpath_types::TradingState::code) of the trading state and the trades of
+    /// each instrument at the index of its id.
     #[must_use]
-    pub fn with_view(mut self, view: &VenueView) -> Matcher<T> {
-        self.outbox.states = Arc::clone(&view.states);
-        self.outbox.trades = Arc::clone(&view.trades);
+    pub fn with_instruments(mut self, states: Arc<[Counter]>, trades: Arc<[TradeTotals]>) -> Matcher<T> {
+        self.outbox.states = states;
+        self.outbox.trades = trades;
         self
     }
 

@@ -1,31 +1,31 @@
-//! Numbered messages of one stream, kept for resending.
+//! Numbered messages of one stream, kept so that they can be resent.
 
 use tickpath_nasdaq::ouch50::MESSAGE_LEN_MAX;
 
-/// Longest stored message of the market data session: 64 bytes with its length. ITCH's longest has 50.
+/// Maximum length of a stored market data message: 64 bytes with its length field. ITCH's longest has 50.
 pub const MAX_STORED_MESSAGE: usize = 62;
-/// Longest stored message to a user: OUCH's longest answer with all its options.
+/// Maximum length of a stored message to a user: OUCH's longest response with all its options.
 pub const MAX_LOGGED_MESSAGE: usize = MESSAGE_LEN_MAX;
 
 /// The messages of the market data session, kept for retransmission.
 pub type MessageStore = MessageLog<MAX_STORED_MESSAGE>;
 /// The messages to one user.
 ///
-/// It is the only path to a client: each connection sends from its own position in the log.
+/// Clients are sent messages only from here: each connection has its own position in the log.
 pub type SessionLog = MessageLog<MAX_LOGGED_MESSAGE>;
 
 const LEN_BYTES: usize = size_of::<u16>();
 /// Smallest memory page, in bytes.
 const PAGE_LEN: usize = 4096;
 
-/// The newest messages of a stream by sequence, counted from 1, each of at most `LEN_MAX` bytes.
+/// The newest messages of a stream, by sequence number from 1, each of at most `LEN_MAX` bytes.
 ///
 /// A fixed number of messages is kept; older ones are overwritten.
 #[derive(Clone)]
 pub struct MessageLog<const LEN_MAX: usize> {
-    /// Slots of [`MessageLog::SLOT_LEN`] bytes: a message after its length, or the allocator's zeroes.
+    /// Slots of [`MessageLog::SLOT_LEN`] bytes, each with a message after its length; zeroes if unused.
     slots: Box<[u8]>,
-    /// Sequence of the first message appended here.
+    /// Sequence number of the first message appended to this log.
     first: u64,
     next: u64,
 }
@@ -33,20 +33,20 @@ pub struct MessageLog<const LEN_MAX: usize> {
 impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
     const SLOT_LEN: usize = LEN_BYTES + LEN_MAX;
 
-    /// A log that keeps the newest `capacity` messages, rounded up to a power of two.
+    /// A log that keeps the newest `capacity` messages, rounded up to a power of two; the first has number 1.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self::starting_at(1, capacity)
     }
 
-    /// As `new`, for a session whose messages before `next` are no longer kept.
+    /// A log whose next message has the number `next`; it keeps the newest `capacity` messages, as in `new`.
     #[must_use]
     pub fn starting_at(next: u64, capacity: usize) -> Self {
         let slots = vec![0; capacity.next_power_of_two() * Self::SLOT_LEN].into_boxed_slice();
         MessageLog { slots, first: next, next }
     }
 
-    /// The newest of the same messages, in a log with another `capacity`.
+    /// A log of another capacity with the newest of the same messages.
     #[must_use]
     pub fn resized(&self, capacity: usize) -> Self {
         let from = self.oldest().max(self.next.saturating_sub(capacity.next_power_of_two() as u64));
@@ -55,7 +55,7 @@ impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
         resized
     }
 
-    /// Touches its memory, which is otherwise touched at its first use.
+    /// Touches all pages of the log, so that appending causes no page faults.
     pub fn prefault(&mut self) {
         self.slots.iter_mut().step_by(PAGE_LEN).for_each(|byte| *byte = std::hint::black_box(*byte));
     }
@@ -67,7 +67,7 @@ impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
         self.slots.len() / Self::SLOT_LEN
     }
 
-    /// Appends the message with the next sequence.
+    /// Appends a message under the next sequence number.
     ///
     /// # Panics
     /// If `message` is longer than `LEN_MAX` bytes.
@@ -89,7 +89,7 @@ impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
         self.next += 1;
     }
 
-    /// The message of `sequence`, unless it is overwritten or not appended yet.
+    /// The message with this sequence number, unless overwritten or not yet appended.
     #[inline]
     #[must_use]
     pub fn message(&self, sequence: u64) -> Option<&[u8]> {
@@ -101,21 +101,21 @@ impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
         Some(&bytes[..usize::from(u16::from_le_bytes([len[0], len[1]]))])
     }
 
-    /// True when `sequence` is kept.
+    /// True when the message with this sequence number is kept.
     #[inline]
     #[must_use]
     pub fn holds(&self, sequence: u64) -> bool {
         sequence < self.next && sequence >= self.oldest()
     }
 
-    /// Sequence of the next message to be appended.
+    /// Sequence number of the next message to be appended.
     #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.next
     }
 
-    /// Lowest kept sequence, or the next one when none is kept.
+    /// Lowest kept sequence number, or the next one when no message is kept.
     #[inline]
     #[must_use]
     pub fn oldest(&self) -> u64 {

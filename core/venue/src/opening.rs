@@ -1,4 +1,4 @@
-//! The initial state of a venue, and its first commands.
+//! The state with which a venue starts, and its first commands.
 
 use std::sync::Arc;
 
@@ -23,31 +23,31 @@ use crate::user_settings::UserSettings;
 use crate::users::Users;
 use crate::view::VenueView;
 
-/// The settings for the opening of a venue.
+/// Settings with which a venue starts.
 #[derive(Clone, Copy)]
 pub struct OpeningSettings<'a> {
     /// The trading day.
     pub day: &'a DaySettings,
-    /// The users, in the order of their sessions.
+    /// The users in the order of their session ids.
     pub users: &'a [UserSettings],
-    /// The instruments of the configuration.
+    /// Instruments in the configuration.
     pub instruments: &'a InstrumentTable,
 }
 
-/// The venue's first commands, and the state that they result from.
+/// The venue's first commands, and the state at its start.
 pub struct Opening<'a> {
     users: &'a [UserSettings],
     day: Day,
-    /// Steps of the schedule that were due while the venue was down.
+    /// Descriptions of the schedule steps that fell due while the venue was down.
     pub missed: Vec<String>,
     entitlements: Vec<Entitlements>,
-    /// The commands, each with its session.
+    /// The first commands, each with its session.
     pub commands: Vec<(SessionId, LogCommandKind)>,
 }
 
 impl<'a> Opening<'a> {
-    /// Publishes the users' limits in `view`, adds instruments that are new in the file to the table, and
-    /// adds the differences between venue and configuration to `notices`.
+    /// Computes the opening from the replica. Publishes the users' limits in `view`, adds the file's new
+    /// instruments to the table, and adds differences between venue and configuration to `notices`.
     ///
     /// # Errors
     /// [`AddInstrumentError`] when a new instrument cannot be added.
@@ -79,7 +79,7 @@ impl<'a> Opening<'a> {
         Ok(Opening { users: settings.users, day, missed, entitlements, commands })
     }
 
-    /// Order entry of the session; its users have received the messages in `streams`.
+    /// Order entry for `session`; `streams` has the messages sent to each user so far.
     #[must_use]
     pub fn order_entry<P>(
         self,
@@ -101,7 +101,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// Adds the instruments that are new in the file to the table, so that readers of the log find them.
+/// Adds the file's new instruments to the table before the log names them, so readers of the log find them.
 fn add_listed(
     settings: OpeningSettings<'_>,
     table: &InstrumentTable,
@@ -119,9 +119,8 @@ fn add_listed(
     Ok(new)
 }
 
-/// The venue's own first commands, except those already in the log: the users' limits, their self-trade
-/// prevention, the new instruments and, without a schedule, the start of the day and the opening of every
-/// instrument for trading.
+/// The venue's first commands, except those already in the log: the users' limits, their self-trade
+/// prevention, new instruments and, without a schedule, the start of the day with all instruments trading.
 fn opening(
     settings: OpeningSettings<'_>,
     replica: &Replica,
@@ -137,7 +136,7 @@ fn opening(
     opening.extend(users.filter_map(|(user, session)| {
         let (strategy, account) = (user.self_trade_prevention, session);
         let set = replica.engine.self_trade_prevention(session);
-        // Deribit's clients change it themselves: their last choice remains.
+        // Deribit clients set their own self-trade prevention: their last choice remains.
         let is_set = set == Some((strategy, account))
             || user.ports.deribit
                 && set.is_some_and(|(chosen, own)| chosen != SelfTradePrevention::None && own == account);
@@ -145,7 +144,7 @@ fn opening(
     }));
     let mut emit = |kind: CommandKind| opening.push((SessionId::default(), kind.into()));
     added.into_iter().for_each(|instrument| emit(CommandKind::AddInstrument(instrument)));
-    // With a schedule, the schedule starts the day.
+    // A schedule starts the day itself.
     match settings.day.schedule {
         None => day.open_at_once(&mut emit),
         Some(_) => day.open_more(&mut emit),

@@ -1,4 +1,4 @@
-//! The venue's side of order entry, without its connections.
+//! Order entry without its connections.
 
 use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
@@ -18,25 +18,25 @@ use crate::sequencer::{Arrival, Sequencer};
 use crate::session_messages::append_session_phase;
 use crate::users::{NewUser, User, Users};
 
-/// The decision about a client's message.
+/// The decision on a client's message.
 pub enum Admission {
-    /// It is sequenced: a request, or its refusal.
+    /// The request or its refusal is to be sequenced.
     Sequence {
         /// The command.
         kind: CommandKind,
-        /// The number that the client gave the order.
+        /// UserRefNum that the client gave the order.
         user_ref: UserRefNum,
-        /// True for a new order, and for a refused request.
+        /// True for a new order, and for any refused request.
         is_new_order: bool,
     },
-    /// It requests the next number that the user may use.
+    /// An account query: the client asks for its next UserRefNum.
     Query,
-    /// It is not a request.
+    /// The message is not a request.
     Drop,
 }
 
 impl Admission {
-    /// The decision about a decoded message of a user.
+    /// Decides on a decoded message of a user.
     #[inline(always)]
     pub fn of(user: &mut User, decoded: Result<OrderRequest, RequestError>, now: Nanos) -> Admission {
         match user.filter.check(decoded, now) {
@@ -63,34 +63,34 @@ impl Admission {
     }
 }
 
-/// The decision about a front's request.
+/// The decision on a front's request.
 pub enum FrontAdmission {
-    /// A user's request, or its refusal, to be sequenced.
+    /// A user's request or its refusal is to be sequenced.
     Request {
-        /// The request.
+        /// The request or refusal.
         arrival: Arrival,
         /// True for a refusal.
         is_refused: bool,
     },
-    /// An internal command, to be sequenced.
+    /// An internal command is to be sequenced.
     Internal(Arrival),
-    /// A refused request that gets no record, because the log's space is reserved for cancels.
+    /// The refusal gets no record, because the log's space is reserved for cancels.
     Unlogged,
-    /// It has no effect: the user does not exist, or no order may be entered for it.
+    /// The request has no effect: the user does not exist, or no order may be entered for it.
     Drop,
 }
 
 /// Users, their logins, the sequencer and the internal commands: all of order entry except its connections.
 ///
-/// Its parts are public, and each has one concern. This type handles concerns of more than one part.
+/// Its parts are public and independent; this type has the operations that involve several of them.
 pub struct OrderEntry<P> {
-    /// The users' sessions.
+    /// Sessions of the users.
     pub users: Users,
     /// The logins.
     pub logins: Logins<P>,
-    /// The single order of all commands.
+    /// Puts all commands into a single order.
     pub sequencer: Sequencer,
-    /// The venue's day and the administrator's commands.
+    /// Commands of the trading day and of the administrator.
     pub commands: InternalCommands,
 }
 
@@ -102,7 +102,7 @@ impl<P> OrderEntry<P> {
         self.users.begin_grace(now);
     }
 
-    /// The new state of the log, if it changed. While it is full, new orders are refused.
+    /// Returns the new state of the log if it has changed. While the log is full, refuses new orders.
     pub fn poll_log_state(&mut self) -> Option<LogState> {
         let state = self.sequencer.poll_log_state()?;
         let refusal = (state == LogState::Full).then_some(RejectReason::JournalFull);
@@ -120,7 +120,7 @@ impl<P> OrderEntry<P> {
         self.commands.handle_new_user(id, user, &mut self.users, &mut self.sequencer)
     }
 
-    /// Decides about a front's request.
+    /// Decides on a front's request.
     #[must_use]
     pub fn admit_front(&mut self, request: FrontRequest, now: Nanos) -> FrontAdmission {
         let FrontRequest { session, received_ns: kernel_ns, kind } = request;
@@ -152,7 +152,7 @@ impl<P> OrderEntry<P> {
         }
     }
 
-    /// Sequences the cancels of users whose cancel-on-disconnect time has passed; returns their number.
+    /// Sequences the cancels for users whose cancel-on-disconnect time has passed; returns their number.
     #[cold]
     pub fn cancel_for_absent_users(&mut self, now: Nanos) -> usize {
         let OrderEntry { users, sequencer, .. } = self;
@@ -168,15 +168,15 @@ impl<P> OrderEntry<P> {
         count
     }
 
-    /// Sequences the cancels of all users with cancel on disconnect; returns their number. The batch must be
-    /// empty: there are fewer users than its capacity.
+    /// Sequences the cancels for all users with cancel on disconnect; returns their number. The batch must be
+    /// empty: then it has capacity for one cancel per user.
     pub fn cancel_at_shutdown(&mut self) -> usize {
         let OrderEntry { users, sequencer, .. } = self;
         let leaving = users.iter().filter(|user| user.cancel_on_disconnect.is_some());
         leaving.map(|user| sequencer.add(cancel_all(user.session))).count()
     }
 
-    /// Appends the start or end of the day to all users' logs; `on_connection` receives the connections.
+    /// Appends the start or end of the day to all users' logs; passes connection indexes to `on_connection`.
     #[cold]
     pub fn append_session_phase(
         &mut self,
@@ -233,7 +233,7 @@ mod tests {
     }
 
     impl Rig {
-        /// ANNA's orders are cancelled a while after her disconnect.
+        /// ANNA's orders are cancelled `GRACE` after a disconnect.
         fn new() -> Rig {
             let anna = UserSettings {
                 cancel_on_disconnect: Some(GRACE),
@@ -254,13 +254,13 @@ mod tests {
             Rig { entry, commands }
         }
 
-        /// The commands that were sequenced since the last call, as session and kind.
+        /// The commands sequenced since the last call, as session and kind.
         fn sequenced(&mut self) -> Vec<(SessionId, LogCommandKind)> {
             self.entry.sequencer.sequence(NOW, &mut NoTrace);
             std::iter::from_fn(|| self.commands.try_pop()).map(|it| (it.session(), it.kind())).collect()
         }
 
-        /// Reports all sequenced commands as applied; returns the resulting answer.
+        /// Reports all sequenced commands as applied; returns the answer to the administrator, if any.
         fn apply_all(&mut self, is_ignored: bool) -> Option<AdminAnswer> {
             let last = Sequence(self.entry.sequencer.command_count());
             self.entry.commands.handle_applied(last, is_ignored);

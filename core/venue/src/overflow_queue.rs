@@ -1,14 +1,13 @@
-//! The queue of events whose ring is full.
+//! A queue for events whose ring is full.
 
 use tickpath_lockfree::spsc;
 
-/// Events that wait for capacity in their ring, in order.
+/// Events that wait in order for capacity in their ring.
 ///
-/// Its bound is the number of events that one command can cause
-/// ([`max_events_per_command`](tickpath_matching::EngineLimits::max_events_per_command)): the matcher applies
-/// no other command before it is empty. Capacity for all is allocated at the start. It is always filled from
-/// its beginning, so that sweeps reuse the same pages; the system provides the pages of a larger sweep when
-/// that occurs.
+/// The queue holds the events of one command, at most
+/// [`max_events_per_command`](tickpath_matching::EngineLimits::max_events_per_command): the matcher applies
+/// no further command until it is empty. The capacity is allocated at the start. The queue always fills from
+/// its beginning, so that sweeps reuse the same pages; a larger sweep causes page faults for further pages.
 pub struct OverflowQueue<E> {
     events: Vec<E>,
     /// Number of events that are already in the ring.
@@ -16,12 +15,12 @@ pub struct OverflowQueue<E> {
 }
 
 impl<E: Copy + Send> OverflowQueue<E> {
-    /// A queue with capacity for `capacity` events.
+    /// A queue for up to `capacity` events.
     pub fn new(capacity: usize) -> OverflowQueue<E> {
         OverflowQueue { events: Vec::with_capacity(capacity), flushed: 0 }
     }
 
-    /// True when no event waits.
+    /// True when no event is waiting.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -31,7 +30,7 @@ impl<E: Copy + Send> OverflowQueue<E> {
     /// Appends an event.
     ///
     /// # Panics
-    /// When the queue is full: the bound is the engine's, and no peer can change it.
+    /// When the queue is full, which the engine's bound on events rules out.
     #[cold]
     pub fn push(&mut self, event: E) {
         assert!(
@@ -41,7 +40,7 @@ impl<E: Copy + Send> OverflowQueue<E> {
         self.events.push(event);
     }
 
-    /// Moves as many events into the ring as it accepts.
+    /// Moves events into the ring until it is full or the queue is empty.
     #[inline]
     pub fn flush(&mut self, ring: &mut spsc::Producer<E>) {
         if !self.is_empty() {
@@ -64,7 +63,7 @@ impl<E: Copy + Send> OverflowQueue<E> {
 
 /// Ends a ring: its reader finds the producer disconnected once it has read the remaining elements.
 pub fn end_ring<E: Copy + Send>(ring: &mut spsc::Producer<E>) {
-    // A ring without a reader has nothing to notify, and may have ended already.
+    // Without a reader there is nothing to end.
     if !ring.is_abandoned() {
         *ring = spsc::channel(1).0;
     }

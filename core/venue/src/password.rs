@@ -1,12 +1,12 @@
-//! Passwords of users.
+//! A user's password.
 
 use std::fmt;
 
 use tickpath_nasdaq::soupbintcp;
 
-/// The password of a user: itself, or its argon2 hash.
+/// The password of a user, as plain text or as an argon2 hash.
 ///
-/// SoupBinTCP ignores the case of passwords, so a hash is of the password in lower case. Never printed.
+/// SoupBinTCP ignores the case of passwords, so the hash is that of the lower-case password. Never printed.
 #[derive(Clone)]
 pub struct Password(StoredPassword);
 
@@ -22,19 +22,19 @@ impl Password {
         Password(StoredPassword::Plain(password.into()))
     }
 
-    /// A password known only by its hash: a PHC string that the caller has validated. Checking a password
-    /// against it takes milliseconds, so that happens outside of this crate.
+    /// A password known only by its hash, a PHC string that the caller has validated. Checking against a hash
+    /// takes milliseconds, so it happens outside of this crate.
     pub fn of_hash(hash: impl Into<String>) -> Password {
         Password(StoredPassword::Hash(hash.into()))
     }
 
-    /// Compares `password` with this one; `None` where `password` must be hashed first.
+    /// Compares `password` with a plain-text password; `None` if only a hash is known.
     #[must_use]
     pub fn matches_at_once(&self, password: &soupbintcp::Password) -> Option<bool> {
         if let StoredPassword::Plain(known) = &self.0 { Some(password.matches(known)) } else { None }
     }
 
-    /// The hash, where only the hash is known.
+    /// The hash, if only the hash is known.
     #[must_use]
     pub fn hash(&self) -> Option<&str> {
         if let StoredPassword::Hash(hash) = &self.0 { Some(hash) } else { None }

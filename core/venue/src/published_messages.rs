@@ -1,50 +1,50 @@
-//! The queue of published messages from the publisher to the market snapshots.
+//! The queue of published messages from the publisher to the snapshots' market image.
 
 use tickpath_lockfree::spsc;
 
 use crate::message_log::{MAX_STORED_MESSAGE, MessageStore};
 
-/// Capacity of the ring in messages; further ones wait in the store.
+/// Capacity of the ring in messages; further messages wait in the publisher's store.
 const RING_CAPACITY: usize = 1 << 12;
 /// Maximum number of messages copied in one duty cycle of the publisher.
 const COPIES_PER_CYCLE: usize = 64;
-/// Messages that may wait in the store for an idle duty cycle; more are copied in any cycle.
+/// Number of messages that may wait for an idle duty cycle; above it, each cycle copies some.
 const BACKLOG_MAX: u64 = 1 << 12;
 
-/// A published message with its number.
+/// A published message with its sequence number.
 #[derive(Clone, Copy)]
 pub struct PublishedMessage {
-    /// Its number in the market data session.
+    /// Sequence number in the market data session.
     pub sequence: u64,
     len: u16,
     bytes: [u8; MAX_STORED_MESSAGE],
 }
 
 impl PublishedMessage {
-    /// Its bytes.
+    /// Bytes of the message.
     #[must_use]
     pub fn message(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 }
 
-/// The publisher's end: forwards messages from its store, from a separate read position.
+/// The publisher's end: copies messages from the publisher's store to the ring, at its own read position.
 ///
-/// The store is the queue. A stalled reader costs nothing; a reader that falls behind by more than the store
-/// keeps finds a gap in the numbers.
+/// The store is the queue, so a stalled reader costs nothing. If the reader falls behind by more messages
+/// than the store keeps, it finds a gap in the sequence numbers.
 pub struct MessageCopies {
     ring: spsc::Producer<PublishedMessage>,
     next: u64,
 }
 
 impl MessageCopies {
-    /// Creates both ends, for messages from the number `next`.
+    /// Creates both ends, for messages from the sequence number `next`.
     pub fn from(next: u64) -> (MessageCopies, spsc::Consumer<PublishedMessage>) {
         let (ring, reader) = spsc::channel(RING_CAPACITY);
         (MessageCopies { ring, next }, reader)
     }
 
-    /// Copies some of the messages that fit, while the publisher is idle or when too many wait.
+    /// Copies some messages, if the publisher is idle or too many are waiting.
     #[inline]
     pub fn forward(&mut self, store: &MessageStore, is_idle: bool) {
         if is_idle || store.next_sequence() - self.next > BACKLOG_MAX {
@@ -52,12 +52,12 @@ impl MessageCopies {
         }
     }
 
-    /// True when everything published is copied.
+    /// True when all published messages are copied.
     pub fn is_done(&self, store: &MessageStore) -> bool {
         self.next == store.next_sequence()
     }
 
-    /// Copies as many messages as the reader has capacity for.
+    /// Copies as many waiting messages as fit in the ring.
     pub fn finish(&mut self, store: &MessageStore) {
         (0..RING_CAPACITY / COPIES_PER_CYCLE).for_each(|_| self.copy(store));
     }

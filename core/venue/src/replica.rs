@@ -1,4 +1,4 @@
-//! The state that follows from the log: the engine, and all sent and published messages.
+//! The state that results from the log: the engine, and all messages sent to users or published.
 
 mod layout;
 
@@ -22,10 +22,10 @@ use crate::session_messages::{append_event, append_query_answer, append_session_
 
 pub use tickpath_matching::EngineLimits;
 
-/// The definition needed to read a log. Every snapshot contains it, so no configuration is needed.
+/// The settings needed to read a log. Every snapshot contains them, so no configuration is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// The traded instruments.
+    /// Instruments defined when the session began, without those added later.
     pub instruments: Vec<Instrument>,
     /// Bounds of the engine.
     pub limits: EngineLimits,
@@ -33,60 +33,60 @@ pub struct Definition {
     pub users: Vec<String>,
     /// Number of messages kept for each user.
     pub retained_responses: usize,
-    /// Number of kept market data messages.
+    /// Number of market data messages kept.
     pub retained_messages: usize,
 }
 
-/// A venue without its sockets: the engine, and all sent and published messages, as the log determines them.
+/// A venue without its sockets: the engine and all outbound messages, as the log determines them.
 ///
-/// Replicas with the same commands are identical to each other and to the venue. Memory is touched as needed.
+/// Replicas with the same commands are identical to each other and to the venue. Memory is touched on use.
 pub struct Replica {
     definition: Definition,
-    /// The engine.
+    /// The matching engine.
     pub engine: Box<Engine<FastBooks<Owner>>>,
-    /// The messages to users and the market data.
+    /// Messages to users, and market data messages.
     pub streams: OutboundStreams,
-    /// The state of the day and of the users.
+    /// State of the trading day and of the users.
     pub replayed: ReplayedState,
 }
 
-/// The messages to users and the market data, as the log determines them.
+/// Messages to users and market data messages, as the log determines them.
 pub struct OutboundStreams {
-    /// The instruments, including added ones.
+    /// The venue's instruments, including added ones.
     pub table: InstrumentTable,
-    /// The messages to each user.
+    /// Messages to each user, in session order.
     pub users: Vec<Stream<MAX_LOGGED_MESSAGE>>,
-    /// The market data.
+    /// Market data messages.
     pub market: Stream<MAX_STORED_MESSAGE>,
-    /// The first command with an event that the market data protocol cannot encode, if any.
+    /// First command with an event that the market data protocol cannot encode, if any.
     pub unencodable: Option<Sequence>,
-    /// The first command with an answer to a user that the definition does not name, if any: another
-    /// definition decided it.
+    /// First command with a response to a user that the definition does not name, if any: the command was
+    /// decided under another definition.
     pub undeliverable: Option<Sequence>,
 }
 
-/// Numbered messages, and the digest of all messages ever appended.
+/// The newest messages of a numbered stream, and a digest of all messages ever appended to it.
 pub struct Stream<const LEN_MAX: usize> {
     /// The newest messages.
     pub messages: MessageLog<LEN_MAX>,
     digest: u64,
 }
 
-/// The replayed state besides the engine's.
+/// The state that results from the log in addition to the engine's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayedState {
-    /// Time of the last command's sequencing, since midnight.
+    /// Time at which the last command was sequenced, since midnight.
     pub last_ts: Nanos,
-    /// True while the new orders of all users are refused.
+    /// True while a kill of all users refuses their new orders.
     pub is_killed: bool,
-    /// The state of the day.
+    /// State of the trading day.
     pub day: ReplayedDay,
-    /// The state of each user.
+    /// State of each user, in session order.
     pub users: Vec<ReplayedUser>,
 }
 
 impl Replica {
-    /// The state before the first command.
+    /// The replica before the first command.
     ///
     /// # Errors
     /// [`ReplicaError::Engine`] when the engine rejects the instruments.
@@ -108,42 +108,42 @@ impl Replica {
         Ok(Replica { engine: Box::new(engine), streams, replayed, definition })
     }
 
-    /// Touches all memory that has not been touched yet: a venue's duty cycles then have no page faults.
+    /// Touches all memory that has not been touched yet, so that a venue's duty cycles have no page faults.
     pub fn prefault(&mut self) {
         self.engine.prefault();
         self.streams.users.iter_mut().for_each(|user| user.messages.prefault());
         self.streams.market.messages.prefault();
     }
 
-    /// The definition with which the log is read.
+    /// The definition under which the log is read.
     #[must_use]
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// Executes the next command.
+    /// Applies the next command.
     pub fn apply(&mut self, command: &LogCommand) {
         self.update(command);
         command.apply(&mut self.engine, &mut self.streams);
     }
 
-    /// As [`Replica::apply`]; `on_message` receives a user's place, and the number and bytes of each message.
+    /// As [`Replica::apply`]; `on_message` receives a user's index, and the number and bytes of each message.
     pub fn apply_with_messages(&mut self, command: &LogCommand, on_message: impl FnMut(usize, u64, &[u8])) {
         self.update(command);
         command.apply(&mut self.engine, &mut MessageTap { streams: &mut self.streams, on_message });
     }
 
-    /// As [`Replica::apply`], but only `out` receives the events: messages to users are not kept.
+    /// As [`Replica::apply`], but only `out` receives the events: outbound messages are not kept.
     pub fn apply_to(&mut self, command: &LogCommand, out: &mut impl EventListener) {
         self.update(command);
         command.apply(&mut self.engine, out);
     }
 
-    /// Updates the state that the command's events depend on.
+    /// Updates the state on which the command's events depend.
     fn update(&mut self, command: &LogCommand) {
         self.replayed.update(command);
         match command {
-            // The engine ignores an instrument that the table rejects.
+            // If the table rejects the instrument, the engine ignores it too.
             LogCommand::Engine(Command { kind: CommandKind::AddInstrument(instrument), .. }) => {
                 _ = self.streams.table.add(*instrument);
             }
@@ -154,7 +154,7 @@ impl Replica {
         }
     }
 
-    /// Adds the user of the next session, which has no messages so far.
+    /// Adds the user of the next session, without messages.
     #[cold]
     fn add_user(&mut self, session: SessionId, name: UserName) {
         let Definition { users, limits, retained_responses, .. } = &mut self.definition;
@@ -167,23 +167,23 @@ impl Replica {
         self.replayed.users.push(ReplayedUser::default());
     }
 
-    /// The number of each user's next message.
+    /// Number of each user's next message, in session order.
     pub fn next_numbers(&self) -> impl Iterator<Item = u64> {
         self.streams.users.iter().map(|user| user.messages.next_sequence())
     }
 
-    /// Prefetches the memory that these commands need.
+    /// Prefetches memory that these commands will access.
     pub fn look_ahead(&mut self, commands: &[LogCommand]) {
         self.engine.look_ahead(commands.iter().filter_map(LogCommand::engine));
     }
 
-    /// Sequence of the last applied command.
+    /// Sequence number of the last applied command.
     #[must_use]
     pub fn last_command(&self) -> Sequence {
         self.engine.last_command()
     }
 
-    /// Digest (XXH3, 64 bits) of the engine's state, and of every byte sent to users or published.
+    /// XXH3 digest (64 bits) of the engine's state and of every byte sent to users or published.
     #[must_use]
     pub fn state_hash(&self) -> u64 {
         let mut hasher = Xxh3::new();
@@ -197,23 +197,23 @@ impl Replica {
         hasher.digest()
     }
 
-    /// Number of messages sent to users, and of those published, since the session began.
+    /// Numbers of messages sent to all users, and of messages published, since the session began.
     #[must_use]
     pub fn message_counts(&self) -> (u64, u64) {
         let users = self.streams.users.iter().map(|user| user.messages.next_sequence() - 1);
         (users.sum(), self.streams.market.messages.next_sequence() - 1)
     }
 
-    /// Continues under another definition: with other bounds, and with more users after the existing ones.
-    /// Reserves capacity for its additional instruments; later commands add them.
+    /// Continues under another definition, which may have other bounds and more users after the existing
+    /// ones. Reserves capacity for its additional instruments; later commands add them.
     ///
-    /// True when later commands are decided differently: then a snapshot must be written before the next one.
+    /// True when the definition changed: then a snapshot must be written before the next command.
     ///
     /// # Errors
-    /// [`ReplicaError`] when the log has other instruments or users, or holds more than the limits allow.
+    /// [`ReplicaError`] when the log has other instruments or users, or its state exceeds the limits.
     pub fn redefine(&mut self, mut requested: Definition) -> Result<bool, ReplicaError> {
         self.check_instruments(&requested.instruments)?;
-        // Added instruments need their capacity, whatever is reserved for others.
+        // Instruments already added need capacity, whatever the new definition reserves.
         let needed = self.streams.table.iter().count().max(requested.instruments.len());
         if needed > self.definition.instruments.len() {
             requested.limits.max_instruments = requested.limits.max_instruments.max(needed as u16);
@@ -249,8 +249,8 @@ impl Replica {
         Ok(true)
     }
 
-    /// All initial instruments must be present and unchanged. After them may come the added ones, in their
-    /// order, and then new ones.
+    /// Checks that all initial instruments are present and unchanged. After them, the list may have the added
+    /// ones, in their order, and then new ones.
     fn check_instruments(&self, requested: &[Instrument]) -> Result<(), ReplicaError> {
         let listed = |known: &Instrument| requested.iter().find(|requested| requested.symbol == known.symbol);
         let first = self.definition.instruments.iter();
@@ -273,7 +273,7 @@ impl Replica {
     }
 }
 
-/// The first changed field, apart from the id.
+/// Description of the first difference between two definitions of an instrument, apart from the id.
 fn difference(was: &Instrument, is: &Instrument) -> Option<String> {
     let price = |name, of: fn(&Instrument) -> Price| (name, of(was).to_string(), of(is).to_string());
     let qty = |name, of: fn(&Instrument) -> Qty| (name, of(was).to_string(), of(is).to_string());
@@ -289,7 +289,7 @@ fn difference(was: &Instrument, is: &Instrument) -> Option<String> {
     Some(format!("{name} was {was} and is {is}"))
 }
 
-/// The definition's instruments and the added ones, with capacity for more.
+/// The definition's instruments and those added since, with capacity for more.
 fn table_of(definition: &Definition, engine: &Engine<FastBooks<Owner>>) -> InstrumentTable {
     let max_id = InstrumentId(definition.limits.max_instruments);
     let table = InstrumentTable::with_capacity(&definition.instruments, max_id);
@@ -384,7 +384,7 @@ impl OutboundStreams {
     }
 }
 
-/// The outbound streams, with a function that receives each message to a user.
+/// Outbound streams, with a function that also receives each message to a user.
 struct MessageTap<'a, F> {
     streams: &'a mut OutboundStreams,
     on_message: F,

@@ -7,24 +7,24 @@ use crate::token_bucket::{RateLimit, TokenBucket};
 
 type Decoded = Result<OrderRequest, RequestError>;
 
-/// Checks the requests of one user against its rate and its instruments.
+/// Checks one user's requests against its message rate and its instruments.
 ///
-/// Refusals are written to the log. Requests that only remove orders are never refused.
+/// Refusals are logged. Requests that only remove orders are never refused.
 pub struct RequestFilter {
     /// False while there is nothing to check, as for nearly all users: then no other field is read.
     is_checked: bool,
-    /// The reason why new orders are refused at present.
+    /// The reason for which new orders are refused at present.
     refusal: Option<RejectReason>,
     is_draining: bool,
-    /// One bit for each instrument id.
+    /// Allowed instruments, one bit for each id.
     instruments: Box<[u64]>,
-    /// False while all bits are set.
+    /// False while all bits of `instruments` are set.
     is_restricted: bool,
     bucket: Option<TokenBucket>,
 }
 
 impl RequestFilter {
-    /// A filter that accepts the instruments of `allowed`; all, including later ones, when it is `None`.
+    /// A filter that allows the instruments in `allowed`; `None` allows all, including later ones.
     #[must_use]
     pub fn new(
         rate: Option<RateLimit>,
@@ -44,7 +44,7 @@ impl RequestFilter {
         filter
     }
 
-    /// Allows or forbids orders in an instrument from now on; false when nothing changed.
+    /// Allows or forbids new orders in an instrument from now on; returns whether this is a change.
     pub fn allow(&mut self, id: InstrumentId, is_allowed: bool) -> bool {
         let Some(word) = self.instruments.get_mut(usize::from(id.0) / 64) else { return false };
         let (before, bit) = (*word, 1 << (id.0 % 64));
@@ -55,10 +55,10 @@ impl RequestFilter {
         is_changed
     }
 
-    /// Turns a rejected request into a refusal.
+    /// Checks a decoded request.
     ///
     /// # Errors
-    /// The error of the decoder, or the refusal.
+    /// The error of the decoder, or a refusal by this filter.
     #[inline(always)]
     pub fn check(&mut self, decoded: Decoded, now: Nanos) -> Decoded {
         if self.is_checked { self.filter_checked(decoded, now) } else { decoded }
@@ -71,9 +71,9 @@ impl RequestFilter {
                 let checked = self.check_new(now).and_then(|()| self.check_instrument(order.instrument));
                 (order.user_ref, order.client_order_id, checked)
             }
-            // The instrument is that of the replaced order, which was allowed when it was entered.
+            // A replacement has the replaced order's instrument, which was allowed at entry.
             Ok(OrderRequest::Replace(order)) => (order.user_ref, order.client_order_id, self.check_new(now)),
-            // Cancels, queries, and requests that are already refused.
+            // Cancels, queries, and requests that the decoder refused.
             _ => {
                 self.bucket.iter_mut().for_each(|bucket| bucket.charge(now));
                 return decoded;
@@ -83,7 +83,7 @@ impl RequestFilter {
         decoded
     }
 
-    /// True while even the venue's orders for the user are refused: it is stopping, or its journal is full.
+    /// True while even the venue's own orders for the user are refused: while draining, or with a full log.
     #[must_use]
     pub const fn is_shut(&self) -> bool {
         self.is_draining || self.refusal.is_some()
@@ -95,14 +95,14 @@ impl RequestFilter {
         self.is_checked = true;
     }
 
-    /// Refuses new orders for this reason, or accepts them again.
+    /// Refuses new orders for this reason; `None` accepts them again.
     pub fn set_refusal(&mut self, refusal: Option<RejectReason>) {
         self.refusal = refusal;
         let is_limited = self.bucket.is_some() || self.is_restricted;
         self.is_checked = refusal.is_some() || self.is_draining || is_limited;
     }
 
-    /// Sets another rate, or none, from now on.
+    /// Sets the message rate from now on; `None` for no limit.
     pub fn set_rate(&mut self, rate: Option<RateLimit>) {
         self.bucket = rate.map(TokenBucket::new);
         self.set_refusal(self.refusal);
@@ -142,7 +142,7 @@ mod tests {
         InstrumentTable::new(&instruments)
     }
 
-    /// A request from a client's bytes.
+    /// The request decoded from a client's bytes.
     fn request(bytes: &[u8]) -> OrderRequest {
         ouch50::decode_request(bytes, |symbol| table().find(symbol)).unwrap()
     }
@@ -157,7 +157,7 @@ mod tests {
         request(b"U\0\0\0\x01\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x640YNfrom-the-test \0\0")
     }
 
-    /// The reason why a request is refused, if it is; accepted requests must remain unchanged.
+    /// The filter's reason for refusing the request, if any. Asserts that accepted requests are unchanged.
     fn check(filter: &mut RequestFilter, request: &OrderRequest, now: Nanos) -> Result<(), RejectReason> {
         match filter.check(Ok(*request), now) {
             Ok(passed) => {

@@ -2,34 +2,34 @@
 
 use tickpath_types::{Nanos, OrderEvent, Sequence, SessionId, SystemEventCode, UserRefNum};
 
-/// A response of the matcher: for one session, or about a command of the venue.
+/// A response of the matcher, to one session or about an internal command.
 #[derive(Clone, Copy, Debug)]
 pub enum Response {
-    /// An event of an order.
+    /// An order event.
     Order(OrderEvent),
-    /// The answer to an account query.
+    /// The response to an account query.
     NextUserRef {
-        /// The command of the query.
+        /// Sequence number of the query's command.
         command: Sequence,
         /// The session that sent the query.
         session: SessionId,
-        /// When the query was sequenced, since midnight.
+        /// Time at which the query was sequenced, since midnight.
         ts: Nanos,
-        /// The least number that it may use next.
+        /// The lowest UserRefNum that the session may use next.
         next: UserRefNum,
     },
-    /// An internal command was applied; this follows everything that it caused.
+    /// An internal command was applied; all its other responses precede this one.
     Applied {
-        /// Number of the command.
+        /// Sequence number of the command.
         command: Sequence,
-        /// True when it had no effect: its subject does not exist.
+        /// True when the command had no effect, because its subject does not exist.
         is_ignored: bool,
     },
     /// A system event of the day.
     SessionPhase {
-        /// Number of the command.
+        /// Sequence number of the command.
         command: Sequence,
-        /// When it was sequenced, since midnight.
+        /// Time at which the command was sequenced, since midnight.
         ts: Nanos,
         /// The system event.
         phase: SystemEventCode,
@@ -37,7 +37,7 @@ pub enum Response {
 }
 
 impl Response {
-    /// The command that caused it.
+    /// Sequence number of the command that caused the response.
     #[inline]
     #[must_use]
     pub const fn command(&self) -> Sequence {
@@ -50,5 +50,5 @@ impl Response {
     }
 }
 
-// Order events alone would need ring slots of the same size.
+// The other variants do not make the ring's slots larger.
 const _: () = assert!(size_of::<Response>() == size_of::<OrderEvent>());

@@ -4,10 +4,10 @@ use tickpath_types::Nanos;
 
 use crate::token_bucket::{RateLimit, TokenBucket};
 
-/// Maximum number of remembered requesters; a new one replaces the one that was silent for longest.
+/// Maximum number of requesters kept; a new one replaces the one without requests for the longest time.
 pub(crate) const REQUESTERS_MAX: usize = 256;
 
-/// A token bucket for each requester address. Its ports share it: a requester chooses them.
+/// A token bucket for each requester address, for all ports: a requester can choose any port.
 pub struct RequestLimits<P> {
     limit: RateLimit,
     requesters: Vec<Requester<P>>,
@@ -20,7 +20,7 @@ struct Requester<P> {
 }
 
 impl<P: Copy + PartialEq> RequestLimits<P> {
-    /// Limits with this rate for each address.
+    /// Creates limits with this rate for each address.
     #[must_use]
     pub fn new(limit: RateLimit) -> RequestLimits<P> {
         RequestLimits { limit, requesters: Vec::with_capacity(REQUESTERS_MAX) }

@@ -1,4 +1,4 @@
-//! The single order of all requests that reach the venue.
+//! Puts all requests that reach the venue into a single order.
 
 use tickpath_faults::failpoint;
 use tickpath_lockfree::spsc;
@@ -12,24 +12,24 @@ use crate::day::Expiries;
 use crate::log_command::{LogCommand, LogCommandKind};
 use crate::overflow_queue::end_ring;
 
-/// Receive time of internal commands: after all real receive times.
+/// Receive time of internal commands, later than all real receive times.
 const INTERNAL: u64 = u64::MAX;
 
-/// A request on its way into the log.
+/// A request that is to be sequenced.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Time at which the kernel received it, in nanoseconds of its clock; 0 when unknown.
+    /// Time at which the kernel received the request, in nanoseconds of its clock; 0 when unknown.
     pub kernel_ns: u64,
     /// The session that sent the request or is its subject.
     pub session: SessionId,
-    /// Joins its time stamps; `None` for the venue's own commands.
+    /// Links the time stamps of the request; `None` for internal commands.
     pub token: Option<Token>,
     /// The command to sequence.
     pub kind: LogCommandKind,
 }
 
 impl Arrival {
-    /// An internal command of the venue: after all requests drained in the same cycle.
+    /// An internal command of the venue; it follows all requests drained in the same cycle.
     #[must_use]
     pub fn internal(session: SessionId, kind: impl Into<LogCommandKind>) -> Arrival {
         Arrival { kernel_ns: INTERNAL, session, token: None, kind: kind.into() }
@@ -38,40 +38,40 @@ impl Arrival {
 
 /// Orders the requests drained in one duty cycle by the kernel's receive time, and numbers them.
 ///
-/// Requests of one session keep their order: the sort is by (kernel time, session, arrival), and the kernel's
-/// times of one session never decrease. No request waits for a later packet: drained requests are sequenced
-/// at once. All commands of a duty cycle have different times, since market data identifies the events of one
-/// command, such as an incoming order's executions, by their time. A command goes to the journal and then to
-/// the matcher; when either is full, the remaining commands wait in order.
+/// Requests of one session keep their order: the sort is by (kernel time, session, arrival), and the kernel
+/// times of one session never decrease. Drained requests are sequenced at once and wait for no later packet.
+/// Each command of a cycle has a different time, since market data identifies the events of one command,
+/// such as an incoming order's executions, by their time. A command goes to the journal and then to the
+/// matcher; when either is full, the remaining commands wait in order.
 ///
-/// Expired orders leave before any command of the same or a later time: the venue's command that expires them
-/// is put before it, so that nothing trades with them any more.
+/// Expired orders leave before any command of the same or a later time: an `ExpireOrders` command is put
+/// before it, so that nothing trades with them any more.
 pub struct Sequencer {
     next: Sequence,
-    /// Time of day of the last command before the start, until the first one after it.
+    /// Time of day of the last command before the start; `None` once the first one after it is sequenced.
     resumed_after: Option<Nanos>,
-    /// Time of the latest command.
+    /// Time of the latest command, since 1970.
     last_at: Nanos,
     expiries: Expiries,
     batch: Vec<(u64, SessionId, u32, Arrival)>,
     sequenced: usize,
-    /// The venue's last own command in the log.
+    /// The last internal command in the log.
     last_internal: Sequence,
     commands: spsc::Producer<LogCommand>,
     journal: Option<Box<dyn CommandLog>>,
-    /// The last durable command: answers up to it may be sent.
+    /// The last durable command: responses up to it may be sent.
     durable: Sequence,
     /// The journal's state at the last check.
     log_state: LogState,
-    /// Number of times that the journal was full.
+    /// Number of failed appends because the journal was full.
     delayed: u64,
 }
 
-/// Maximum time by which a clock may have been set back, or midnight passed, when a venue resumes.
+/// Maximum time by which the clock may have been set back when a venue resumes, across midnight too.
 const HALF_A_DAY: Nanos = Nanos::from_secs(12 * 3_600);
 
 impl Sequencer {
-    /// A sequencer that numbers from 1, without a journal, for at most `capacity` requests per duty cycle.
+    /// A sequencer without a journal, for at most `capacity` requests per duty cycle; starts at command 1.
     pub fn new(commands: spsc::Producer<LogCommand>, capacity: usize) -> Sequencer {
         let batch = Vec::with_capacity(capacity);
         Sequencer {
@@ -90,18 +90,18 @@ impl Sequencer {
         }
     }
 
-    /// The same with a journal, after the command `last`, which was sequenced at `last_ts`.
+    /// Adds a journal and continues after the command `last`, which was sequenced at `last_ts`.
     pub fn with_journal(self, journal: Box<dyn CommandLog>, last: Sequence, last_ts: Nanos) -> Sequencer {
         let resumed_after = (last > Sequence(0)).then_some(last_ts);
         Sequencer { next: last.next(), resumed_after, durable: last, journal: Some(journal), ..self }
     }
 
-    /// Records a second of the day at which an order of the log expires.
+    /// Records a second of the day at which an order in the log expires.
     pub fn add_expiry(&mut self, second: u32) {
         self.expiries.add(second);
     }
 
-    /// True when orders have expired that the log does not yet expire.
+    /// True when orders have expired by now and the log has no command yet that expires them.
     pub fn have_expired(&self, now: Nanos) -> bool {
         self.expiries.are_due(now.time_of_day())
     }
@@ -123,7 +123,7 @@ impl Sequencer {
         self.batch.push((kernel_ns, arrival.session, order, arrival));
     }
 
-    /// Sorts the batch and writes as many commands to the log as fit; returns their number.
+    /// Sorts the batch and writes as many of its commands as fit; returns the number of requests written.
     pub fn sequence(&mut self, now: Nanos, tracer: &mut impl Tracer) -> usize {
         let is_unsorted = self.sequenced == 0 && self.batch.len() > 1;
         failpoint!(ArrivalsUnsorted: is_unsorted = false);
@@ -148,7 +148,7 @@ impl Sequencer {
             let journal = self.journal.as_mut();
             failpoint!(JournalSkipsRecord: journal = None, for self.next.0);
             if let Some(journal) = journal {
-                // Commands in the journal take effect: the ring must have space for each.
+                // A command in the journal takes effect, so the ring must have a free slot first.
                 if self.commands.free_slots() == 0 {
                     return self.sequenced - start;
                 }
@@ -171,7 +171,7 @@ impl Sequencer {
             self.next = self.next.next();
             self.sequenced += usize::from(!must_wait);
         }
-        // The venue's own commands are the last of their batch.
+        // Internal commands are the last of their batch.
         if let Some((INTERNAL, ..)) = self.batch.last() {
             self.last_internal = Sequence(self.next.0 - 1);
         }
@@ -181,7 +181,7 @@ impl Sequencer {
         count
     }
 
-    /// Records the expiry of an order, if it has one, and the expiries that have passed.
+    /// Records the expiry of an order, if it has one; `ExpireOrders` clears the expiries that have passed.
     #[inline]
     fn update_expiries(&mut self, command: &LogCommand) {
         let LogCommand::Engine(command) = command else { return };
@@ -191,7 +191,7 @@ impl Sequencer {
             CommandKind::ExpireOrders => return self.expiries.clear_until(command.ts),
             _ => return,
         };
-        // An order with a past expiry is refused.
+        // An order whose expiry has passed is refused, so nothing is recorded.
         if let Some(OrderInstructions { expire_at: second @ 1.., .. }) = special
             && Nanos::from_secs((*second).into()) > command.ts
         {
@@ -200,7 +200,7 @@ impl Sequencer {
         }
     }
 
-    /// Times continue after those of the log, also when the clock was set back meanwhile.
+    /// Continues after the log's last time even if the clock has been set back since.
     #[cold]
     fn resume(&mut self, now: Nanos, last_ts: Nanos) {
         let ahead = Nanos((last_ts.0 + Nanos::DAY.0 - now.time_of_day().0) % Nanos::DAY.0);
@@ -209,7 +209,7 @@ impl Sequencer {
         }
     }
 
-    /// Polls the journal, in every duty cycle after its commands were appended; returns the amount of work.
+    /// Polls the journal in every duty cycle, after commands were appended; returns the amount of work.
     #[inline]
     pub fn poll_journal(&mut self) -> usize {
         let Some(journal) = &mut self.journal else { return 0 };
@@ -225,13 +225,13 @@ impl Sequencer {
         }
     }
 
-    /// The journal's state, as [`poll_log_state`](Self::poll_log_state) last returned it.
+    /// The journal's state as last returned by [`poll_log_state`](Self::poll_log_state).
     #[must_use]
     pub fn log_state(&self) -> LogState {
         self.log_state
     }
 
-    /// The journal's state, if it changed.
+    /// The journal's state if it has changed since the last call.
     pub fn poll_log_state(&mut self) -> Option<LogState> {
         let state = self.journal.as_ref()?.state();
         let is_changed = state != self.log_state;
@@ -239,7 +239,7 @@ impl Sequencer {
         is_changed.then_some(state)
     }
 
-    /// True while only requests that remove orders get a record: the remaining space is reserved for them.
+    /// True while only requests that remove orders are logged: the remaining space is reserved for them.
     #[inline(always)]
     #[must_use]
     pub fn reserves_space_for_cancels(&self) -> bool {
@@ -247,34 +247,34 @@ impl Sequencer {
             && self.journal.as_ref().is_some_and(|journal| !journal.has_space_for_refusals())
     }
 
-    /// The reason of the journal's failure, if it has failed.
+    /// Description of the journal's failure, if it has failed.
     #[must_use]
     pub fn log_failure(&self) -> Option<String> {
         self.journal.as_ref().and_then(|journal| journal.failure())
     }
 
-    /// True when the events of this command may be published.
+    /// True when the command is durable, so its events may be published.
     #[inline]
     pub fn is_durable(&self, command: Sequence) -> bool {
         failpoint!(AnswerBeforeSafe => return true);
         command <= self.durable
     }
 
-    /// The last durable command: answers up to it may be sent.
+    /// The last durable command: responses up to it may be sent.
     #[inline]
     #[must_use]
     pub fn durable(&self) -> Sequence {
         self.durable
     }
 
-    /// Number of times that the journal had no space for a command.
+    /// Number of failed appends because the journal had no space for a command.
     #[inline]
     #[must_use]
     pub fn delayed(&self) -> u64 {
         self.delayed
     }
 
-    /// True when the events of all sequenced commands may be published.
+    /// True when all sequenced commands are durable, so their events may be published.
     pub fn is_all_durable(&self) -> bool {
         self.durable >= Sequence(self.next.0 - 1)
     }
@@ -286,17 +286,17 @@ impl Sequencer {
         self.batch.is_empty()
     }
 
-    /// The venue's last own command in the log.
+    /// The last internal command in the log.
     pub fn last_internal(&self) -> Sequence {
         self.last_internal
     }
 
-    /// Ends the log: the matcher learns that no command follows.
+    /// Ends the ring to the matcher, which learns that no more commands follow.
     pub fn end(&mut self) {
         end_ring(&mut self.commands);
     }
 
-    /// Number of requests in the batch, numbered or not.
+    /// Number of requests in the batch, whether or not they have a sequence number.
     #[inline]
     #[must_use]
     pub fn command_batch(&self) -> usize {
@@ -333,13 +333,13 @@ mod tests {
         }
     }
 
-    /// A sequencer of at most `capacity` requests per cycle, and the ring of `slots` commands behind it.
+    /// A sequencer for at most `capacity` requests per cycle, and its ring of `slots` commands.
     fn sequencer(slots: usize, capacity: usize) -> (Sequencer, spsc::Consumer<LogCommand>) {
         let (producer, commands) = spsc::channel(slots);
         (Sequencer::new(producer, capacity), commands)
     }
 
-    /// The sequenced commands: the client's number, or 0 for the command that expires orders.
+    /// The sequenced commands, each with its UserRefNum, or 0 for `ExpireOrders`.
     fn taken(commands: &mut spsc::Consumer<LogCommand>) -> Vec<(u32, LogCommand)> {
         std::iter::from_fn(|| commands.try_pop())
             .map(|command| match command.engine_kind() {
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn command_times_are_unique_and_restart_at_midnight() {
         let (mut sequencer, mut commands) = sequencer(16, 16);
-        // Two nanoseconds before a midnight.
+        // Two nanoseconds before midnight.
         let now = Nanos(3 * Nanos::DAY.0 - 2);
         for (now, count) in [(now, 3), (now, 2), (Nanos(now.0 + 100), 1)] {
             for user_ref in 1..=count {
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn orders_expire_before_commands_of_the_same_time() {
         let (mut sequencer, mut commands) = sequencer(16, 16);
-        // The second one comes too late, and the third expires at the time of the fifth command.
+        // The second order's expiry has passed; the third expires at the time of the fifth command.
         let second = 1_000_000_000;
         for new in [expiring(1, 9), expiring(2, 1), expiring(3, 2), arrival(1, 1, 4), arrival(1, 1, 5)] {
             sequencer.add(new);
@@ -424,7 +424,7 @@ mod tests {
         let at = |user_ref, ahead| (user_ref, now.0 + ahead);
         assert_eq!(times(&mut commands), [at(1, 0), at(2, 1), at(3, 2), at(4, 3), at(0, 4), at(5, 5)]);
         assert_eq!(sequencer.command_count(), 6);
-        // The first one expires without any further request.
+        // The first order expires without a further request.
         let now = Nanos(Nanos::DAY.0 + 9 * second);
         assert!(sequencer.have_expired(now));
         sequencer.add(Arrival::internal(SessionId(0), CommandKind::ExpireOrders));

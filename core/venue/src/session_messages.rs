@@ -1,4 +1,4 @@
-//! Messages to a session, in OUCH, appended to its log.
+//! Messages to a session, encoded in OUCH and appended to the session's log.
 
 use tickpath_nasdaq::ouch50::{self, EventCode, QueryResponse, SystemEvent};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SystemEventCode, UserRefNum};
@@ -6,7 +6,7 @@ use zerocopy::IntoBytes;
 
 use crate::message_log::SessionLog;
 
-/// Appends an event of an order.
+/// Appends an order event.
 #[inline]
 pub fn append_event(log: &mut SessionLog, event: &OrderEvent, instruments: &InstrumentTable) {
     log.append_with(|out| {
@@ -15,7 +15,7 @@ pub fn append_event(log: &mut SessionLog, event: &OrderEvent, instruments: &Inst
     });
 }
 
-/// Appends the answer to an account query.
+/// Appends the response to an account query.
 pub fn append_query_answer(log: &mut SessionLog, ts: Nanos, next: UserRefNum) {
     log.append(QueryResponse::new(ts, next).as_bytes());
 }

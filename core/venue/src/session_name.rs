@@ -1,19 +1,19 @@
-//! Names of the venue's session: as configured, from the start time, and on the wire.
+//! Names of the venue's session: the configured or generated one, and its form on the wire.
 
 use tickpath_nasdaq::moldudp64::Session;
 
-/// Longest name in SoupBinTCP and MoldUDP64.
+/// Maximum length of a session name in SoupBinTCP and MoldUDP64.
 const LEN_MAX: usize = 10;
 const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-/// Separator before the generation.
+/// Separator between name and generation.
 const MARK: u8 = b'~';
 
-/// The wire name of a session in one of its generations: its own name in generation 0, then with the suffix
-/// `~1`, `~2` ... in base 36, for which a long name loses its first characters. `None` when the session's own
-/// name is too long.
+/// The wire name of a session in one of its generations: the name itself in generation 0, then with the
+/// suffix `~1`, `~2` ... in base 36. A long name loses its first characters to the suffix. `None` when the
+/// name itself is too long.
 ///
-/// The log determines whether message numbers continue or are used again. A changed name tells a client with
-/// messages of another name that the numbers may now denote other messages.
+/// A changed name tells clients that message numbers may now denote other messages than under the name that
+/// they know. The log determines when that is so.
 #[must_use]
 pub fn wire_name(name: &str, generation: u32) -> Option<Session> {
     if generation == 0 || name.len() > LEN_MAX {
@@ -32,15 +32,15 @@ pub fn wire_name(name: &str, generation: u32) -> Option<Session> {
     Session::new(std::str::from_utf8(&bytes).ok()?)
 }
 
-/// A session name from the configuration: 1 to 10 letters, digits, `-` or `_`. It also names a folder once
-/// the session is archived, and on the wire `~` separates it from the generation.
+/// Checks a session name from the configuration: 1 to 10 letters, digits, `-` or `_`. The name also becomes a
+/// folder name when the session is archived; `~` is excluded because it precedes the generation on the wire.
 #[must_use]
 pub fn parse_session_name(name: &str) -> Option<Session> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     Session::new(name).filter(|_| !name.is_empty() && name.bytes().all(is_word))
 }
 
-/// `TP` and the start time, in milliseconds since 1970, as 8 digits of base 36: they last 89 years.
+/// `TP` and the start time, in milliseconds since 1970, as 8 base-36 digits, which last for 89 years.
 #[must_use]
 pub fn session_name_at(mut millis: u128) -> String {
     let mut name = *b"TP00000000";

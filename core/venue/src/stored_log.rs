@@ -1,4 +1,4 @@
-//! The stored log, for readers beside the venue.
+//! The stored log, for readers other than the venue itself.
 
 use tickpath_lockfree::wake::Waker;
 use tickpath_matching::CodecError;
@@ -7,7 +7,7 @@ use tickpath_types::Sequence;
 use crate::log_command::LogCommand;
 use crate::replica::Replica;
 
-/// The log cannot be followed any more by this reader; the venue itself continues.
+/// A reader cannot follow the log any more; the venue itself continues.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogReadError {
@@ -17,15 +17,15 @@ pub enum LogReadError {
     /// A record is not a command: another version of the program wrote it.
     #[error("record {sequence} of the journal is no command: {source}")]
     Command {
-        /// Sequence of the record.
+        /// Sequence number of the record.
         sequence: Sequence,
-        /// Reason of the failure.
+        /// Reason why the record is not a command.
         source: CodecError,
     },
     /// There is no usable snapshot: restore one from a copy.
     #[error("the journal has no snapshot that can be used")]
     NoSnapshot,
-    /// Restore the snapshot from a copy.
+    /// A snapshot that begins another definition is unusable: restore it from a copy.
     #[error(
         "the snapshot of command {0} cannot be used, and what follows it was decided by other users or bounds than what \
          came before"
@@ -34,7 +34,7 @@ pub enum LogReadError {
 }
 
 impl LogReadError {
-    /// A [`LogReadError::Storage`].
+    /// Creates a [`LogReadError::Storage`].
     pub fn storage(error: impl std::error::Error + Send + Sync + 'static) -> LogReadError {
         LogReadError::Storage(Box::new(error))
     }
@@ -44,31 +44,31 @@ pub(crate) type LogResult<T> = Result<T, LogReadError>;
 
 /// A log and its snapshots, read while the venue writes them.
 pub trait StoredLog: Send {
-    /// The last command that is durable.
+    /// The last durable command.
     fn durable(&self) -> Sequence;
 
-    /// The last command of each snapshot, in order.
+    /// The last command of each snapshot, in ascending order.
     ///
     /// # Errors
     /// [`LogReadError::Storage`].
     fn snapshots(&self) -> Result<Vec<Sequence>, LogReadError>;
 
-    /// The replica of a snapshot; `None` when it is unusable or was removed meanwhile.
+    /// Reads the replica of a snapshot; `None` when the snapshot is unusable or was removed.
     fn replica(&self, snapshot: Sequence) -> Option<Replica>;
 
-    /// The commands from `first`; `None` when the log begins later.
+    /// Reads the commands from `first` on; `None` when the log begins later.
     ///
     /// # Errors
     /// [`LogReadError::Storage`].
     fn commands_from(&self, first: Sequence) -> Result<Option<Box<dyn StoredCommands>>, LogReadError>;
 
-    /// Makes each command that becomes durable wake the thread behind `waker`.
+    /// Makes newly durable commands wake the thread behind `waker`.
     fn wake_by(&self, waker: &Waker);
 }
 
-/// The commands of a log, one after the other.
+/// A reader of a log's commands in sequence.
 pub trait StoredCommands: Send {
-    /// The next command, if it is available and at most `limit`, which is durable.
+    /// The next command, if available and at most `limit`, which must be durable.
     ///
     /// # Errors
     /// [`LogReadError::Storage`] or [`LogReadError::Command`].

@@ -1,8 +1,8 @@
-//! The message rate limit of a user.
+//! Token buckets that limit message rates.
 
 use tickpath_types::Nanos;
 
-/// A message rate, and the burst after a pause.
+/// A sustained message rate, and the maximum burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     /// Sustained messages per second; at least 1.
@@ -11,16 +11,16 @@ pub struct RateLimit {
     pub burst: u32,
 }
 
-/// Parts per token: at a rate of one token per second, one part per nanosecond is added.
+/// Units per token. At a rate of one token per second, one unit is added per nanosecond.
 const TOKEN: u64 = 1_000_000_000;
 
-/// A bucket that holds `burst` tokens and gains `per_second` of them, exactly: in units of 10^-9 tokens.
+/// A bucket of up to `burst` tokens that gains `per_second` tokens a second, exact to 10^-9 tokens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenBucket {
     per_second: u64,
     capacity: u64,
     level: u64,
-    /// Time of that level.
+    /// Time of the last refill.
     at: Nanos,
 }
 
@@ -30,7 +30,7 @@ impl TokenBucket {
         TokenBucket { per_second: limit.per_second.into(), capacity, level: capacity, at: Nanos::ZERO }
     }
 
-    /// Takes a token, if there is one.
+    /// Takes a token if available; returns whether it did.
     pub(crate) fn take(&mut self, now: Nanos) -> bool {
         self.refill(now);
         let has_token = self.level >= TOKEN;
@@ -40,13 +40,13 @@ impl TokenBucket {
         has_token
     }
 
-    /// Takes a token, or the available part of one, for a message that passes in any case.
+    /// Takes a token, or what is left of one, for a message that is accepted in any case.
     pub(crate) fn charge(&mut self, now: Nanos) {
         self.refill(now);
         self.level = self.level.saturating_sub(TOKEN);
     }
 
-    /// Refills the bucket, except when the clock went back.
+    /// Adds the tokens gained since the last refill; none if the clock went back.
     fn refill(&mut self, now: Nanos) {
         let elapsed = now.0.saturating_sub(self.at.0);
         self.at = self.at.max(now);

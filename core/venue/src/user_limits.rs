@@ -1,4 +1,4 @@
-//! The limits of one user, and changes of them.
+//! The limits of one user, and changes to them.
 
 use tickpath_matching::CommandKind;
 use tickpath_types::Qty;
@@ -6,16 +6,16 @@ use tickpath_types::Qty;
 use crate::log_command::VenueCommandKind;
 use crate::token_bucket::RateLimit;
 
-/// The limits of one user; `None` where only the engine's limits apply.
+/// The limits of one user. `None` means that only the engine's general limits apply.
 ///
-/// The [`RequestFilter`](crate::RequestFilter) checks the rate before the log. The engine checks all others:
-/// a command in the log sets them, so they hold exactly, also for pending requests.
+/// The [`RequestFilter`](crate::RequestFilter) checks the message rate before the log. The engine checks all
+/// others: a command in the log sets them, so they also apply to requests sequenced after it but sent before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UserLimits {
-    /// Messages a second. At the bound new orders and replacements are rejected with `RateAboveLimit`; cancels,
-    /// modifications and queries pass, and count.
+    /// Message rate. Above it, new orders and replacements are rejected with `RateAboveLimit`; cancels,
+    /// modifications and queries pass, and count towards the rate.
     pub rate: Option<RateLimit>,
-    /// Maximum number of open orders; a further one that may rest is rejected with `OpenOrdersAboveLimit`.
+    /// Maximum number of open orders; one more that may rest is rejected with `OpenOrdersAboveLimit`.
     pub open_orders: Option<u32>,
     /// Maximum quantity of one order; a larger one is rejected with `QtyAboveLimit`.
     pub order_qty: Option<Qty>,
@@ -23,11 +23,11 @@ pub struct UserLimits {
     pub order_notional: Option<u64>,
 }
 
-/// The log's encoding of no rate.
+/// The log's encoding of no message rate limit.
 const NO_RATE: RateLimit = RateLimit { per_second: 0, burst: 0 };
 
 impl UserLimits {
-    /// With the engine's limits from a command in the log, where the highest numbers mean no limit.
+    /// Sets the engine's limits from their encoding in the log, where the maximum value means no limit.
     pub(crate) fn with_engine(self, open_orders: u32, order_qty: Qty, order_notional: u64) -> UserLimits {
         UserLimits {
             rate: self.rate,
@@ -37,7 +37,7 @@ impl UserLimits {
         }
     }
 
-    /// The engine's limits as encoded in the log: open orders, quantity and notional of one order.
+    /// The engine's limits as encoded in the log: open orders, then quantity and notional of one order.
     pub(crate) fn engine_numbers(&self) -> (u32, Qty, u64) {
         let open_orders = self.open_orders.unwrap_or(u32::MAX);
         let order_qty = self.order_qty.unwrap_or(Qty(u64::MAX));
@@ -51,7 +51,7 @@ impl UserLimits {
         CommandKind::SetLimits { open_orders, order_qty, order_notional }
     }
 
-    /// The command that records the rate in the log.
+    /// The command that records the message rate in the log.
     #[must_use]
     pub fn rate_command(&self) -> VenueCommandKind {
         let (per_second, burst) = self.rate_numbers();
@@ -65,26 +65,26 @@ impl UserLimits {
     }
 }
 
-/// Decodes a rate of the log.
+/// Decodes a message rate from the log.
 pub(crate) fn rate(per_second: u32, burst: u32) -> Option<RateLimit> {
     (per_second > 0).then_some(RateLimit { per_second, burst })
 }
 
-/// A change of a user's limits: `None` leaves a limit unchanged, `Some(None)` removes it.
+/// A change to a user's limits. `None` leaves a limit unchanged, `Some(None)` removes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitsChange {
-    /// Messages a second.
+    /// Message rate.
     pub rate: Option<Option<RateLimit>>,
-    /// Open orders.
+    /// Maximum number of open orders.
     pub open_orders: Option<Option<u32>>,
-    /// Quantity of one order.
+    /// Maximum quantity of one order.
     pub order_qty: Option<Option<Qty>>,
-    /// Price times quantity of one order, in units of 10^-4.
+    /// Maximum notional (price x qty) of one order, in units of 10^-4.
     pub order_notional: Option<Option<u64>>,
 }
 
 impl LimitsChange {
-    /// The limits after the change.
+    /// Applies the change to `limits`.
     #[must_use]
     pub fn applied_to(&self, limits: UserLimits) -> UserLimits {
         UserLimits {

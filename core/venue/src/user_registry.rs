@@ -1,4 +1,4 @@
-//! The registry of users, with counters and limits of each that are readable while the venue runs.
+//! The registry of users, with each user's counters and limits, readable while the venue runs.
 
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
@@ -14,31 +14,31 @@ use crate::user_settings::UserSettings;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Choose a name of 1 to 6 ASCII characters.
+    /// The name must have 1 to 6 ASCII characters.
     #[error("user '{0}' must have 1 to 6 ASCII characters, without spaces around them")]
     Name(String),
-    /// Choose another name.
+    /// Another user has this name.
     #[error("there is a user '{0}' already: choose another name")]
     Taken(String),
-    /// Begin a new session, which has capacity for the configured users and some more.
+    /// The session has no capacity for another user; a new session has.
     #[error(
         "there is room for {0} users and no more while the session lasts: begin another by --new-session"
     )]
     Full(usize),
 }
 
-/// The users in the order of their sessions (1, 2, 3 ...); cheap to clone, all clones share one registry.
+/// The users in session order (1, 2, 3 ...). Clones are cheap and share one registry.
 ///
-/// Users may be added up to a bound while others read it: neither waits. A reader that learns of a user by a
-/// ring or the log finds it here.
+/// Users can be added up to a bound while other threads read; neither side waits. A user is registered before
+/// a ring or the log names it, so readers of these find it here.
 #[derive(Clone, Debug, Default)]
 pub struct UserRegistry {
-    /// Places after the last user are empty.
+    /// Users by index; entries after the last user are empty.
     places: Arc<[OnceLock<UserView>]>,
 }
 
 impl UserRegistry {
-    /// These users, with capacity for `max` in all.
+    /// A registry of these users, with capacity for `max` users in all.
     #[must_use]
     pub fn new(users: &[UserSettings], max: usize) -> UserRegistry {
         let first = users.iter().map(|user| OnceLock::from(UserView::new(user.clone())));
@@ -46,7 +46,7 @@ impl UserRegistry {
         UserRegistry { places: first.chain(free_places).collect() }
     }
 
-    /// Checks that a user of this name may be added.
+    /// Checks that a user with this name can be added.
     ///
     /// # Errors
     /// [`RegisterError`] when the name is invalid or taken, or the registry is full.
@@ -61,7 +61,7 @@ impl UserRegistry {
         Ok(checked)
     }
 
-    /// Appends a user, in all clones. Only one caller may add users.
+    /// Appends a user, visible in all clones. Only one thread may add users.
     ///
     /// # Errors
     /// As [`UserRegistry::check`].
@@ -71,19 +71,19 @@ impl UserRegistry {
         self.places[self.len()].set(UserView::new(user)).map_err(|_| full)
     }
 
-    /// The place of the user with this name, ignoring case.
+    /// Index of the user with this name, ignoring case.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         self.iter().position(|user| user.name().eq_ignore_ascii_case(name))
     }
 
-    /// The user at a place.
+    /// The user with this index.
     #[must_use]
     pub fn get(&self, place: usize) -> Option<&UserView> {
         self.places.get(place)?.get()
     }
 
-    /// All users in session order.
+    /// All users, in session order.
     pub fn iter(&self) -> impl Iterator<Item = &UserView> {
         self.places.iter().map_while(OnceLock::get)
     }
@@ -94,7 +94,7 @@ impl UserRegistry {
         self.iter().count()
     }
 
-    /// True without users.
+    /// True when there are no users.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.get(0).is_none()
@@ -106,11 +106,11 @@ impl UserRegistry {
         self.places.len()
     }
 
-    /// The new users of the configuration, after the existing ones, with the venue's instrument ids; `named`
-    /// are the instruments of the configuration.
+    /// Returns the users in `users` that follow the existing ones, with the venue's instrument ids in place
+    /// of those of `named`, the configuration's instruments.
     ///
     /// # Errors
-    /// One line that describes the mistake and the necessary change.
+    /// A description of the mistake and of the necessary change, in one line.
     pub fn new_users(
         &self,
         mut users: Vec<UserSettings>,
@@ -145,7 +145,7 @@ impl UserRegistry {
         Ok(new)
     }
 
-    /// True when a user's password is known only by its hash.
+    /// True when any user's password is a hash.
     #[must_use]
     pub fn has_hashes(&self) -> bool {
         self.iter().any(|user| user.settings.password.hash().is_some())
@@ -156,28 +156,28 @@ impl Index<usize> for UserRegistry {
     type Output = UserView;
 
     /// # Panics
-    /// When there is no such user.
+    /// When there is no user with this index.
     fn index(&self, place: usize) -> &UserView {
         self.get(place).expect("places are those of users")
     }
 }
 
-/// The counters and limits of one user, readable while the venue runs.
+/// One user's settings, counters and limits, readable while the venue runs.
 #[derive(Debug)]
 pub struct UserView {
-    /// The settings that the user was added with.
+    /// Settings with which the user was added.
     pub settings: UserSettings,
     /// 1 while the user is logged in.
     pub is_connected: Counter,
-    /// 1 while the user's new orders are refused by a kill of this user alone.
+    /// 1 while the user is killed individually, so that its new orders are refused.
     pub is_killed: Counter,
     /// Logins accepted.
     pub logins: Counter,
-    /// Wrong passwords.
+    /// Logins with a wrong password.
     pub wrong_passwords: Counter,
     /// Requests refused before the log.
     pub requests_refused: Counter,
-    /// The limits at present.
+    /// The current limits.
     pub limits: LimitsView,
 }
 
@@ -203,10 +203,10 @@ impl UserView {
     }
 }
 
-/// The limits of a user, readable while they are changed: each is either the old or the new value.
+/// A user's limits, readable while another thread sets them: each is either the old or the new value.
 #[derive(Debug, Default)]
 pub struct LimitsView {
-    /// Messages per second in the upper half, then the burst; 0 means no limit, as no valid limit is 0.
+    /// Messages per second in the upper 32 bits, burst in the lower ones. In all fields, 0 means no limit.
     rate: Counter,
     open_orders: Counter,
     order_qty: Counter,
@@ -214,7 +214,7 @@ pub struct LimitsView {
 }
 
 impl LimitsView {
-    /// Changes them.
+    /// Sets all limits.
     pub fn set(&self, limits: &UserLimits) {
         let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
         let rate = rate.map(|rate| u64::from(rate.per_second) << 32 | u64::from(rate.burst));
@@ -224,7 +224,7 @@ impl LimitsView {
         self.order_notional.set(order_notional.unwrap_or(0));
     }
 
-    /// The limits.
+    /// Reads all limits.
     #[must_use]
     pub fn read(&self) -> UserLimits {
         let limit = |counter: &Counter| Some(counter.read()).filter(|limit| *limit != 0);

@@ -1,4 +1,4 @@
-//! Users as configured.
+//! The configured settings of users.
 
 use tickpath_nasdaq::soupbintcp::Username;
 use tickpath_types::{InstrumentId, Nanos, SelfTradePrevention};
@@ -6,47 +6,47 @@ use tickpath_types::{InstrumentId, Nanos, SelfTradePrevention};
 use crate::password::Password;
 use crate::user_limits::UserLimits;
 
-/// The ports where a user may log in.
+/// The ports at which a user may log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserPorts {
     /// Order entry.
     pub order_entry: bool,
-    /// Drop copies: copies of the messages to users.
+    /// Drop copies.
     pub drop_copy: bool,
-    /// The Deribit front, and no other order entry port: their order numbers would collide.
+    /// The Deribit front; then no other order entry port, because their UserRefNums would collide.
     pub deribit: bool,
 }
 
 impl Default for UserPorts {
-    /// Order entry alone.
+    /// Order entry only.
     fn default() -> Self {
         UserPorts { order_entry: true, drop_copy: false, deribit: false }
     }
 }
 
-/// A user as configured.
+/// The configured settings of a user.
 #[derive(Clone, Debug)]
 pub struct UserSettings {
-    /// At most 6 characters.
+    /// The name, of at most 6 characters.
     pub name: String,
-    /// At most 10 characters, or the hash of those.
+    /// The password, of at most 10 characters, or its hash.
     pub password: Password,
-    /// The ports where the user may log in.
+    /// The ports at which the user may log in.
     pub ports: UserPorts,
     /// Instruments that the user may trade; all when `None`.
     pub instruments: Option<Vec<InstrumentId>>,
     /// The user's limits.
     pub limits: UserLimits,
-    /// Treatment of an order of the user that would trade with another order of the user.
+    /// Treatment of an incoming order that would trade with another order of the user.
     pub self_trade_prevention: SelfTradePrevention,
-    /// Time from disconnect to the cancel of open orders, unless the user reconnects; they stay if `None`.
+    /// Time from disconnect until open orders are cancelled unless the user reconnects; `None` keeps them.
     pub cancel_on_disconnect: Option<Nanos>,
-    /// Names of the users whose drop copies this one receives; all users when `None`.
+    /// Names of the users whose drop copies this user receives; all users when `None`.
     pub copies_of: Option<Vec<String>>,
 }
 
 impl UserSettings {
-    /// A user that may trade everything, limited only by the engine.
+    /// A user of the order entry port that may trade all instruments, with only the engine's limits.
     pub fn new(name: impl Into<String>, password: Password) -> UserSettings {
         UserSettings {
             name: name.into(),
@@ -64,7 +64,7 @@ impl UserSettings {
 /// Checks the names of all users.
 ///
 /// # Errors
-/// One line that describes the mistake and the necessary change.
+/// A description of the mistake and of the necessary change, in one line.
 pub fn check_names(users: &[UserSettings]) -> Result<(), String> {
     for (place, UserSettings { name, .. }) in users.iter().enumerate() {
         if Username::new(name).is_none() || name.is_empty() {
@@ -77,10 +77,10 @@ pub fn check_names(users: &[UserSettings]) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the lists of users whose drop copies a user receives.
+/// Checks each user's list of users whose drop copies it receives.
 ///
 /// # Errors
-/// One line that describes the mistake and the necessary change.
+/// A description of the mistake and of the necessary change, in one line.
 pub fn check_watched(users: &[UserSettings]) -> Result<(), String> {
     if let Some(user) = users.iter().find(|user| user.copies_of.is_some() && !user.ports.drop_copy) {
         return Err(format!(

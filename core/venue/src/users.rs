@@ -1,4 +1,4 @@
-//! The users' sessions of order entry.
+//! The users of order entry and their sessions.
 
 use std::ops::{Deref, DerefMut};
 
@@ -20,45 +20,45 @@ use crate::request_filter::RequestFilter;
 use crate::user_limits::UserLimits;
 use crate::user_settings::UserSettings;
 
-/// One user of the venue: one session of order entry.
+/// A user of the venue, with its order entry session.
 pub struct User {
-    /// The name, in the configuration's case.
+    /// The name as configured.
     pub name: String,
     /// The password.
     pub password: Password,
     may_enter_orders: bool,
-    /// The user's session in the log.
+    /// Id of the user's session in the log.
     pub session: SessionId,
     /// All messages to the user.
     pub log: SessionLog,
-    /// The logged-in connection.
+    /// Index of the logged-in connection; `None` while disconnected.
     pub connection: Option<usize>,
     /// The current limits.
     pub limits: UserLimits,
-    /// Checks the requests before the log.
+    /// Checks of the user's requests before the log.
     pub filter: RequestFilter,
-    /// Time from the disconnect until the open orders are cancelled; `None` when they remain.
+    /// Time from disconnect until open orders are cancelled; `None` keeps them.
     pub cancel_on_disconnect: Option<Nanos>,
-    /// Time at which they are cancelled, while there is no connection.
+    /// Time at which open orders will be cancelled; `None` while connected.
     pub cancel_at: Option<Nanos>,
 }
 
-/// Maximum number of commands that add a user.
+/// Maximum number of commands for a new user.
 const NEW_USER_COMMANDS_MAX: usize = 5;
 
-// The batch has capacity for the commands of one phase, and so for these.
+// A new user is added only when the batch has capacity for a phase's commands, so for these too.
 const _: () = assert!(NEW_USER_COMMANDS_MAX <= commands_max(InstrumentId(0)));
 
-/// A user on its way to the order server, which adds it without allocating.
+/// A new user, allocated for the order server, which adds it without allocating.
 pub struct NewUser {
     /// The user.
     pub user: User,
-    /// The commands that add it to the log.
+    /// The log commands that record the user.
     pub commands: ArrayVec<LogCommandKind, NEW_USER_COMMANDS_MAX>,
 }
 
 impl NewUser {
-    /// The user of a new session, under the name of its settings.
+    /// Creates a user with a new session.
     #[must_use]
     pub fn new(
         settings: &UserSettings,
@@ -83,7 +83,7 @@ impl NewUser {
 }
 
 impl User {
-    /// A user with these initial entitlements.
+    /// Creates a user with these initial entitlements.
     fn new(
         settings: &UserSettings,
         session: SessionId,
@@ -105,7 +105,7 @@ impl User {
         }
     }
 
-    /// Registers a logged-in connection. The user reconnected in time: no order is cancelled.
+    /// Registers a logged-in connection, and stops the timer that would cancel open orders.
     pub(crate) fn connect(&mut self, connection: usize) {
         self.connection = Some(connection);
         failpoint!(CancelWhileConnected => return);
@@ -118,15 +118,15 @@ const NEVER: Nanos = Nanos(u64::MAX);
 /// All users, in the order of their sessions.
 pub struct Users {
     session: Session,
-    /// With capacity for the maximum number of users.
+    /// The users in session order; the capacity is the maximum number of users.
     users: Vec<User>,
-    /// Time at which the open orders of the next disconnected user are to be cancelled.
+    /// Earliest time at which open orders of a disconnected user will be cancelled.
     next_cancel: Nanos,
 }
 
 impl Users {
-    /// Assigns the sessions 1, 2, 3 ... in order, each with its log and its initial `entitlements`. There may
-    /// be at most `max` users. They log in to `session`.
+    /// Creates the users with sessions 1, 2, 3 ... in order, each with its log and its entitlements. There
+    /// may be at most `max` users. They log in to `session`.
     pub fn new(
         session: Session,
         settings: &[UserSettings],
@@ -143,7 +143,7 @@ impl Users {
         Users { session, users, next_cancel: NEVER }
     }
 
-    /// Users of the session TODAY, before their first start; capacity for one more and two messages each.
+    /// Users who log in to TODAY and have no messages; capacity for one more user, and two messages each.
     #[cfg(test)]
     pub(crate) fn for_test(settings: &[UserSettings], table: &InstrumentTable) -> Users {
         let entitled = |user| Entitlements::new(user, &ReplayedUser::default());
@@ -153,13 +153,13 @@ impl Users {
         Users::new(today, settings, &entitlements, logs, table, settings.len() + 1)
     }
 
-    /// Adds the user of the next session; there must be capacity for it.
+    /// Adds the user of the next session. The capacity must suffice.
     pub fn add(&mut self, user: User) {
         debug_assert!(self.users.len() < self.users.capacity(), "the registry has no more room than this");
         self.users.push(user);
     }
 
-    /// Handles the close of the user's connection; the user may reconnect.
+    /// Handles the close of a user's connection; starts the timer, if any, that cancels its open orders.
     pub fn log_out(&mut self, place: usize, now: Nanos) {
         let user = &mut self.users[place];
         user.connection = None;
@@ -171,7 +171,7 @@ impl Users {
         }
     }
 
-    /// Starts the disconnect time of users that had messages before the venue's start.
+    /// Starts the cancel-on-disconnect timers of users who had messages before the venue's start.
     pub(crate) fn begin_grace(&mut self, now: Nanos) {
         for user in self.users.iter_mut().filter(|user| user.log.next_sequence() > 1) {
             user.cancel_at = user.cancel_on_disconnect.map(|grace| now + grace);
@@ -179,14 +179,14 @@ impl Users {
         }
     }
 
-    /// Time at which the open orders of the next disconnected user are to be cancelled.
+    /// Earliest time at which open orders of a disconnected user are to be cancelled.
     #[inline]
     #[must_use]
     pub fn next_cancel(&self) -> Nanos {
         self.next_cancel
     }
 
-    /// Passes users whose disconnect time is over to `cancel`; retries later if it returns false.
+    /// Passes users whose timer has expired to `cancel`; retries a user later if that returns false.
     pub(crate) fn poll_absent(&mut self, now: Nanos, mut cancel: impl FnMut(SessionId) -> bool) {
         self.next_cancel = NEVER;
         for user in &mut self.users {
@@ -199,7 +199,7 @@ impl Users {
         }
     }
 
-    /// Refuses the new orders of all users for this reason, or accepts them again.
+    /// Refuses the new orders of all users for this reason; `None` accepts them again.
     pub(crate) fn refuse_new_orders(&mut self, reason: Option<RejectReason>) {
         self.users.iter_mut().for_each(|user| user.filter.set_refusal(reason));
     }
@@ -209,20 +209,20 @@ impl Users {
         self.users.iter_mut().for_each(|user| user.filter.set_draining());
     }
 
-    /// The place of the user of a session.
+    /// Index of the user with this session.
     #[must_use]
     pub fn place_of(&self, session: SessionId) -> Option<usize> {
         usize::from(session.0).checked_sub(1).filter(|place| *place < self.users.len())
     }
 
-    /// The user of a session.
+    /// The user with this session.
     #[inline]
     pub fn of_session(&mut self, session: SessionId) -> Option<&mut User> {
         self.users.get_mut(usize::from(session.0).checked_sub(1)?)
     }
 }
 
-/// The users by their places.
+/// The users, indexed in session order.
 impl Deref for Users {
     type Target = [User];
 
@@ -248,7 +248,8 @@ impl LoginUsers for Users {
         &self.users[user].password
     }
 
-    /// Unavailable: a session whose user is logged in, another day's session, or overwritten messages.
+    /// The session is not available if the user is logged in, if the login names another session, or if the
+    /// requested messages are overwritten or do not exist yet.
     fn log_in(
         &mut self,
         _now: Nanos,

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use tickpath_lockfree::Counter;
-use tickpath_types::{InstrumentId, Price, Qty};
+use tickpath_types::InstrumentId;
 
-use crate::counters::{DropCopyCounters, JournalCounters, OrderServerCounters, PublisherCounters};
+use crate::counters::{
+    DropCopyCounters, JournalCounters, OrderServerCounters, PublisherCounters, TradeTotals,
+};
 use crate::market_recovery::RecoveryCounters;
 use crate::matcher::{FinalEngine, MatcherCounters};
 use crate::replica::Replica;
@@ -34,33 +36,6 @@ pub struct VenueView {
     pub market_recovery: Arc<RecoveryCounters>,
     /// The engine, once the venue has stopped.
     pub engine: FinalEngine,
-}
-
-/// Trades of an instrument since the venue's start. A broken trade remains in them.
-#[derive(Debug, Default)]
-pub struct TradeTotals {
-    /// Price of the last trade, in units of [`Price`], as the bits of an `i64`; no meaning before the first.
-    last: Counter,
-    /// Traded quantity.
-    pub volume: Counter,
-    /// Number of trades; a cross is one.
-    pub count: Counter,
-}
-
-impl TradeTotals {
-    /// Adds a trade.
-    #[inline]
-    pub fn add(&self, price: Price, qty: Qty) {
-        self.last.set(price.0.cast_unsigned());
-        self.volume.add(qty.0);
-        self.count.add(1);
-    }
-
-    /// Price of the last trade; `None` before the first.
-    #[must_use]
-    pub fn last(&self) -> Option<Price> {
-        (self.count.read() > 0).then(|| Price(self.last.read().cast_signed()))
-    }
 }
 
 impl VenueView {

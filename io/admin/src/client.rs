@@ -7,29 +7,29 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Maximum length of an answer, in bytes.
+/// Maximum length of a response, in bytes.
 const ANSWER_LEN_MAX: u64 = 4 << 20;
 
-/// Error when sending a line to a program.
+/// A line could not be sent to a program, or was not answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendLineError {
     /// No program listens at the path: start it, or name its socket.
     #[error("cannot connect: {0}")]
     Connect(io::Error),
-    /// Sending the line or receiving the answer failed, for example by a time-out.
+    /// Sending the line or receiving the response failed, for example by a timeout.
     #[error("no answer: {0}")]
     Answer(io::Error),
-    /// The connection was refused: only the user who runs the program, and root, may send commands.
+    /// The program closed the connection: only the user who runs it, and root, may send commands.
     #[error("the connection was closed without an answer")]
     Refused,
-    /// Another program listens at the path: name the socket of this one.
+    /// The response is not JSON, so another program listens at the path: name the socket of the right one.
     #[error("the answer is no JSON: {0}")]
     NotJson(serde_json::Error),
 }
 
 impl SendLineError {
-    /// Returns whether the program accepted the connection but did not answer in time.
+    /// True if the program accepted the connection but did not respond in time.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         let SendLineError::Answer(error) = self else { return false };
@@ -37,10 +37,10 @@ impl SendLineError {
     }
 }
 
-/// Sends a line to the program that listens at `path` and returns its answer. Waits up to `timeout`.
+/// Sends a line to the program that listens at `path`, waits up to `timeout`, and returns the response.
 ///
 /// # Errors
-/// [`SendLineError`].
+/// [`SendLineError`] if the program cannot be reached or does not respond with JSON.
 pub fn send_line(path: &Path, line: &str, timeout: Duration) -> Result<Value, SendLineError> {
     let stream = UnixStream::connect(path).map_err(SendLineError::Connect)?;
     let answer = exchange(stream, line, timeout).map_err(SendLineError::Answer)?;

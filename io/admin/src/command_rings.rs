@@ -1,21 +1,21 @@
-//! Two rings between an administrator and a duty cycle.
+//! Two rings that connect an administrator's thread with a duty cycle.
 
 use tickpath_lockfree::spsc;
 
-/// The administrator's end: sends commands `C`, receives answers `A`.
+/// The administrator's end: sends commands `C` and receives answers `A`.
 pub struct CommandSender<C, A> {
     commands: spsc::Producer<(u64, C)>,
     answers: spsc::Consumer<(u64, A)>,
     next_id: u64,
 }
 
-/// The duty cycle's end. It neither waits nor allocates.
+/// The duty cycle's end. Its operations neither block nor allocate.
 pub struct CommandReceiver<C, A> {
     commands: spsc::Consumer<(u64, C)>,
     answers: spsc::Producer<(u64, A)>,
 }
 
-/// Creates both ends. At most `capacity` commands wait for the duty cycle.
+/// Creates both ends. The rings hold at most `capacity` commands and as many answers.
 #[must_use]
 pub fn command_rings<C: Copy + Send, A: Copy + Send>(
     capacity: usize,
@@ -27,7 +27,7 @@ pub fn command_rings<C: Copy + Send, A: Copy + Send>(
 }
 
 impl<C: Copy + Send, A: Copy + Send> CommandSender<C, A> {
-    /// Sends a command and returns its number; `None` when the queue is full.
+    /// Sends a command and returns its id; `None` when the ring is full.
     pub fn submit(&mut self, command: C) -> Option<u64> {
         let id = self.next_id;
         self.commands.try_push((id, command)).ok()?;
@@ -35,12 +35,12 @@ impl<C: Copy + Send, A: Copy + Send> CommandSender<C, A> {
         Some(id)
     }
 
-    /// Returns the next answer, with the number of its command.
+    /// Returns the next answer, if any, with the id of its command.
     pub fn poll(&mut self) -> Option<(u64, A)> {
         self.answers.try_pop()
     }
 
-    /// Returns the number of commands that fit into the queue now.
+    /// Number of commands that fit into the ring now.
     #[must_use]
     pub fn capacity(&mut self) -> usize {
         self.commands.free_slots()
@@ -48,25 +48,25 @@ impl<C: Copy + Send, A: Copy + Send> CommandSender<C, A> {
 }
 
 impl<C: Copy + Send, A: Copy + Send> CommandReceiver<C, A> {
-    /// Returns the next command without removing it.
+    /// Returns the next command, if any, without removing it.
     #[inline]
     pub fn peek(&mut self) -> Option<&C> {
         self.commands.peek().map(|(_, command)| command)
     }
 
-    /// Returns the next command, with its number. Each must be [answered](CommandReceiver::answer).
+    /// Takes the next command, with its id. Each command must be [answered](CommandReceiver::answer).
     #[inline]
     pub fn poll(&mut self) -> Option<(u64, C)> {
         self.commands.try_pop()
     }
 
-    /// Returns whether an answer fits into the ring.
+    /// True if an answer fits into the ring.
     #[must_use]
     pub fn may_answer(&mut self) -> bool {
         self.answers.free_slots() > 0
     }
 
-    /// Answers a command. The answer is dropped when the ring is full or the administrator's end is dropped.
+    /// Answers the command `id`. The answer is dropped if the ring is full or the sender was dropped.
     pub fn answer(&mut self, id: u64, answer: A) {
         let _ = self.answers.try_push((id, answer));
     }

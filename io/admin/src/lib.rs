@@ -1,8 +1,8 @@
 //! Administration of a program: its Unix socket, password checks on another thread, and trusted logins.
 //!
-//! A client sends a command line and receives a line of JSON. [`LineServer`] holds the connections and limits
-//! them; [`AdminThread`] runs one on a new thread, and [`send_line`] is the client. [`command_rings`] passes
-//! commands to a duty cycle.
+//! A client sends command lines, and receives a line of JSON for each. [`LineServer`] holds the connections
+//! and limits them; [`AdminThread`] runs a `LineServer` on a new thread, and [`send_line`] is the client.
+//! [`command_rings`] passes commands to a duty cycle.
 //!
 //! ```
 //! use std::time::Duration;

@@ -11,22 +11,22 @@ use tickpath_types::Nanos;
 
 /// Maximum number of connections accepted in one call.
 const ACCEPTS_MAX: usize = 64;
-/// Mode of the socket's file: accessible to its user only.
+/// Mode of the socket file: only its owner may read and write.
 const SOCKET_MODE: u32 = 0o600;
-/// Maximum length of unsent answers, in bytes; a connection with more is closed.
+/// Maximum length of a connection's unsent answers, in bytes; above it the connection is closed.
 const UNREAD_MAX: usize = 1 << 20;
 
 /// Limits of a [`LineServer`].
 #[derive(Clone, Copy, Debug)]
 pub struct LineLimits {
-    /// Maximum number of connections, in total and per process. A further one closes the oldest, those
+    /// Maximum number of connections, in total and per process. For one more, the oldest is closed, those
     /// without a line first. A connection that sends no line within the deadline is closed.
     pub connections: PreLoginLimits,
-    /// Maximum time that a connection may stay open after a line.
+    /// Maximum time for which a connection may stay open after a line.
     pub stay_max: Nanos,
     /// Maximum length of a line in bytes, including its end; a longer one closes the connection.
     pub line_len_max: usize,
-    /// True when a connection may send any number of lines. Otherwise the first answer closes it.
+    /// True if a connection may send any number of lines; otherwise it is closed after the first answer.
     pub has_many_lines: bool,
 }
 
@@ -43,27 +43,27 @@ impl LineLimits {
     }
 }
 
-/// The connections of an admin socket. Its owner drives it and it never waits: call
-/// [`receive`](LineServer::receive), then [`next_line`](LineServer::next_line) until there is none. A
-/// connection's lines are answered in order: its next line is returned after the previous one is
-/// [answered](LineServer::answer). Silent clients do not block others.
+/// The connections of an admin socket. Nothing here blocks. The owner calls [`receive`](LineServer::receive),
+/// then [`next_line`](LineServer::next_line) until it returns `None`. A connection's lines are answered in
+/// order: its next line is returned once the previous one is [answered](LineServer::answer). Silent clients
+/// do not delay others.
 #[derive(Debug)]
 pub struct LineServer {
     listener: UnixListener,
     limits: LineLimits,
     connections: Vec<Connection>,
-    /// The same connections, by id and process.
+    /// Ids of the connections, counted by process in order to bound them.
     places: PreLogin<u32>,
     next_id: u64,
     refused: u64,
 }
 
-/// A line that waits for its answer.
+/// A line that is to be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The connection's id.
+    /// Id of the connection.
     pub connection: u64,
-    /// The id of the user at the other end.
+    /// Id of the user at the other end.
     pub user: u32,
     /// The line without surrounding spaces.
     pub text: String,
@@ -76,9 +76,9 @@ struct Connection {
     stream: UnixStream,
     received: Vec<u8>,
     unsent: Vec<u8>,
-    /// True while one of its lines waits for its answer.
+    /// True while a line of the connection is unanswered.
     is_waiting: bool,
-    /// True when nothing more is read: the client has sent all lines that it may. Answers are still sent.
+    /// True when nothing more is read, because the client has sent all its lines. Answers are still sent.
     has_ended: bool,
     is_closed: bool,
 }
@@ -87,7 +87,7 @@ impl LineServer {
     /// Opens the socket at `path`. Replaces a stale socket that no program serves.
     ///
     /// # Errors
-    /// [`ListenError`] when another program serves the socket or the system refuses.
+    /// [`ListenError`] when another program serves the socket, or the system refuses to open it.
     pub fn open(path: &Path, limits: LineLimits) -> Result<LineServer, ListenError> {
         Ok(LineServer {
             listener: UnixListener::open(path, SOCKET_MODE)?,
@@ -99,7 +99,7 @@ impl LineServer {
         })
     }
 
-    /// Returns the number of refused connections: other users, no line in time, or too many connections.
+    /// Number of connections refused: of another user, without a line in time, or above the maximum.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
@@ -148,7 +148,7 @@ impl LineServer {
         }
     }
 
-    /// Returns the next line, which must be [answered](LineServer::answer).
+    /// Returns the next line, if any, which must be [answered](LineServer::answer).
     pub fn next_line(&mut self) -> Option<Line> {
         let LineLimits { line_len_max, has_many_lines, .. } = self.limits;
         for connection in self.connections.iter_mut().filter(|it| !it.is_waiting && !it.is_closed) {
@@ -169,9 +169,9 @@ impl LineServer {
         None
     }
 
-    /// Answers a connection's line. [`receive`](LineServer::receive) sends what does not fit at once.
+    /// Answers a connection's line. [`receive`](LineServer::receive) later sends what cannot be sent now.
     pub fn answer(&mut self, connection: u64, answer: &Value) {
-        // A client that has disconnected needs no answer.
+        // The client may have disconnected since.
         let Some(connection) = self.connections.iter_mut().find(|it| it.id == connection) else { return };
         connection.is_waiting = false;
         if !self.limits.has_many_lines {
@@ -200,20 +200,20 @@ impl LineServer {
     }
 }
 
-/// Returns whether the user may send commands: the socket's owner and root may.
+/// True if the user may send commands: only the socket's owner and root may.
 fn may_connect(user: u32, owner: u32) -> bool {
     user == owner || user == 0
 }
 
-/// Returns the answer to a refused line.
+/// The answer to a line that is refused with this message.
 #[must_use]
 pub fn error_answer(message: &str) -> Value {
     json!({ "ok": false, "error": message })
 }
 
 impl Connection {
-    /// Reads up to the maximum length of a line. Further input stays in the kernel until the lines before it
-    /// are answered.
+    /// Reads until the buffer has the maximum length of a line. More input stays in the kernel until the
+    /// lines before it are answered.
     fn receive(&mut self, line_len_max: usize) {
         while !self.has_ended && !self.is_closed && self.received.len() < line_len_max {
             let from = self.received.len();
@@ -229,12 +229,12 @@ impl Connection {
         }
     }
 
-    /// Returns the offset of the end of the first line.
+    /// Offset of the end of the first complete line, if any.
     fn line_end(&self) -> Option<usize> {
         self.received.iter().position(|byte| *byte == b'\n')
     }
 
-    /// Returns whether no more line is expected and all answers are sent.
+    /// True when the client will send no more lines and all answers are sent.
     fn is_done(&self) -> bool {
         self.has_ended && !self.is_waiting && self.unsent.is_empty() && self.line_end().is_none()
     }
@@ -287,7 +287,7 @@ mod tests {
             UnixStream::connect(self.folder.path().join("socket")).unwrap()
         }
 
-        /// Returns the text of the next line.
+        /// Receives, and returns the next line.
         fn line(&mut self) -> Option<Line> {
             self.server.receive(NOW);
             self.server.next_line()

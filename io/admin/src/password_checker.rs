@@ -1,15 +1,15 @@
-//! Password checks outside the duty cycle, because checking a password against its hash takes milliseconds.
+//! Password checks outside the duty cycle, because a check against a hash takes milliseconds.
 
 use std::time::Duration;
 
 use tickpath_agent::{BackgroundThread, StopSignal, Waker};
 use tickpath_lockfree::spsc;
 
-/// Maximum number of queued checks, separately for trusted logins and others. Further ones must be retried.
+/// Capacity of each queue, that of trusted logins and that of others; a check beyond it must be retried.
 pub const CHECKS_MAX: usize = 64;
 /// Maximum password length, in bytes.
 const PASSWORD_LEN_MAX: usize = 64;
-/// Maximum sleep of the thread when no check wakes it.
+/// Maximum time that the thread sleeps unless a check wakes it.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// A password to check.
@@ -23,26 +23,26 @@ struct Check<K> {
     password: [u8; PASSWORD_LEN_MAX],
 }
 
-/// The answer to a check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckResult<K> {
-    /// The number of the check.
+    /// Id of the check.
     pub id: u64,
     /// The caller's key, as submitted.
     pub key: K,
-    /// Whether the login is trusted, as submitted.
+    /// True if the login is trusted, as submitted.
     pub is_trusted: bool,
     /// True when the password is right.
     pub is_right: bool,
 }
 
-/// Checks passwords on another thread, which ends on drop. Neither submitting nor taking answers waits or
-/// allocates. `K` is the caller's key of a login.
+/// Checks passwords on another thread, which ends on drop. Submitting checks and taking results neither
+/// blocks nor allocates. `K` is the caller's key of a login.
 ///
-/// Trusted logins, those of users from an address where their password was right before, have a separate
-/// queue. They are checked first, so that guesses do not delay them.
+/// Trusted logins are those of users from an address where their password was right before. They have a
+/// separate queue and are checked first, so that guesses do not delay them.
 pub struct PasswordChecker<K> {
-    /// Queues of trusted checks and of others.
+    /// Queues of trusted checks (index 0) and of others (1).
     checks: [spsc::Producer<Check<K>>; 2],
     waiting: [usize; 2],
     answers: spsc::Consumer<CheckResult<K>>,
@@ -51,11 +51,11 @@ pub struct PasswordChecker<K> {
 }
 
 impl<K: Copy + Send + 'static> PasswordChecker<K> {
-    /// Starts the thread. `is_right` compares a password with that of a user. Without a user it must take
-    /// equally long and return false.
+    /// Starts the thread. `is_right` compares a password with that of a user. For `None` it must take equally
+    /// long and return false.
     ///
     /// # Errors
-    /// The system refused a thread.
+    /// The system could not start a thread.
     pub fn start(
         is_right: impl FnMut(Option<usize>, &[u8]) -> bool + Send + 'static,
     ) -> std::io::Result<PasswordChecker<K>> {
@@ -69,16 +69,16 @@ impl<K: Copy + Send + 'static> PasswordChecker<K> {
         Ok(PasswordChecker { checks: [trusted, other], waiting: [0; 2], answers, next_id: 1, thread })
     }
 
-    /// Makes each answer wake the thread behind `waker`.
+    /// Makes each result wake the thread behind `waker`.
     pub fn wake_by(&self, waker: &Waker) {
         self.answers.wake_by(waker);
     }
 
-    /// Submits the password of `user`, or of no user, for a check; returns the number of the check. `None`
-    /// when its queue is full.
+    /// Submits a password for a check against that of `user`, or of no user; returns the id of the check.
+    /// `None` when the queue is full.
     ///
     /// # Panics
-    /// The password has more than 64 bytes.
+    /// If the password has more than 64 bytes.
     pub fn submit(&mut self, key: K, user: Option<usize>, is_trusted: bool, password: &[u8]) -> Option<u64> {
         let queue = usize::from(!is_trusted);
         if self.waiting[queue] >= CHECKS_MAX {
@@ -95,14 +95,14 @@ impl<K: Copy + Send + 'static> PasswordChecker<K> {
         Some(id)
     }
 
-    /// Returns the next answer, if any.
+    /// Returns the next result, if any.
     pub fn poll(&mut self) -> Option<CheckResult<K>> {
         let answer = self.answers.try_pop()?;
         self.waiting[usize::from(!answer.is_trusted)] -= 1;
         Some(answer)
     }
 
-    /// Returns whether answers are outstanding.
+    /// True while results are outstanding.
     #[inline]
     #[must_use]
     pub fn is_waiting(&self) -> bool {
@@ -110,7 +110,7 @@ impl<K: Copy + Send + 'static> PasswordChecker<K> {
     }
 }
 
-/// Returns the next check, trusted ones first.
+/// Returns the next check, if any; trusted ones first.
 fn next_check<K: Copy + Send>([trusted, other]: &mut [spsc::Consumer<Check<K>>; 2]) -> Option<Check<K>> {
     trusted.try_pop().or_else(|| other.try_pop())
 }
@@ -121,14 +121,14 @@ fn check_all<K: Copy + Send>(
     mut is_right: impl FnMut(Option<usize>, &[u8]) -> bool,
     stop: &StopSignal,
 ) {
-    // Checks still queued at the end are dropped: their answers have no reader.
+    // Checks that are still queued when the thread stops are dropped, as nothing reads their results.
     while !stop.is_stopped() {
         let Some(Check { id, key, user, is_trusted, len, password }) = next_check(&mut to_check) else {
             std::thread::park_timeout(SLEEP_MAX);
             continue;
         };
         let is_right = is_right(user, &password[..usize::from(len)]);
-        // The ring has capacity for the answers to all queued checks.
+        // The ring has capacity for the results of all queued checks.
         let _ = answers.try_push(CheckResult { id, key, is_trusted, is_right });
     }
 }
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a checker for users whose passwords are `secret0` and `secret1`.
+    /// A checker for two users with the passwords `secret0` and `secret1`.
     fn checker() -> PasswordChecker<char> {
         let is_right = |user: Option<usize>, password: &[u8]| {
             user.is_some_and(|user| password == format!("secret{user}").as_bytes())

@@ -4,12 +4,12 @@ use argon2::password_hash::phc;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Argon2, Params};
 
-/// Maximum memory for checking one hash, in KiB.
+/// Maximum memory that a hash may need for a check, in KiB.
 const MEMORY_KIB_MAX: u32 = 256 << 10;
-/// Maximum number of passes over that memory for one hash.
+/// Maximum number of passes over that memory that a hash may need.
 const PASSES_MAX: u32 = 16;
 
-/// The argon2 hash of a password, a PHC string (`$argon2id$v=19$...`) that does not take too long to check.
+/// The argon2 hash of a password: a PHC string (`$argon2id$v=19$...`) whose check has a bounded cost.
 ///
 /// ```
 /// use tickpath_admin::PasswordHash;
@@ -21,16 +21,16 @@ const PASSES_MAX: u32 = 16;
 #[derive(Clone)]
 pub struct PasswordHash(String);
 
-/// Error: the text is not a password hash that can be checked.
+/// The text is not a password hash that can be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PasswordHashError {
-    /// Create a hash with `tickpath admin hash-password`, for a gateway `tickpath gateway hash-password`.
+    /// Not an argon2 hash: make one with `tickpath admin hash-password` or `tickpath gateway hash-password`.
     #[error(
         "this is no argon2 hash ($argon2id$v=19$...): make one by tickpath admin hash-password, of a gateway's user by tickpath gateway hash-password"
     )]
     NotArgon2,
-    /// Create a cheaper hash: with this one each login would keep a core busy for seconds.
+    /// The hash is too expensive: each login would keep a core busy for seconds. Make a cheaper one.
     #[error(
         "this hash takes more than {MEMORY_KIB_MAX} KiB or {PASSES_MAX} passes: make one by tickpath admin hash-password"
     )]
@@ -41,7 +41,7 @@ impl PasswordHash {
     /// Parses a hash.
     ///
     /// # Errors
-    /// [`PasswordHashError`] when the text is not a valid hash, or the hash takes too long to check.
+    /// [`PasswordHashError`] when the text is not a valid hash, or a check of the hash takes too long.
     pub fn parse(text: &str) -> Result<PasswordHash, PasswordHashError> {
         let parsed = phc::PasswordHash::new(text).map_err(|_| PasswordHashError::NotArgon2)?;
         let params = Params::try_from(&parsed).map_err(|_| PasswordHashError::NotArgon2)?;
@@ -56,21 +56,21 @@ impl PasswordHash {
         Ok(PasswordHash(text.to_owned()))
     }
 
-    /// Returns the argon2id hash of a password, with a random salt. Takes some milliseconds and 19 MiB.
-    /// `None` when the system has no random numbers.
+    /// Makes the argon2id hash of a password, with a random salt. Takes some milliseconds and 19 MiB. `None`
+    /// when the system has no random numbers.
     #[must_use]
     pub fn make(password: &[u8]) -> Option<String> {
         Argon2::default().hash_password(password).ok().map(|hash| hash.to_string())
     }
 
-    /// Returns whether this is the hash of `password`. Slow, by the hash's parameters: not for a duty cycle.
+    /// True if this is the hash of `password`. The hash's parameters make it slow: not for a duty cycle.
     #[must_use]
     pub fn is_of(&self, password: &[u8]) -> bool {
         phc::PasswordHash::new(&self.0)
             .is_ok_and(|hash| Argon2::default().verify_password(password, &hash).is_ok())
     }
 
-    /// Returns the hash as text.
+    /// The hash as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -21,11 +21,11 @@ pub struct AdminThread {
 }
 
 impl AdminThread {
-    /// Opens the socket at `path`, replaces a stale one, and starts a thread of this name. `answer` receives
-    /// each line and returns the answer or an error message. It may wait, but not beyond the stop signal.
+    /// Opens the socket at `path`, replaces a stale one, and starts a thread named `name`. `answer` receives
+    /// each line and returns the answer or an error message. It may block until the stop signal.
     ///
     /// # Errors
-    /// [`ListenError`] when another program serves the socket or the system refuses.
+    /// [`ListenError`] when another program serves the socket, or the system refuses to open it.
     pub fn start(
         name: &str,
         path: &Path,
@@ -48,7 +48,7 @@ impl AdminThread {
         Ok(AdminThread { path: path.to_owned(), _thread: thread })
     }
 
-    /// Returns the path of the socket.
+    /// Path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,4 +1,4 @@
-//! Pairs of user and address where the password was right, in a file that survives a restart.
+//! The users and addresses from which passwords were right, in a file that survives a restart.
 //!
 //! Duty cycles pass new pairs through rings; another thread writes the file.
 
@@ -8,16 +8,17 @@ use std::net::Ipv4Addr;
 use tickpath_admission::TrustedPeers;
 use tickpath_lockfree::spsc;
 
-/// Maximum number of new pairs waiting to be written; further ones are trusted only until the program stops.
+/// Maximum number of new pairs waiting to be written; pairs beyond it are forgotten at the program's end.
 const RING_CAPACITY: usize = 1 << 10;
 
-/// A user's index, and the address where its password was right.
+/// A user's index, and an address from which the user's password was right.
 pub type TrustedLogin = (u32, Ipv4Addr);
 
-/// Writes all pairs, and replaces the previous ones.
+/// Writes all pairs in place of the previous ones.
 type WritePairs = Box<dyn FnMut(&TrustedPeers<Ipv4Addr>) -> io::Result<()> + Send>;
 
-/// Writes the file. A failure only loses trust: a password is then checked as from a new address.
+/// Collects new pairs and writes the file. If that fails, only trust is lost: logins are then checked as from
+/// a new address.
 pub struct TrustedLogins {
     known: TrustedPeers<Ipv4Addr>,
     new: Vec<spsc::Consumer<TrustedLogin>>,
@@ -26,8 +27,8 @@ pub struct TrustedLogins {
 }
 
 impl TrustedLogins {
-    /// Adds the pairs of the file's `text` to `known`; `place` returns a user's index by name. Returns a
-    /// message for the operator if the file is damaged, or missing although `is_expected`.
+    /// Adds the pairs in the file's `text` to `known`; `place` returns the index of a user name. Returns a
+    /// message for the operator if the file is damaged, or if it is missing although `is_expected`.
     pub fn load(
         known: &mut TrustedPeers<Ipv4Addr>,
         text: io::Result<Option<Vec<u8>>>,
@@ -41,32 +42,32 @@ impl TrustedLogins {
         }
     }
 
-    /// Creates a writer with these pairs. `write` replaces the pairs in the file by the given ones.
+    /// Creates a writer that begins with the pairs `known`; `write` replaces all pairs in the file.
     pub fn new(
         known: TrustedPeers<Ipv4Addr>,
         write: impl FnMut(&TrustedPeers<Ipv4Addr>) -> io::Result<()> + Send + 'static,
     ) -> TrustedLogins {
-        // A new file is written even without pairs, so that a missing file is detected.
+        // The file is written even without pairs, so that later a missing file is noticed.
         TrustedLogins { known, new: Vec::new(), write: Box::new(write), is_written: false }
     }
 
-    /// Returns the current pairs.
+    /// The current pairs.
     #[must_use]
     pub fn known(&self) -> TrustedPeers<Ipv4Addr> {
         self.known.clone()
     }
 
-    /// Returns a ring for the new pairs of an endpoint.
+    /// Creates a ring through which an endpoint passes its new pairs.
     pub fn sink(&mut self) -> spsc::Producer<TrustedLogin> {
         let (sink, new) = spsc::channel(RING_CAPACITY);
         self.new.push(new);
         sink
     }
 
-    /// Takes new pairs, and writes the file if it lacks some; returns the number of new pairs.
+    /// Takes new pairs from the rings, and writes the file if it is not up to date; returns their number.
     ///
     /// # Errors
-    /// The system's error. The next call tries again.
+    /// The system's error when writing. The next call retries.
     pub fn run_once(&mut self) -> io::Result<usize> {
         let mut count = 0;
         for new in &mut self.new {

@@ -1,6 +1,6 @@
 //! Costs of the runner, the clock and its calibration on this host.
 //!
-//! `cargo bench -p tickpath-agent`. Without `--bench`, as tests are run, it does little of each.
+//! `cargo bench -p tickpath-agent`. Without `--bench`, as in a test run, it runs a short version of each.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -77,7 +77,7 @@ fn duty_cycles(calls: usize, clock: TscClock) {
     }
 }
 
-/// Agreement of repeated calibrations, in parts per million of the rate.
+/// Prints the agreement of repeated calibrations, in parts per million of the rate, and the drift.
 fn calibrations() {
     let mut rates: Vec<_> = (0..9).map(|_| TscClock::calibrate().calibration().ticks_per_second()).collect();
     rates.sort_unstable();
@@ -91,7 +91,7 @@ fn report(name: &str, cost: f64) {
     println!("{name:<32} {cost:6.1} ns");
 }
 
-/// Median over batches of 1,000 calls.
+/// Returns the cost of a call in nanoseconds: the median over batches of 1,000 calls.
 fn median_cost(calls: usize, mut call: impl FnMut() -> u64) -> f64 {
     const BATCH: usize = 1_000;
     let mut costs: Vec<_> = (0..calls.div_ceil(BATCH))

@@ -11,8 +11,8 @@ use crate::park::WaitSet;
 pub trait Agent: Send {
     /// Does a bounded amount of work and returns the amount; 0 lets the runner idle.
     ///
-    /// `now` counts from the Unix epoch. It is read at the start of each cycle through the thread's agents
-    /// and after each call that found work: only calls without work lie between the reading and this call.
+    /// `now` is the time since the Unix epoch. It is read at the start of each cycle through the thread's
+    /// agents and after each call that found work: only calls without work lie between reading and call.
     ///
     /// # Errors
     /// A [fatal](AgentError::fatal) error stops the whole system; a
@@ -20,8 +20,8 @@ pub trait Agent: Send {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError>;
 
     /// Does a bounded amount of work that can wait while any agent of the thread is busy, such as a system
-    /// call that checks for work. Called after a cycle in which no agent found work; an agent whose
-    /// background work must not wait indefinitely eventually does it in [`do_work`](Self::do_work).
+    /// call that checks for work. Called after a cycle in which no agent found work. If this work must not
+    /// wait indefinitely, the agent eventually does it in [`do_work`](Self::do_work).
     ///
     /// # Errors
     /// As [`do_work`](Self::do_work).
@@ -38,16 +38,16 @@ pub trait Agent: Send {
         let _ = now;
     }
 
-    /// Called once, before [`on_start`](Self::on_start), where the agent's thread
-    /// [sleeps](crate::IdleStrategy::Park) while there is no work: every source of the agent's work on
-    /// another thread must wake it by this waker, such as the rings that the agent reads.
+    /// Called once, before [`on_start`](Self::on_start), if the agent's thread
+    /// [sleeps](crate::IdleStrategy::Park) when idle. Whatever gives the agent work from another thread, such
+    /// as a ring, must wake it through this waker.
     fn wake_by(&mut self, waker: &Waker) {
         let _ = waker;
     }
 
-    /// Registers what the agent waits for, besides its [waker](Self::wake_by), after a duty cycle without
-    /// work: its descriptors, and the time of its next work without them. The thread then sleeps; the default
-    /// polls again after a millisecond.
+    /// Called after a duty cycle without work, before the thread sleeps. Registers the events that end the
+    /// sleep, besides the agent's [waker](Self::wake_by): its descriptors, and the time of its next timed
+    /// work. The default polls again after a millisecond.
     fn wait_for(&mut self, now: Nanos, wait: &mut WaitSet) {
         let _ = now;
         wait.soon();
@@ -65,9 +65,9 @@ pub trait Agent: Send {
     }
 
     /// Called instead of [`do_work`](Self::do_work) once the system is stopping, repeatedly until every agent
-    /// of the thread is done or the [time limit](crate::FINISH_TIMEOUT) is reached: does a bounded amount of
-    /// the remaining work for accepted input, and accepts no new input. True when nothing remains. An agent
-    /// that waits for another one, on this thread or elsewhere, detects its end by the ring between them.
+    /// of the thread is done or the [time limit](crate::FINISH_TIMEOUT) is reached. Does a bounded amount of
+    /// the remaining work for accepted input, and accepts no new input. Returns true when nothing remains. An
+    /// agent that waits for another agent, on any thread, detects that agent's end by the ring between them.
     ///
     /// # Errors
     /// As [`do_work`](Self::do_work).

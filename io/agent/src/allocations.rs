@@ -13,12 +13,12 @@ thread_local! {
 ///
 /// Costs an addition per allocation, and nothing otherwise.
 ///
-/// Blocks of at least 8 MiB - books, indices, rings - get huge pages where the system provides them on
-/// request (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`): a look-up in a large
-/// table then misses only the cache and not the page tables too.
+/// Blocks of at least 8 MiB - books, indices, rings - get huge pages if the system provides them on request
+/// (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`): a look-up in a large table then
+/// misses only the cache, and not the page tables too.
 pub struct CountingAllocator;
 
-/// Allocations and reallocations of this thread so far; always 0 without [`CountingAllocator`].
+/// Number of allocations and reallocations of this thread so far; always 0 without [`CountingAllocator`].
 #[inline]
 #[must_use]
 pub fn thread_allocations() -> u64 {
@@ -34,7 +34,7 @@ pub fn counts_allocations() -> bool {
 }
 
 fn count() {
-    // A terminating thread has no counter any more.
+    // A terminating thread may have no counter any more.
     let _ = COUNT.try_with(|count| count.set(count.get() + 1));
 }
 
@@ -61,13 +61,14 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller promises that the size, rounded up to the alignment, is no more than `isize::MAX`.
+        // SAFETY: the caller promises that the size, rounded up to the alignment, is at most `isize::MAX`.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if !huge::is_for(layout) && !huge::is_for(new_layout) {
             // SAFETY: the block came from `System` by this allocator, with this layout.
             return unsafe { System.realloc(pointer, layout, new_size) };
         }
-        // SAFETY: the layouts are the caller's; the old block is as long as its layout says and apart from the new.
+        // SAFETY: the layouts are the caller's; the old block is as long as its layout and apart from the
+        // new.
         unsafe {
             let new = if huge::is_for(new_layout) { huge::map(new_layout) } else { System.alloc(new_layout) };
             if !new.is_null() {
@@ -94,16 +95,16 @@ mod huge {
 
     use nix::libc;
 
-    /// A huge page of x86-64, and of aarch64 with pages of 4 KiB.
+    /// Size of a huge page on x86-64, and on aarch64 with pages of 4 KiB.
     const PAGE: usize = 2 << 20;
-    /// Minimum size of these blocks; rounding wastes at most a fifth of one.
+    /// Minimum size of a block on huge pages. Rounding up to whole pages wastes at most a fifth of it.
     const SIZE_MIN: usize = 4 * PAGE;
 
     pub(super) fn is_for(layout: Layout) -> bool {
         cfg!(all(target_os = "linux", not(miri))) && layout.size() >= SIZE_MIN && layout.align() <= PAGE
     }
 
-    /// A zeroed block on huge pages where the system provides them; null when there is no memory.
+    /// Returns a zeroed block, on huge pages if the system provides them; null when there is no memory.
     pub(super) fn map(layout: Layout) -> *mut u8 {
         let len = layout.size().next_multiple_of(PAGE);
         let Some(mapped_len) = len.checked_add(PAGE) else { return ptr::null_mut() };

@@ -1,4 +1,4 @@
-//! A thread beside the duty cycles.
+//! A thread for work outside the duty cycles.
 
 use std::io;
 use std::sync::atomic::{Ordering, fence};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::StopSignal;
 
-/// A thread beside the duty cycles. Dropping it raises its stop signal, wakes it, and waits for its end.
+/// A thread for work outside the duty cycles. Drop raises its stop signal, wakes it and awaits its end.
 #[derive(Debug)]
 pub struct BackgroundThread {
     stop: StopSignal,
@@ -16,7 +16,7 @@ pub struct BackgroundThread {
 }
 
 impl BackgroundThread {
-    /// Starts a thread that runs until the stop signal. It rests by [parking](std::thread::park_timeout).
+    /// Starts a thread that runs until its stop signal, and rests by [parking](std::thread::park_timeout).
     ///
     /// # Errors
     /// The system refused a thread.
@@ -38,7 +38,7 @@ impl BackgroundThread {
     ) -> io::Result<BackgroundThread> {
         BackgroundThread::start(name, move |stop| {
             loop {
-                // Read before the last call, which then sees all writes from before the stop.
+                // Read the signal before the call: the last call then sees all writes from before the stop.
                 let is_last = stop.is_stopped();
                 fence(Ordering::Acquire);
                 match work() {
@@ -49,7 +49,7 @@ impl BackgroundThread {
         })
     }
 
-    /// Wakes the thread where it is parked.
+    /// Wakes the thread if it is parked.
     pub fn wake(&self) {
         if let Some(handle) = &self.handle {
             handle.thread().unpark();

@@ -13,12 +13,12 @@ use tickpath_types::Nanos;
 
 use crate::host::TscFacts;
 
-/// Time between the two ends of a calibration. Each end is read to within half a bracket, about 20 ns, which
-/// bounds the error of the rate by 0.5 ppm; repeated calibrations agree to some hundredths of that.
+/// Duration of a calibration. The clocks at its start and end are read to within half a bracket, about 20 ns,
+/// which bounds the error of the rate by 0.5 ppm; repeated calibrations agree to some hundredths of that.
 const CALIBRATION_TIME: Duration = Duration::from_millis(80);
-/// Brackets tried at each end of a calibration; the tightest counts.
+/// Number of brackets tried at the start and at the end of a calibration; the tightest is used.
 const CALIBRATION_BRACKETS: usize = 256;
-/// Brackets tried where a sample is taken while agents run.
+/// Number of brackets tried for a sample, which is taken while agents run.
 const SAMPLE_BRACKETS: usize = 8;
 
 thread_local! {
@@ -69,19 +69,19 @@ pub struct Drift {
     pub elapsed: Nanos,
     /// Nanoseconds by which the clock is ahead of the system clock; negative when behind.
     pub ahead_ns: i64,
-    /// The same in parts per million of `elapsed`. Within a second of the calibration this is mostly noise.
+    /// The difference in parts per million of `elapsed`; mostly noise within a second of the calibration.
     pub ppm: f64,
 }
 
 impl TscClock {
-    /// The clock of this process, calibrated by the first caller (about 80 ms).
+    /// Returns the clock of this process, calibrated by the first caller (about 80 ms).
     #[must_use]
     pub fn shared() -> TscClock {
         static SHARED: OnceLock<TscClock> = OnceLock::new();
         *SHARED.get_or_init(TscClock::calibrate)
     }
 
-    /// A newly calibrated clock; takes about 80 ms. The system clock where the counter is not invariant.
+    /// Calibrates a clock, in about 80 ms. Returns the system clock if the counter is not invariant.
     #[must_use]
     pub fn calibrate() -> TscClock {
         if !TscFacts::read().is_usable() {
@@ -98,14 +98,14 @@ impl TscClock {
         }
     }
 
-    /// A clock that reads the system clock; its ticks are nanoseconds.
+    /// Returns a clock that reads the system clock; its ticks are nanoseconds.
     #[must_use]
     pub fn system() -> TscClock {
         let (tsc, utc) = (monotonic_ns(), system_time(ClockId::CLOCK_REALTIME));
         TscClock::of_nanoseconds(ClockSample { tsc, utc }, ClockSource::System)
     }
 
-    /// A clock that returns the time set by [`TscClock::simulate`] on this thread; its ticks are nanoseconds.
+    /// Returns a clock with the time set by [`TscClock::simulate`] on this thread; its ticks are nanoseconds.
     #[must_use]
     pub fn simulated() -> TscClock {
         TscClock::of_nanoseconds(ClockSample { tsc: 0, utc: Nanos::ZERO }, ClockSource::Simulated)
@@ -121,14 +121,14 @@ impl TscClock {
         SIMULATED.set(now);
     }
 
-    /// Time since the Unix epoch.
+    /// Returns the time since the Unix epoch.
     #[inline]
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.at(self.ticks())
     }
 
-    /// The counter itself; its rate is [`Calibration::ticks_per_second`].
+    /// Returns the value of the counter, whose rate is [`Calibration::ticks_per_second`].
     #[inline]
     #[must_use]
     pub fn ticks(&self) -> u64 {
@@ -143,21 +143,21 @@ impl TscClock {
         }
     }
 
-    /// The time since the Unix epoch at which [`ticks`](TscClock::ticks) had this value.
+    /// Returns the time since the Unix epoch at which [`ticks`](TscClock::ticks) had this value.
     #[inline]
     #[must_use]
     pub fn at(&self, ticks: u64) -> Nanos {
         self.calibration.utc(ticks)
     }
 
-    /// A duration in ticks as nanoseconds.
+    /// Converts a duration in ticks to nanoseconds.
     #[inline]
     #[must_use]
     pub fn ticks_to_nanos(&self, ticks: u64) -> Nanos {
         self.calibration.nanos(ticks)
     }
 
-    /// A duration as ticks.
+    /// Converts a duration to ticks.
     #[inline]
     #[must_use]
     pub fn nanos_to_ticks(&self, time: Nanos) -> u64 {
@@ -204,7 +204,7 @@ impl TscClock {
     }
 }
 
-/// The tightest of some readings of a system clock between two readings of the counter.
+/// Returns the tightest bracket: a reading of a system clock between two readings of the counter.
 ///
 /// An interrupt or a stolen core widens a bracket; only one untouched bracket is needed.
 fn bracket(tries: usize, clock: ClockId) -> ClockSample {
@@ -236,7 +236,7 @@ fn system_time(clock: ClockId) -> Nanos {
 mod tests {
     use super::*;
 
-    /// More than the delay of a descheduled test thread, and much less than a wrong epoch or rate causes.
+    /// More than a descheduled test thread's delay, and much less than the error of a wrong epoch or rate.
     const TOLERANCE_NS: u64 = 5_000_000;
 
     fn assert_follows_the_system_clock(clock: TscClock) {

@@ -13,13 +13,13 @@ pub struct AgentCounters {
     pub busy_calls: Counter,
     /// Sum of the work counts that the duty cycles returned.
     pub work: Counter,
-    /// Ticks spent in duty cycles that found work, and in those without work of any agent right before them
-    /// in the same cycle, whose end is not measured; counted by a [`Runner`](crate::Runner) only.
+    /// Ticks spent in duty cycles that found work. Includes the duty cycles without work right before them in
+    /// the same cycle, of any agent, whose end is not measured. Counted by a [`Runner`](crate::Runner) only.
     pub busy_ticks: Counter,
-    /// Longest duty cycle that found work, in ticks, counted likewise.
+    /// Longest time that one duty cycle added to `busy_ticks`, in ticks.
     pub call_ticks_max: Counter,
-    /// Allocations in duty cycles, where the program counts them; counted by a
-    /// [`Runner`](crate::Runner) only.
+    /// Allocations in duty cycles, if the program counts allocations; counted by a [`Runner`](crate::Runner)
+    /// only.
     pub allocations: Counter,
     /// Recoverable errors.
     pub errors: Counter,
@@ -66,21 +66,21 @@ pub struct ThreadCounters {
     pub name: String,
     /// One entry per agent, in the order of the plan.
     pub agents: Vec<CachePadded<AgentCounters>>,
-    /// Counters of its cycles.
+    /// Counters of the thread's cycles.
     pub cycles: CachePadded<CycleCounters>,
 }
 
-/// Counts of one thread's cycles through its agents.
+/// Counters of one thread's cycles through its agents.
 #[derive(Debug, Default)]
 pub struct CycleCounters {
     /// Cycles so far.
     pub count: Counter,
     pub(crate) start_ticks: Counter,
     pub(crate) latest_ticks: Counter,
-    /// Longest time from the end of one cycle to the end of the next while the thread held its core, in
-    /// ticks: an agent's work, or a preemption of the core.
+    /// Longest time from the end of one cycle to the end of the next without giving up the core in between,
+    /// in ticks: an agent's work, or a preemption of the core.
     pub cycle_ticks_max: Counter,
-    /// Cycles without work that took over 10 us while the thread held its core: only the host explains them.
+    /// Cycles without work that took over 10 us although the thread kept its core: stalls by the host.
     pub stalls: Counter,
     /// Ticks in stalls.
     pub stalled_ticks: Counter,

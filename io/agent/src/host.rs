@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 /// The machine and the resources that the process may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The CPU's vendor name, with family, model and stepping where that name says little.
+    /// The CPU's model name, family, model and stepping, or its implementer and part if it has no such name.
     pub cpu_model: String,
     /// True when the CPU reports a hypervisor.
     pub is_virtual: bool,
@@ -109,7 +109,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
-/// The value of the first line `name : value`.
+/// Returns the value of the first line `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> &'a str {
     let values = text.lines().filter_map(|line| line.split_once(':'));
     values.into_iter().find(|(key, _)| key.trim() == name).map_or("", |(_, value)| value.trim())
@@ -156,7 +156,7 @@ fn is_counter_invariant() -> bool {
         && __cpuid(POWER_MANAGEMENT_LEAF).edx & INVARIANT_TSC != 0
 }
 
-/// The generic timer of aarch64 has a constant rate by its architecture; other counters use the system clock.
+/// By its architecture, aarch64's generic timer has a constant rate. Other CPUs use the system clock.
 #[cfg(not(target_arch = "x86_64"))]
 fn is_counter_invariant() -> bool {
     cfg!(target_arch = "aarch64")

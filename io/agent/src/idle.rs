@@ -5,10 +5,10 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 use tickpath_lockfree::cpu::pause;
 
-/// Empty cycles spun before [`IdleStrategy::Yield`] and [`IdleStrategy::Park`] give up the core.
+/// Number of empty cycles spun before [`IdleStrategy::Yield`] and [`IdleStrategy::Park`] give up the core.
 const SPINS_BEFORE_YIELD: u32 = 100;
 
-/// A thread's idling: reaction time against core usage; configurations write `spin`, `yield` or `park`.
+/// Idling of a thread: reaction time against core usage. Configured as `spin`, `yield` or `park`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdleStrategy {
@@ -33,14 +33,14 @@ pub(crate) struct Idler {
 }
 
 impl Idler {
-    /// An idler without empty cycles so far.
+    /// Creates an idler that has counted no empty cycles yet.
     pub(crate) fn new(strategy: IdleStrategy) -> Idler {
         Idler { strategy, empty_cycles: 0 }
     }
 
     /// Idles after a cycle that did `work`; returns at once when there was work.
     ///
-    /// Returns whether the core was yielded: the time until the next cycle may then belong to other threads.
+    /// Returns whether the core was yielded: other threads may then use the time until the next cycle.
     #[inline]
     pub(crate) fn idle(&mut self, work: usize) -> bool {
         if work > 0 {

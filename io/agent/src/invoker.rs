@@ -53,7 +53,7 @@ pub struct Invoker {
 }
 
 impl Invoker {
-    /// Agents and the order of their calls as indices into `agents`; an empty `cycle` calls each once.
+    /// Creates an invoker. `cycle` orders the calls by indices into `agents`; if empty, each is called once.
     ///
     /// # Errors
     /// [`PlanError`] when the cycle does not match the agents.
@@ -76,7 +76,7 @@ impl Invoker {
     /// Calls [`Agent::on_start`] of each agent.
     ///
     /// # Errors
-    /// The first agent that fails; [`close`](Invoker::close) then closes those before it.
+    /// The error of the first agent that fails; [`close`](Invoker::close) then closes the agents before it.
     pub fn start(&mut self) -> Result<(), AgentFailure> {
         for agent in &mut self.agents[self.started_count..] {
             agent.on_start().map_err(|error| AgentFailure { role: agent.role_name(), error })?;
@@ -85,8 +85,8 @@ impl Invoker {
         Ok(())
     }
 
-    /// One cycle through the agents, all at the same `now`, followed by their background work if none found
-    /// any; returns the sum of their work counts.
+    /// Runs one cycle through the agents, all at the same `now`, and their background work if none found
+    /// work. Returns the sum of their work counts.
     ///
     /// # Errors
     /// The first fatal error of an agent.
@@ -106,13 +106,13 @@ impl Invoker {
         Ok(work_sum)
     }
 
-    /// One cycle through the agents, each at its own time, starting at `ticks`, followed by their background
-    /// work if none found any.
+    /// Runs one cycle through the agents, each at its own time, starting at `ticks`, and their background
+    /// work if none found work.
     ///
-    /// Reads the clock after each call that found work or failed, where the next one starts, and at the end.
-    /// A call that found none costs no reading: the next call gets the same time, and its time counts to the
-    /// next call of the same cycle that finds work, if there is one. Returns the sum of the work counts and
-    /// the ticks at the end.
+    /// Reads the clock after each call that found work or failed, as the start of the next call, and at the
+    /// end. A call without work costs no reading: the next call gets the same time, and the duration of both
+    /// counts to the next call of the same cycle that finds work, if there is one. Returns the sum of the
+    /// work counts and the ticks at the end.
     ///
     /// # Errors
     /// The first fatal error of an agent.
@@ -194,9 +194,9 @@ impl Invoker {
 /// Assigns the time of a cycle to its calls.
 struct Timer<'a> {
     clock: &'a TscClock,
-    /// End of the latest call that found work.
+    /// End of the latest call that found work or failed, in ticks; before that, the start of the cycle.
     ticks: u64,
-    /// The same end, as time.
+    /// The same moment, as time since the Unix epoch.
     now: Nanos,
     allocated: u64,
 }
@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes its role at each call into a shared list, and returns preset results.
+    /// Appends its role and the time of each call to a shared list, and returns preset results.
     struct ScriptedAgent {
         role: &'static str,
         calls: Arc<Mutex<Vec<(&'static str, Nanos)>>>,

@@ -9,9 +9,9 @@ use crate::clock::TscClock;
 /// Shortest gap that counts as lost time.
 const GAP_MIN: Nanos = Nanos::from_micros(1);
 
-/// Gaps seen by a thread that only reads its clock.
+/// Gaps between the clock readings of a thread that only reads its clock.
 ///
-/// Every latency tail measured on the same host contains them: print them together.
+/// Every latency tail measured on the same host contains such gaps: print both together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
     /// Observation time.
@@ -40,7 +40,7 @@ impl Jitter {
         self.lost = self.lost + gap;
     }
 
-    /// Share of the time that was lost, 0 to 1.
+    /// Share of the observation time that was lost, 0 to 1.
     #[must_use]
     pub fn lost_share(&self) -> f64 {
         if self.elapsed == Nanos::ZERO { 0.0 } else { self.lost.0 as f64 / self.elapsed.0 as f64 }

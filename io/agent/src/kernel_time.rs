@@ -5,7 +5,7 @@ use tickpath_types::Nanos;
 
 use crate::clock::TscClock;
 
-/// Maximum age of the anchor.
+/// Maximum age of the anchor, after which the clocks are compared again.
 ///
 /// A system clock may be slewed by up to 500 ppm: 50 us a second, 5 us over this age. A clock that is only
 /// disciplined is some ppm off, some tens of nanoseconds over this age.
@@ -14,8 +14,8 @@ const ANCHOR_AGE_MAX: Nanos = Nanos::from_millis(10);
 /// Turns kernel time stamps (`CLOCK_REALTIME`) into ticks, following the system clock.
 ///
 /// One per agent that reads sockets. A fixed calibration drifts from a disciplined system clock: one part per
-/// million is 60 us after a minute, more than the whole path through the kernel. So this compares the clocks
-/// again every 10 ms of use, which costs about half a microsecond each time and a comparison otherwise.
+/// million is 60 us after a minute, more than the whole path through the kernel. So the clocks are compared
+/// again every 10 ms of use. That costs about half a microsecond; other calls cost a comparison.
 #[derive(Clone, Debug)]
 pub struct KernelTime {
     clock: TscClock,
@@ -24,14 +24,14 @@ pub struct KernelTime {
 }
 
 impl KernelTime {
-    /// A converter anchored now.
+    /// Creates a converter that is anchored now.
     #[must_use]
     pub fn new(clock: TscClock) -> KernelTime {
         KernelTime { clock, anchor: clock.sample(), anchor_ticks_max: clock.nanos_to_ticks(ANCHOR_AGE_MAX) }
     }
 
-    /// The ticks at which the kernel's clock read `kernel_ns` (since the Unix epoch); `now_ticks` is a recent
-    /// reading of [`TscClock::ticks`].
+    /// Returns the ticks at which the kernel's clock read `kernel_ns` (since the Unix epoch). `now_ticks` is
+    /// a recent reading of [`TscClock::ticks`].
     #[inline]
     pub fn ticks(&mut self, kernel_ns: u64, now_ticks: u64) -> u64 {
         if now_ticks.wrapping_sub(self.anchor.tsc) as i64 > self.anchor_ticks_max as i64 {

@@ -12,9 +12,9 @@ use tickpath_types::Nanos;
 
 use crate::clock::TscClock;
 
-/// Polling interval of agents that wait for unnamed events; of all, without a heavy barrier in the kernel.
+/// Polling interval for events without a descriptor or waker; for all, if the kernel has no heavy barrier.
 const RECHECK_INTERVAL: Nanos = Nanos::from_millis(1);
-/// Maximum number of descriptors that one thread waits for; with more it polls all every [`RECHECK_INTERVAL`].
+/// Maximum number of descriptors that a thread waits for; with more, it polls every [`RECHECK_INTERVAL`].
 const DESCRIPTORS_MAX: usize = 64;
 
 /// Maximum number of consecutive sleeps that end immediately without work.
@@ -38,8 +38,8 @@ impl WaitSet {
         (self.until, self.now) = (None, now);
     }
 
-    /// Waits until the descriptor is readable: a socket, or a poller of several. A simulated network has
-    /// none, and its agents never sleep.
+    /// Ends the sleep when the descriptor of a socket, or of a poller of several, is readable. Without a
+    /// descriptor, as in a simulated network, the thread polls every millisecond.
     pub fn descriptor(&mut self, descriptor: Option<BorrowedFd<'_>>) {
         match descriptor {
             Some(fd) if self.descriptors.len() < DESCRIPTORS_MAX => {
@@ -49,12 +49,12 @@ impl WaitSet {
         }
     }
 
-    /// Waits at most until `at`.
+    /// Ends the sleep at `at` at the latest.
     pub fn until(&mut self, at: Nanos) {
         self.until = Some(self.until.map_or(at, |until| until.min(at)));
     }
 
-    /// Waits at most a millisecond: for events without a descriptor or [`Waker`].
+    /// Ends the sleep after a millisecond at the latest: for events without a descriptor or [`Waker`].
     pub fn soon(&mut self) {
         self.until(self.now + RECHECK_INTERVAL);
     }
@@ -62,8 +62,8 @@ impl WaitSet {
 
 /// Puts one thread to sleep.
 ///
-/// To sleep without missing anything: [announce](Parker::announce) it, check for work once more, and only
-/// when there is none [sleep](Parker::sleep).
+/// To sleep without missing work: [announce](Parker::announce) the sleep, check for work once more, and
+/// [sleep](Parker::sleep) only if there is none.
 #[derive(Debug)]
 pub struct Parker {
     event: Arc<EventFd>,
@@ -71,12 +71,12 @@ pub struct Parker {
     wait: WaitSet,
     clock: TscClock,
     has_barrier: bool,
-    /// Consecutive sleeps that a descriptor or a past deadline ended, since there was work.
+    /// Number of sleeps in a row, without work since, that a descriptor or a past deadline ended.
     empty_wakeups: u32,
 }
 
 impl Parker {
-    /// A parker of its owner's thread.
+    /// Creates a parker for the thread that owns it.
     ///
     /// # Errors
     /// The system's error, mostly the limit of open files.
@@ -96,13 +96,13 @@ impl Parker {
         })
     }
 
-    /// Wakes the thread.
+    /// The waker of the thread.
     #[must_use]
     pub fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// From here on every item given to the thread wakes it. Another check for work finds the earlier items.
+    /// Announces a sleep: from here on every new item wakes the thread. Check for earlier items afterwards.
     pub fn announce(&self) {
         self.waker.announce(|| {
             if self.has_barrier {
@@ -111,7 +111,7 @@ impl Parker {
         });
     }
 
-    /// True while the announcement holds: no work arrived since.
+    /// True while the announcement holds: the thread was not woken since.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         self.waker.is_announced()
@@ -129,7 +129,7 @@ impl Parker {
     /// Sleeps until one of the events that `fill` adds occurs, or the thread is woken. Allocates nothing. If
     /// a descriptor ended the sleep, the thread must announce its next sleep again.
     ///
-    /// If descriptors ended the latest sleeps and there was no work, such as a pending connection that the
+    /// If descriptors ended the latest sleeps without any work, for example by a pending connection that the
     /// system refuses to accept, this sleep lasts a millisecond: the thread never spins.
     pub fn sleep(&mut self, fill: impl FnOnce(Nanos, &mut WaitSet)) {
         let now = self.clock.now();
@@ -142,7 +142,7 @@ impl Parker {
         if !self.has_barrier {
             self.wait.soon();
         }
-        // Added last: it has its place in any case.
+        // The waker's event comes last; the list has capacity for it.
         let fd = self.event.as_fd().as_raw_fd();
         self.wait.descriptors.push(libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
         let left = self.wait.until.map(|until| until.since(self.clock.now()));
@@ -152,7 +152,7 @@ impl Parker {
             let _ = self.event.read();
         }
         if ready > 0 {
-            // There is probably work. Items that the thread gives itself meanwhile need not ring.
+            // There is probably work. Items that the thread gives itself meanwhile need not wake it.
             self.waker.retract();
         }
         let is_early = ready > usize::from(is_rung) || left == Some(Nanos::ZERO);
@@ -160,18 +160,18 @@ impl Parker {
     }
 }
 
-/// Rest of a thread whose work is not urgent. While there is much work, it is not woken for each piece, and
-/// checks again after an interval; while there is none, it sleeps until it is woken.
+/// Puts a thread whose work is not urgent to rest. While there is work, the thread is not woken for each
+/// item, but checks again after an interval; while there is none, it sleeps until it is woken.
 #[derive(Debug)]
 pub struct Rest {
     parker: Parker,
     interval: Nanos,
-    /// True when the check after the interval found nothing.
+    /// True when the thread has rested since its latest work.
     is_quiet: bool,
 }
 
 impl Rest {
-    /// For a thread that checks again after `interval` when its work is done.
+    /// Creates a [`Rest`] for a thread that checks again after `interval` when its work is done.
     ///
     /// # Errors
     /// As [`Parker::new`].
@@ -191,8 +191,9 @@ impl Rest {
         self.parker.note_work();
     }
 
-    /// Without work: rests for the interval, or until an event that `fill` adds; from then on sleeps, after
-    /// one more check, until such an event or until it is woken.
+    /// Call this after a check without work. The first call after work rests for the interval, or until an
+    /// event that `fill` adds. The second announces a sleep, for one more check. The third sleeps until such
+    /// an event or a wake-up.
     pub fn rest(&mut self, fill: impl FnOnce(Nanos, &mut WaitSet)) {
         if self.parker.is_announced() {
             self.parker.sleep(fill);
@@ -208,11 +209,11 @@ impl Rest {
     }
 }
 
-/// Waits, and returns the number of ready descriptors. A signal ends it early.
+/// Waits, and returns the number of ready descriptors; 0 after the timeout or a signal.
 fn poll(descriptors: &mut [libc::pollfd], timeout: Option<libc::timespec>) -> usize {
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let count = descriptors.len() as libc::nfds_t;
-    // SAFETY: the list has `count` entries and is borrowed during the call, as the time is; no signal mask is given.
+    // SAFETY: the list has `count` entries; the call borrows it and the timeout; no signal mask is given.
     let ready = unsafe { libc::ppoll(descriptors.as_mut_ptr(), count, timeout, std::ptr::null()) };
     if ready < 0 {
         descriptors.iter_mut().for_each(|descriptor| descriptor.revents = 0);
@@ -229,7 +230,7 @@ fn timespec(duration: Nanos) -> libc::timespec {
 const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
-/// True when the kernel has a barrier that acts on all running threads of the process.
+/// Registers the process for heavy barriers. Returns whether the kernel has them.
 fn register_barrier() -> bool {
     cfg!(not(miri)) && membarrier(REGISTER_PRIVATE_EXPEDITED)
 }
@@ -280,7 +281,7 @@ mod tests {
             parker.announce();
             let waker = parker.waker().clone();
             let giver = thread::spawn(move || waker.wake_if_asleep());
-            // Without a deadline: only the waker ends it.
+            // Sleep without a deadline: only the waker ends it.
             parker.sleep(|_, _| {});
             giver.join().unwrap();
         }

@@ -11,18 +11,18 @@ use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 /// dropped before, it is removed.
 ///
 /// The part is always a file created here: a link or anything else under its name is refused and never
-/// followed. A part of a killed process is replaced; one that another process is writing is an error.
+/// followed. The part of a killed process is replaced. A part that another process is writing is an error.
 #[derive(Debug)]
 pub struct PartFile {
-    /// `None` once it was renamed.
+    /// `None` once the part was renamed.
     part: Option<PathBuf>,
     path: PathBuf,
-    /// Keeps the part locked.
+    /// The open part, which holds its lock.
     file: File,
 }
 
 impl PartFile {
-    /// Begins a file that will be at `path`.
+    /// Begins a file that [`PartFile::finish`] will place at `path`.
     ///
     /// # Errors
     /// The system's error, or an error when the part must not be written.
@@ -36,7 +36,7 @@ impl PartFile {
             created => created,
         }?;
         let this = PartFile { part: Some(part), path: path.to_owned(), file };
-        // Another process may have removed it as a leftover since.
+        // Another process may have locked the part since, to remove it as a leftover.
         if is_locked(&this.file) { Err(in_use()) } else { Ok(this) }
     }
 
@@ -70,13 +70,13 @@ impl PartFile {
 impl Drop for PartFile {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
-            // If this fails, it still does not have the name of a complete file.
+            // If this fails, the part remains, but not under the name of a complete file.
             let _ = fs::remove_file(part);
         }
     }
 }
 
-/// Never follows a link.
+/// Creates a file, and never follows a link.
 fn create_new(part: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(part)
 }
@@ -95,7 +95,7 @@ fn remove_left_over(part: &Path) -> io::Result<()> {
     if is_locked(&file) {
         return Err(in_use());
     }
-    // Its writer may have renamed or replaced it since it was opened.
+    // Its writer may have renamed or replaced the part since it was opened here.
     let here = fs::symlink_metadata(part)?;
     if (here.dev(), here.ino()) != (opened.dev(), opened.ino()) {
         return Err(in_use());
@@ -153,7 +153,7 @@ mod tests {
             fs::remove_file(&part).unwrap();
             let _ = fs::remove_file(&victim);
         }
-        // A second name of a file is only a name.
+        // A hard link is replaced, and the other name's file is untouched.
         fs::write(&victim, "untouched").unwrap();
         fs::hard_link(&victim, &part).unwrap();
         let file = PartFile::create(&path).unwrap();

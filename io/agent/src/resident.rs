@@ -9,10 +9,10 @@ use nix::libc;
 /// Releases the pages of code and constants that the program has touched so far, and returns the size of
 /// these mappings in bytes.
 ///
-/// Reading a command line, configurations and the clock's calibration touch megabytes of code once, sixteen
-/// pages at a time. They stay in the system's page cache; pages that are needed again are mapped from there,
-/// at about a microsecond for sixteen pages. Call it once after the start, where memory matters more than
-/// that. Removes breakpoints set before.
+/// A start (command line, configurations, clock calibration) touches megabytes of code only once, sixteen
+/// pages at a time. The pages stay in the system's page cache, and are mapped again from there when needed,
+/// at about a microsecond for sixteen. Call this once after the start, if memory matters more than that. It
+/// removes breakpoints set before.
 ///
 /// # Errors
 /// `/proc/self/maps` cannot be read. Outside Linux this does nothing.
@@ -38,8 +38,8 @@ fn release(start: usize, end: usize) -> u64 {
     if refused == 0 { len as u64 } else { 0 }
 }
 
-/// The addresses of a mapping of code, or of the constants at the beginning of a program file, if the line of
-/// `/proc/self/maps` describes one; source: proc_pid_maps(5).
+/// Returns the addresses of a mapping of code, or of the constants at the beginning of a program file, if the
+/// line of `/proc/self/maps` describes one; source: proc_pid_maps(5).
 ///
 /// Other mappings without write access may have been written: the loader relocates some, then locks them.
 fn code_range(line: &str) -> Option<(usize, usize)> {
@@ -47,7 +47,7 @@ fn code_range(line: &str) -> Option<(usize, usize)> {
     let (range, access, offset) = (fields.next()?, fields.next()?, fields.next()?);
     let (_device, inode, path) = (fields.next()?, fields.next()?, fields.next()?);
     let is_code = access == "r-xp" || access == "r--p" && offset.bytes().all(|digit| digit == b'0');
-    // Not from a file: the kernel's own code page, or generated code.
+    // The mapping is of no file: the kernel's own code page, or generated code.
     if !is_code || inode == "0" || !path.starts_with('/') {
         return None;
     }

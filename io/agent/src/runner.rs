@@ -26,7 +26,7 @@ const STALL_MIN: Nanos = Nanos::from_micros(10);
 /// thousand messages a second it does not sleep.
 const AWAKE_FOR: Nanos = Nanos::from_millis(1);
 
-/// One thread: its core, its idling, and its agents with the order of their calls.
+/// Plan of one thread: its core, its idling, and its agents with the order of their calls.
 pub struct ThreadPlan {
     /// Name of the thread, also for the system; Linux shows its first 15 bytes.
     pub name: String,
@@ -89,8 +89,8 @@ pub enum RunnerError {
 
 /// A running system of agents. If dropped without [`join`](Runner::join), it runs until it is stopped.
 ///
-/// Costs two clock reads per cycle through a thread's agents, and one and a few stores per duty cycle that found
-/// work: with reads of 9 ns about 27 ns per cycle, 11 ns for each agent without work and 22 ns for each with.
+/// Costs two clock reads per cycle through a thread's agents, and a read and a few stores per duty cycle with
+/// work. With reads of 9 ns: 27 ns per cycle, 11 ns per agent without work and 22 ns per agent with work.
 #[derive(Debug)]
 pub struct Runner {
     threads: Vec<RunningThread>,
@@ -107,7 +107,7 @@ struct RunningThread {
 impl Runner {
     /// Starts the threads. Returns when every agent's `on_start` has succeeded; no agent does work before.
     ///
-    /// `stop` ends all threads; it is also raised when an agent fails.
+    /// `stop` ends all threads; the runner also raises it when an agent fails.
     ///
     /// # Errors
     /// [`RunnerError`] when a plan cannot be run, a thread cannot be started, or an agent does not start;
@@ -155,7 +155,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Live counts, one entry per thread in the order of the plans.
+    /// Live counters, one entry per thread in the order of the plans.
     pub fn counters(&self) -> impl Iterator<Item = &Arc<ThreadCounters>> {
         self.threads.iter().map(|thread| &thread.report.counters)
     }
@@ -200,7 +200,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 /// Channel on which a thread reports its index and pin warning once its agents have started.
 type Ready = Sender<(usize, Option<String>)>;
 
-/// The work of one thread.
+/// The run loop of one thread.
 struct Loop {
     name: String,
     core: Option<usize>,
@@ -236,9 +236,9 @@ impl Loop {
     }
 
     fn run(mut self, index: usize, ready: Ready, start_flag: &AtomicBool) -> Result<(), AgentFailure> {
-        // Raised on every exit, so that the end of one thread, including a panic, ends all.
+        // Raises the stop signal on every exit, so that the end of one thread, also by a panic, ends all.
         let _guard = StopOnDrop(self.stop.clone());
-        // Before the agents start, so that the memory that they touch first is near their core.
+        // Pin before the agents start, so that the memory that they touch first is near their core.
         let pin_warning = self.core.and_then(|core| pin_current_thread(core).err());
         let outcome = self
             .start(index, pin_warning, ready, start_flag)
@@ -261,7 +261,7 @@ impl Loop {
         }
     }
 
-    /// Starts the agents, reports that, and waits until all others have started.
+    /// Starts the agents, reports it, and waits until all other threads' agents have started.
     fn start(
         &mut self,
         index: usize,
@@ -366,7 +366,7 @@ pub fn pin_current_thread(core: usize) -> Result<(), String> {
 #[derive(Debug)]
 pub struct PinGuard {
     before: CpuSet,
-    /// Must be dropped on the pinned thread.
+    /// Makes the guard `!Send`: it must be dropped on the pinned thread.
     _thread: std::marker::PhantomData<*const ()>,
 }
 

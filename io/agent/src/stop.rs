@@ -13,7 +13,7 @@ use tickpath_lockfree::wake::Waker;
 /// Exit status of a program that a second Ctrl-C ended: 128 + SIGINT, as shells report it.
 const EXIT_INTERRUPTED: i32 = 130;
 
-/// Interval of checks whether the signal was raised, to arm the second one.
+/// Interval of checks whether the first signal was raised, after which a second one exits the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Signals closer together than this count as one.
 const SAME_KEY_PRESS: Duration = Duration::from_millis(300);
@@ -27,17 +27,17 @@ pub struct StopSignal {
 }
 
 impl StopSignal {
-    /// A signal that only [`stop`](StopSignal::stop) raises.
+    /// Creates a signal that only [`stop`](StopSignal::stop) raises.
     #[must_use]
     pub fn new() -> StopSignal {
         StopSignal::default()
     }
 
-    /// A signal that Ctrl-C (SIGINT) and SIGTERM raise too.
+    /// Creates a signal that Ctrl-C (SIGINT) and SIGTERM raise too.
     ///
-    /// When one of them arrives again more than a third of a second after the signal was raised, by any
-    /// means, the process exits immediately with status 130 and closes nothing. Before that it counts as the
-    /// same key press: a shell may deliver one to a whole group twice.
+    /// If one of them arrives more than a third of a second after the stop signal was raised, by any means,
+    /// the process exits immediately with status 130 and closes nothing. An earlier one counts as the same
+    /// key press, because a shell may deliver a signal to a whole process group twice.
     ///
     /// # Errors
     /// The system refuses the handler.
@@ -53,7 +53,7 @@ impl StopSignal {
             while !raised.is_stopped() {
                 thread::sleep(POLL_INTERVAL);
             }
-            // The signal handler only sets the flag.
+            // The signal handler only sets the flag; this also wakes the threads.
             raised.stop();
             thread::sleep(SAME_KEY_PRESS);
             is_armed.store(true, Ordering::SeqCst);

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::socket::{getsockopt, sockopt};
 
-/// A socket was not opened.
+/// Error when opening a socket.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
     /// Another program serves the socket: give this one another path, or stop the other.
     #[error("socket {} is served by a running program: give this one another path", .0.display())]
     InUse(PathBuf),
-    /// There is another kind of file: remove it, or choose another path.
+    /// Another kind of file is at the path: remove it, or choose another path.
     #[error("socket {}: a file that is no socket is there: choose another path", .0.display())]
     NotASocket(PathBuf),
     /// The system refused: check that the folder exists and is writable.
@@ -33,7 +33,7 @@ pub enum ListenError {
 pub struct UnixListener {
     socket: net::UnixListener,
     path: PathBuf,
-    /// Device and inode, so that no other socket is removed at the end.
+    /// Device and inode of the socket's file, so that no other file is removed on drop.
     file: (u64, u64),
     owner: u32,
 }
@@ -56,7 +56,7 @@ impl UnixListener {
         open().map_err(|source| ListenError::Io { path: path.to_owned(), source })
     }
 
-    /// The next connection, whose stream has the system's default blocking mode, and its peer.
+    /// Accepts the next connection. Returns its stream, in the system's default blocking mode, and its peer.
     ///
     /// # Errors
     /// The system's error; [`ErrorKind::WouldBlock`] when there is none.
@@ -83,7 +83,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// The other end of a stream.
+    /// Returns the process at the other end of a stream.
     ///
     /// # Errors
     /// The system's error.
@@ -96,7 +96,7 @@ impl Peer {
 impl Drop for UnixListener {
     fn drop(&mut self) {
         if fs::metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.file) {
-            // If this fails, the next program replaces it, because no program serves it.
+            // If this fails, the next program replaces the file, because no program serves the socket.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -10,13 +10,13 @@ use tickpath_agent::{
 };
 use tickpath_types::Nanos;
 
-/// Passes on, one per call, what its predecessor has passed; done when it has passed everything.
+/// Passes on one item of its predecessor per call; done when it has passed all items.
 struct Link {
     role: &'static str,
-    /// Number passed by the predecessor.
+    /// Number of items passed by the predecessor.
     before: Arc<AtomicUsize>,
     passed: Arc<AtomicUsize>,
-    /// Total number to pass.
+    /// Total number of items to pass.
     count: usize,
     closed: Arc<Mutex<Vec<(&'static str, usize)>>>,
     stop: StopSignal,
@@ -50,8 +50,8 @@ impl Agent for Link {
     }
 }
 
-/// Runs links in a row, those of one list on one thread, until they stop themselves. Returns the number that
-/// each had passed when it was closed, and the duration.
+/// Runs links in a row, those of one list on one thread, until they stop themselves. Returns the number of
+/// items that each had passed when it was closed, and the duration.
 fn run(
     threads: &[&[&'static str]],
     available: usize,

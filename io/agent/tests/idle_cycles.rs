@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 /// Calls of the agents of one thread, in order, with their times.
 type Log = Arc<Mutex<Vec<(&'static str, Nanos)>>>;
 
-/// Returns preset results, from the last to the first and then 0, and takes its time.
+/// Returns preset results, from the last to the first and then 0. Each duty cycle takes `work_time`.
 #[derive(Default)]
 struct ScriptedAgent {
     names: [&'static str; 3],
@@ -181,7 +181,7 @@ fn a_call_after_a_busy_one_has_a_new_time() {
     }
 }
 
-/// Has `work` in every cycle until its time is over, and records its warm-ups.
+/// Reports `work` in every cycle, stops the system after [`PLAY_TIME`], and records its warm-ups.
 struct BusyAgent {
     work: usize,
     stop: StopSignal,
@@ -209,7 +209,7 @@ impl Agent for BusyAgent {
     }
 }
 
-/// Times of the warm-ups of two agents on one thread, with this work each.
+/// Returns the times of the warm-ups of two agents on one thread, each with its `work`.
 fn run_agents(idle: IdleStrategy, warm_up_interval: Option<Nanos>, work: [usize; 2]) -> Vec<Nanos> {
     let (stop, warm_ups) = (StopSignal::new(), Arc::default());
     let agent =
@@ -228,7 +228,7 @@ fn agents_warm_up_at_the_interval_while_idle() {
         assert!(warm_ups.len() >= 4, "{idle:?}: {}", warm_ups.len());
         let times: Vec<_> = warm_ups.chunks(2).map(|both| both[0]).collect();
         assert!(warm_ups.chunks(2).all(|both| both == [both[0]; 2]), "both agents, at one time");
-        // One nanosecond for each of the two conversions from ticks.
+        // Each of the two conversions from ticks may round by one nanosecond.
         let is_apart = |pair: &[Nanos]| pair[1].since(pair[0]) + Nanos(2) >= INTERVAL;
         assert!(times.windows(2).all(is_apart), "{idle:?}: {times:?}");
     }

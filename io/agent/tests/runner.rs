@@ -18,7 +18,7 @@ struct Shared {
     calls: AtomicUsize,
 }
 
-/// Behaviour of an agent after a few calls.
+/// Behaviour of a [`Probe`].
 #[derive(Clone, Copy, PartialEq)]
 enum Behaviour {
     Live,
@@ -77,7 +77,7 @@ impl Agent for Probe {
     }
 }
 
-/// A system with one thread per entry, each with one agent of that behaviour.
+/// Starts a system with one thread per entry, each with one agent of that behaviour.
 fn start(
     behaviours: &[Behaviour],
     idle: IdleStrategy,
@@ -196,7 +196,7 @@ fn a_core_that_does_not_exist_is_a_warning() {
     assert_eq!(reports[0].pin_warning.as_ref(), warnings.first());
 }
 
-/// Passes on each number plus one, and waits only for its ring.
+/// Passes on each number plus one. Only its ring wakes it.
 struct Relay {
     input: spsc::Consumer<u64>,
     output: Option<spsc::Producer<u64>>,
@@ -281,7 +281,7 @@ fn a_message_wakes_every_thread_on_its_way() {
     relays.runner.join().unwrap();
 }
 
-/// Messages that arrive in every phase of falling asleep: after a growing number of loop iterations.
+/// Messages arrive in every phase of falling asleep, because each is sent after a longer spin.
 #[test]
 fn no_wake_up_is_lost_while_a_thread_falls_asleep() {
     let mut relays = Relays::start();

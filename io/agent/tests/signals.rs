@@ -1,4 +1,4 @@
-//! Signals end a process, so each test uses another process.
+//! Signals end a process, so each test runs in a separate process.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::os::unix::process::ExitStatusExt;
@@ -51,6 +51,6 @@ fn two_signals() {
     raise(SIGINT).unwrap();
     raise(SIGINT).unwrap();
     assert!(stop.is_stopped(), "the same key press, delivered twice");
-    // The second one is armed a moment later; every one after that ends the process.
+    // The immediate exit is armed a moment later; every signal after that ends the process.
     wait_until("the end of the process", || raise(SIGINT).is_err());
 }

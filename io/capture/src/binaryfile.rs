@@ -12,7 +12,7 @@ use crate::{
     EventKind, EventReader, IgnoredReason, Level, Position, ReadError, RecordedEvent, RecordingInfo, Status,
 };
 
-/// Marks a stock locate without an instrument index.
+/// Value for a stock locate that has no instrument index yet.
 const UNSEEN: u32 = u32::MAX;
 /// The stock locate of messages about no instrument.
 const WHOLE_SYSTEM: u16 = 0;
@@ -24,7 +24,7 @@ pub struct ItchReader<R> {
     window: Window<R>,
     lengths: Option<Lengths>,
     symbols: Vec<String>,
-    /// Indexed by stock locate.
+    /// Index of each instrument, by stock locate.
     by_locate: Box<[u32]>,
     /// Offset of the last message read, including its length field.
     last_offset: u64,
@@ -32,7 +32,7 @@ pub struct ItchReader<R> {
 }
 
 impl<R: Read> ItchReader<R> {
-    /// A reader of one file.
+    /// Creates a reader of one file.
     pub fn new(reader: R) -> Self {
         ItchReader {
             window: Window::new(reader),
@@ -44,7 +44,7 @@ impl<R: Read> ItchReader<R> {
         }
     }
 
-    /// The index of a stock locate. Some messages give its ticker; its number is its name until then.
+    /// The index of a stock locate. Until a message gives its ticker, its name is `#` and the locate.
     fn instrument(&mut self, locate: u16, stock: Option<Stock>) -> u32 {
         let index = &mut self.by_locate[usize::from(locate)];
         if *index == UNSEEN {
@@ -58,7 +58,7 @@ impl<R: Read> ItchReader<R> {
         *index
     }
 
-    /// Reads the common header: every message starts with type, locate, tracking number and time.
+    /// Converts a message. Every message starts with type, locate, tracking number and time.
     fn event(&mut self, message: &[u8]) -> RecordedEvent {
         let (kind, stock) = match Message::parse(message) {
             Ok(message) => kind(&message),
@@ -78,7 +78,7 @@ impl<R: Read> ItchReader<R> {
         RecordedEvent { ts_ns, instrument, ends_transaction: true, is_snapshot: false, kind }
     }
 
-    /// The length of the next message and of its frame.
+    /// Lengths of the next message and of its frame; `None` at the end.
     fn next_message(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         loop {
             let data = self.window.data();
@@ -111,7 +111,7 @@ impl<R: Read> EventReader for ItchReader<R> {
         self.is_finished = !matches!(found, Ok(Some(_)));
         let Some((len, used)) = found? else { return Ok(false) };
         let mut message = [0; MESSAGE_LEN_MAX];
-        // A frame longer than any message is invalid, and its beginning suffices to report it.
+        // A frame longer than any message is invalid; an empty message reports it.
         let kept = len.min(MESSAGE_LEN_MAX);
         let start = used - len;
         message[..kept].copy_from_slice(&self.window.data()[start..start + kept]);

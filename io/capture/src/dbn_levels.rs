@@ -22,17 +22,17 @@ use crate::{CaptureError, InputMeter, Position, ReadError, RecordingFile};
 pub struct DbnDefinition {
     /// The venue's symbol.
     pub symbol: String,
-    /// The letter of its class, such as `F` for a future and `C` for a call; a blank if it has none.
+    /// Letter of the instrument's class, such as `F` for a future and `C` for a call; a blank for none.
     pub class: char,
     /// The exchange.
     pub exchange: String,
-    /// The currency of its prices.
+    /// The currency of the prices.
     pub currency: String,
-    /// Its tick, if it has one constant tick.
+    /// The tick, if the instrument has one constant tick.
     pub tick: Option<Decimal>,
     /// Time of the last possible trade, in nanoseconds since 1970-01-01 UTC, if given.
     pub expiration_ns: Option<u64>,
-    /// Its strike price, for an option.
+    /// The strike price of an option.
     pub strike: Option<Decimal>,
 }
 
@@ -50,11 +50,11 @@ pub struct DbnLevels {
     is_finished: bool,
 }
 
-/// A DBN file, by its schema.
+/// An open DBN file: with orders or without, by its schema.
 pub enum DbnFile {
-    /// It has orders, or does not state its schema.
+    /// A file with orders, or without a stated schema.
     Orders(crate::Recording),
-    /// It has levels, trades or definitions.
+    /// A file with levels, trades or definitions.
     Levels(Box<DbnLevels>),
 }
 
@@ -110,13 +110,13 @@ fn schema_of(schema: Option<Schema>) -> Result<Option<DbnSchema>, ReadError> {
 }
 
 impl DbnLevels {
-    /// Its schema.
+    /// Schema of the file.
     #[must_use]
     pub const fn schema(&self) -> DbnSchema {
         self.schema
     }
 
-    /// The progress of reading the file, and its cost.
+    /// The progress of reading the file, and the time spent on it.
     #[must_use]
     pub const fn meter(&self) -> &InputMeter {
         &self.meter
@@ -128,15 +128,15 @@ impl DbnLevels {
         self.instruments.symbols()
     }
 
-    /// Takes the last definition read.
+    /// Takes the last definition read, if it was not taken before.
     pub fn take_definition(&mut self) -> Option<DbnDefinition> {
         self.definition.take()
     }
 
-    /// The next record, or `None` when there are no more.
+    /// Reads the next record; `None` at the end.
     ///
     /// # Errors
-    /// [`ReadError`]; there are no more records then.
+    /// [`ReadError`]; the reader then has no more records.
     pub fn next_record(&mut self) -> Result<Option<DbnRecord>, ReadError> {
         let result = if self.is_finished { Ok(None) } else { self.read_record() };
         self.is_finished |= !matches!(result, Ok(Some(_)));
@@ -151,7 +151,7 @@ impl DbnLevels {
                     let Some(record) = self.decoder.last_record() else { continue };
                     let mut found = record_of(record, &mut self.instruments, &mut self.definition);
                     if found.ts_ns == UNDEF_TIMESTAMP {
-                        // Most schemas have the time of receipt too.
+                        // Then use the time of receipt, which most schemas have too.
                         found.ts_ns = record.raw_index_ts();
                     }
                     return Ok(Some(found));
@@ -179,7 +179,7 @@ fn record_of(
     instruments: &mut Instruments,
     definition: &mut Option<DbnDefinition>,
 ) -> DbnRecord {
-    /// The common fields of all records of levels and trades.
+    /// A record with the fields that records of levels and trades have in common.
     macro_rules! event {
         ($record:ident, $levels:expr) => {
             DbnRecord {
@@ -226,7 +226,7 @@ fn other(header: &RecordHeader, instruments: &mut Instruments, action: u8) -> Db
     }
 }
 
-/// The present bids and asks, by rank.
+/// The existing levels of bids and asks, by rank.
 fn levels(pairs: &[BidAskPair]) -> [[Option<(Price, Qty)>; DBN_LEVELS_MAX]; 2] {
     let mut levels = [[None; DBN_LEVELS_MAX]; 2];
     let level =

@@ -1,4 +1,4 @@
-//! Decimal digits in text, eight bytes at a time and without a branch for each.
+//! Parses decimal digits of text, eight bytes at a time and without a branch for each digit.
 
 /// Number of bytes processed at once.
 pub(crate) const WORD_LEN: usize = 8;
@@ -11,13 +11,13 @@ pub(crate) const fn number(word: [u8; WORD_LEN], len: u32) -> u64 {
     of_eight((u64::from_le_bytes(word) ^ ZEROS).unbounded_shl(64_u32.saturating_sub(8 * len)))
 }
 
-/// The number in the first `len` bytes, padded with zeros to eight digits.
+/// The number in the first `len` bytes, padded with zeros on the right to eight digits.
 #[inline]
 pub(crate) const fn decimals(word: [u8; WORD_LEN], len: u32) -> u64 {
     of_eight((u64::from_le_bytes(word) ^ ZEROS) & !u64::MAX.unbounded_shl(8 * len))
 }
 
-/// Combines neighbours three times: into pairs, into fours, into all eight.
+/// The number that eight digit values form: combines them into pairs, fours, and finally all eight.
 #[inline]
 const fn of_eight(values: u64) -> u64 {
     let pairs = values.wrapping_mul((10 << 8) + 1) >> 8 & 0x00ff_00ff_00ff_00ff;

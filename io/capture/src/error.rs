@@ -31,7 +31,7 @@ pub(crate) struct Stopped;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The data ends inside a record. Every event before it was delivered and there are no more: continue
+    /// The data ends inside a record. All events before it were delivered; there are no more. Continue
     /// without the rest, or get the file again.
     #[error(
         "cut short at byte {offset} of the uncompressed data: everything before it was read; get the file again for the rest"
@@ -41,7 +41,7 @@ pub enum ReadError {
         offset: u64,
     },
     /// The data does not conform to the format. A reader of lines continues with the next line when it is
-    /// called again; any other has no more events.
+    /// called again; any other reader has no more events.
     #[error("{what} at {position}: check that the file is whole and of this format")]
     Malformed {
         /// Position of the error.
@@ -49,10 +49,10 @@ pub enum ReadError {
         /// Description of the error.
         what: String,
     },
-    /// The data is of this format but is not a recording of orders: choose another.
+    /// The data is of this format but is not a recording of orders: choose another file.
     #[error("{what}")]
     Unsupported {
-        /// The data's contents and the required ones.
+        /// Description of the data and of the required data.
         what: String,
     },
     /// The compressed data is damaged: get the file again.
@@ -60,37 +60,37 @@ pub enum ReadError {
         "the compressed data is damaged near byte {offset} of the uncompressed data ({source}): get the file again"
     )]
     Damaged {
-        /// Number of bytes read before; if only the checksum shows the damage, it can lie anywhere before.
+        /// Number of bytes read before; if only the checksum fails, the damage may be anywhere in them.
         offset: u64,
         /// The decompressor's error.
         source: io::Error,
     },
-    /// Stopped while it waited for more: the delivered events are valid.
+    /// Reading was stopped while it waited for more data: the delivered events are valid.
     #[error("stopped before the end")]
     Stopped,
-    /// The operating system could not read: see the source.
+    /// The operating system failed to read: see the source.
     #[error("reading failed after byte {offset}: {source}")]
     Io {
-        /// Number of bytes read before.
+        /// Number of bytes read before the error.
         offset: u64,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl ReadError {
-    /// The meaning of a failed read after `offset` bytes.
+    /// Classifies a failed read after `offset` bytes.
     pub(crate) fn of_io(source: io::Error, offset: u64) -> ReadError {
         match source.kind() {
             io::ErrorKind::UnexpectedEof => ReadError::Truncated { offset },
             _ if source.get_ref().is_some_and(|inner| inner.is::<Stopped>()) => ReadError::Stopped,
-            // The decompressors' own errors have no code of the operating system.
+            // Decompressors report errors without a code of the operating system.
             _ if source.raw_os_error().is_none() => ReadError::Damaged { offset, source },
             _ => ReadError::Io { offset, source },
         }
     }
 
-    /// As `self`, for a read whose last complete record ended at `read`: more data was in memory.
+    /// The error with offset `read`, the end of the last complete record: more data was read ahead.
     pub(crate) fn after(self, read: u64) -> ReadError {
         match self {
             ReadError::Truncated { .. } => ReadError::Truncated { offset: read },
@@ -114,7 +114,7 @@ pub enum CaptureError {
     Open {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A directory: name one file in it.
@@ -137,16 +137,16 @@ pub enum CaptureError {
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// The detected contents.
+        /// Description of the detected contents.
         found: &'static str,
     },
-    /// A LOBSTER file names its instrument only in the file's name, and this name has no ticker.
+    /// Only the name of a LOBSTER file identifies its instrument, and this name has no ticker.
     #[error("the name of {} does not start with a ticker: rename it to e.g. AMZN_message_10.csv", path.display())]
     NoSymbol {
         /// The file.
         path: PathBuf,
     },
-    /// A packet capture, where a recording of orders is needed: `tickpath replay` reads both.
+    /// The file is a packet capture, but a recording of orders is needed; `tickpath replay` reads both.
     #[error("{} is a capture of packets: a recording of orders is needed here; tickpath replay reads captures", path.display())]
     Packets {
         /// The file.

@@ -6,16 +6,16 @@ use crate::{Position, ReadError};
 
 /// Reads the events of one recording, in order, in constant memory.
 pub trait EventReader {
-    /// Reads the next event into `event`: false when there are no more.
+    /// Reads the next event into `event`; false at the end.
     ///
-    /// After any result except `Ok(true)`, the content of `event` is meaningless. A loop with its own buffer
-    /// for events saves a copy of each.
+    /// After any result except `Ok(true)`, the content of `event` is meaningless. Unlike
+    /// [`EventReader::next_event`], this does not copy the event.
     ///
     /// # Errors
     /// [`ReadError`]; its variants say whether reading can continue.
     fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError>;
 
-    /// The next event, or `None` when there are no more.
+    /// Returns the next event; `None` at the end.
     ///
     /// # Errors
     /// [`ReadError`]; its variants say whether reading can continue.
@@ -25,7 +25,7 @@ pub trait EventReader {
         Ok(self.read_event(&mut event)?.then_some(event))
     }
 
-    /// Position of the last event read; the start of the data before the first.
+    /// Position of the last event read; before the first event, the start of the data.
     fn position(&self) -> Position;
 
     /// The venue's names of the instruments seen so far, by index.

@@ -16,9 +16,9 @@ use crate::error::Stopped;
 use crate::input::{Input, InputMeter};
 use crate::{CaptureError, ReadError, lobster};
 
-/// Number of bytes of uncompressed data that are examined.
+/// Number of bytes of uncompressed data that determine the format.
 const SAMPLE_LEN: usize = 1024;
-/// Interval of checks of the stop signal while waiting for a pipe.
+/// Interval in ms between checks of the stop signal while a read from a pipe waits.
 const PIPE_WAIT_MS: u16 = 50;
 
 /// A format of recorded market data.
@@ -69,7 +69,7 @@ impl Format {
     }
 }
 
-/// LOBSTER's message file has six columns or more, its order book file a multiple of four.
+/// Detects LOBSTER: a message file has six columns or more, an order book file a multiple of four.
 fn of_text(data: &[u8]) -> Result<Format, &'static str> {
     let mut lines =
         data.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
@@ -90,7 +90,7 @@ fn of_text(data: &[u8]) -> Result<Format, &'static str> {
 
 /// An open file of a known format, before its first read.
 ///
-/// It is opened once, so that a pipe can be a recording too.
+/// The file is opened only once, so that a pipe can be a recording too.
 pub struct RecordingFile {
     pub(crate) path: PathBuf,
     pub(crate) input: Input,
@@ -99,7 +99,7 @@ pub struct RecordingFile {
 }
 
 impl RecordingFile {
-    /// Opens a file and detects its format, through gzip and Zstandard; the name is irrelevant.
+    /// Opens a file and detects its format, also inside gzip and Zstandard; the name is irrelevant.
     ///
     /// # Errors
     /// [`CaptureError`] when the file cannot be read, is empty or a directory, or has no known format.
@@ -107,7 +107,7 @@ impl RecordingFile {
         RecordingFile::open_until(path, &StopSignal::new())
     }
 
-    /// As [`RecordingFile::open`]; waiting for a pipe fails with [`ReadError::Stopped`] after a stop.
+    /// As [`RecordingFile::open`]; after a stop, waiting for a pipe fails with [`ReadError::Stopped`].
     ///
     /// # Errors
     /// As [`RecordingFile::open`].
@@ -115,7 +115,7 @@ impl RecordingFile {
         let path = path.as_ref().to_owned();
         let (mut input, meter) = open(&path, stop)?;
         let mut sample = Vec::with_capacity(SAMPLE_LEN);
-        // A truncated or damaged file may still have a recognisable beginning.
+        // The beginning of a truncated or damaged file may still identify the format.
         let failure = input.by_ref().take(SAMPLE_LEN as u64).read_to_end(&mut sample).err();
         if sample.is_empty() {
             return Err(match failure {
@@ -132,20 +132,20 @@ impl RecordingFile {
         }
     }
 
-    /// Its format.
+    /// Format of the file.
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// The progress of reading the file, and its cost.
+    /// The progress of reading the file, and the time spent on it.
     #[must_use]
     pub const fn meter(&self) -> &InputMeter {
         &self.meter
     }
 }
 
-/// The examined sample, the error that ended it, and the rest.
+/// Input that begins again with the sample, then returns the read error that ended it, then the rest.
 struct Sampled {
     sample: io::Cursor<Vec<u8>>,
     failure: Option<io::Error>,
@@ -164,7 +164,7 @@ impl Read for Sampled {
     }
 }
 
-/// Opens a file and decompresses it; waiting for a pipe fails after the stop signal.
+/// Opens a file and decompresses it; after the stop signal, waiting for a pipe fails.
 pub(crate) fn open(path: &Path, stop: &StopSignal) -> Result<(Input, InputMeter), CaptureError> {
     let failed = |source| CaptureError::Open { path: path.to_owned(), source };
     let metadata = fs::metadata(path).map_err(failed)?;
@@ -175,7 +175,7 @@ pub(crate) fn open(path: &Path, stop: &StopSignal) -> Result<(Input, InputMeter)
     let input = if metadata.is_file() {
         decompress(meter.count(File::open(path).map_err(failed)?))
     } else {
-        // Without `O_NONBLOCK` this waits for the pipe's first writer.
+        // Without `O_NONBLOCK`, opening a pipe would wait for its first writer.
         let file = File::options().read(true).custom_flags(O_NONBLOCK).open(path).map_err(failed)?;
         decompress(meter.count(Pipe { file, stop: stop.clone() }))
     };
@@ -188,7 +188,7 @@ pub(crate) fn open(path: &Path, stop: &StopSignal) -> Result<(Input, InputMeter)
     Ok((meter.time(input), meter))
 }
 
-/// A pipe or another non-regular file: its reader waits for bytes, and for a writer, until the stop signal.
+/// A pipe or another non-regular file. A read waits for a writer and for bytes, until the stop signal.
 struct Pipe {
     file: File,
     stop: StopSignal,
@@ -243,7 +243,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        // No writer yet, or a pausing writer: neither is the end.
+        // A pipe without a writer, or with a writer that pauses, is not at its end.
         let writer =
             |is_there: bool| is_there.then(|| File::options().read(true).write(true).open(&path).unwrap());
         for is_there in [false, true] {

@@ -31,7 +31,7 @@ impl InputMeter {
         Box::new(Timed { reader, read_ns: Arc::clone(&self.read_ns) })
     }
 
-    /// Size of the file in bytes; 0 if it has none, such as a pipe.
+    /// Size of the file in bytes; 0 for a file without a size, such as a pipe.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.len
@@ -43,7 +43,7 @@ impl InputMeter {
         self.len == 0
     }
 
-    /// Number of bytes read from the file.
+    /// Number of stored bytes read from the file so far.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position.load(Ordering::Relaxed)

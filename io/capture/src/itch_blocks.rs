@@ -9,7 +9,7 @@ use crate::input::Input;
 use crate::window::Window;
 use crate::{Position, ReadError, RecordingFile};
 
-/// Typical length of a message in a file, to reserve capacity for a block.
+/// Typical length of a message in bytes with its length field; determines the reserved capacity of a block.
 const USUAL_FRAME_LEN: usize = 30;
 
 /// Reads an ITCH 5.0 BinaryFILE, already decompressed, as blocks of message slices; also the variant with
@@ -20,9 +20,9 @@ const USUAL_FRAME_LEN: usize = 30;
 pub struct ItchBlocks<R> {
     window: Window<R>,
     lengths: Option<Lengths>,
-    /// Bytes of the window used by the last block.
+    /// Number of bytes of the window that the last block used.
     taken: usize,
-    /// Error of a read; it is returned after everything before it was delivered.
+    /// Read error; returned after everything before it was delivered.
     failure: Option<ReadError>,
     is_end_of_session: bool,
     is_finished: bool,
@@ -33,7 +33,7 @@ pub struct ItchBlocks<R> {
 pub struct ItchBlock<'a> {
     data: &'a [u8],
     offset: u64,
-    /// The messages, without their length fields.
+    /// The messages of the block, without their length fields.
     pub messages: Vec<&'a [u8]>,
 }
 
@@ -50,7 +50,7 @@ impl ItchBlock<'_> {
 }
 
 impl ItchBlocks<Input> {
-    /// Creates a reader of blocks over an open file of [`Format::Itch`](crate::Format::Itch), which is not checked.
+    /// Creates a reader of an open file, whose format must be [`Format::Itch`](crate::Format::Itch).
     #[must_use]
     pub fn of(file: RecordingFile) -> Self {
         ItchBlocks::new(file.input)
@@ -58,7 +58,7 @@ impl ItchBlocks<Input> {
 }
 
 impl<R: Read> ItchBlocks<R> {
-    /// A reader of one file.
+    /// Creates a reader of one file.
     pub fn new(reader: R) -> Self {
         ItchBlocks {
             window: Window::new(reader),
@@ -70,16 +70,16 @@ impl<R: Read> ItchBlocks<R> {
         }
     }
 
-    /// True when the data ends with the bytes read by [`ItchBlocks::fill`].
+    /// True when the last [`ItchBlocks::fill`] has reached the end of the data.
     #[must_use]
     pub const fn is_at_end(&self) -> bool {
         self.window.is_at_end()
     }
 
-    /// Reads the next block: false at the end of the file or of its session.
+    /// Reads the next block; false at the end of the file or of its session.
     ///
     /// # Errors
-    /// [`ReadError`]; every message before it was delivered, and there are no more.
+    /// [`ReadError`]; every message before it was delivered, and the reader has no more.
     pub fn fill(&mut self) -> Result<bool, ReadError> {
         if self.is_finished {
             return Ok(false);
@@ -91,7 +91,7 @@ impl<R: Read> ItchBlocks<R> {
         outcome
     }
 
-    /// Fills the window, or records why it cannot be filled.
+    /// Fills the window as far as possible, and records a read error.
     fn read(&mut self) {
         loop {
             match self.window.fill() {
@@ -102,7 +102,7 @@ impl<R: Read> ItchBlocks<R> {
         }
     }
 
-    /// True when the window begins with a message.
+    /// True when the window begins with a message; false at the end.
     fn outcome(&mut self) -> Result<bool, ReadError> {
         let (data, offset) = (self.window.data(), self.window.offset());
         if self.is_end_of_session {
@@ -123,15 +123,15 @@ impl<R: Read> ItchBlocks<R> {
             Err(error) => Err(self.window.damage_or(malformed(error, offset), self.failure.take())),
             Ok(None) => match self.failure.take() {
                 Some(error) => Err(error.after(offset)),
-                // The rest of zero length fields is the marker that ends the session.
+                // With zero length fields, the end-of-session marker looks like an incomplete frame.
                 None if matches!(data, [] | [0, 0]) => Ok(false),
                 None => Err(ReadError::Truncated { offset }),
             },
         }
     }
 
-    /// The messages read by the last [`ItchBlocks::fill`] that returned true; none may be left after an
-    /// end-of-session marker.
+    /// The messages read by the last [`ItchBlocks::fill`] that returned true. The block is empty if only an
+    /// end-of-session marker was left.
     pub fn block(&mut self) -> ItchBlock<'_> {
         let lengths = self.lengths.unwrap_or_default();
         let (data, offset) = (self.window.data(), self.window.offset());
@@ -148,7 +148,7 @@ impl<R: Read> ItchBlocks<R> {
                     taken += used;
                     break;
                 }
-                // The next fill begins with the unframed data.
+                // The next fill keeps the data that was not framed.
                 Ok(None) | Err(_) => break,
             }
         }
@@ -167,7 +167,7 @@ mod tests {
         frame
     }
 
-    /// Every message's offset and length, and how the file ends.
+    /// Offset and length of every message, and the result at the end of the file.
     fn read(data: &[u8]) -> (Vec<(u64, usize)>, Result<(), String>) {
         let mut blocks = ItchBlocks::new(data);
         let mut messages = Vec::new();

@@ -1,13 +1,13 @@
-//! Recorded order-by-order market data as one normalised stream, and the requests that drive a live
-//! venue with it.
+//! Reads recorded order-by-order market data as one normalised stream of events, and maps it to requests that
+//! drive a live venue.
 //!
 //! A [`Recording`] opens a file of any [`Format`] and yields [`RecordedEvent`]s in constant memory: Databento
-//! DBN of schema MBO, LOBSTER message files, and ITCH 5.0 BinaryFILEs, each plain or compressed; a
-//! [`DbnFile`] also reads Databento's schemas with levels, trades or definitions and without orders. The
-//! readers accept any [`std::io::Read`]. Every input gives events or an error with its position and remedy,
-//! never a panic. [`flow`] maps the stream to order requests. [`Packets`] reads the payloads of pcap and
-//! pcapng captures, [`StreamReader`] the bytes of a TCP stream in them. [`ItchBlocks`] reads the raw messages
-//! of an ITCH file, and [`table`] writes CSV and Parquet.
+//! DBN of schema MBO, LOBSTER message files, and ITCH 5.0 BinaryFILEs, each plain or compressed. A
+//! [`DbnFile`] also reads Databento's schemas of levels, trades or definitions. The readers accept any
+//! [`std::io::Read`]. They return events, or an error with its position and remedy, and never panic. [`flow`]
+//! maps the events to order requests. [`Packets`] reads the payloads of pcap and pcapng captures,
+//! [`StreamReader`] the bytes of a TCP stream in them. [`ItchBlocks`] reads the raw messages of an ITCH file,
+//! and [`table`] writes CSV and Parquet.
 //!
 //! ```
 //! use tickpath_capture::flow::{FlowLimits, Mapper, SurveyBuilder};

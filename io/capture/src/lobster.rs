@@ -2,7 +2,7 @@
 //!
 //! Source: LOBSTER "Message file": `time,type,order id,size,price,direction`, one event a line; time in
 //! seconds after midnight with up to nine decimals, price in 10^-4, direction 1 for a buy and -1 for a
-//! sell limit order - of the resting order, in an execution. A level-n file has only the events that
+//! sell limit order (in an execution, that of the resting order). A level-n file has only the events that
 //! touch the best n levels.
 
 use std::hint::select_unpredictable;
@@ -25,13 +25,13 @@ pub struct LobsterReader<R> {
     window: Window<R>,
     symbols: Vec<String>,
     depth: Depth,
-    /// The next line, counted from 1.
+    /// Number of the next line, counted from 1.
     line: u64,
     is_finished: bool,
 }
 
 impl<R: Read> LobsterReader<R> {
-    /// A reader of one instrument's messages; the file itself contains neither its symbol nor its depth.
+    /// Creates a reader of one instrument's messages; the file contains neither the symbol nor the depth.
     pub fn new(reader: R, symbol: &str, depth: Depth) -> Self {
         LobsterReader {
             window: Window::new(reader),
@@ -42,7 +42,7 @@ impl<R: Read> LobsterReader<R> {
         }
     }
 
-    /// The next event, for any form of its line.
+    /// Reads the next event from a line of any form.
     #[cold]
     #[inline(never)]
     fn read_unusual(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
@@ -101,25 +101,25 @@ impl<R: Read> EventReader for LobsterReader<R> {
     }
 }
 
-/// True for a line of column names; LOBSTER itself writes none, collections of its files do.
+/// True for a line of column names. LOBSTER writes none, but collections of its files have them.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     line.first().is_some_and(u8::is_ascii_alphabetic) && line.contains(&b',')
 }
 
 /// Maximum offset of the end of the fifth column in a line that [`parse_usual`] reads.
 const USUAL_LEN_MAX: usize = 56;
-/// Number of bytes examined for it: the last number is read with the bytes after it.
+/// Number of bytes that [`parse_usual`] examines; it reads the last number together with the bytes after it.
 const USUAL_TEXT_LEN: usize = USUAL_LEN_MAX + 3 * WORD_LEN;
 
-/// Parses the line at the start of `text` and returns its length including its end, if it has the usual form:
-/// six columns of digits, of which only the direction has a sign; an order id of up to 16 and other numbers
-/// of up to 8 digits; a time with up to nine decimals. The result is the same as that of [`parse`]; `None`
-/// leaves other lines to that.
+/// Parses the line at the start of `text` if it has the usual form; also returns its length with the end.
+/// The usual form is six columns of digits, of which only the direction has a sign; an order id of up to 16
+/// and other numbers of up to 8 digits; a time with up to nine decimals. The result is that of [`parse`];
+/// `None` for other lines, which [`parse`] must handle.
 #[inline(always)]
 fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     let text = text.first_chunk::<USUAL_TEXT_LEN>()?;
     let word = |at: usize| text.get(at..)?.first_chunk::<WORD_LEN>().copied();
-    // All ends of columns are found first, so that no column depends on the one before it.
+    // Find the ends of all columns first, so that no column depends on the previous one.
     let mut others = cpu::non_digits(text.first_chunk::<64>()?);
     let mut next_other = || {
         let at = others.trailing_zeros() as usize;
@@ -130,7 +130,7 @@ fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     let (size, price) = (next_other(), next_other());
     let is = |at: usize, byte: u8| text.get(at).is_some_and(|found| *found == byte);
     let is_usual = is(point, b'.') && [time, kind, id, size, price].into_iter().all(|at| is(at, b','));
-    // The end and the number of digits of each number.
+    // The number of digits of each number.
     let decimals_len = time.wrapping_sub(point + 1);
     let (id_len, size_len, price_len) =
         (id.wrapping_sub(kind + 1), size.wrapping_sub(id + 1), price.wrapping_sub(size + 1));
@@ -145,7 +145,7 @@ fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     {
         return None;
     }
-    // The sides, and times with and without trailing zeros, are in an order that a CPU cannot predict.
+    // No branch on the side or on trailing zeros of the time: a CPU cannot predict them.
     let is_sell = is(price + 1, b'-');
     let direction = price + 1 + usize::from(is_sell);
     let end = direction + 1 + usize::from(is(direction + 1, b'\r'));
@@ -184,7 +184,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<RecordedEvent, &'static str> {
     event(ts_ns, event_type, order_id, Qty(qty), Level { side, price }).ok_or("a type that is not 1 to 7")
 }
 
-/// The event of the columns; `None` for an unknown type.
+/// The event of a line's columns; `None` for an unknown type.
 #[inline(always)]
 fn event(ts_ns: u64, event_type: i64, order_id: u64, qty: Qty, level: Level) -> Option<RecordedEvent> {
     let Level { side, price } = level;
@@ -284,7 +284,7 @@ mod tests {
         assert!(reader.next_event().unwrap().is_none());
     }
 
-    /// A line of mostly usual columns, some at or beyond a bound or invalid.
+    /// A random line of mostly usual columns; some are at or beyond a bound, or invalid.
     fn random_line(random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
         const ODD: [&str; 14] = [
             "",

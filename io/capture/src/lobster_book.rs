@@ -1,8 +1,8 @@
 //! LOBSTER order book files.
 //!
 //! Source: LOBSTER "Orderbook file": `ask price 1, ask size 1, bid price 1, bid size 1, ask price 2, ...`,
-//! one line for each line of the message file: the state after that message. A missing level has size 0 and a
-//! price of 9999999999 or -9999999999.
+//! one line for each line of the message file: the state after that message. A missing level has size 0 and
+//! price 9999999999 or -9999999999.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use crate::lobster::is_header;
 use crate::window::Window;
 use crate::{CaptureError, Position, ReadError};
 
-/// Maximum number of levels of a row.
+/// Maximum number of levels in a row.
 pub const LOBSTER_LEVELS_MAX: usize = 200;
-/// Maximum length of a line in bytes: two numbers of at most 12 characters for each level and side.
+/// Maximum length of a line in bytes: for each level and side, two numbers of at most 12 characters.
 const LINE_LEN_MAX: usize = LOBSTER_LEVELS_MAX * 4 * 13;
-/// Columns of one level: price and size of ask and bid.
+/// Number of columns of one level: price and size of ask and bid.
 const COLUMNS_PER_LEVEL: usize = 4;
 
 /// The visible levels after one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LobsterBookRow {
-    /// Levels of each side from the best, as many as exist; indexed by [`Side::index`].
+    /// Existing levels of each side, best first; indexed by [`Side::index`].
     pub sides: [Vec<(Price, Qty)>; 2],
     /// Number of levels per side in the file.
     pub level_count: usize,
@@ -39,31 +39,31 @@ pub struct LobsterBookReader<R> {
 }
 
 impl LobsterBookReader<Box<dyn Read + Send>> {
-    /// Opens a file, through gzip and Zstandard; waiting for a pipe fails after the stop signal.
+    /// Opens a file, plain, gzip or Zstandard; after the stop signal, waiting for a pipe fails.
     ///
     /// # Errors
-    /// [`CaptureError`] when it cannot be opened.
+    /// [`CaptureError`] when the file cannot be opened.
     pub fn open(path: impl AsRef<Path>, stop: &StopSignal) -> Result<Self, CaptureError> {
         Ok(LobsterBookReader::new(open(path.as_ref(), stop)?.0))
     }
 }
 
 impl<R: Read> LobsterBookReader<R> {
-    /// A reader of one file.
+    /// Creates a reader of one file.
     pub fn new(reader: R) -> Self {
         LobsterBookReader { window: Window::new(reader), line: 0, level_count: None }
     }
 
-    /// The last line read, counted from 1.
+    /// Number of the last line read, counted from 1.
     #[must_use]
     pub const fn line(&self) -> u64 {
         self.line
     }
 
-    /// Reads the next row into `row`: false at the end.
+    /// Reads the next row into `row`; false at the end.
     ///
     /// # Errors
-    /// [`ReadError`] for the first invalid row; there is no point in reading further.
+    /// [`ReadError`] for the first invalid row; do not read further.
     pub fn next_row(&mut self, row: &mut LobsterBookRow) -> Result<bool, ReadError> {
         loop {
             let Some((len, is_ended)) = self.window.next_line(self.line + 1, LINE_LEN_MAX)? else {
@@ -116,8 +116,8 @@ fn parse(line: &[u8], row: &mut LobsterBookRow) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The order book file that belongs to a message file in the same folder: the same name with `orderbook`
-/// instead of `message`, if it exists.
+/// The order book file in the folder of a message file, if it exists. Its name has `orderbook` in place of
+/// the message file's last `message`.
 #[must_use]
 pub fn order_book_file_for(message_file: &Path) -> Option<PathBuf> {
     let name = message_file.file_name()?.to_str()?;

@@ -1,10 +1,10 @@
 //! Databento DBN files of schema MBO.
 //!
-//! Source: Databento Binary Encoding versions 1 to 3 and Databento's "MBO" schema documentation. The metadata
-//! are read with the vendor's own library, the records in place: these three versions have the same MBO
-//! record. Meaning of the actions on CME: `T` is the trade from the incoming order's side, `F` the same trade
-//! for each order in it, and neither changes the book by itself: the `C` and `M` records that follow in the
-//! same event do. As `M` is absolute and `C` deletes, they agree with a book to which the fills were applied.
+//! Source: Databento Binary Encoding versions 1 to 3 and Databento's "MBO" schema documentation. The vendor's
+//! own library reads the metadata. This reader parses the records in place: these three versions have the
+//! same MBO record. Meaning of the actions on CME: `T` is a trade from the incoming order's side, `F` the
+//! same trade for each order in it. Neither changes the book: the `C` and `M` records that follow in the same
+//! event do. As `M` is absolute and `C` deletes, they agree with a book to which the fills were applied.
 
 use std::hint::select_unpredictable;
 use std::io::Read;
@@ -24,13 +24,13 @@ use crate::{
     TimeBase,
 };
 
-/// Maximum length of metadata in bytes: some hundred thousand symbols.
+/// Maximum length of the metadata in bytes, enough for some hundred thousand symbols.
 pub const DBN_METADATA_LEN_MAX: usize = 16 * 1024 * 1024;
 
-/// `DBN`, version, length of the metadata.
+/// Length in bytes of `DBN`, the version and the length of the metadata.
 const PRELUDE_LEN: usize = 8;
 const MAGIC: &[u8; 3] = b"DBN";
-/// Decimals of DBN prices, which its events keep.
+/// Decimals of DBN prices; the events keep them.
 pub(crate) const DBN_PRICE_DECIMALS: u8 = 9;
 
 /// Reads a DBN file of schema MBO, already decompressed.
@@ -58,7 +58,7 @@ impl<R: Read> DbnReader<R> {
         }
     }
 
-    /// A reader of the records after `len` bytes of metadata.
+    /// Creates a reader of the records that follow `len` bytes of metadata.
     pub(crate) fn after_metadata(reader: R, metadata: &Metadata, len: u64) -> Self {
         DbnReader {
             window: Window::starting_at(reader, len),
@@ -73,14 +73,14 @@ impl<R: Read> DbnReader<R> {
         RecordedEvent {
             ts_ns: record.ts_ns,
             instrument: self.instruments.index(record.instrument_id),
-            // The adds of a snapshot are one transaction each, regardless of their flags.
+            // Each add of a snapshot is a transaction, regardless of its flags.
             ends_transaction: record.flags & (flags::LAST | flags::SNAPSHOT) != 0,
             is_snapshot: record.flags & flags::SNAPSHOT != 0,
             kind: kind(record),
         }
     }
 
-    /// The next event, for a record of any type.
+    /// Reads the next event from a record of any type.
     #[cold]
     #[inline(never)]
     fn read_unusual(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
@@ -121,12 +121,12 @@ impl<R: Read> DbnReader<R> {
 pub(crate) struct Instruments {
     symbols: Vec<String>,
     by_id: FxHashMap<u32, u32>,
-    /// Id and index of the instrument of the last record: mostly also that of the next.
+    /// Id and index of the last record's instrument, which is mostly also that of the next record.
     last: Option<(u32, u32)>,
 }
 
 impl Instruments {
-    /// The instrument ids that the metadata maps, in either direction that Databento writes.
+    /// The instrument ids that the metadata maps; Databento writes ids to symbols, or symbols to ids.
     pub(crate) fn of(metadata: &Metadata) -> Instruments {
         let mut instruments = Instruments::default();
         for mapping in &metadata.mappings {
@@ -147,12 +147,12 @@ impl Instruments {
         instruments
     }
 
-    /// Names by index.
+    /// Names of the instruments, by index.
     pub(crate) fn symbols(&self) -> &[String] {
         &self.symbols
     }
 
-    /// The index of an id.
+    /// The index of an instrument id, which is added if it is new.
     #[inline]
     pub(crate) fn index(&mut self, id: u32) -> u32 {
         match self.last {
@@ -209,7 +209,7 @@ impl<R: Read> EventReader for DbnReader<R> {
     }
 }
 
-/// The first bytes, checked before the library allocates the size that they state.
+/// Reads the first bytes, and checks the stated length before the library allocates it.
 fn read_prelude(reader: &mut impl Read) -> Result<[u8; PRELUDE_LEN], ReadError> {
     let mut prelude = Vec::with_capacity(PRELUDE_LEN);
     let read = reader.take(PRELUDE_LEN as u64).read_to_end(&mut prelude);
@@ -226,7 +226,7 @@ fn read_prelude(reader: &mut impl Read) -> Result<[u8; PRELUDE_LEN], ReadError> 
     Ok(prelude)
 }
 
-/// Reads the metadata and nothing beyond; also returns the offset of the records.
+/// Reads the metadata and nothing beyond; also returns the offset of the first record.
 pub(crate) fn read_metadata(reader: &mut impl Read) -> Result<(Metadata, u64), ReadError> {
     let prelude = read_prelude(reader)?;
     let mut decoder = DbnFsm::builder()
@@ -261,14 +261,14 @@ pub(crate) fn read_metadata(reader: &mut impl Read) -> Result<(Metadata, u64), R
     }
 }
 
-/// Length of an MBO record; one with the time of sending, which a live session appends, is longer.
+/// Length of an MBO record in bytes. Live sessions append the time of sending, which makes records longer.
 const MBO_LEN: usize = size_of::<MboMsg>();
 
 /// The fields of an MBO record that a book needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MboRecord {
     instrument_id: u32,
-    /// Time of the event, or of its receipt where that is undefined.
+    /// Time of the event; if that is undefined, the time of its receipt.
     ts_ns: u64,
     order_id: u64,
     price: i64,
@@ -279,7 +279,7 @@ struct MboRecord {
 }
 
 impl MboRecord {
-    /// The record at the start of `data` and its length, if it has this type and is complete.
+    /// The MBO record at the start of `data` and its length; `None` if it has another type or is incomplete.
     #[inline]
     fn at_start(data: &[u8]) -> Option<(MboRecord, usize)> {
         let [words, record_type, ..] = data else { return None };
@@ -311,7 +311,7 @@ impl MboRecord {
     }
 }
 
-/// The bytes of the field at `offset`, which lies inside the record.
+/// The bytes of the field at `offset`, which is inside the record.
 #[inline(always)]
 fn field<const LEN: usize>(record: &[u8; MBO_LEN], offset: usize) -> [u8; LEN] {
     let mut bytes = [0; LEN];
@@ -326,7 +326,7 @@ enum Record {
     Other { ts_event: u64 },
 }
 
-/// The record at the start of `data` and its length, `None` while incomplete; the error is a description.
+/// The record at the start of `data` and its length; `None` if incomplete; the error is a description.
 fn whole_record(data: &[u8]) -> Result<Option<(Record, usize)>, String> {
     let Some(header) = data.first_chunk::<{ size_of::<RecordHeader>() }>() else { return Ok(None) };
     let len = RecordHeader::frame_len(header).map_err(|error| error.to_string())?;
@@ -354,12 +354,12 @@ fn kind(record: &MboRecord) -> EventKind {
     const NO_PRICE: EventKind = EventKind::Ignored(IgnoredReason::PriceNotRepresentable);
     let order_id = record.order_id;
     let qty = Qty(u64::from(record.size));
-    // Branchless: a CPU cannot predict the order of the two.
+    // Without branches, since a CPU cannot predict the side.
     let (is_bid, is_ask) = (record.side == b'B', record.side == b'A');
     let side = (is_bid | is_ask).then_some(select_unpredictable(is_ask, Side::Sell, Side::Buy));
     let price = price(record.price);
     let level = side.zip(price).map(|(side, price)| Level { side, price });
-    // Without a level an order cannot be placed; the missing field determines the reason.
+    // An order without side or price cannot be placed: which of them is missing determines the reason.
     let placed = |make: &dyn Fn(Level) -> EventKind| match level {
         Some(level) => make(level),
         None if price.is_none() => NO_PRICE,
@@ -428,7 +428,7 @@ mod tests {
         assert!(matches!(auction, EventKind::Fill { in_auction: true, side: None, .. }));
     }
 
-    /// The record that the vendor's library finds at the start of `data`.
+    /// The record at the start of `data`, as decoded by the vendor's library.
     fn vendors_record(data: &[u8]) -> Result<Option<(Record, usize)>, String> {
         let mut decoder =
             DbnFsm::builder().skip_metadata(true).upgrade_policy(VersionUpgradePolicy::AsIs).build().unwrap();
@@ -465,7 +465,7 @@ mod tests {
         let mut random = |below: usize| rng.below(below as u64) as usize;
         let mut counts = [0; 4];
         for _ in 0..20_000 {
-            // An MBO record, sometimes with another length or type, complete or truncated.
+            // An MBO record, sometimes with a changed length or type, or truncated.
             let mut data: Vec<u8> = (0..MBO_LEN + random(24)).map(|_| random(256) as u8).collect();
             data[0] = [14, 14, 14, 16, random(256) as u8, random(6) as u8][random(6)];
             data[1] = [rtype::MBO, rtype::MBO, rtype::MBO, random(256) as u8][random(4)];

@@ -64,7 +64,7 @@ impl Recording {
     }
 
     #[cfg(feature = "dbn")]
-    /// The records after the metadata of a DBN file.
+    /// Creates a recording of the DBN records after the metadata, which was read already.
     pub(crate) fn of_dbn(
         path: PathBuf,
         meter: InputMeter,
@@ -76,29 +76,29 @@ impl Recording {
         Recording { path, format: Format::Dbn, meter, reader }
     }
 
-    /// Its format.
+    /// Format of the file.
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// The progress of reading the file, and its cost.
+    /// The progress of reading the file, and the time spent on it.
     #[must_use]
     pub const fn meter(&self) -> &InputMeter {
         &self.meter
     }
 
-    /// The next event, or `None` when there are no more.
+    /// Returns the next event; `None` at the end.
     ///
     /// # Errors
-    /// [`CaptureError::Read`]; after [`CaptureError::is_truncation`] everything before the truncation was
-    /// delivered and the next call returns `None`.
+    /// [`CaptureError::Read`]. When [`CaptureError::is_truncation`], everything before the truncation was
+    /// delivered, and the next call returns `None`.
     pub fn next_event(&mut self) -> Result<Option<RecordedEvent>, CaptureError> {
         let mut event = RecordedEvent::NOTHING;
         Ok(self.read_event(&mut event)?.then_some(event))
     }
 
-    /// Reads the next event into `event`, as [`EventReader::read_event`] does: false when there are no more.
+    /// Reads the next event into `event`, as [`EventReader::read_event`] does; false at the end.
     ///
     /// # Errors
     /// As [`Recording::next_event`].
@@ -125,13 +125,13 @@ impl Recording {
     }
 }
 
-/// The ticker at the start of LOBSTER's file names: `AMZN_2012-06-21_34200000_57600000_message_10.csv`.
+/// The ticker at the start of a LOBSTER file name: `AMZN_2012-06-21_34200000_57600000_message_10.csv`.
 fn lobster_symbol(name: &str) -> Option<&str> {
     let symbol = name.split(['_', '.']).next()?;
     Symbol::new(symbol).is_ok().then_some(symbol)
 }
 
-/// The number of levels, in the name as `_message_10` or, in collections, `level10`.
+/// The number of levels in a LOBSTER file name: `_message_10`, or `level10` in collections of files.
 fn lobster_levels(name: &str) -> Option<u32> {
     ["level", "message_"].iter().find_map(|marker| {
         let (_, after) = name.rsplit_once(marker)?;

@@ -1,21 +1,21 @@
-//! A bounded window that moves over the bytes of a reader.
+//! A bounded window over the bytes of a reader.
 
 use std::io::{self, Read};
 
 use crate::{Position, ReadError};
 
-/// Capacity of a window in bytes; longer than any record of the formats that use it.
+/// Default capacity of a window in bytes; longer than any record of the formats that use it.
 const WINDOW_LEN: usize = 128 * 1024;
-/// Bytes searched for damage that explains an invalid record: about a second of decompressing.
+/// Maximum bytes searched for damage that explains an invalid record: about a second of decompression.
 const AHEAD_LEN_MAX: u64 = 256 << 20;
 
-/// Reads ahead into a fixed buffer and tracks its position in the data.
+/// Reads ahead into a fixed buffer, and tracks the buffer's offset in the data.
 pub(crate) struct Window<R> {
     reader: R,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// Bytes before the buffer.
+    /// Offset of the buffer in the data.
     buffer_offset: u64,
     at_end: bool,
 }
@@ -25,12 +25,12 @@ impl<R: Read> Window<R> {
         Window::of_len(reader, WINDOW_LEN)
     }
 
-    /// A window over the data after its first `offset` bytes, which were read already.
+    /// Creates a window over the data after its first `offset` bytes, which were read already.
     pub(crate) fn starting_at(reader: R, offset: u64) -> Self {
         Window { buffer_offset: offset, ..Window::new(reader) }
     }
 
-    /// A window with a capacity of `len` bytes.
+    /// Creates a window with a capacity of `len` bytes.
     pub(crate) fn of_len(reader: R, len: usize) -> Self {
         Window {
             reader,
@@ -42,13 +42,13 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// The bytes read and not yet consumed.
+    /// The bytes that were read and not consumed yet.
     #[inline]
     pub(crate) fn data(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Offset of [`Window::data`] in the data.
+    /// Offset of [`Window::data`] in the whole data.
     #[inline]
     pub(crate) const fn offset(&self) -> u64 {
         self.buffer_offset + self.start as u64
@@ -66,8 +66,8 @@ impl<R: Read> Window<R> {
         self.start += len;
     }
 
-    /// The length of the next line without its end, and whether it has one; its number is `line`, and its
-    /// maximum length `len_max` bytes.
+    /// Length of the next line without its end, and true if the line has an end; `None` at the end of the
+    /// data. `line` is the line's number for an error, `len_max` its maximum length in bytes.
     pub(crate) fn next_line(
         &mut self,
         line: u64,
@@ -89,8 +89,8 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// The cause of an error at the start of the window: damage that the decompressor has found, or finds
-    /// later, as its checksum comes last; otherwise the error itself.
+    /// The cause of an error at the start of the window: damage that the decompressor found, or finds later,
+    /// since its checksum is at the end. Without damage, the error itself.
     pub(crate) fn damage_or(&mut self, error: ReadError, failure: Option<ReadError>) -> ReadError {
         let offset = self.offset();
         match failure.or_else(|| self.failure_ahead()) {
@@ -99,7 +99,7 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Reads and discards further data; returns the read error, if any, before the end or [`AHEAD_LEN_MAX`].
+    /// Discards data up to the end or [`AHEAD_LEN_MAX`] bytes; returns the first read error, if any.
     fn failure_ahead(&mut self) -> Option<ReadError> {
         let mut left = AHEAD_LEN_MAX;
         while left > 0 && !self.at_end {
@@ -113,7 +113,7 @@ impl<R: Read> Window<R> {
         None
     }
 
-    /// Moves all free space after the unconsumed data, when little is left.
+    /// Moves the unconsumed data to the start of the buffer, so that all free space is after it.
     pub(crate) fn compact(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         self.buffer_offset += self.start as u64;
@@ -121,7 +121,7 @@ impl<R: Read> Window<R> {
         self.start = 0;
     }
 
-    /// Reads more after the unconsumed data: false at the end of the data and when the window is full.
+    /// Reads more data after the unconsumed data; false at the end of the data, and when the window is full.
     pub(crate) fn fill(&mut self) -> Result<bool, ReadError> {
         if self.at_end {
             return Ok(false);
@@ -143,14 +143,14 @@ impl<R: Read> Window<R> {
             }
             Err(error) => {
                 self.at_end = true;
-                // A compressed stream that ends too early leaves the record that starts here incomplete.
+                // After an early end of a compressed stream, the record that starts here is incomplete.
                 Err(ReadError::of_io(error, self.offset()))
             }
         }
     }
 }
 
-/// One read, restarted after signals.
+/// Reads once; repeats a read that a signal interrupted.
 pub(crate) fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match reader.read(buffer) {

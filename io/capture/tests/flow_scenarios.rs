@@ -1,4 +1,4 @@
-//! Scenarios of the mapper with short recordings, written as text.
+//! Scenarios of the mapper on short recordings, written as text.
 //!
 //! One line is one transaction; its events are separated by `|`.
 
@@ -97,7 +97,7 @@ fn run(info: RecordingInfo, limits: FlowLimits, scenario: &str) -> (Vec<String>,
     (steps, mapper.counts())
 }
 
-/// Adds at prices with nine decimals: tick and lowest price of their instrument, and the entered prices.
+/// Maps adds (time, snapshot, price) with nine decimals; returns tick, lowest price and the entered prices.
 fn entered_at_nine_decimals(adds: &[(u64, bool, i64)]) -> (Price, Price, Vec<Price>) {
     let info = RecordingInfo { price_decimals: 9, ..CME };
     let event = |(place, &(ts_ns, is_snapshot, units)): (usize, &(u64, bool, i64))| {
@@ -126,7 +126,7 @@ fn entered_at_nine_decimals(adds: &[(u64, bool, i64)]) -> (Price, Price, Vec<Pri
 
 #[test]
 fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
-    // 6E in half pips: a snapshot with an older time, an add, and one beyond the range of prices.
+    // 6E in half pips: a snapshot with an earlier time, an add, and a price out of range.
     let euro = [(5, true, 1_084_550_000), (90, false, 1_084_600_000), (91, false, -5)];
     let (tick, low, prices) = entered_at_nine_decimals(&euro);
     assert_eq!((tick, low, prices), (Price(5), Price(108_455), vec![Price(108_455), Price(108_460)]));
@@ -134,7 +134,7 @@ fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
 
 #[test]
 fn prices_that_no_multiple_brings_into_range_are_counted_in_ticks() {
-    // Treasuries in 256ths: 102, 102 1/256, and one beyond the range of prices.
+    // Treasuries in 256ths: 102, 102 1/256, and a price out of range.
     let note = [(90, false, 102_000_000_000), (90, false, 102_003_906_250), (91, false, 300_000_000_000_000)];
     let (tick, low, prices) = entered_at_nine_decimals(&note);
     assert_eq!((tick, low, prices), (Price(1), Price(26_112), vec![Price(26_112), Price(26_113)]));
@@ -217,7 +217,7 @@ fn fills_of_one_transaction_are_taken_in_priority() {
         &[&entered[..], &["take sell 100 1 of 1", "take sell 100 1 of 2"]].concat(),
     );
     assert_eq!(counts.executions.eligible, 2);
-    // An order ahead that is not part of the transaction still excludes.
+    // An order ahead without a fill in the transaction still excludes the fill.
     let counts = check(
         CME,
         &format!("{book} fill 3 1 buy 100 | fill 1 1 buy 100"),
@@ -309,7 +309,7 @@ fn a_clear_cancels_everything_and_an_order_added_twice_is_cancelled_first() {
 
 #[test]
 fn a_partial_recording_gets_the_orders_that_it_never_announced() {
-    // 5 was entered between 3 and 7 and first appears when it trades.
+    // Order 5 was entered between 3 and 7, but first appears when it trades.
     let counts = check(
         LEVEL_1,
         "add 3 buy 100 1\n add 7 buy 100 1\n fill 3 1 buy 100\n fill 5 1 buy 100\n del 5 buy 100 4\n fill 7 1 buy 100",
@@ -329,7 +329,7 @@ fn a_partial_recording_gets_the_orders_that_it_never_announced() {
 
 #[test]
 fn only_orders_without_later_events_are_evicted() {
-    // 1 sank and has no later event: it is evicted. 2 is ahead and trades later: it stays and excludes.
+    // Order 1 sank and has no later event: it is evicted. Order 2 trades later: the fill of 4 is excluded.
     let scenario =
         "add 1 buy 101 1\n add 2 buy 100 1\n add 4 buy 100 1\n fill 4 1 buy 100\n fill 2 1 buy 100";
     let counts = check(
@@ -346,14 +346,14 @@ fn only_orders_without_later_events_are_evicted() {
     );
     assert_eq!((counts.evicted_better, counts.evicted_ahead), (1, 0));
     assert_eq!(counts.executions.excluded[Exclusion::NotFrontOfQueue.index()], 1);
-    // Evictions for the fill itself, as better or as ahead, are counted separately.
+    // Fills that need an eviction, of a better order or of one ahead, are counted separately.
     for scenario in
         ["add 1 buy 101 1\n fill 0 1 buy 100", "add 1 buy 100 1\n add 2 buy 100 1\n fill 2 1 buy 100"]
     {
         let (_, counts) = run(LEVEL_1, FlowLimits::default(), scenario);
         assert_eq!(counts.executions.eligible_by_eviction, 1, "{scenario}");
     }
-    // A full recording is never corrected.
+    // In a full recording no order is evicted.
     let (_, counts) =
         run(FULL, FlowLimits::default(), "add 1 buy 100 1\n add 2 buy 100 1\n fill 2 1 buy 100");
     assert_eq!(counts.executions.excluded[Exclusion::NotFrontOfQueue.index()], 1);
@@ -371,7 +371,7 @@ fn limits_apply_at_the_bound_and_one_beyond() {
     let (_, counts) = run(FULL, limits, "add 1 sell 5 1\n add 2 buy 6 1\n add 3 buy 6 1\n del 1");
     assert_eq!((counts.adds_excluded[Exclusion::CrossedAdd.index()], counts.entered_later), (2, 1));
 
-    // A transaction beyond the bound is mapped in parts, so that its order of report decides.
+    // A transaction longer than the maximum is mapped in parts, so the order of the report matters.
     let scenario = "add 1 buy 100 1\n add 2 buy 100 1\n fill 2 1 buy 100 | fill 1 1 buy 100";
     let limits = |transaction_len_max| FlowLimits { transaction_len_max, ..FlowLimits::default() };
     assert_eq!(run(CME, limits(2), scenario).1.executions.eligible, 2);

@@ -1,4 +1,4 @@
-//! The integration tests of the crate, as one program.
+//! All integration tests of the crate, in one program.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod flow_scenarios;

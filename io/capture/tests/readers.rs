@@ -1,4 +1,4 @@
-//! Every reader on complete, truncated, damaged and foreign files.
+//! Every reader on complete, truncated and damaged files, and on files of other formats.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -49,7 +49,7 @@ fn dbn_file(count: u64) -> Vec<u8> {
     encoder.get_ref().clone()
 }
 
-/// Reads to the end; fails for a reader that never ends.
+/// Reads to the end; panics if the reader does not end.
 fn read_all(reader: &mut dyn EventReader) -> (Vec<RecordedEvent>, Vec<ReadError>) {
     let (mut events, mut errors) = (Vec::new(), Vec::new());
     for _ in 0..1_000_000 {
@@ -148,7 +148,7 @@ fn every_cut_gives_the_whole_messages_before_it() {
                 Some(other) => panic!("{format:?} cut at {len}: {other}"),
             }
         }
-        // A cut between two records, and for lines also before the end of the line, loses nothing.
+        // A cut at the end of a record loses nothing, nor does one before the end of a line.
         assert!(clean_cuts <= 2 * all.len(), "{format:?}: {clean_cuts}");
     }
 }
@@ -176,7 +176,7 @@ fn every_cut_of_a_compressed_file_is_named() {
                         Err(error) => break Some(error),
                     }
                 };
-                // Only a cut inside the checksum that follows the data can leave all of it readable.
+                // Only a cut inside the checksum, which follows the data, may give no error.
                 assert!(error.is_none_or(|error| error.is_truncation()), "{suffix} cut at {len}");
             }
         }
@@ -209,7 +209,7 @@ fn damage_anywhere_never_panics() {
     }
 }
 
-/// A reader that returns one byte at a time, so that no record is available at once.
+/// Returns one byte per read, so that no record is complete after one read.
 struct Bytewise<'a>(&'a [u8]);
 
 impl Read for Bytewise<'_> {
@@ -219,7 +219,7 @@ impl Read for Bytewise<'_> {
     }
 }
 
-/// Every event and every error as text, each with its position.
+/// Every event and every error as text; events with their position.
 fn outcomes(format: Format, input: impl Read) -> Vec<String> {
     fn all(mut reader: impl EventReader) -> Vec<String> {
         let mut outcomes = Vec::new();

@@ -15,7 +15,7 @@ use tickpath_capture::{EventKind, Format, RecordedEvent, Recording, RecordingFil
 use tickpath_test_support::recorded;
 use tickpath_types::{OrderRequest, Price, Side};
 
-/// The contents of a recording and the results of the mapper.
+/// Number of events and requests by kind, and the counters of the mapper.
 #[derive(Debug, Default)]
 struct Replayed {
     counts: FlowCounts,
@@ -51,8 +51,8 @@ const fn request(step: &FlowStep) -> &'static str {
     }
 }
 
-/// Maps a whole file, lets both venues check every request, and compares the books at the end.
-/// `observe` sees the mapper after each event.
+/// Maps a whole file, executes every request on both venues, and compares the books at the end.
+/// `observe` gets the mapper after each event.
 fn replay(path: &Path, mut observe: impl FnMut(&Mapper, &RecordedEvent)) -> Replayed {
     let survey = survey(&mut Recording::open(path).unwrap()).unwrap();
     let instruments = survey.instruments();
@@ -110,7 +110,7 @@ fn every_fill_of_continuous_trading_on_cme_is_repeated() {
     );
     let executions = counts.executions;
     assert_eq!((executions.seen, executions.eligible, executions.eligible_synthesised), (6_371, 6_229, 0));
-    // The opening auction, and reports about the incoming order itself: all other fills are repeated.
+    // Only fills of the opening auction and reports about the incoming order are excluded.
     assert_eq!(executions.excluded[Exclusion::Auction.index()], 35);
     assert_eq!(executions.excluded[Exclusion::IncomingOrder.index()], 107);
     assert_eq!(executions.excluded.iter().sum::<u64>(), 142);
@@ -143,12 +143,12 @@ fn executions_at_the_best_level_of_nasdaq_are_repeated() {
     assert_eq!(executions.excluded[Exclusion::NotFrontOfQueue.index()], 3);
     assert_eq!(executions.excluded.iter().sum::<u64>(), 1_128);
     assert_eq!(counts.synthesised, 2_984);
-    // These follow the recording; only the others were first according to the shadow book alone.
+    // These fills needed an eviction; the other orders were at the front in the shadow book alone.
     assert_eq!(executions.eligible_by_eviction, 369);
 }
 
-/// LOBSTER's order book file has the best prices after each event: evidence that the mapper never used. An
-/// event may force its own side into agreement by evicting, so only the other side is checked. The bound is a
+/// LOBSTER's order book file has the best prices after each event; the mapper does not use them. An event
+/// may force its own side into agreement by evictions, so only the other side is checked. The bound is a
 /// little below this file's result, 90.1 %.
 #[test]
 fn the_side_that_an_event_does_not_touch_has_the_recorded_best_price() {

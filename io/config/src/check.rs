@@ -27,7 +27,7 @@ pub fn at_least<T: PartialOrd + Display>(name: &str, value: T, min: T) -> Result
     ensure(value >= min, || format!("{name} must be at least {min}: {value} is less"))
 }
 
-/// Checks that the group called `name` is a multicast group; `example` is one.
+/// Checks that the address called `name` is a multicast group. The error gives `example` as a valid group.
 ///
 /// # Errors
 /// [`ConfigError::Value`] with the example.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::paths::absolute;
 
-/// Error of a configuration, a message of one line that says what to change.
+/// Error in a configuration. Its message is one line that says what to change.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -24,7 +24,7 @@ pub enum ConfigError {
         /// Path of the shipped sample.
         sample: &'static str,
     },
-    /// The text is not valid there: correct the named line.
+    /// A line of the file is invalid: correct it.
     #[error("{file}:{line}: {message}")]
     Syntax {
         /// The file.
@@ -40,7 +40,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// Adds the value's file to the message of an error that does not name one.
+    /// Adds the file's path to the message of a [`ConfigError::Value`]; other errors already name their file.
     #[must_use]
     pub fn in_file(self, path: &Path) -> ConfigError {
         match self {

@@ -61,7 +61,7 @@ fn default_collar() -> Fraction {
 }
 
 impl Instruments {
-    /// Loads an instrument file as definitions.
+    /// Loads an instrument file and returns its checked definitions.
     ///
     /// # Errors
     /// [`ConfigError`] when the file cannot be read or an instrument cannot be traded as written.
@@ -94,7 +94,7 @@ impl Instruments {
 }
 
 impl InstrumentConfig {
-    /// Returns an instrument with default values for everything else.
+    /// Returns an instrument with this symbol and reference price, and default values otherwise.
     #[must_use]
     pub fn new(symbol: &str, reference_price: PriceText) -> InstrumentConfig {
         InstrumentConfig {

@@ -9,7 +9,7 @@ use crate::ConfigError;
 use crate::load::{load, parse};
 
 tickpath_types::enumerated! {
-    /// The command that a configuration file is for.
+    /// Kind of a configuration file: the command that reads it, or the instrument file.
     pub enum FileKind {
         /// `tickpath exchange`.
         Venue,
@@ -23,13 +23,13 @@ tickpath_types::enumerated! {
         Gateway,
         /// `tickpath demo`.
         Demo,
-        /// Instruments, named by the files of venues and traders.
+        /// The instrument file, named by the files of venues and traders.
         Instruments,
     }
 }
 
 impl FileKind {
-    /// Returns the kind of a file, by keys that only this kind has; `None` when it has none of them.
+    /// Returns the kind of a file by keys that only this kind has; `None` without such a key.
     #[must_use]
     pub fn of(table: &toml::Table) -> Option<FileKind> {
         let has = |keys: &[&str]| keys.iter().any(|key| table.contains_key(*key));
@@ -77,7 +77,8 @@ impl FileKind {
     /// Loads the file at `path`, which should be of this kind.
     ///
     /// # Errors
-    /// [`ConfigError`] when it cannot be read or is not a `T`. The error names the kind of another file.
+    /// [`ConfigError`] when the file cannot be read or is not a `T`. If the file is of another kind, the
+    /// error names that kind.
     pub fn load<T: DeserializeOwned>(self, path: &Path) -> Result<T, ConfigError> {
         load(path).map_err(|error| match error {
             ConfigError::Read { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
@@ -88,7 +89,7 @@ impl FileKind {
         })
     }
 
-    /// Returns the error for a readable file of another kind.
+    /// Returns an error that names the kind of the file at `path`, if it is of another kind.
     fn other_kind(self, path: &Path) -> Option<ConfigError> {
         let text = std::fs::read_to_string(path).ok()?;
         let found = FileKind::of(&parse("", &text).ok()?).filter(|found| *found != self)?;

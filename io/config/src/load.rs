@@ -28,14 +28,14 @@ pub fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
 /// Loads the file at `path`.
 ///
 /// # Errors
-/// [`ConfigError`] when it cannot be read or is not a `T`.
+/// [`ConfigError`] when the file cannot be read or is not a `T`.
 pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
     let text = read_text(path, TEXT_LEN_MAX)
         .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
     parse(&path.display().to_string(), &text)
 }
 
-/// Parses `text`, and calls it `file` in errors.
+/// Parses `text`; errors give `file` as the name of its file.
 ///
 /// # Errors
 /// [`ConfigError::Syntax`] with the line when the text is not a `T`.

@@ -8,7 +8,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Prints one or more lines to standard output.
 ///
-/// After the reader of a pipe has ended (`tickpath demo | head`), it does nothing and reports no error.
+/// Once the reader of a pipe has exited (`tickpath demo | head`), it prints nothing and returns no error.
 ///
 /// # Errors
 /// Any other failure to write standard output, such as a full disk, with a message that says so.
@@ -25,8 +25,8 @@ fn write_lines(out: &mut impl Write, lines: impl Display) -> io::Result<()> {
     }
 }
 
-/// Returns false once the reader of standard output has ended: a program that prints until stopped may end
-/// then. Always true for a file.
+/// Returns false once the reader of standard output has exited, so that a program that prints until stopped
+/// can exit too. Always true for a file.
 #[must_use]
 pub fn has_reader() -> bool {
     is_read(&stdout())
@@ -46,7 +46,7 @@ pub fn print_stderr(lines: impl Display) {
     print_stderr_part(format_args!("{lines}\n"));
 }
 
-/// As [`print_stderr`], without a line end: for a line that grows or is overwritten.
+/// Prints to standard error without a newline, for a line that grows or is overwritten. Ignores failures.
 pub fn print_stderr_part(text: impl Display) {
     let _ = write!(stderr(), "{text}");
 }
@@ -110,7 +110,7 @@ pub fn counted(number: u64, one: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A writer that fails with this error.
+    /// A writer whose writes fail with an error of this kind.
     struct Refuses(ErrorKind);
 
     impl Write for Refuses {

@@ -8,7 +8,7 @@ use tickpath_agent::PartFile;
 
 use crate::folder_of;
 
-/// Maximum number of links followed to resolve a name.
+/// Maximum number of symbolic links followed to resolve a path.
 const LINKS_MAX: usize = 16;
 
 /// An output file that is complete or absent; `-` is standard output.
@@ -34,7 +34,7 @@ impl OutputFile {
             return Ok(OutputFile(Sink::Standard(stdout())));
         }
         if is_special_file(path) {
-            // Append, because an open descriptor may be a file that already has contents.
+            // Append: the path may name an open descriptor of a file that already has contents.
             return Ok(OutputFile(Sink::Direct(File::options().append(true).open(path)?)));
         }
         // Resolve a link, so that its target is replaced and the link stays.
@@ -77,7 +77,7 @@ fn is_special_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) || is_descriptor(path)
 }
 
-/// Returns whether a path names an open descriptor, as `/dev/stdout` and `/dev/fd/3` do, of any file type.
+/// Returns whether a path names an open descriptor of any file type, as `/dev/stdout` and `/dev/fd/3` do.
 fn is_descriptor(path: &Path) -> bool {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {

@@ -38,8 +38,8 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Returns a placement of `(thread, agents)` pairs. `cores` are those that this process may run on.
-    /// Thread `n` is pinned to the `n`th of them if there is one for each thread; otherwise nothing is
+    /// Returns a placement of `(thread, agents)` pairs. `cores` lists the cores that this process may run on.
+    /// If there is a core for each thread, thread `n` is pinned to the `n`th core; otherwise no thread is
     /// pinned.
     #[must_use]
     pub fn new(idle: IdleStrategy, cores: &[usize], threads: &[(&str, &[&str])]) -> Placement {
@@ -56,14 +56,14 @@ impl Placement {
         Placement { idle, observer: None, threads }
     }
 
-    /// Puts the observer on the core of one of the threads, if that thread is pinned.
+    /// Pins the observer to the core of the named thread; to no core if that thread is not pinned.
     #[must_use]
     pub fn observed_beside(self, thread: &str) -> Placement {
         let observer = self.threads.iter().find(|known| known.name == thread).and_then(|known| known.core);
         Placement { observer, ..self }
     }
 
-    /// Renames the roles by `role`, and removes those with `None`. Removes a thread without agents.
+    /// Renames each role to the result of `role`, or removes it for `None`. Removes threads without agents.
     #[must_use]
     pub fn with_roles(&self, role: impl Fn(&str) -> Option<&str>) -> Placement {
         let mut placement = self.clone();
@@ -74,11 +74,11 @@ impl Placement {
         placement
     }
 
-    /// Checks whether the agents with these roles can be placed.
+    /// Checks that every role is assigned to exactly one thread.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] when an agent has no thread or two, or a thread names an unknown agent or
-    /// none at all.
+    /// [`ConfigError::Value`] when a role is on no thread or on two, or a thread names an unknown role or no
+    /// role.
     pub fn check(&self, roles: &[&str]) -> Result<(), ConfigError> {
         let mut unplaced = roles.to_vec();
         for thread in &self.threads {

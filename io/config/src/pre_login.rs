@@ -5,7 +5,7 @@ use tickpath_admission::PreLoginLimits;
 
 use crate::{ConfigError, Duration, in_range};
 
-/// Maximum number of such connections, of up to 66 KiB each.
+/// Maximum of [`PreLoginConfig::connections`]. A connection takes up to 66 KiB.
 const CONNECTIONS_MAX: usize = 1 << 10;
 
 /// Limits for connections of each endpoint that have not logged in. Logged-in connections do not count, so

@@ -13,14 +13,14 @@ use crate::paths::{absolute, beside};
 /// The password of a venue's test users: public, and accepted only by a venue on the loopback interface.
 pub const TEST_PASSWORD: &str = "test";
 
-/// Placeholder in a written configuration for a password that was written out. A program that uses it asks
-/// for this variable.
+/// Serialized in place of a password whose text is in the configuration. A program that loads the result
+/// reports that it needs this environment variable.
 pub const HIDDEN_PASSWORD: &str = "env:TICKPATH_PASSWORD_NOT_SHOWN";
 
-/// Prefix of an environment variable's name.
+/// Prefix of a secret held in an environment variable; the variable's name follows.
 const ENV: &str = "env:";
 
-/// Prefix of a file path.
+/// Prefix of a secret held in a file; the file's path follows.
 const FILE: &str = "file:";
 
 /// Maximum length of a secret's file, in bytes.
@@ -61,7 +61,7 @@ impl Secret {
         self.resolve_shown(config)
     }
 
-    /// Makes a relative path, which begins at the folder of the file `config`, absolute.
+    /// Makes a relative `file:` path absolute. It begins at the folder of the file `config`.
     pub fn make_absolute(&mut self, config: &Path) {
         if let Some(path) = self.path(Some(config)) {
             self.0 = format!("{FILE}{}", absolute(&path).display());
@@ -104,7 +104,7 @@ impl Secret {
 }
 
 impl Serialize for Secret {
-    /// Serializes the reference to the secret; [`HIDDEN_PASSWORD`] when the secret was written out.
+    /// Serializes `env:`, `file:` and the test password unchanged, and any other text as [`HIDDEN_PASSWORD`].
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let is_a_place = self.0.starts_with(ENV) || self.0.starts_with(FILE);
         serializer.serialize_str(if is_a_place || self.0 == TEST_PASSWORD {

@@ -47,7 +47,7 @@ fn hundredths(number: &str) -> Option<u64> {
     if whole.is_empty() || places.len() > 2 {
         return None;
     }
-    // A sign is not a digit.
+    // Rejects signs, which `parse` would accept.
     let digits = format!("{whole}{places:0<2}");
     digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())?
 }

@@ -14,8 +14,8 @@ fn split_unit(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim())
 }
 
-/// Returns a decimal times `scale`, exactly. `None` when it is not a decimal, has a fraction of a unit, or
-/// overflows.
+/// Returns a decimal times `scale`, exactly. `None` when `number` is not a decimal, or the product is not a
+/// whole number or overflows.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let number = number.replace('_', "");
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
@@ -26,7 +26,7 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     let mut place = scale;
     for digit in fraction.bytes() {
         let digit = u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
-        // Below one unit a zero does not change the value, and another digit cannot be represented.
+        // Below one unit, a 0 changes nothing and no other digit can be represented.
         let is_whole = place != 0 && place.is_multiple_of(10);
         place = if is_whole { place / 10 } else { 0 };
         if place == 0 && digit != 0 {
@@ -37,8 +37,8 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     Some(value)
 }
 
-/// Implements serde for a type by its `FromStr` and `Display`: a written value reads as
-/// itself.
+/// Implements serde through the type's `FromStr` and `Display`, so that a serialized value deserializes to
+/// the same value.
 #[macro_export]
 macro_rules! as_text {
     ($name:ident) => {
@@ -173,7 +173,7 @@ impl fmt::Display for Fraction {
     }
 }
 
-/// A price as text, so that no floating-point conversion occurs.
+/// A price that is serialized as text, so that no floating-point conversion occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceText(pub Price);
 

@@ -1,8 +1,8 @@
-//! Measures the cost of appending, and the time until a record is durable against that of a bare `fdatasync`.
+//! Measures the cost of an append, and the time to durability compared with a bare write and `fdatasync`.
 //!
 //! `cargo bench -p tickpath-journal --bench append [-- --dir FOLDER]` uses the disk of the folder, by default
 //! the target folder's. Rounds of the journal and of bare system calls alternate, so that a slow phase of the
-//! disk affects both; the last line of each pair repeats the bare one against itself. Without `--bench` it
+//! disk affects both. "the same again" repeats the bare calls, which shows the noise. Without `--bench` it
 //! runs a short version of each.
 
 use std::fs::File;
@@ -19,7 +19,7 @@ use tickpath_types::Sequence;
 
 /// Payload of a new order.
 const PAYLOAD: [u8; 76] = [0x5a; 76];
-/// Length of its record, in bytes.
+/// Length of a record with this payload, in bytes.
 const RECORD_LEN: usize = 104;
 
 struct Running {
@@ -84,7 +84,7 @@ impl Running {
     }
 }
 
-/// A file of zeroes that are on the disk.
+/// The baseline: bare writes and syncs of a file that is filled with zeroes and synced in advance.
 struct Bare {
     file: File,
     offset: u64,

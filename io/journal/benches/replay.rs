@@ -19,7 +19,7 @@ use tickpath_types::{MarketEvent, OrderEvent, Sequence};
 
 type Fast = Engine<FastBooks<Owner>>;
 
-/// Counts events. A replay has no listener for them.
+/// Counts events and discards them, as a replay does.
 #[derive(Default)]
 struct Count(u64);
 
@@ -78,7 +78,7 @@ impl Log {
         Reader::open(&self.folder, self.session, from).expect("the log is there")
     }
 
-    /// Applies all records from the reader's position on, as in a restart.
+    /// Applies all records from sequence `from` on, as a restart does.
     fn replay(&self, engine: &mut Fast, from: Sequence, out: &mut Count) {
         let mut reader = self.reader(from);
         let mut waiting = Vec::with_capacity(LOOK_AHEAD_LEN);

@@ -21,16 +21,16 @@
 //! | 72 | 4 | zero |
 //! | 76 | 4 | CRC-32C of the 76 bytes before |
 //!
-//! The first pair is written through a mapping of the file, without a system call. The write happens after
-//! the record is as durable as the policy requires, and before it is acknowledged. Consequences:
+//! The first pair is written through a mapping of the file, without a system call: after the records are as
+//! durable as the policy requires, and before they are acknowledged. Consequences:
 //!
-//! - **The process dies.** The mapping is a page of the system, so the slot is exact. Every record up to its
-//!   sequence must be there, under every policy.
+//! - **The process dies.** The mapped page is in the page cache, so the slot is exact. The log must hold
+//!   every record up to the slot's sequence, under every policy.
 //! - **Power is lost under `group` or `sync`.** The page may be older than the last acknowledgement, but not
 //!   ahead of the log, because the log is synced first. The page is synced when the log is idle for a moment,
-//!   and when it is closed. Every record up to its sequence must be there; the records themselves decide about
-//!   the rest.
-//! - **Power is lost under `async`.** The page may be ahead of the log, and proves nothing.
+//!   and when it is closed. The log must hold every record up to the slot's sequence; the records themselves
+//!   decide about the rest.
+//! - **Power is lost under `async`.** The page may be ahead of the log, so it requires no record.
 
 use std::io;
 
@@ -41,7 +41,7 @@ use crate::{OpenError, Policy, SessionName, SharedBytes, Storage, StorageFile};
 
 /// Name of the file with the highest acknowledged sequence. Keep it together with the log.
 pub const ACKNOWLEDGED_FILE: &str = "acknowledged";
-/// Name of the file while it is written.
+/// Temporary name of the file while it is written.
 const UNFINISHED: &str = "acknowledged.unfinished";
 const MAGIC: [u8; 8] = *b"TPACKNOW";
 const SNAPSHOT_MAGIC: [u8; 8] = *b"TPSNAPNO";
@@ -52,7 +52,7 @@ const SLOT_DISTANCE: usize = 512;
 const FILE_LEN: usize = 4 * SLOT_DISTANCE;
 /// Offset of the slots of the newest snapshot.
 const SNAPSHOT_PAIR: usize = 2 * SLOT_DISTANCE;
-/// Maximum number of reads of a file that is being written, which may show two torn slots.
+/// Maximum number of reads: while the file is being written, a read may find both slots torn.
 const READS_MAX: u32 = 5;
 
 /// The fields of a slot.
@@ -66,7 +66,7 @@ pub(crate) struct Slot {
     pub(crate) state_hash: u64,
 }
 
-/// The content of the file.
+/// The content of the file [`ACKNOWLEDGED_FILE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub(crate) acknowledged: Slot,
@@ -95,13 +95,13 @@ fn read_bytes<S: Storage>(storage: &S) -> io::Result<[u8; FILE_LEN]> {
     Ok(bytes)
 }
 
-/// Returns the slots of the pair at `at`.
+/// Returns the two slots of the pair at offset `at`, each `None` if it is invalid.
 fn pair(bytes: &[u8; FILE_LEN], at: usize) -> [Option<Slot>; 2] {
     let magic = if at == SNAPSHOT_PAIR { SNAPSHOT_MAGIC } else { MAGIC };
     [at, at + SLOT_DISTANCE].map(|at| bytes[at..].first_chunk().and_then(|slot| Slot::decode(slot, magic)))
 }
 
-/// Returns the newer slot of a pair. A sequence decreases only with a new generation.
+/// Returns the newer slot of the pair at offset `at`. A sequence decreases only with a new generation.
 fn newest(bytes: &[u8; FILE_LEN], at: usize) -> Option<Slot> {
     pair(bytes, at).into_iter().flatten().max_by_key(Slot::age)
 }
@@ -127,7 +127,7 @@ pub(crate) fn begin<S: Storage>(
     Ok(Acknowledged { shared, slot: acknowledged.encode(MAGIC), is_second: false, is_synced: true })
 }
 
-/// Records a snapshot that is on the disk under its name. Does nothing for a log without the file.
+/// Records a snapshot, which is on the disk under its name. Does nothing if the file does not exist.
 pub(crate) fn record_snapshot<S: Storage>(
     storage: &S,
     sequence: Sequence,
@@ -179,7 +179,7 @@ impl Slot {
     }
 }
 
-/// The file while its log is open, for the thread that makes records durable.
+/// The file of an open log, held by the thread that makes records durable.
 pub(crate) struct Acknowledged {
     shared: Box<dyn SharedBytes>,
     slot: [u8; SLOT_LEN],
@@ -189,7 +189,7 @@ pub(crate) struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// Records that everything up to `last` may be acknowledged. Must be called before anyone learns of it.
+    /// Records that everything up to `last` may be acknowledged. Must be called before `last` is published.
     #[inline]
     pub(crate) fn set(&mut self, last: Sequence) {
         self.slot[56..64].copy_from_slice(&last.0.to_le_bytes());

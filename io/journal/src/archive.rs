@@ -12,7 +12,8 @@ pub enum ArchiveError {
     /// The log cannot be opened or moved.
     #[error(transparent)]
     Journal(#[from] OpenError),
-    /// An archived session has the same name. Clients tell sessions apart by name, so use another or none.
+    /// The current or an archived session has this name. Clients tell sessions apart by name: choose another
+    /// name for the next session, or none.
     #[error(
         "an earlier session is called {session} as well: leave the session's name out of the configuration, or give the \
          next one a name that none had before"
@@ -21,7 +22,7 @@ pub enum ArchiveError {
         /// The name.
         session: SessionName,
     },
-    /// Move that file away: it belongs to another session of this name, and would be overwritten.
+    /// The archive holds this file already, from another session of the same name: move its folder away.
     #[error("{file} is there already, of another session of this name: move its folder away")]
     Exists {
         /// The file.
@@ -30,7 +31,7 @@ pub enum ArchiveError {
 }
 
 /// Moves the log and the snapshots of the session in `folder` into a subfolder with the session's name, so
-/// that the next session, perhaps called `next`, starts empty. Returns the subfolder; `None` when there was
+/// that the next session, named `next` if given, starts empty. Returns the subfolder; `None` when there was
 /// no session.
 ///
 /// # Errors
@@ -55,8 +56,8 @@ pub fn archive(folder: &Path, next: Option<SessionName>) -> Result<Option<PathBu
             name.ends_with(".journal") || name.starts_with("snapshot") || name.ends_with(".segment")
         })
         .partition(|name| name.ends_with(".journal"));
-    // The first segment is moved after the others, then its generation, which means nothing without it. The
-    // file that names the session is last: until it is moved, a start reports that the log is missing.
+    // The segments move from last to first, then the generation file, which means nothing without them. The
+    // acknowledged file, which names the session, moves last: until then, a start reports a missing log.
     segments.sort_unstable_by(|a, b| b.cmp(a));
     let exists = |name: &&str| folder.join(name).exists();
     segments.extend(
@@ -69,7 +70,7 @@ pub fn archive(folder: &Path, next: Option<SessionName>) -> Result<Option<PathBu
     for name in files() {
         std::fs::rename(folder.join(name), archive.join(name)).map_err(error(&archive))?;
     }
-    // In this order each file keeps a name, whatever a power loss undoes.
+    // The archive is synced first, so that each file has a name in one of the folders after a power loss.
     kept.sync_names().map_err(error(&archive))?;
     storage.sync_names().map_err(error(folder))?;
     Ok(Some(archive))

@@ -7,7 +7,7 @@ use crate::format::HEADER_LEN;
 /// Records of one segment, optionally followed by the header and the first records of the next.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Allocated with full capacity.
+    /// The buffer, of fixed length. The first `len` bytes are in use.
     bytes: Vec<u8>,
     len: usize,
     /// Offset of the batch in the segment's file.

@@ -1,12 +1,12 @@
 //! CRC-32C of records, with the CPU's instruction if available.
 //!
-//! A record has about a hundred bytes, and the data after its checksum begins half a word before a multiple
-//! of eight. A generic implementation spends more than half of its time on such data to find word boundaries,
-//! and to check whether the length suffices for computing three parts in parallel.
+//! A record has about a hundred bytes, and the data after its checksum starts 4 bytes past a multiple of 8.
+//! On such data a generic implementation spends more than half of its time finding word boundaries and
+//! checking whether the length suffices for computing three parts in parallel.
 
 #![allow(unsafe_code)] // calls a function that uses the instruction
 
-/// Minimum length from which computing three parts in parallel and combining them is faster.
+/// Minimum length, in bytes, from which computing three parts in parallel and combining them is faster.
 const LONG: usize = 1024;
 
 /// Returns the CRC-32C (Castagnoli) of `bytes`, continued from `seed`.

@@ -15,7 +15,7 @@ pub enum HeaderDamage {
          the file back from a copy"
     )]
     Version {
-        /// The version in it.
+        /// The version in the header.
         version: u16,
     },
     /// The checksum is wrong.

@@ -6,13 +6,13 @@ use tickpath_types::Sequence;
 
 use crate::{HeaderDamage, PAYLOAD_LEN_MAX, RecordDamage, SessionName};
 
-/// Writing records failed.
+/// [`Failure::operation`] when records cannot be written.
 pub(crate) const WRITE: &str = "cannot write to the journal";
-/// Syncing records to the disk failed.
+/// [`Failure::operation`] when records cannot be synced to the disk.
 pub(crate) const SYNC: &str = "cannot sync the journal to the disk";
-/// Preparing the next segment failed.
+/// [`Failure::operation`] when the next segment cannot be prepared.
 pub(crate) const PREPARE: &str = "cannot prepare the journal's next segment";
-/// Renaming a segment that has begun failed.
+/// [`Failure::operation`] when a segment that is in use cannot be renamed.
 pub(crate) const NAME: &str = "cannot name the journal's next segment";
 
 /// The reason why the journal accepts no more records.
@@ -37,7 +37,7 @@ fn reason(kind: io::ErrorKind, os_error: Option<i32>) -> io::Error {
     os_error.map_or_else(|| kind.into(), io::Error::from_raw_os_error)
 }
 
-/// Error when appending a record. Nothing has changed.
+/// Error when appending a record. The journal is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AppendError {
@@ -50,7 +50,7 @@ pub enum AppendError {
     /// The journal has failed and acknowledges nothing more. Restart from the log once the disk works.
     #[error("{0}")]
     Failed(Failure),
-    /// A caller error: sequences must be dense.
+    /// A caller error: a record's sequence must follow that of the last record.
     #[error("sequence {found} does not follow, {expected} does")]
     Sequence {
         /// The expected sequence.
@@ -68,7 +68,7 @@ pub enum AppendError {
     },
 }
 
-/// Error when opening or reading the journal. The folder is unchanged, unless the repair itself failed.
+/// Error when opening or reading the journal. The folder is unchanged, unless its repair failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -91,7 +91,7 @@ pub enum OpenError {
         /// The expected session.
         expected: SessionName,
     },
-    /// Restore the file from a backup, or use the version of the program that wrote it.
+    /// The header is damaged: restore the file from a backup, or use the program version that wrote it.
     #[error("{file} cannot be read: {damage}")]
     Header {
         /// File name of the segment.
@@ -99,7 +99,7 @@ pub enum OpenError {
         /// The damage.
         damage: HeaderDamage,
     },
-    /// Restore the file from a backup, or open with `accept_loss`: an acknowledged record is missing.
+    /// An acknowledged record is missing: restore the file from a backup, or open with `accept_loss`.
     #[error(
         "{file} is damaged at byte {offset}, where record {sequence} was on the disk: {damage}; put the file back from a \
          copy, or copy the folder and accept by --accept-loss that this record and all after it are lost"
@@ -114,8 +114,8 @@ pub enum OpenError {
         /// The damage.
         damage: RecordDamage,
     },
-    /// Restore the file from a backup, or open with `accept_loss`: records acknowledged under
-    /// [`Policy::Async`](crate::Policy::Async) are lost, which a power loss can cause.
+    /// Records acknowledged under [`Policy::Async`](crate::Policy::Async) are lost, which a power loss can
+    /// cause: restore the file from a backup, or open with `accept_loss`.
     #[error(
         "{file} lacks record {sequence} at byte {offset} ({damage}), and {later_records} later ones are there: power was \
          lost before it was synced, or the file is damaged; put the file back from a copy, or copy the folder and accept by \
@@ -133,14 +133,14 @@ pub enum OpenError {
         /// Number of later records that exist but cannot be used.
         later_records: u64,
     },
-    /// Restore the file from a backup, or open with `accept_loss`: the last acknowledged record is unknown.
+    /// The last acknowledged record is unknown: restore the file from a backup, or open with `accept_loss`.
     #[error(
         "acknowledged is damaged (neither of its two checksums is right): put it back from a copy, or accept by \
          --accept-loss that acknowledged records may be lost"
     )]
     Acknowledged,
-    /// Restore the file from a backup, use the version of the program that wrote it, or begin another
-    /// session. Without the file, the number of losses of acknowledged records is unknown.
+    /// The generation file is damaged, so the number of losses of acknowledged records is unknown: restore
+    /// the file from a backup, use the version of the program that wrote it, or begin another session.
     #[error(
         "generation is damaged ({damage}): put it back from a copy, use the version of the program that wrote it, \
          begin another session, or, where the file acknowledged is whole, accept by --accept-loss that acknowledged records \
@@ -150,7 +150,7 @@ pub enum OpenError {
         /// Description of the damage.
         damage: String,
     },
-    /// The log begins later or ends earlier: use an earlier snapshot, or a lower sequence.
+    /// The log begins after or ends before `sequence`: use an earlier snapshot, or a lower sequence.
     #[error("the journal has no record {sequence}: it holds {first} to {last}")]
     OutOfRange {
         /// The requested sequence.
@@ -160,8 +160,8 @@ pub enum OpenError {
         /// Last sequence in the log.
         last: Sequence,
     },
-    /// Restart from the log once the disk works: the contents of this file may never reach the disk, even if
-    /// later syncs succeed.
+    /// A segment cannot be synced: restart from the log once the disk works. The contents of this file may
+    /// never reach the disk, even if later syncs succeed.
     #[error("{file} cannot be synced, so nothing that builds on it is written: {source}")]
     Unsynced {
         /// File name of the segment.
@@ -169,7 +169,7 @@ pub enum OpenError {
         /// The system's error.
         source: io::Error,
     },
-    /// Check the file, the disk and its permissions.
+    /// The system refused an operation: check the file, the disk and the permissions.
     #[error("{file}: {source}")]
     Io {
         /// The file, or the operation on the folder.

@@ -51,10 +51,10 @@ pub struct DiskCounters {
 
 /// An in-memory disk whose faults all follow from a seed. Clones share the disk.
 ///
-/// Writes go to a cache, which survives the death of a process ([`FaultyDisk::kill`]). A power loss
-/// ([`FaultyDisk::crash`]) keeps one of these of the unsynced data: nothing, everything, a prefix of the
-/// bytes in write order, or any subset of the sectors. Of the name changes it keeps a prefix. After either of
-/// the two, files that were open before always fail, because they belong to the dead process.
+/// Writes go to a cache, which survives the death of a process ([`FaultyDisk::kill`]). After a power loss
+/// ([`FaultyDisk::crash`]) the disk keeps one of these parts of the unsynced data: nothing, everything, a
+/// prefix of the bytes in write order, or any subset of the sectors. It keeps a prefix of the name changes.
+/// After a kill or a crash, files that were open before always fail, because they belong to the dead process.
 #[derive(Clone, Debug)]
 pub struct FaultyDisk {
     inner: Arc<Mutex<Disk>>,
@@ -74,7 +74,7 @@ struct Disk {
     changes: Vec<Change>,
     /// Number of the current process: files of an earlier one are invalid.
     process: u64,
-    /// The lock that this process holds, if any.
+    /// The lock that the current process holds, if any.
     lock: Weak<()>,
     fail_writes: u32,
     fail_syncs: u32,
@@ -82,7 +82,7 @@ struct Disk {
     crash_in: Option<u64>,
 }
 
-/// Names that change together, each with its new file.
+/// Names that change together, each with its new file; `None` for a removed name.
 type Change = Vec<(String, Option<usize>)>;
 
 #[derive(Debug, Default)]
@@ -137,7 +137,7 @@ impl FaultyDisk {
         self.disk().crash();
     }
 
-    /// Loses power after this many more writes, syncs and name changes, in place of the next one.
+    /// Loses power instead of the next change after `changes` more writes, syncs and name changes.
     pub fn crash_after(&self, changes: u64) {
         self.disk().crash_in = Some(changes);
     }
@@ -183,7 +183,7 @@ impl FaultyDisk {
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
-        // A panic while the lock was held is reported by that test.
+        // The test that panicked while it held the lock reports the panic.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -193,7 +193,7 @@ impl Disk {
         self.rng.next() % bound.max(1)
     }
 
-    /// Returns whether a fault occurs now, by this probability or because it was requested.
+    /// Returns whether a fault occurs now: with probability `ppm`, or because `forced` has requests left.
     fn is_fault_due(&mut self, ppm: u32, forced: impl Fn(&mut Disk) -> &mut u32) -> bool {
         if *forced(self) > 0 {
             *forced(self) -= 1;
@@ -267,7 +267,7 @@ impl Disk {
         let Contents { cached, mut stable, dirty, .. } = contents;
         let mode = self.below(4);
         let prefix = self.below(dirty.len() as u64 + 1) as usize;
-        // The length is not data: a file that grew may have its new length or not.
+        // The length is metadata: without unsynced data it may be the old one or the new one.
         if cached.len() != stable.len() && (!dirty.is_empty() || self.below(2) == 0) {
             stable.resize(cached.len(), 0);
         }
@@ -315,7 +315,7 @@ impl Contents {
         }
     }
 
-    /// Writes the sectors that `keep` allows to the disk. The others are never retried.
+    /// Writes the dirty sectors for which `keep` returns true to the disk. The others are never retried.
     fn sync(&mut self, mut keep: impl FnMut() -> bool) {
         self.stable.resize(self.cached.len(), 0);
         for sector in std::mem::take(&mut self.dirty) {

@@ -14,7 +14,7 @@ use crate::{SharedBytes, Storage, StorageFile};
 /// Name of the lock file that excludes other processes.
 const LOCK_FILE: &str = "journal.lock";
 
-/// Modes of the folder and of its files: a journal holds every order, including hidden ones.
+/// Modes of the folder and of its files: a journal holds every order, so only its owner may read it.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
@@ -37,7 +37,8 @@ impl Folder {
         Ok(Folder { path: path.as_ref().to_owned() })
     }
 
-    /// Returns the folder, as `.`, and its files whose mode is not 0700 or 0600, with their modes.
+    /// Returns the folder (`.`) and its entries whose mode is not 0700 (folder) or 0600 (file), with the
+    /// mode.
     ///
     /// # Errors
     /// The system's error.
@@ -84,7 +85,7 @@ impl Storage for Folder {
     }
 
     fn open(&self, name: &str) -> io::Result<File> {
-        // A read-only file can still be read.
+        // A file without write permission can still be read.
         match OpenOptions::new().read(true).write(true).open(self.path.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(self.path.join(name)),
             opened => opened,
@@ -95,7 +96,7 @@ impl Storage for Folder {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true).mode(FILE_MODE);
         let file = options.open(self.path.join(name))?;
-        // An existing file would keep its mode otherwise.
+        // The mode above applies only to a new file.
         file.set_permissions(Permissions::from_mode(FILE_MODE))?;
         Ok(file)
     }

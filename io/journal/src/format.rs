@@ -24,8 +24,8 @@
 //! | 16 | 8 | last sequence that was on the disk when this record was appended |
 //! | 24 | | payload, padded with zeroes to a multiple of 8 |
 //!
-//! Version 1 has a header of 48 bytes (no policy; first sequence at 32, four zero bytes, CRC at 44) and records
-//! without the third word. Their CRCs do not continue the header's.
+//! Version 1 has a segment header of 48 bytes (no policy; first sequence at 32, four zero bytes, CRC at 44)
+//! and record headers of 16 bytes (no synced sequence). Its record CRCs do not continue the header's.
 //!
 //! A file has its full length from the start, filled with zeroes. Eight zero bytes in place of a record
 //! therefore mark the end, because a payload is never empty. The synced sequence in a record distinguishes a
@@ -61,7 +61,7 @@ pub(crate) const RECORD_LEN_MAX: usize = RECORD_HEADER_LEN + PAYLOAD_LEN_MAX;
 /// The header fields of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
-    /// Layout of the segment, 1 or 2.
+    /// Layout version of the segment, 1 or 2.
     pub version: u16,
     /// The session of the log.
     pub session: SessionName,
@@ -103,7 +103,7 @@ pub(crate) enum Parsed {
     Record(RawRecord),
     /// Zeroes, which mark the end.
     End,
-    /// This many bytes are needed.
+    /// The bytes are incomplete: this many are needed.
     Short(usize),
     Damaged(RecordDamage),
 }
@@ -157,7 +157,7 @@ impl SegmentHeader {
     }
 }
 
-/// Returns whether the header has a damaged version number: it is valid with another version in it.
+/// Returns whether only the version is damaged: with version 1 or 2 in its place the checksum is right.
 fn is_either_version_damaged(bytes: &[u8]) -> bool {
     [(1_u16, HEADER_LEN_1), (2, HEADER_LEN)].into_iter().any(|(version, len)| {
         let Some(bytes) = bytes.get(..len) else { return false };
@@ -199,7 +199,7 @@ impl Layout {
     pub(crate) fn record(&self, bytes: &[u8]) -> Option<RawRecord> {
         let start = bytes.first_chunk::<8>()?;
         let payload_len = u32_at(start, 4) as usize;
-        // Zero is not a valid length either.
+        // A length of zero wraps around, and is rejected too.
         if payload_len.wrapping_sub(1) >= PAYLOAD_LEN_MAX {
             return None;
         }
@@ -214,13 +214,13 @@ impl Layout {
         let sequence = Sequence(u64_at(record, 8));
         let synced = match self.has_synced() {
             true => Sequence(u64_at(record, 16)),
-            // Version 1 does not record it: no record before an existing one may be missing.
+            // Version 1 does not record it. Require every record before this one.
             false => Sequence(sequence.0.saturating_sub(1)),
         };
         Some(RawRecord { sequence, synced, payload_from: self.record_header_len, payload_to, len })
     }
 
-    /// Parses the start of `bytes`.
+    /// Parses the record at the start of `bytes`, or the end or damage in its place.
     #[inline]
     pub(crate) fn parse(&self, bytes: &[u8]) -> Parsed {
         match self.record(bytes) {
@@ -229,7 +229,7 @@ impl Layout {
         }
     }
 
-    /// Parses the start of `bytes` when there is no valid record.
+    /// Parses the start of `bytes`, which is not a valid record.
     #[cold]
     fn parse_other(&self, bytes: &[u8]) -> Parsed {
         let Some(start) = bytes.first_chunk::<8>() else {
@@ -247,12 +247,12 @@ impl Layout {
     }
 }
 
-/// Returns the length in a segment of a record with this payload length.
+/// Returns the length of a record with this payload length, including its header and padding.
 pub(crate) const fn record_len(payload_len: usize) -> usize {
     aligned(RECORD_HEADER_LEN + payload_len)
 }
 
-/// Returns `len` plus padding.
+/// Returns `len` rounded up to a multiple of the alignment.
 const fn aligned(len: usize) -> usize {
     (len + ALIGNMENT - 1) & !(ALIGNMENT - 1)
 }

@@ -1,4 +1,4 @@
-//! The generation of a session: the number of possible losses of acknowledged records. Stored before a cut.
+//! The generation of a session counts possible losses of acknowledged records. Stored before a log is cut.
 //!
 //! Sequences of lost records are reused, so a client that received a lost record would misinterpret later
 //! ones. Each possible loss therefore starts a new generation of the session, which clients can see. The file
@@ -12,7 +12,7 @@
 //! | 12 | 4 | generation |
 //! | 16 | 16 | name of the session, padded with spaces |
 //! | 32 | 16 | the system boot in which the log was last opened, see [`Storage::boot`]; zeroes when unknown |
-//! | 48 | 8 | version 2: the last record when the log was closed with all of it on the disk; version 1: zero |
+//! | 48 | 8 | version 2: last record of the closed log, which is all on the disk; version 1: zero |
 //! | 56 | 4 | zero |
 //! | 60 | 4 | CRC-32C of the 60 bytes before |
 
@@ -25,7 +25,7 @@ use crate::{OpenError, SessionName, Storage, StorageFile};
 
 /// Name of the file with the generation of a session. Keep it together with the log.
 pub const GENERATION_FILE: &str = "generation";
-/// Name of the file while it is written.
+/// Temporary name of the file while it is written.
 const UNFINISHED: &str = "generation.unfinished";
 const MAGIC: [u8; 8] = *b"TPGENERN";
 /// Version for a log that is open or was not closed.
@@ -39,7 +39,7 @@ pub(crate) struct Generation {
     pub(crate) number: u32,
     /// Boot id; zero when unknown.
     pub(crate) boot: u128,
-    /// Last record of a log that was closed with all of it on the disk, and not opened since.
+    /// Last record of a log that was closed with all records on the disk, and was not opened since.
     pub(crate) closed_at: Option<Sequence>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn read<S: Storage>(storage: &S, session: SessionName) -> Result<Opti
     decode(&bytes[..len], session).map_err(|damage| OpenError::Generation { damage })
 }
 
-/// Decodes the file. The error describes the damage.
+/// Decodes the file; `None` if it belongs to another session. The error describes the damage.
 fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, String> {
     if bytes.len() != LEN {
         return Err(format!("{} bytes of it were read, and it must have {LEN}", bytes.len()));
@@ -83,7 +83,7 @@ fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, Stri
 
 /// Replaces the file. It is on the disk when this returns.
 pub(crate) fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> io::Result<()> {
-    // A program that supports only version 1 would keep the close mark and append.
+    // Programs that know only version 1 must refuse a closed log: they would append and keep the mark.
     let version = if now.closed_at.is_some() { VERSION_CLOSED } else { VERSION_OPEN };
     let mut bytes = header::begin::<LEN>(MAGIC, version);
     bytes[12..16].copy_from_slice(&now.number.to_le_bytes());

@@ -26,10 +26,10 @@ pub(crate) fn valid_checksum(header: &[u8]) -> Option<u32> {
     Some(checksum(0, &header[..end])).filter(|checksum| *checksum == u32_at(header, end))
 }
 
-/// Returns the bytes of a header from an offset on.
+/// Returns the `N` bytes of a header at offset `at`.
 ///
 /// # Panics
-/// When the header is shorter.
+/// When the header is too short.
 #[inline]
 pub(crate) fn chunk<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
     *header[at..].first_chunk().expect("the length was checked")

@@ -18,7 +18,7 @@ const LISTINGS_MAX: usize = 5;
 pub struct InspectOptions {
     /// The expected session; `None` accepts any, as long as all segments agree.
     pub session: Option<SessionName>,
-    /// Skips the records of segments that end before this sequence, which a snapshot covers. 0 reads all.
+    /// First sequence not covered by a snapshot. Segments that end before it are not read; 0 reads all.
     pub from: Sequence,
     /// Accepts the loss of acknowledged records, for any reason: the log ends before the first missing one.
     pub accept_loss: bool,
@@ -29,7 +29,7 @@ pub struct InspectOptions {
 pub struct Inspection {
     /// The session of the log; `None` when the log is empty.
     pub session: Option<SessionName>,
-    /// Segments before `segments` that are lost because one has a damaged header, and that a snapshot covers.
+    /// Unused segments before `segments`: one of them has a damaged header, but a snapshot covers them all.
     pub covered: Vec<String>,
     /// The segments, in order; none after a torn one.
     pub segments: Vec<Segment>,
@@ -37,8 +37,8 @@ pub struct Inspection {
     pub records_read: u64,
     /// The unusable data after the last valid record, if any.
     pub torn: Option<TornTail>,
-    /// Minimum last acknowledged record, from the file beside the log. `None` without that file: then only
-    /// the records determine the required end.
+    /// Last record that is known to be acknowledged, from the files beside the log. `None` without
+    /// [`ACKNOWLEDGED_FILE`](crate::ACKNOWLEDGED_FILE): then only the records determine the required end.
     pub acknowledged: Option<Sequence>,
 }
 
@@ -49,15 +49,15 @@ pub struct Segment {
     pub file: String,
     /// Header fields.
     pub header: SegmentHeader,
-    /// The last record; in an empty segment, one less than the first sequence.
+    /// Sequence of the last record; in an empty segment, one less than the first sequence.
     pub last_sequence: Sequence,
     /// End offset of the last record; 0 when the records were not read.
     pub end: u64,
-    /// Last record, in any segment, that this segment reports as synced, as far as it was read.
+    /// Last sequence that the segment's header and the records read report as synced.
     pub synced: Sequence,
 }
 
-/// Remains of records after a crash that were never guaranteed to survive it.
+/// The unusable end of a log after a crash: records that were not guaranteed, or whose loss is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
     /// File name of the torn segment.
@@ -70,41 +70,42 @@ pub struct TornTail {
     pub damage: RecordDamage,
     /// True when the record was acknowledged, and its loss is accepted.
     pub was_acknowledged: bool,
-    /// Number of complete records after it, which cannot be used without it.
+    /// Number of complete records after that record, which cannot be used without it.
     pub later_records: u64,
-    /// Names of the segments after it, which cannot be used either.
+    /// File names of the segments after the torn one, which cannot be used either.
     pub later_files: Vec<String>,
 }
 
 impl Inspection {
-    /// Returns the first record; 0 when there is no segment.
+    /// Returns the sequence of the first record; 0 when there is no segment.
     #[must_use]
     pub fn first_sequence(&self) -> Sequence {
         self.segments.first().map_or(Sequence(0), |segment| segment.header.first_sequence)
     }
 
-    /// Returns the last record that a record or a header reports as synced.
+    /// Returns the last sequence that a record or a header reports as synced.
     pub(crate) fn synced(&self) -> Sequence {
         self.segments.iter().map(|segment| segment.synced).max().unwrap_or(Sequence(0))
     }
 
-    /// Returns the last valid record; 0 when there is no segment.
+    /// Returns the sequence of the last valid record; 0 when there is no segment.
     #[must_use]
     pub fn last_sequence(&self) -> Sequence {
         self.segments.last().map_or(Sequence(0), |segment| segment.last_sequence)
     }
 }
 
-/// Reads a whole log, or its end, without changes. `open` does this first; it also verifies a copy.
+/// Reads a log, or its end from `options.from` on, without changes. [`open`](crate::open) begins with an
+/// inspection; an inspection can also verify a backup.
 ///
 /// A bad record starts a torn tail if neither the files beside the log nor a later record or segment report
 /// it as acknowledged or on the disk. It was then never acknowledged, or only under a policy that does not
-/// survive a power loss. Otherwise it is damage.
+/// survive a power loss. Otherwise the bad record is damage.
 ///
 /// # Errors
 /// [`OpenError`] with file and offset when the log is damaged, or lost an acknowledged record.
 pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Inspection, OpenError> {
-    // Read this before the log: a log that is being written then has everything acknowledged by now.
+    // Read this before the log, so that the log of a running venue holds every record that the file requires.
     let recorded = acknowledged::read(storage);
     let Opened { covered, files, unreadable } = open_all(storage, options)?;
     let session = files.first().map(|file| file.reader.header.session).or(options.session);
@@ -124,7 +125,7 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
         torn: None,
         acknowledged: requirement.recorded.map(|_| requirement.required),
     };
-    // The log starts at a snapshot that is no newer than the newest one.
+    // The first segment must begin at or before the record after the newest snapshot.
     if let Some(first) = files.first()
         && let Some(snapshot) = requirement.recorded.and_then(|recorded| recorded.snapshot)
         && first.reader.header.first_sequence > snapshot.sequence.next()
@@ -171,7 +172,7 @@ fn lost_end(inspection: &Inspection, requirement: &LogRequirement) -> OpenError 
     OpenError::Record { file, offset, sequence, damage: RecordDamage::Missing }
 }
 
-/// Accepts the loss of segments, the first without a valid header: removes them and the torn tail before.
+/// Adds a segment without a valid header and the segments after it, whose loss is accepted, to the torn tail.
 fn add_unreadable<S: Storage>(
     inspection: &mut Inspection,
     unreadable: Unreadable<S>,
@@ -203,18 +204,18 @@ fn add_unreadable<S: Storage>(
     Ok(())
 }
 
-/// Returns the session of the log in a folder, by the headers of its segments, or else by the file with the
-/// last acknowledged record; `None` when there is no log. Changes nothing.
+/// Returns the session of the log in `storage`, from the headers of its segments, or else from the file with
+/// the last acknowledged record; `None` when there is no log. Changes nothing.
 ///
 /// # Errors
-/// [`OpenError`] when a later version wrote a segment, sessions of segments differ, or the system refuses.
+/// [`OpenError`] when a later version wrote a segment, the segments' sessions differ, or the system refuses.
 pub fn session_of<S: Storage>(storage: &S) -> Result<Option<SessionName>, OpenError> {
     let Opened { files, .. } =
         open_all(storage, &InspectOptions { accept_loss: true, ..InspectOptions::default() })?;
     if let Some(file) = files.first() {
         return Ok(Some(file.reader.header.session));
     }
-    // The segments may be missing although the log existed.
+    // The log may have existed although all its segments are missing.
     let recorded = acknowledged::read(storage)?.map(|recorded| recorded.acknowledged);
     Ok(recorded
         .filter(|acknowledged| acknowledged.sequence > Sequence(0))
@@ -227,7 +228,7 @@ struct OpenSegment<S: Storage> {
     reader: SegmentReader<S::File>,
     /// End offset of the last valid record.
     end: u64,
-    /// Last sequence that its header and the records read report as synced.
+    /// Last sequence that the header and the records read so far report as synced.
     synced: Sequence,
 }
 
@@ -243,7 +244,7 @@ impl<S: Storage> OpenSegment<S> {
         }))
     }
 
-    /// Reads up to the last valid record; returns the damage after it, if any.
+    /// Reads all valid records. Returns the sequence of the last one, and the damage after it, if any.
     fn read_records(
         &mut self,
         next: Option<Sequence>,
@@ -272,7 +273,7 @@ impl<S: Storage> OpenSegment<S> {
         Ok((last, fault))
     }
 
-    /// Examines the data after the last valid record, with a fresh read.
+    /// Examines the data after the last valid record, which it reads again from the file.
     fn survey_rest(&mut self) -> Result<Remains, OpenError> {
         self.reader.seek(self.end);
         let remains = self.reader.survey().map_err(OpenError::io(&self.name))?;
@@ -289,7 +290,7 @@ struct Opened<S: Storage> {
     unreadable: Option<Unreadable<S>>,
 }
 
-/// A segment whose header is damaged.
+/// A segment whose header is damaged, and the segments after it.
 struct Unreadable<S: Storage> {
     damage: HeaderDamage,
     file: String,
@@ -309,8 +310,8 @@ fn open_all<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Opened<
     open_listed(storage, options)
 }
 
-/// Opens every segment of one listing and checks its header. With accepted loss, a segment with a damaged
-/// header may be covered by a snapshot, or end the log.
+/// Opens every segment of one listing and checks its header. If losses are accepted, a header may be damaged:
+/// a snapshot covers the segment, or the log ends before it.
 fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Opened<S>, OpenError> {
     let mut covered = Vec::new();
     let mut files: Vec<OpenSegment<S>> = Vec::new();
@@ -343,7 +344,7 @@ fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Open
             }
         }
     }
-    // A segment gets its name once its header is on the disk; a segment without both has not begun.
+    // The process may have ended before it renamed a segment in use, which has a valid header.
     if unreadable.is_none()
         && storage.has(PREPARED).map_err(OpenError::io("the folder"))?
         && let Ok(file) = OpenSegment::open(storage, PREPARED)?
@@ -364,7 +365,7 @@ fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Open
     Ok(Opened { covered, files, unreadable })
 }
 
-/// Classifies missing records: a torn tail, or an error.
+/// Classifies the fault after the last valid record of `file`: a torn tail, or an error.
 fn classify_tail<S: Storage>(
     mut file: OpenSegment<S>,
     sequence: Sequence,

@@ -1,4 +1,4 @@
-//! The jobs that a journal gives to its disk worker, the worker's reports, and the state that both ends share.
+//! The jobs that a journal gives its disk worker, the worker's reports, and the state that both ends share.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
@@ -32,16 +32,16 @@ pub(crate) enum Job<F> {
     Close(Option<Closing<F>>),
 }
 
-/// The segment being written, and the last acknowledged record.
+/// The file of the segment being written, and the file with the last acknowledged record.
 pub(crate) struct Output<F> {
     pub(crate) file: F,
     pub(crate) acknowledged: Acknowledged,
 }
 
-/// The end of a log that the journal itself wrote.
+/// The files of a log that the journal itself wrote, to be closed.
 pub(crate) struct Closing<F> {
     pub(crate) output: Output<F>,
-    /// End of the last record.
+    /// End offset of the last record.
     pub(crate) end: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The sequencer's end of the log: append, poll, durable.
+//! The sequencer's end of the log: appends records, and reports which ones are durable.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,8 +18,8 @@ use crate::{AppendError, Failure, JournalConfig, Policy, SessionName, Storage, S
 pub enum State {
     /// The journal accepts records.
     Running,
-    /// The next segment cannot be created, for this reason; the journal keeps retrying. The present segment
-    /// accepts records while [`Journal::remaining_len`] lasts: refuse new orders and reserve the capacity for cancels.
+    /// The next segment cannot be created, for this reason; the journal keeps retrying. Appends succeed while
+    /// [`Journal::remaining_len`] lasts: refuse new orders and reserve the capacity for cancels.
     NoNextSegment(Failure),
     /// The journal accepts and acknowledges nothing more, for this reason, until it is reopened.
     Failed(Failure),
@@ -58,7 +58,7 @@ pub struct Journal<S: Storage> {
     /// Last sequence known to be on the disk.
     synced: Sequence,
     next: Next<S::File>,
-    /// Under [`Policy::Async`]: the file being written, and the file with which the current batch continues.
+    /// Under [`Policy::Async`]: the segment being written, and the next one if the batch continues there.
     output: Option<Output<S::File>>,
     next_file: Option<S::File>,
     _lock: Arc<S::Lock>,
@@ -74,7 +74,7 @@ pub(crate) struct WorkerLink<F> {
 impl<F> WorkerLink<F> {
     /// Sends the worker a job; false when the worker has ended.
     fn send(&self, job: Job<F>) -> bool {
-        // The channel has capacity for all jobs in flight: one batch, and one segment to finish first.
+        // The channel has capacity for all jobs in flight: one batch, and a segment to finish before it.
         let is_sent = self.jobs.try_send(job).is_ok();
         if is_sent && let Some(thread) = self.shared.thread.get() {
             thread.unpark();
@@ -119,7 +119,7 @@ impl<S: Storage> Journal<S> {
     /// Appends a record, which is durable once [`Journal::durable`] has reached its sequence.
     ///
     /// # Errors
-    /// [`AppendError`] at a limit, after a failure, or if `sequence` does not follow. Nothing has changed.
+    /// [`AppendError`] at a limit, after a failure, or if `sequence` is not the next. Appends nothing.
     #[inline]
     pub fn append(&mut self, sequence: Sequence, payload: &[u8]) -> Result<(), AppendError> {
         let (len, max) = (payload.len(), self.config.payload_len_max);
@@ -189,7 +189,7 @@ impl<S: Storage> Journal<S> {
             first_sequence,
             synced: match self.config.policy.acknowledges_unsynced() {
                 true => self.synced,
-                // The segment before is synced first.
+                // The worker syncs the segment before this one first.
                 false => self.last_appended,
             },
             segment_len: self.config.segment_len,
@@ -201,8 +201,9 @@ impl<S: Storage> Journal<S> {
         Ok(())
     }
 
-    /// Makes progress without waiting: takes the worker's reports, and passes it the records appended since.
-    /// Returns the amount of work. Call this in every duty cycle, after its appends.
+    /// Makes progress without waiting: takes the worker's reports, and writes the records appended since to
+    /// the file or passes them to the worker. Returns the amount of work. Call this in every duty cycle,
+    /// after its appends.
     #[inline]
     pub fn poll(&mut self) -> usize {
         let mut work = 0;
@@ -237,7 +238,7 @@ impl<S: Storage> Journal<S> {
         }
     }
 
-    /// Passes the batch to the syncing thread, if that has finished the other one.
+    /// Passes the current batch to the worker, if the worker has returned the other one.
     fn submit_batch(&mut self) -> usize {
         let Some(mut spare) = self.spare.take() else {
             return 0;
@@ -248,7 +249,7 @@ impl<S: Storage> Journal<S> {
         1
     }
 
-    /// Writes the batch to the file.
+    /// Writes the current batch to the file.
     fn write(&mut self) -> usize {
         let Some(output) = &mut self.output else {
             return 0;
@@ -261,7 +262,7 @@ impl<S: Storage> Journal<S> {
             && let Some(mut next) = self.next_file.take()
         {
             written = next.write_all_at(after.bytes, after.offset);
-            // A segment whose header was not written gets no name.
+            // The next segment gets its name only if its header was written.
             if written.is_ok() {
                 finished = Some(std::mem::replace(&mut output.file, next));
             }
@@ -329,7 +330,7 @@ impl<S: Storage> Journal<S> {
         self.durable == self.last_appended
     }
 
-    /// Returns the bytes left in the present segment, which is all capacity without a next segment.
+    /// Returns the bytes left in the current segment. Without a next segment, this is the whole capacity.
     #[must_use]
     pub fn remaining_len(&self) -> u64 {
         self.config.segment_len - self.position

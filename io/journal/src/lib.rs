@@ -2,8 +2,8 @@
 //!
 //! [`open`] repairs the log after a crash and returns two ends. A duty cycle appends to the [`Journal`],
 //! which never waits. The [`DiskWorker`] does the slow disk work, on a [`WorkerThread`] or, in a simulation,
-//! whenever it is called. The answer to a command may leave once [`Journal::durable`] has reached its record.
-//! The [`Policy`] determines which failures that record survives.
+//! whenever it is called. The reply to a command may be sent once [`Journal::durable`] has reached its
+//! record. The [`Policy`] determines which failures that record survives.
 //!
 //! ```
 //! use tickpath_journal::{
@@ -39,15 +39,15 @@
 //!
 //! A folder holds segments, named by their first sequence; perhaps a prepared one; snapshots ([`Snapshots`]);
 //! the session's generation; the highest acknowledged sequence ([`ACKNOWLEDGED_FILE`]); and a lock, which
-//! excludes a second process. [`Folder`] is a real one. [`FaultyDisk`] is in memory; from a seed, it loses
-//! power, tears writes, fails syncs and fills up.
+//! excludes a second process. [`Folder`] is a folder of the file system. [`FaultyDisk`] is an in-memory disk
+//! that loses power, tears writes, fails syncs and fills up, as its seed determines.
 //!
 //! # State after a crash
 //!
 //! The file [`ACKNOWLEDGED_FILE`] holds the highest acknowledged sequence and survives the death of the
-//! process. A bad or missing record up to it is damage: the log is refused with file and offset, until the
-//! loss is accepted. A bad record after it was never guaranteed, and is cut off with everything that follows
-//! ([`TornTail`]).
+//! process. A bad or missing record up to this sequence is damage: the log is refused with file and offset,
+//! until the loss is accepted. A bad record after it was never guaranteed, and is cut off with everything
+//! that follows ([`TornTail`]).
 //!
 //! After a power loss the file may be older than the log, and under [`Policy::Async`] newer. Every record
 //! carries the last sequence that was on the disk when it was appended, so a bad record that a later one
@@ -58,8 +58,8 @@
 //! A closed log ends with an empty segment, whose header reports everything before it as synced.
 //!
 //! Clients that received lost records must learn of the loss, because sequences are reused.
-//! [`Opened::generation`] counts the starts after which that may be so. Under [`Policy::Async`] that is every
-//! start after a reboot of the system.
+//! [`Opened::generation`] counts the starts before which records may have been lost: under [`Policy::Async`],
+//! each start after a reboot of the system, unless the log was closed normally.
 
 mod acknowledged;
 mod archive;

@@ -18,8 +18,8 @@ pub(crate) struct LogRequirement {
 }
 
 impl LogRequirement {
-    /// Returns the requirement of the log of `session`, from `recorded` and its generation. Damage to either file
-    /// is an error unless a loss is accepted.
+    /// Returns the requirement of the log of `session`, from `recorded` and the generation file. Damage to
+    /// either file is an error unless a loss is accepted.
     pub(crate) fn of<S: Storage>(
         storage: &S,
         session: SessionName,

@@ -22,7 +22,7 @@ use crate::{
     Storage, StorageFile, inspect,
 };
 
-/// Capacity for the reports and jobs in flight, with a margin.
+/// Capacity of each channel between journal and worker: the jobs or reports in flight, with a margin.
 const CHANNEL_LEN: usize = 16;
 /// Number of bytes rewritten at once.
 const COPY_LEN: usize = 1 << 20;
@@ -30,15 +30,15 @@ const COPY_LEN: usize = 1 << 20;
 /// An open journal: its two ends, and the result of the inspection.
 #[derive(Debug)]
 pub struct Opened<S: Storage> {
-    /// For the sequencer's duty cycle.
+    /// The end for the sequencer's duty cycle.
     pub journal: Journal<S>,
-    /// For a separate thread: see [`WorkerThread`](crate::WorkerThread).
+    /// The end for a separate thread: see [`WorkerThread`](crate::WorkerThread).
     pub worker: DiskWorker<S>,
-    /// The log as found, with its repairs. [`Journal::last_appended`] is the last record to replay.
+    /// The log as found, after its repair. [`Journal::last_appended`] is the last record to replay.
     pub found: Inspection,
-    /// Number of earlier starts after which acknowledged records may have been lost. Messages from an earlier
-    /// generation of the session may refer to lost records: inform its clients before anything is
-    /// acknowledged.
+    /// Number of starts, including this one, before which acknowledged records may have been lost. Messages
+    /// from an earlier generation of the session may refer to lost records: inform its clients before
+    /// anything is acknowledged.
     pub generation: u32,
 }
 
@@ -60,7 +60,7 @@ pub fn open<S: Storage>(
     let lock = Arc::new(lock);
     let mut found = inspect(storage, &InspectOptions { session: Some(session), ..*options })?;
     let requirement = LogRequirement::of(storage, session, acknowledged::read(storage), options.accept_loss)?;
-    // Before the log is cut below the acknowledged end: afterwards nothing would reveal the loss.
+    // Change the generation before the log is cut: afterwards nothing would reveal the loss.
     let generation = advance_generation(storage, session, &found, options.accept_loss, &requirement)?;
     repair(storage, &mut found)?;
     let mut last = match found.segments.is_empty() {
@@ -68,13 +68,13 @@ pub fn open<S: Storage>(
         false => found.last_sequence(),
     };
     if options.accept_loss && !continues(&found, last, options.from) {
-        // The new segment begins after the snapshot.
+        // No segment continues the snapshot: remove them all, and begin the new one after the snapshot.
         for segment in found.segments.drain(..) {
             storage.remove(&segment.file).map_err(OpenError::io(&segment.file))?;
         }
         last = Sequence(options.from.0 - 1);
     }
-    // Replaces an empty one.
+    // Replaces the empty segment at the end of the log, if there is one.
     let (file, layout) =
         create_empty(storage, session, &config, last, config.segment_len).map_err(OpenError::io(PREPARED))?;
     let slot = Slot {
@@ -87,7 +87,7 @@ pub fn open<S: Storage>(
     };
     let snapshot = requirement.recorded.and_then(|recorded| recorded.snapshot);
     let begins = found.segments.first().map_or(last.next(), |segment| segment.header.first_sequence);
-    // A snapshot can exist without its note. Never compare a log that restarts after it with an older one.
+    // Drop a recorded snapshot that this log does not reach: it may restart after a newer, unrecorded one.
     let snapshot = snapshot.filter(|snapshot| (begins..=last.next()).contains(&snapshot.sequence.next()));
     let acknowledged =
         acknowledged::begin(storage, slot, snapshot).map_err(OpenError::io(ACKNOWLEDGED_FILE))?;
@@ -119,7 +119,7 @@ pub fn open<S: Storage>(
     Ok(Opened { journal, worker, found, generation: generation.number })
 }
 
-/// Returns whether a log that ends with `last` continues the snapshot before `from`, or there is none.
+/// Returns whether a log that ends with `last` can continue at `from`, after a snapshot; true if `from` is 0.
 fn continues(found: &Inspection, last: Sequence, from: Sequence) -> bool {
     from == Sequence(0) || last.next() >= from && found.first_sequence() <= from
 }
@@ -127,10 +127,10 @@ fn continues(found: &Inspection, last: Sequence, from: Sequence) -> bool {
 /// Returns the generation of the log being opened: a new one if acknowledged records may have been lost. It
 /// is on the disk when this returns.
 ///
-/// Records may have been lost if the loss is accepted. They may also have been lost if they need not have
-/// been on the disk ([`Policy::Async`](crate::Policy::Async)) and the system was rebooted since, or that is
-/// unknown: the log need not show it. A log that was closed normally lacks nothing as long as it ends where
-/// it ended then.
+/// Records may have been lost if a loss is accepted. They may also have been lost if they need not have been
+/// on the disk ([`Policy::Async`](crate::Policy::Async)) and the system may have been rebooted since; the log
+/// need not show such a loss. A log that was closed normally lacks nothing if it still ends with the same
+/// record.
 fn advance_generation<S: Storage>(
     storage: &S,
     session: SessionName,
@@ -151,7 +151,7 @@ fn advance_generation<S: Storage>(
     let may_lack = accepts_loss || was_unsynced && !is_same_boot && !is_as_closed;
     let step = u32::from(has_begun && may_lack);
     failpoint!(LossUnnamed: step = 0);
-    // Either file may be an older one that was restored.
+    // Use the higher number: either file may be an older one that was restored.
     let number = before.unwrap_or_default().number.max(recorded.unwrap_or(0)).saturating_add(step);
     let now = Generation { number, boot, closed_at: None };
     if before != Some(now) {
@@ -160,7 +160,7 @@ fn advance_generation<S: Storage>(
     Ok(now)
 }
 
-/// Keeps only the valid part on the disk. A prepared segment with records gets its name.
+/// Removes all but the valid part, and syncs that part. A prepared segment that was in use gets its name.
 fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenError> {
     for file in &found.covered {
         storage.remove(file).map_err(OpenError::io(file))?;
@@ -193,8 +193,8 @@ fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenErr
 
 /// Makes sure that a segment is on the disk as it was read.
 ///
-/// Data that the earlier process failed to sync may still be read from the cache, which counts it as written.
-/// A sync alone would do nothing for it, so data that no record reports as synced is rewritten.
+/// Data that the earlier process failed to sync may still be in the page cache, which counts it as written. A
+/// sync alone would not write it again, so data that no record reports as synced is rewritten.
 fn ensure_durable<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -> Result<(), OpenError> {
     let error = || OpenError::io(&segment.file);
     let from = unsynced_from(storage, segment, synced)?;
@@ -218,10 +218,10 @@ fn rewrite(file: &mut impl StorageFile, range: Range<u64>) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the offset in a segment from which no record reports the data as synced; its end if all of it is.
+/// Returns the offset from which no record reports a segment's data as synced; its end if all data is synced.
 ///
-/// A segment gets its name when its header is on the disk. One whose records were not read is covered by a
-/// snapshot, which was made from durable records.
+/// The header of a named segment is on the disk. A segment with `end` 0 was not read, because it is covered
+/// by a snapshot, which was made from durable records.
 fn unsynced_from<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -> Result<u64, OpenError> {
     if segment.file == PREPARED {
         return Ok(0);
@@ -242,7 +242,7 @@ fn unsynced_from<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -
     Ok(reader.offset())
 }
 
-/// Releases the unused space of the last segment.
+/// Truncates the last segment after its last record.
 fn release_unused_space<S: Storage>(storage: &S, last: &Segment) -> Result<(), OpenError> {
     failpoint!(TornTailKept => return Ok(()));
     let truncated = storage.open(&last.file).and_then(|mut file| {

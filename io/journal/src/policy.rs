@@ -7,8 +7,8 @@ use std::fmt;
 pub enum Policy {
     /// The record is written to the file: it survives a process crash, but not a power loss.
     Async = 1,
-    /// A batch that holds the record is synced to the disk: it survives a power loss. The next batch forms
-    /// while one is synced.
+    /// The batch with the record is synced to the disk: the record survives a power loss. The next batch
+    /// forms while one is synced.
     Group,
     /// As [`Policy::Group`], with batches of one record.
     Sync,

@@ -17,8 +17,8 @@ pub struct Record<'a> {
 /// Reads the records of a log in order, from any sequence.
 ///
 /// The caller limits how far it reads: to the end that [`open`](crate::open) or [`inspect`](crate::inspect)
-/// found, or to the [durable](crate::DurableView) end of a journal that is still written. Anything invalid
-/// before that is damage.
+/// found, or to the [durable](crate::DurableView) end of a journal that is still written. Anything invalid up
+/// to this limit is damage.
 #[derive(Debug)]
 pub struct Reader<S: Storage> {
     storage: S,
@@ -32,7 +32,8 @@ impl<S: Storage> Reader<S> {
     /// Opens a reader whose first record is `from`.
     ///
     /// # Errors
-    /// [`OpenError`] when the log begins after `from`, belongs to another session, or cannot be read.
+    /// [`OpenError`] when the log begins after `from` or ends too early, has another session, or cannot be
+    /// read.
     pub fn open(storage: &S, session: SessionName, from: Sequence) -> Result<Reader<S>, OpenError> {
         let firsts = list_segments(storage)?;
         let Some(place) = firsts.partition_point(|first| *first <= from).checked_sub(1) else {
@@ -79,7 +80,7 @@ impl<S: Storage> Reader<S> {
         loop {
             match self.segment.step(self.next) {
                 Ok(Step::Record(record)) => return Ok(Some(record)),
-                // Data that was read ahead may be older than `limit`.
+                // Data may have been buffered before the records up to `limit` were written: read it again.
                 Ok(Step::End | Step::Damaged(_)) if !is_fresh => {
                     self.segment.seek(self.segment.offset());
                     is_fresh = true;
@@ -101,7 +102,7 @@ impl<S: Storage> Reader<S> {
         self.next
     }
 
-    /// Returns the file name of the segment that held the last record.
+    /// Returns the file name of the segment being read.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file

@@ -99,7 +99,7 @@ pub(crate) struct SegmentReader<F> {
 }
 
 impl<F: StorageFile> SegmentReader<F> {
-    /// Reads the header. The inner result holds its damage.
+    /// Creates a reader and reads the segment's header. The inner result holds the header's damage.
     pub(crate) fn new(file: F) -> io::Result<Result<SegmentReader<F>, HeaderDamage>> {
         let mut bytes = [0; HEADER_LEN];
         let len = file.read_start(&mut bytes)?;
@@ -128,7 +128,7 @@ impl<F: StorageFile> SegmentReader<F> {
         Some(ReadRecord { synced: record.synced, payload })
     }
 
-    /// Returns the next record, which must have this sequence, or the item in its place.
+    /// Returns the next record, which must have this sequence, or the end or damage in its place.
     pub(crate) fn step(&mut self, expected: Sequence) -> io::Result<Step> {
         loop {
             if let Some(record) = self.take(expected) {
@@ -150,13 +150,13 @@ impl<F: StorageFile> SegmentReader<F> {
         }
     }
 
-    /// Returns the payload of a record, until the next step.
+    /// Returns the payload at a record's position. Valid until the next `take` or `step`.
     #[inline]
     pub(crate) fn payload(&self, payload: Range<usize>) -> &[u8] {
         &self.buffer[payload]
     }
 
-    /// Continues at a file offset and drops buffered data: more may have been written since.
+    /// Continues at a file offset. Drops buffered data, because more may have been written since.
     pub(crate) fn seek(&mut self, offset: u64) {
         self.filled = 0..0;
         self.offset = offset;

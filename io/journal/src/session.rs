@@ -28,7 +28,7 @@ impl SessionName {
         Ok(SessionName(padded))
     }
 
-    /// Returns the name with these header bytes.
+    /// Returns the name that a header stores as these bytes.
     pub(crate) const fn from_bytes(bytes: [u8; 16]) -> SessionName {
         SessionName(bytes)
     }

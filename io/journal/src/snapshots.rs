@@ -33,7 +33,7 @@ const UNFINISHED: &str = "snapshot.unfinished";
 /// Number of bytes written at once.
 const WRITE_LEN: usize = 1 << 20;
 
-/// A state, and the last record that it covers.
+/// A snapshot: a state, and the last record that it covers.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// Last record covered. The log continues with the next.
@@ -60,7 +60,7 @@ pub struct SkippedSnapshot {
     pub sequence: Sequence,
     /// The damage.
     pub damage: SnapshotDamage,
-    /// Recorded hash of the state, if the header is valid: the log must lead to that state.
+    /// Recorded hash of the state, if known: the log must lead to that state.
     pub state_hash: Option<u64>,
 }
 
@@ -108,7 +108,7 @@ pub struct NewestSnapshot {
     pub skipped: Vec<SkippedSnapshot>,
 }
 
-/// The snapshots of a log. For use on a thread that may wait for the disk.
+/// The snapshots of a log. Its methods wait for the disk.
 #[derive(Clone, Debug)]
 pub struct Snapshots<S> {
     storage: S,
@@ -122,10 +122,10 @@ impl<S: Storage> Snapshots<S> {
         Snapshots { storage, session }
     }
 
-    /// Writes a snapshot. When this returns, it is on the disk under its name. Before, it does not exist.
+    /// Writes a snapshot. When this returns, the file is on the disk. Until then no file has its name.
     ///
-    /// First syncs the log that it covers, under every policy. Otherwise, after a power loss, the snapshot
-    /// could contradict a shorter log, and the older snapshots from which it could continue would already be
+    /// First syncs the log up to `sequence`, under every policy. Otherwise a power loss could leave a log
+    /// that ends before the snapshot, and the older snapshots from which it could continue would already be
     /// removed.
     ///
     /// # Errors
@@ -159,14 +159,14 @@ impl<S: Storage> Snapshots<S> {
         self.storage.sync_names().map_err(OpenError::io("the folder"))
     }
 
-    /// Returns the newest usable snapshot that covers at most `limit`, the log's last record. One that covers
-    /// more belongs to a log that lost its end.
+    /// Returns the newest usable snapshot up to `limit`, the log's last record. A snapshot beyond `limit`
+    /// belongs to a log that lost its end.
     ///
     /// # Errors
     /// [`OpenError::Io`] when the folder or a file cannot be read.
     pub fn newest(&self, limit: Sequence) -> Result<NewestSnapshot, OpenError> {
         let mut newest = NewestSnapshot::default();
-        // Before the folder is listed: a newer one may be written meanwhile.
+        // Read this before the folder is listed: a newer snapshot may be written meanwhile.
         let recorded = self.recorded()?.filter(|recorded| recorded.sequence <= limit);
         for sequence in self.list()?.into_iter().rev().filter(|sequence| *sequence <= limit) {
             match self.read(sequence)? {
@@ -204,7 +204,7 @@ impl<S: Storage> Snapshots<S> {
     }
 
     /// Keeps the newest `keep` usable snapshots, at least one, and every segment with a record after the
-    /// oldest of them. Removes the others. Without a usable snapshot it removes nothing.
+    /// oldest of them. Removes older files. Without a usable snapshot it removes nothing.
     ///
     /// # Errors
     /// [`OpenError::Io`] when the disk refuses. The remaining files are consistent.
@@ -219,7 +219,7 @@ impl<S: Storage> Snapshots<S> {
         let Some(oldest) = kept.last().copied() else {
             return Ok(());
         };
-        // Segments are removed before snapshots, the oldest first, so that the rest is always a chain.
+        // Snapshots go first, then segments, from the oldest on, so that each remaining snapshot has its log.
         let firsts = list_segments(&self.storage)?;
         let segments = firsts.windows(2).take_while(|pair| pair[1] <= oldest.next());
         let snapshots = listed.into_iter().filter(|sequence| *sequence < oldest).map(snapshot_name);

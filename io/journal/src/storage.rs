@@ -7,7 +7,7 @@ use std::io;
 pub trait Storage: Clone + Send + 'static {
     /// An open file.
     type File: StorageFile;
-    /// A lock that excludes others while it lives.
+    /// An exclusive lock, released on drop.
     type Lock: Send + Sync;
 
     /// Returns the names of all files, in any order.
@@ -19,10 +19,10 @@ pub trait Storage: Clone + Send + 'static {
     /// Creates an empty file, which replaces an existing one of that name.
     fn create(&self, name: &str) -> io::Result<Self::File>;
 
-    /// Renames a file and replaces an existing one; on the disk after [`Storage::sync_names`].
+    /// Renames a file and replaces an existing one. The change is on the disk after [`Storage::sync_names`].
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
-    /// Removes a file; on the disk after [`Storage::sync_names`].
+    /// Removes a file. The change is on the disk after [`Storage::sync_names`].
     fn remove(&self, name: &str) -> io::Result<()>;
 
     /// Syncs all names to the disk.
@@ -32,7 +32,7 @@ pub trait Storage: Clone + Send + 'static {
     /// `None` when it is unknown. Never zero.
     fn boot(&self) -> Option<u128>;
 
-    /// Excludes other processes; `None` when another process holds the lock.
+    /// Takes the lock that excludes other processes; `None` when another process holds it.
     fn lock(&self) -> io::Result<Option<Self::Lock>>;
 
     /// Returns whether a file of this name exists.
@@ -58,7 +58,7 @@ pub trait StorageFile: Send + 'static {
     /// Returns the length in bytes.
     fn len(&self) -> io::Result<u64>;
 
-    /// Reads from `offset` on; 0 only at the end.
+    /// Reads from `offset` into `out`. Returns the number of bytes, 0 only at the end of the file.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Reads from the start until `out` is full or the file ends; returns the number of bytes.
@@ -87,8 +87,8 @@ pub trait StorageFile: Send + 'static {
     /// Truncates the file to `len` bytes, at most its present length.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 
-    /// Returns the first `len` bytes of the file, which has that length, for writing without a system call.
-    /// `Unsupported` if this file cannot be shared.
+    /// Maps the first `len` bytes of the file, which has that length, for writing without a system call.
+    /// `Unsupported` if this file cannot be mapped.
     fn share(self, len: usize) -> io::Result<Box<dyn SharedBytes>>
     where
         Self: Sized,
@@ -101,7 +101,7 @@ pub trait StorageFile: Send + 'static {
 /// The start of a file in memory, whose contents survive the death of the process.
 #[expect(clippy::missing_errors_doc, reason = "each is the system's")]
 pub trait SharedBytes: Send {
-    /// Writes `bytes`, whole words of 8 at a multiple of 8 from the start, word by word. Cannot wait or fail.
+    /// Writes whole words of 8 bytes, one by one, at offset `at`, a multiple of 8. Cannot wait or fail.
     fn write(&mut self, bytes: &[u8], at: usize);
 
     /// Syncs everything written to the disk.

@@ -89,7 +89,7 @@ impl<S: Storage> DiskWorker<S> {
                 self.write(&batch)?;
                 self.written = batch.end();
                 self.send_report(Report::Written(batch));
-                // Batches may arrive without a pause, but the next segment must not wait forever.
+                // Batches may arrive without a pause, so the next segment is also prepared between them.
                 while self.prepare() > 0 && self.is_behind() {}
             }
             Job::Finish { mut file, last } => {
@@ -115,15 +115,15 @@ impl<S: Storage> DiskWorker<S> {
         let (storage, session) = (&self.storage, self.session);
         create_empty(storage, session, &self.config, last, HEADER_LEN as u64)
             .and_then(|_| {
-                // Until the next open, a power loss cannot lose any of it.
+                // All records are on the disk: no power loss can lose them before the next open.
                 let closed = Generation { closed_at: Some(last), ..self.generation };
                 generation::write(storage, session, closed)
             })
             .map_err(Failure::of(NAME))
     }
 
-    /// Syncs the highest acknowledged sequence to the disk, while idle. Under [`Policy::Async`] the log
-    /// itself need not be synced.
+    /// Syncs the highest acknowledged sequence to the disk, while idle. Does nothing under [`Policy::Async`]:
+    /// the journal itself writes.
     fn sync_acknowledged(&mut self) {
         if let Some(output) = &mut self.output
             && let Err(error) = output.acknowledged.sync()
@@ -204,10 +204,10 @@ impl<S: Storage> DiskWorker<S> {
         named.map_err(Failure::of(NAME))
     }
 
-    /// Takes a step towards the next segment, at the pace of the present one; 0 when no step is due. It does
-    /// not run ahead in idle moments, because the next batch would have to wait for that.
+    /// Takes a step towards the next segment, at the pace of the current one; 0 when no step is due. It does
+    /// not run ahead in idle moments, because the next batch would have to wait for the step.
     fn prepare(&mut self) -> usize {
-        // Ahead of the required position, by the data in flight.
+        // The required position, plus a margin for the data in flight.
         let due = self.written + self.written / 2 + 2 * self.config.buffer_len as u64;
         let step = match &mut self.next {
             Preparation::Ready(_) => return 0,
@@ -286,8 +286,8 @@ impl<S: Storage> std::fmt::Debug for DiskWorker<S> {
 /// A thread that runs a [`DiskWorker`] and sleeps while idle.
 ///
 /// Dropping it waits until everything that [`poll`](crate::Journal::poll) has handed over is on the disk,
-/// then ends the thread: poll until everything is durable before. If the journal was dropped before, the log
-/// is closed normally and cannot lose anything until it is opened again, under any policy.
+/// then ends the thread. Poll until everything is durable before dropping it. If the journal was dropped
+/// before, the log is closed normally and cannot lose anything until it is opened again, under any policy.
 #[derive(Debug)]
 pub struct WorkerThread(#[expect(dead_code, reason = "dropped, it ends")] BackgroundThread);
 
@@ -298,12 +298,12 @@ impl WorkerThread {
     /// The system refused a thread.
     pub fn start<S: Storage>(mut worker: DiskWorker<S>) -> io::Result<WorkerThread> {
         let thread = BackgroundThread::start("journal", move |stop| {
-            // Before the first check for work, so that later work wakes this thread.
+            // Register the thread before the first check for work, so that later work wakes it.
             worker.shared.thread.set(thread::current()).ok();
             while !stop.is_stopped() {
                 if worker.run_once() == 0 {
                     thread::park_timeout(RETRY_AFTER);
-                    // A batch would have to wait for it, so it is done only after an idle interval.
+                    // Sync only after an idle interval, because a batch would have to wait for the sync.
                     if worker.run_once() == 0 && !worker.has_failed {
                         worker.sync_acknowledged();
                     }

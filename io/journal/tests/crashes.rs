@@ -57,7 +57,7 @@ impl CrashRun {
                     opened => opened.unwrap(),
                 }
             }
-            // The disk fails sometimes, or power is lost just now; the caller retries.
+            // The disk failed, or power was lost during the open; the caller retries.
             Err(OpenError::Io { .. }) => return None,
             opened => opened.unwrap(),
         };
@@ -109,7 +109,7 @@ impl CrashRun {
         self.coverage.failed += u64::from(matches!(opened.journal.state(), State::Failed(_)));
     }
 
-    /// Runs instances that end by process death or power loss.
+    /// Runs process instances, each ended by process death or power loss.
     fn run_instances(mut self, instances: u64) -> Coverage {
         let mut lost_power = false;
         for _ in 0..instances {
@@ -157,7 +157,7 @@ fn acknowledged_records_survive_any_crash() {
             coverage.records > 15_000 && coverage.torn > 0 && coverage.failed > 20,
             "{policy} {coverage:?}"
         );
-        // A record that is synced alone has no later record that could survive it.
+        // Under `sync` each record is synced before the next is written, so none is left after a torn one.
         assert!((coverage.later_records > 5) == (policy == Policy::Group), "{policy} {coverage:?}");
     }
 }

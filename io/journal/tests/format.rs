@@ -75,7 +75,7 @@ fn version_2_is_written_byte_for_byte() {
 #[test]
 fn both_versions_are_read_and_continue_in_version_2() {
     for (version, bytes) in [(1, version_1()), (2, version_2())] {
-        // Left as it was when full, with trailing zeroes, or torn in a later record.
+        // After the records: nothing, zeroes, or the remains of a torn record.
         for tail in [0, 100, 3] {
             let disk = disk();
             let mut left = bytes.clone();
@@ -100,7 +100,7 @@ fn both_versions_are_read_and_continue_in_version_2() {
     }
 }
 
-/// No record of version 1 holds the synced sequence, so a valid one after a bad one is proof of damage.
+/// Records of version 1 do not hold the synced sequence, so a valid record after a bad one proves damage.
 #[test]
 fn damage_in_version_1_is_detected() {
     for at in 48..48 + 24 {

@@ -9,7 +9,7 @@ use tickpath_journal::{
 };
 use tickpath_types::Sequence;
 
-/// Generation 3 of session SESSION001 in system boot 2.
+/// A generation file: generation 3 of session SESSION001 in system boot 2.
 const VERSION_1: &str = "
     545047454e45524e 0100 4000 03000000 53455353494f4e303031202020202020
     02000000000000000000000000000000 000000000000000000000000 <checksum>
@@ -25,7 +25,7 @@ fn open_accepting(disk: &FaultyDisk, policy: Policy) -> Result<Opened<FaultyDisk
     open(disk, session(), config(policy), &InspectOptions { accept_loss: true, ..InspectOptions::default() })
 }
 
-/// Returns the generation of a start, then kills the process.
+/// Opens the log, kills the process, and returns the generation of this start.
 fn generation_of_start(disk: &FaultyDisk, policy: Policy) -> u32 {
     let generation = open_with(disk, policy).unwrap().generation;
     disk.kill();
@@ -80,7 +80,7 @@ fn an_unknown_last_run_counts_as_a_loss() {
                 .to_string()
                 .starts_with("generation is damaged (it is missing)")
         );
-        // As in an older log without this file.
+        // Old logs lack both files.
         disk.remove(ACKNOWLEDGED_FILE).unwrap();
         assert_eq!(generation_of_start(&disk, policy), expected);
     }
@@ -127,14 +127,14 @@ fn one_valid_acknowledged_slot_suffices() {
             assert!(refusal.starts_with("acknowledged is damaged") && refusal.contains("copy"), "{refusal}");
             assert_eq!(open_accepting(&copy, policy).unwrap().generation, 1);
         }
-        // As in an older log without this file.
+        // Old logs lack this file.
         disk.remove(ACKNOWLEDGED_FILE).unwrap();
         let opened = open_with(&disk, policy).unwrap();
         assert_eq!((opened.found.acknowledged, opened.generation), (None, 0));
     }
 }
 
-/// With a syncing policy a power loss leaves the file at or before the log's end; `async` proves nothing.
+/// Under a syncing policy the file is never ahead of the log after a power loss; `async` guarantees nothing.
 #[test]
 fn after_a_power_loss_the_file_requires_only_guaranteed_records() {
     for policy in Policy::ALL {

@@ -31,7 +31,7 @@ fn payloads_and_sequences_have_bounds() {
     assert_eq!(journal.last_appended(), Sequence(2));
 }
 
-/// Two buffers of 1024 bytes, records of 128: eight fill one buffer while the disk has the other.
+/// Two buffers of 1024 bytes, records of 128: eight records fill one buffer while the disk has the other.
 #[test]
 fn full_buffers_refuse_the_record() {
     let disk = common::disk();
@@ -121,7 +121,7 @@ fn a_full_disk_leaves_the_segments_capacity_and_is_retried() {
     }
 }
 
-/// Every sync of zeroes delays a batch.
+/// The worker syncs no more zeroes than the pace requires, because every such sync delays a batch.
 #[test]
 fn the_next_segment_keeps_pace_with_this_one_while_batches_wait() {
     let disk = disk();
@@ -140,7 +140,7 @@ fn the_next_segment_keeps_pace_with_this_one_while_batches_wait() {
             batches += opened.worker.run_once() as u64;
             let zeroes = batches * config.buffer_len as u64 * 3 / 2 / (256 << 10);
             let syncs = disk.counters().syncs - before;
-            // The first zeroes, and the rename of a segment.
+            // The 4 extra syncs are for the first zeroes and the rename of a segment.
             assert!(syncs <= batches + zeroes + 4, "{syncs} syncs after {batches} batches");
         }
     }
@@ -292,7 +292,7 @@ fn a_folder_names_its_session() {
 #[test]
 fn the_next_start_rewrites_data_of_a_failed_sync() {
     for policy in Policy::ALL {
-        // A sync of records, of a whole segment, of the header of the next one.
+        // The failed sync is one of records, of a whole segment, or of the next segment's header.
         for already in [1, 20, 40, 60, 75, 90, 150, 151, 152] {
             let disk = common::disk();
             let mut opened = open_with(&disk, policy).unwrap();
@@ -319,7 +319,7 @@ fn the_next_start_rewrites_data_of_a_failed_sync() {
     }
 }
 
-/// A disk whose writer renames the prepared segment between a listing and its opening.
+/// A disk that renames the prepared segment between a listing and its opening, as a running writer may.
 #[derive(Clone)]
 struct NamedMeanwhile {
     disk: FaultyDisk,

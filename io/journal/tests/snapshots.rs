@@ -195,7 +195,7 @@ fn the_newest_snapshot_is_known_without_its_file() {
     assert_eq!(newest.snapshot.unwrap().sequence, Sequence(40));
     let skipped = &newest.skipped[0];
     assert_eq!((skipped.damage, skipped.state_hash), (SnapshotDamage::Missing, Some(180)));
-    // The note survives the next start, until there is a newer snapshot.
+    // The record of the newest snapshot survives the next start, until there is a newer snapshot.
     let opened = open_with(&disk, Policy::Group).unwrap();
     assert_eq!(snapshots.newest(Sequence(60)).unwrap().skipped.len(), 1);
     snapshots.write(Sequence(60), 180, &state(60)).unwrap();
@@ -203,7 +203,7 @@ fn the_newest_snapshot_is_known_without_its_file() {
     drop(opened);
 }
 
-/// The process ended between the rename of a snapshot and its note; then the log lost its end, as accepted.
+/// The process ended between the rename and the recording of a snapshot; then the log lost its end.
 #[test]
 fn a_log_restarted_after_an_unrecorded_snapshot_opens() {
     let disk = written(Policy::Group, 100);
@@ -229,7 +229,7 @@ fn a_log_restarted_after_an_unrecorded_snapshot_opens() {
     assert_eq!((again.found.first_sequence(), again.journal.last_appended()), (Sequence(91), Sequence(95)));
 }
 
-/// The process ended before its last segment had a name; then the records before a snapshot's end were lost.
+/// The process ended before it named its last segment, and the log ends at 100, before a snapshot of 150.
 #[test]
 fn a_log_that_restarts_after_a_snapshot_removes_a_segment_without_a_name() {
     let disk = written(Policy::Async, 100);

@@ -1,6 +1,6 @@
-//! Costs of loopback on this host: round trips, the kernel's part, idle polls, and segmented sends.
+//! Costs of loopback on this host: round trips, kernel stamp to read, idle polls, and batches of datagrams.
 //!
-//! `cargo bench -p tickpath-net`. Without `--bench`, as tests are run, it does little of each.
+//! `cargo bench -p tickpath-net`. Without `--bench`, as in a test run, it runs a short version of each.
 #![allow(clippy::unwrap_used)] // a failed step ends the run
 
 use std::hint::black_box;
@@ -30,7 +30,7 @@ fn main() {
     batches(if is_bench { 5_000 } else { 2 });
 }
 
-/// Round trips, and for each the time from the kernel's stamp of the answer to its read.
+/// Durations of round trips, and the times from the kernel's stamps of the answers to their reads, in ns.
 struct Samples {
     round_trips: Vec<u64>,
     kernel_to_read: Vec<u64>,
@@ -49,7 +49,7 @@ fn percentiles(samples: &[u64]) -> [u64; 3] {
     [500, 990, 999].map(|per_mille| sorted[(sorted.len() - 1) * per_mille / 1_000])
 }
 
-/// One thread per core where there are two cores.
+/// Pins this thread to one of the allowed cores, so that two threads run on separate cores if there are two.
 fn pin(which: usize) {
     let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
     let cores: Vec<_> = (0..CpuSet::count()).filter(|core| allowed.is_set(*core).unwrap()).collect();
@@ -154,7 +154,7 @@ fn on_core<T>(which: usize, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Times `round`, which returns the kernel's stamp of the answer.
+/// Times `round` after a warm-up. `round` returns the kernel's stamp of the answer.
 fn sample(rounds: usize, mut round: impl FnMut() -> Option<u64>) -> Samples {
     let mut samples =
         Samples { round_trips: Vec::with_capacity(rounds), kernel_to_read: Vec::with_capacity(rounds) };
@@ -170,7 +170,7 @@ fn sample(rounds: usize, mut round: impl FnMut() -> Option<u64>) -> Samples {
     samples
 }
 
-/// Costs of polls without data: the median of batches of 100 calls.
+/// Prints the costs of polls, mostly without data: the median of batches of 100 calls.
 fn idle_polls(calls: usize) {
     let mut receiver = MulticastReceiver::join(free_multicast_group().unwrap(), LOOPBACK).unwrap();
     let mut buffer = [0; 2_048];
@@ -211,7 +211,7 @@ fn median_cost(calls: usize, mut call: impl FnMut() -> bool) -> u64 {
     percentiles(&costs)[0]
 }
 
-/// Cost of a datagram of 1,400 bytes, sent and received in batches of 46 on the same thread.
+/// Prints the cost of a datagram of 1,400 bytes, sent and received in batches of 46 on the same thread.
 fn batches(rounds: usize) {
     const COUNT: usize = 46;
     let group = free_multicast_group().unwrap();

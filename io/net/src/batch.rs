@@ -1,4 +1,4 @@
-//! Many datagrams per system call.
+//! A batch of datagrams, received by one system call.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -26,7 +26,7 @@ pub struct RecvBatch {
 unsafe impl Send for RecvBatch {}
 
 impl RecvBatch {
-    /// Buffers for `datagrams_max` datagrams of up to `datagram_len_max` bytes each.
+    /// Creates buffers for `datagrams_max` datagrams of up to `datagram_len_max` bytes each.
     ///
     /// # Panics
     /// When either is zero.
@@ -66,15 +66,15 @@ impl RecvBatch {
         self.headers.len()
     }
 
-    /// The datagrams of the latest receive, in order of arrival.
+    /// Returns the datagrams of the latest receive, in order of arrival.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Received, &[u8])> {
         let slots = self.data.chunks_exact(self.datagram_len_max);
         self.received.iter().zip(slots).map(|(received, slot)| (received, &slot[..received.len]))
     }
 
-    /// Replaces the batch by the datagrams that wait on the socket; returns their number, and the drop count.
+    /// Replaces the batch by the datagrams waiting on the socket. Returns their number and the drop count.
     pub(crate) fn fill(&mut self, fd: BorrowedFd<'_>) -> io::Result<(usize, Option<u32>)> {
-        // The kernel shortened these in the previous call; the other headers are unchanged.
+        // The previous call shortened the lengths in these headers; the other headers are unchanged.
         let used = self.received.len();
         self.headers[..used].iter_mut().for_each(offer_whole_buffers);
         self.received.clear();
@@ -95,8 +95,8 @@ impl RecvBatch {
         Ok((count as usize, self.collect(count as usize)))
     }
 
-    /// Replaces the batch by the datagrams that `receive` writes into the buffers passed to it, until it has
-    /// none; returns their number.
+    /// Replaces the batch by the datagrams that `receive` writes into the buffer passed to it, until it
+    /// returns `None` or the batch is full. Returns their number.
     pub(crate) fn fill_with(
         &mut self,
         mut receive: impl FnMut(&mut [u8]) -> io::Result<Option<Received>>,
@@ -109,7 +109,7 @@ impl RecvBatch {
         Ok(self.received.len())
     }
 
-    /// Describes the first `count` datagrams; returns the latest drop count.
+    /// Adds the metadata of the first `count` datagrams; returns the latest drop count.
     fn collect(&mut self, count: usize) -> Option<u32> {
         let mut drop_count = None;
         let slots = self.headers.iter().zip(&self.sources).zip(&self.controls).take(count);
@@ -127,7 +127,7 @@ impl RecvBatch {
     }
 }
 
-/// Sets the lengths of the name and the control buffer for the kernel.
+/// Resets a header's lengths to the whole name and the whole control buffer.
 fn offer_whole_buffers(header: &mut libc::mmsghdr) {
     header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
     header.msg_hdr.msg_controllen = CONTROL_LEN as _;

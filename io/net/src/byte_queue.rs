@@ -2,8 +2,9 @@
 
 /// Bytes in arrival order in one fixed allocation, readable as one slice.
 ///
-/// Emptying it is free. Otherwise the remainder moves to the front when less than half the capacity is free
-/// after it. For partial messages this is a copy of some bytes once per half capacity.
+/// An emptied queue restarts at the front without a copy. Otherwise the rest moves to the front when less
+/// than half the capacity is free after it: with partial messages, some bytes are copied once per half
+/// capacity.
 #[derive(Debug)]
 pub struct ByteQueue {
     storage: Box<[u8]>,
@@ -12,10 +13,10 @@ pub struct ByteQueue {
 }
 
 impl ByteQueue {
-    /// An empty queue for up to `capacity` bytes.
+    /// Creates an empty queue for up to `capacity` bytes.
     #[must_use]
     pub fn new(capacity: usize) -> ByteQueue {
-        // A pattern other than zero, so that every page is touched here and not by the first bytes.
+        // Ones instead of zeros, so that every page is touched here and not by the first bytes.
         ByteQueue { storage: vec![1; capacity].into_boxed_slice(), start: 0, end: 0 }
     }
 
@@ -38,7 +39,7 @@ impl ByteQueue {
         self.end - self.start
     }
 
-    /// True when it is empty.
+    /// True when the queue is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -86,8 +87,8 @@ impl ByteQueue {
         true
     }
 
-    /// Free space after the queued bytes, at least half the capacity where that much is free; empty only when
-    /// the queue is full. [`commit`](ByteQueue::commit) queues the written bytes.
+    /// Returns the free space after the queued bytes: at least half the capacity if that much is free, and
+    /// empty only if the queue is full. [`commit`](ByteQueue::commit) queues the bytes written there.
     #[inline]
     pub fn free_space(&mut self) -> &mut [u8] {
         if self.start > 0 && self.storage.len() - self.end < self.storage.len() / 2 {

@@ -34,7 +34,7 @@ impl UdpEndpoint {
     /// Sends one datagram.
     ///
     /// # Errors
-    /// The system's error; a full queue is a result.
+    /// The system's error. A full queue is [`SendStatus::WouldBlock`].
     pub fn send_to(&mut self, datagram: &[u8], to: SocketAddrV4) -> io::Result<SendStatus> {
         match self.socket.send_to(datagram, &to.into()) {
             Ok(_) => Ok(SendStatus::Sent),
@@ -47,7 +47,7 @@ impl UdpEndpoint {
         Ok(receive_datagram(self.socket.as_fd(), buffer)?.map(|(received, _)| received))
     }
 
-    /// The bound address, with its port.
+    /// The bound address, with the selected port.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.local_address

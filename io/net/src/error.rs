@@ -64,7 +64,7 @@ pub enum NetError {
 }
 
 impl NetError {
-    /// For `map_err` on a step of setting up a socket.
+    /// Returns a function that makes the error of the step `what` of setting up a socket, for `map_err`.
     pub(crate) fn socket(what: &'static str) -> impl FnOnce(io::Error) -> NetError {
         move |source| NetError::Socket { what, source }
     }

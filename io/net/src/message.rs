@@ -11,10 +11,10 @@ pub struct Received {
     /// Bytes written to the buffer.
     pub len: usize,
     /// Time at which the datagram entered the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds
-    /// since the Unix epoch. For datagrams that arrived before the kernel began to stamp, which is a moment
-    /// after the first socket of the machine requests it, this is the time of reading.
+    /// since the Unix epoch. The kernel begins to stamp a moment after the first socket of the machine
+    /// requests it; for a datagram that arrived before, this is the time of reading.
     pub kernel_ns: Option<u64>,
-    /// The sender.
+    /// Address of the sender.
     pub from: SocketAddrV4,
     /// True when the datagram was longer than the buffer; the rest is lost.
     pub is_truncated: bool,
@@ -30,14 +30,14 @@ pub enum SendStatus {
     WouldBlock,
 }
 
-/// Size for the control messages of one receive: the time stamp (32 bytes) and the drop count (24 bytes).
+/// Length of the buffer for one receive's control messages: time stamp (32 bytes) and drop count (24 bytes).
 pub(crate) const CONTROL_LEN: usize = 64;
-/// Bytes before the data of a control message.
+/// Length of the header of a control message.
 const CONTROL_HEADER_LEN: usize = size_of::<libc::cmsghdr>();
 
 const _: () = assert!(CONTROL_HEADER_LEN == 16 && size_of::<libc::timespec>() == 16);
 
-/// Aligned as the kernel requires for control messages.
+/// A buffer for control messages, aligned as the kernel requires.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(crate) struct ControlBuffer([u8; CONTROL_LEN]);
@@ -81,7 +81,7 @@ impl Control {
     }
 }
 
-/// Length (header included), level and type of the first control message.
+/// Returns the length (header included), level and type of the first control message.
 fn control_header(bytes: &[u8]) -> Option<(usize, i32, i32)> {
     let len = usize::from_ne_bytes(*bytes.get(..CONTROL_HEADER_LEN)?.first_chunk()?);
     let level = i32::from_ne_bytes(*bytes.get(size_of::<usize>()..)?.first_chunk()?);
@@ -155,7 +155,7 @@ fn receive(
     Ok(Some(Message { len: len as usize, flags: header.msg_flags, control }))
 }
 
-/// Maps a full queue to a result.
+/// Maps the error of a full queue to [`SendStatus::WouldBlock`].
 pub(crate) fn would_block_if_full(error: io::Error) -> io::Result<SendStatus> {
     match error.raw_os_error() {
         Some(libc::EAGAIN | libc::ENOBUFS) => Ok(SendStatus::WouldBlock),
@@ -163,7 +163,7 @@ pub(crate) fn would_block_if_full(error: io::Error) -> io::Result<SendStatus> {
     }
 }
 
-/// Maps the error of a receive: no data, or an interruption, is `None`.
+/// Maps the last error of a receive: no data, or an interruption, is `None`.
 pub(crate) fn none_if_would_block<T>() -> io::Result<Option<T>> {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {

@@ -14,9 +14,9 @@ use crate::error::NetError;
 use crate::message::{Received, SendStatus, receive_datagram, would_block_if_full};
 use crate::sockets;
 
-/// Requested receive buffer in bytes: a burst of some milliseconds at a million datagrams a second.
+/// Requested receive buffer in bytes, for a burst of some milliseconds at a million datagrams a second.
 const RECEIVE_BUFFER: usize = 8 << 20;
-/// Requested send buffer in bytes, likewise.
+/// Requested send buffer in bytes, for a similar burst.
 const SEND_BUFFER: usize = 2 << 20;
 
 /// Sends datagrams to one group.
@@ -27,7 +27,7 @@ pub struct MulticastSender {
 }
 
 impl MulticastSender {
-    /// A sender to `group` through the interface with the address `interface`.
+    /// Creates a sender to `group` through the interface with the address `interface`.
     ///
     /// Receivers on this machine get the datagrams too. Through the loopback interface they do not leave the
     /// machine (time to live 0); through others they do not leave the local network (time to live 1).
@@ -50,7 +50,7 @@ impl MulticastSender {
     /// Sends one datagram.
     ///
     /// # Errors
-    /// The system's error, such as a datagram longer than 65,507 bytes; a full queue is a result.
+    /// The system's error, as for more than 65,507 bytes. A full queue is [`SendStatus::WouldBlock`].
     #[inline]
     pub fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus> {
         match self.socket.send(datagram) {
@@ -68,8 +68,8 @@ impl MulticastSender {
 
 /// Receives the datagrams of one group on one interface.
 ///
-/// Several receivers on one machine, in one or several processes, each get every datagram. Bound to the
-/// group's address, so that datagrams of other groups on the same port are not delivered here.
+/// Several receivers on one machine, in one or several processes, each get every datagram. The socket is
+/// bound to the group's address, so that datagrams of other groups on the same port are not delivered here.
 #[derive(Debug)]
 pub struct MulticastReceiver {
     socket: Socket,
@@ -91,7 +91,7 @@ impl MulticastReceiver {
         sockets::stamp_receives(&socket)?;
         sockets::count_drops(&socket)?;
         let receive_buffer = sockets::size_receive_buffer(&socket, RECEIVE_BUFFER)?;
-        // Only the groups that this socket joined, not those of other sockets on the machine.
+        // Deliver only the groups that this socket joined, not those of other sockets on the machine.
         socket.set_multicast_all_v4(false).map_err(NetError::socket("multicast of own groups only"))?;
         sockets::bind(&socket, group)?;
         socket.join_multicast_v4(group.ip(), &interface).map_err(join_error(group, interface))?;
@@ -122,16 +122,16 @@ impl MulticastReceiver {
         self.group
     }
 
-    /// Size of the receive buffer in bytes, as granted by the system. The kernel's bookkeeping counts towards
-    /// twice this size, so small datagrams fill a buffer at a fraction of it: on loopback each takes 768
+    /// Size of the receive buffer in bytes, as granted by the system. The kernel limits data plus its
+    /// bookkeeping to twice this size, so small datagrams fill the buffer early: on loopback each takes 768
     /// bytes or more.
     #[must_use]
     pub fn receive_buffer(&self) -> usize {
         self.receive_buffer
     }
 
-    /// Datagrams that the kernel dropped because the receive buffer was full, as of the latest datagram
-    /// received. Wraps at 2^32.
+    /// Number of datagrams that the kernel dropped because the receive buffer was full, as of the latest
+    /// datagram received. Wraps at 2^32.
     #[must_use]
     pub fn kernel_drop_count(&self) -> u32 {
         self.kernel_drop_count
@@ -152,10 +152,10 @@ pub(crate) fn check_group(group: SocketAddrV4) -> Result<(), NetError> {
     if group.ip().is_multicast() { Ok(()) } else { Err(NetError::NotMulticast { group }) }
 }
 
-/// A group and port that are unused on this machine, for tests and demonstrations that run concurrently.
+/// Returns a group and port that are unused on this machine, for concurrent tests and demonstrations.
 ///
-/// The group is in 239.255.0.0/16, which is local; it differs from call to call within a process, and the
-/// system selected a free port.
+/// The group is in 239.255.0.0/16, which is local, and differs from call to call within a process. The system
+/// selects the free port.
 ///
 /// # Errors
 /// [`NetError`] when the system has no free port.

@@ -18,18 +18,19 @@ use crate::sockets;
 /// Maximum number of connections that wait to be accepted; the kernel refuses further ones.
 const BACKLOG: i32 = 1024;
 
-/// The factory of sockets. An agent is generic over it, with the default [`Kernel`], so that the kernel's
-/// sockets cost no look-up; a simulation replaces it with a simulated network under the same buffers.
+/// A factory of sockets. An agent is generic over it, with the default [`Kernel`], so that the kernel's
+/// sockets need no dynamic dispatch; a simulation replaces it with a simulated network below the same
+/// buffers.
 pub trait Network: Clone + fmt::Debug + Send + 'static {
     /// A listener, or one end of a connection.
     type Socket: StreamSocket;
-    /// Reports which sockets are ready.
+    /// The poller, which reports the ready sockets.
     type Poller: SocketPoller<Self::Socket>;
-    /// Sends to a multicast group.
+    /// The sender to a multicast group.
     type Sender: DatagramSender;
-    /// Receives from a multicast group.
+    /// The receiver from a multicast group.
     type Receiver: DatagramReceiver;
-    /// Exchanges datagrams with any address.
+    /// The endpoint that exchanges datagrams with any address.
     type Endpoint: DatagramEndpoint;
 
     /// Creates a socket that listens at `address`, and returns its address: port 0 selects a free port.
@@ -44,38 +45,38 @@ pub trait Network: Clone + fmt::Debug + Send + 'static {
     /// [`NetError::Connect`] when the connection fails immediately.
     fn start_connecting(&self, address: SocketAddrV4) -> Result<Self::Socket, NetError>;
 
-    /// As [`Poller::new`].
+    /// Creates a poller, as [`Poller::new`].
     fn poller(&self, events_max: usize) -> io::Result<Self::Poller>;
 
-    /// As [`MulticastSender::new`].
+    /// Creates a sender, as [`MulticastSender::new`].
     fn sender(&self, group: SocketAddrV4, interface: Ipv4Addr) -> Result<Self::Sender, NetError>;
 
-    /// As [`MulticastReceiver::join`].
+    /// Creates a receiver, as [`MulticastReceiver::join`].
     fn receiver(&self, group: SocketAddrV4, interface: Ipv4Addr) -> Result<Self::Receiver, NetError>;
 
-    /// As [`UdpEndpoint::bind`].
+    /// Creates an endpoint, as [`UdpEndpoint::bind`].
     fn endpoint(&self, address: SocketAddrV4) -> Result<Self::Endpoint, NetError>;
 }
 
 /// A non-blocking, unbuffered stream socket. Dropping it closes it.
 pub trait StreamSocket: fmt::Debug + Send + Sized {
-    /// The next waiting connection, and its peer, if the address family is supported.
+    /// Accepts the next waiting connection. Returns it and its peer's address, if that is IPv4.
     ///
     /// # Errors
     /// The system's error; [`WouldBlock`](io::ErrorKind::WouldBlock) when there is none.
     fn accept(&self) -> io::Result<(Self, Option<SocketAddrV4>)>;
 
-    /// True when the connection is established.
+    /// Returns whether the connection is established.
     ///
     /// # Errors
-    /// The reason why it failed.
+    /// The reason why the connection failed.
     fn poll_connected(&self) -> io::Result<bool>;
 
-    /// Reads once: returns the number of bytes, 0 at the end of the stream, and the kernel's receive time of
-    /// the last one, in nanoseconds since the Unix epoch. `None` when there is no data.
+    /// Reads once. Returns the number of bytes, 0 at the end of the stream, and the kernel's receive time of
+    /// the last byte, in nanoseconds since the Unix epoch. `None` when there is no data.
     fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<u64>)>>;
 
-    /// Sends bytes; returns the number of accepted ones.
+    /// Sends bytes. Returns the number of bytes accepted.
     ///
     /// # Errors
     /// The system's error; [`WouldBlock`](io::ErrorKind::WouldBlock) when none were accepted.
@@ -84,8 +85,8 @@ pub trait StreamSocket: fmt::Debug + Send + Sized {
     /// Shuts down one direction of the connection, or both.
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
 
-    /// Bounds the bytes accepted of this connection and not yet received at the other end; a network with a
-    /// fixed bound ignores it.
+    /// Bounds the bytes accepted for sending that the other end has not received yet. Does nothing on a
+    /// network with a fixed bound.
     fn limit_send_buffer(&self, _bytes: usize) -> io::Result<()> {
         Ok(())
     }
@@ -107,7 +108,7 @@ pub trait SocketPoller<S>: Send {
     /// The system's error: the socket is not watched.
     fn remove(&self, socket: &S) -> io::Result<()>;
 
-    /// The sockets that are ready now.
+    /// Returns the sockets that are ready now.
     fn poll(&mut self) -> io::Result<impl Iterator<Item = Ready>>;
 
     /// Descriptor that is readable when one of the sockets is ready; `None` in a simulation.
@@ -175,7 +176,7 @@ impl Network for Kernel {
         socket.set_reuse_address(true).map_err(NetError::socket("address reuse"))?;
         socket.set_nonblocking(true).map_err(NetError::socket("non-blocking"))?;
         sockets::bind(&socket, address)?;
-        // Connections inherit it, so that data from before `accept` is stamped too.
+        // Connections inherit the option, so that data from before `accept` is stamped too.
         sockets::stamp_receives(&socket)?;
         socket.listen(BACKLOG).map_err(|source| sockets::bind_error(address, source))?;
         let local_address = sockets::local_address(&socket)?;
@@ -222,7 +223,7 @@ impl StreamSocket for Socket {
     }
 
     fn poll_connected(&self) -> io::Result<bool> {
-        // In this order: the next call reports a connection that fails in between.
+        // The error first: if the connection fails between the two checks, the next call reports it.
         if let Some(error) = self.take_error()? {
             return Err(error);
         }

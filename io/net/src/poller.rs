@@ -10,7 +10,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 pub enum Interest {
     /// Data can be read, or the other end closed.
     Read,
-    /// As `Read`, and data can be written: while bytes are pending.
+    /// As `Read`, and data can be written. For use while bytes are pending.
     ReadWrite,
 }
 
@@ -29,9 +29,9 @@ pub struct Ready {
 
 /// Reports the ready sockets, repeatedly until they are read (epoll, level-triggered).
 ///
-/// Never waits. Polling sockets in turn costs a system call each, about 200 ns for a read without data; this
-/// costs one for all, about 120 ns for 1 to 64 idle watched sockets, and 130 ns more for each ready one
-/// (2-core virtual machine, x86-64). So it pays from the first connection that is mostly idle, and costs one
+/// Never waits. Reading sockets in turn costs a system call each, about 200 ns without data. A poll costs one
+/// call for all sockets: about 120 ns for 1 to 64 idle ones, and 130 ns more for each ready one (2-core
+/// virtual machine, x86-64). So a poller pays from the first connection that is mostly idle, and costs one
 /// more call for a connection that always has data.
 #[derive(Debug)]
 pub struct Poller {
@@ -40,7 +40,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// A poller that reports up to `events_max` sockets at a time; the next calls report the others.
+    /// Creates a poller that reports up to `events_max` sockets per poll; the next polls report the others.
     ///
     /// # Errors
     /// The system's error, mostly the limit of open files.
@@ -77,7 +77,7 @@ impl Poller {
         Ok(self.epoll.delete(socket)?)
     }
 
-    /// The sockets that are ready now.
+    /// Returns the sockets that are ready now.
     #[inline]
     pub fn poll(&mut self) -> io::Result<impl ExactSizeIterator<Item = Ready> + use<'_>> {
         let count = match self.epoll.wait(&mut self.events, EpollTimeout::ZERO) {
@@ -89,7 +89,7 @@ impl Poller {
     }
 }
 
-/// Readable while one of its sockets is ready, so that another poller or a sleeping thread can wait for it.
+/// The descriptor is readable while a socket is ready, for another poller or a sleeping thread to wait for.
 impl AsFd for Poller {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.0.as_fd()

@@ -25,7 +25,7 @@ pub struct ReconnectConfig {
 }
 
 impl ReconnectConfig {
-    /// The same wait after each failure, and buffers of the default sizes.
+    /// Creates a configuration with the same wait after each failure, and buffers of the default sizes.
     #[must_use]
     pub const fn fixed(connect_timeout: Nanos, wait: Nanos) -> ReconnectConfig {
         ReconnectConfig {
@@ -61,7 +61,8 @@ pub enum ClientState {
     Failed,
 }
 
-/// Maintains one connection to a server: waits between attempts, longer after each failure, and counts both.
+/// Maintains one connection to a server. Waits between attempts, longer after each failure, and counts
+/// attempts and failures.
 ///
 /// Never blocks, and allocates only for the first attempt: all connections use the same buffers.
 #[derive(Debug)]
@@ -78,7 +79,7 @@ pub struct ReconnectingClient<N: Network = Kernel> {
 }
 
 impl ReconnectingClient {
-    /// A connected client; waits up to the maximum duration of an attempt.
+    /// Connects to the server, waiting at most the connect timeout, and returns the connected client.
     ///
     /// # Errors
     /// [`NetError::Connect`] when the server does not answer in time.
@@ -91,7 +92,7 @@ impl ReconnectingClient {
 }
 
 impl<N: Network> ReconnectingClient<N> {
-    /// A client whose first attempt is due immediately.
+    /// Creates a client whose first attempt is due immediately.
     #[must_use]
     pub fn new(network: N, server: SocketAddrV4, config: ReconnectConfig) -> ReconnectingClient<N> {
         ReconnectingClient {
@@ -159,7 +160,7 @@ impl<N: Network> ReconnectingClient<N> {
         matches!(self.state, State::Waiting { .. })
     }
 
-    /// The reason why the latest attempt failed, once; `None` if the server did not answer in time.
+    /// Takes the reason why the latest attempt failed; `None` if the server did not answer in time.
     pub const fn take_error(&mut self) -> Option<NetError> {
         self.error.take()
     }
@@ -176,7 +177,7 @@ impl<N: Network> ReconnectingClient<N> {
         self.back_off(now, self.config.failure_wait_min);
     }
 
-    /// Closes the connection and waits, without counting a failure: the server has no data yet.
+    /// Closes the connection and waits, without counting a failure. For a server that has no data yet.
     pub fn retry(&mut self, now: Nanos) {
         self.back_off(now, Nanos::ZERO);
     }
@@ -187,14 +188,14 @@ impl<N: Network> ReconnectingClient<N> {
         self.wait_until(now + wait);
     }
 
-    /// Closes the connection after it has served its purpose. The next attempt is due immediately, and waits
-    /// restart from the shortest.
+    /// Closes the connection after it has served its purpose. The next attempt is due immediately, and later
+    /// waits begin with the shortest.
     pub fn finish(&mut self, now: Nanos) {
         self.reset_wait();
         self.wait_until(now);
     }
 
-    /// Restarts waits from the shortest, because the server answers.
+    /// Makes waits begin with the shortest again, because the server answers.
     pub const fn reset_wait(&mut self) {
         self.next_wait = self.config.wait_min;
     }

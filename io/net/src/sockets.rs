@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::NetError;
 
-/// A non-blocking UDP socket.
+/// Creates a non-blocking UDP socket.
 pub(crate) fn udp() -> Result<Socket, NetError> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))
         .map_err(NetError::socket("UDP socket"))?;
@@ -17,20 +17,20 @@ pub(crate) fn udp() -> Result<Socket, NetError> {
     Ok(socket)
 }
 
-/// A TCP socket; blocking, so that it can still be connected with a timeout.
+/// Creates a TCP socket. It is blocking, so that it can still be connected with a timeout.
 pub(crate) fn tcp() -> Result<Socket, NetError> {
     Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map_err(NetError::socket("TCP socket"))
 }
 
-/// Common settings of every connection's socket.
+/// Applies the settings of every connection's socket.
 pub(crate) fn set_up_stream(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     socket.set_tcp_nodelay(true)?;
     keep_alive(socket)
 }
 
-/// Silence before the kernel probes a peer, interval of probes, and probes until the connection is reset: a
-/// peer that disappeared is detected after 90 s, if no heartbeat of the protocol detects it earlier.
+/// TCP keepalive: silence before the first probe, interval of probes, and probes until the connection is
+/// reset. A disappeared peer is detected after 90 s, unless a heartbeat of the protocol detects it earlier.
 const KEEPALIVE_IDLE_S: u32 = 60;
 const KEEPALIVE_INTERVAL_S: u32 = 10;
 const KEEPALIVE_PROBES: u32 = 3;
@@ -80,7 +80,7 @@ pub(crate) fn size_receive_buffer(socket: &Socket, requested: usize) -> Result<u
     Ok(doubled.map_err(NetError::socket("receive buffer size"))? / 2)
 }
 
-/// Requests a send buffer likewise.
+/// Requests a send buffer, beyond the system's limit where permitted.
 pub(crate) fn size_send_buffer(socket: &Socket, requested: usize) -> Result<(), NetError> {
     match setsockopt(socket, sockopt::SndBufForce, &requested) {
         Ok(()) => Ok(()),
@@ -88,7 +88,7 @@ pub(crate) fn size_send_buffer(socket: &Socket, requested: usize) -> Result<(), 
     }
 }
 
-/// The address a socket is bound to; needed where port 0 was requested.
+/// Returns the address that a socket is bound to; needed if port 0 was requested.
 pub(crate) fn local_address(socket: &Socket) -> Result<SocketAddrV4, NetError> {
     let address = socket.local_addr().map_err(NetError::socket("local address"))?;
     address.as_socket_ipv4().ok_or_else(|| NetError::Socket {

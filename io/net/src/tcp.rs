@@ -39,7 +39,7 @@ pub struct TcpAcceptor<N: Network = Kernel> {
     socket: N::Socket,
     local_address: SocketAddrV4,
     buffers: BufferSizes,
-    /// Buffers of future connections.
+    /// Buffers for future connections.
     spare: Vec<Buffers>,
 }
 
@@ -73,7 +73,7 @@ impl<N: Network> TcpAcceptor<N> {
     /// Removes the listener from the poller.
     ///
     /// # Errors
-    /// The system's error: it was not watched.
+    /// The system's error: the listener was not watched.
     pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
         poller.remove(&self.socket)
     }
@@ -118,7 +118,7 @@ impl<N: Network> TcpAcceptor<N> {
         }
     }
 
-    /// The listening address, with its port.
+    /// The listening address, with the selected port.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.local_address
@@ -152,11 +152,11 @@ pub enum Fill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum SendOutcome {
-    /// The kernel has accepted all of them.
+    /// The kernel has accepted all bytes.
     Sent,
-    /// Some are pending: call [`flush_pending`](TcpConnection::flush_pending) until they are sent.
+    /// Some bytes are pending: call [`flush_pending`](TcpConnection::flush_pending) until they are sent.
     Pending,
-    /// The pending buffer is too full; none were accepted. Wait, or close the connection.
+    /// The pending buffer is too full; no bytes were accepted. Wait, or close the connection.
     Backpressured,
     /// The other end closed or reset the connection; the bytes are lost.
     Closed,
@@ -214,7 +214,7 @@ impl TcpConnection {
 }
 
 impl<N: Network> TcpConnection<N> {
-    /// Begins a connection on any network, for [`poll_connected`](TcpConnection::poll_connected).
+    /// Begins to connect on any network. Continue with [`poll_connected`](TcpConnection::poll_connected).
     ///
     /// # Errors
     /// As [`start_connecting`](TcpConnection::start_connecting).
@@ -236,7 +236,7 @@ impl<N: Network> TcpConnection<N> {
     /// Removes the connection from the poller.
     ///
     /// # Errors
-    /// The system's error: it was not watched.
+    /// The system's error: the connection was not watched.
     pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
         poller.remove(&self.socket)
     }
@@ -280,8 +280,8 @@ impl<N: Network> TcpConnection<N> {
         })
     }
 
-    /// Ends the sending side: the other end reads the bytes accepted by the kernel, and then the end. Pending
-    /// bytes are lost. Receiving continues.
+    /// Ends the sending side: the other end reads the bytes that the kernel accepted, then the end of the
+    /// stream. Pending bytes are lost. Receiving continues.
     pub fn end_sending(&mut self) {
         self.buffers.pending.clear();
         // Fails if the connection is already closed, which has the same effect.
@@ -292,7 +292,7 @@ impl<N: Network> TcpConnection<N> {
     pub fn close(&mut self) {
         self.is_closed = true;
         self.buffers.pending.clear();
-        // As above.
+        // Fails if the connection is already closed, which has the same effect.
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
@@ -352,8 +352,8 @@ impl<N: Network> TcpConnection<N> {
 
     /// Sends all of `bytes`, after those that are pending, or none of them.
     ///
-    /// Tries the kernel at once and keeps the rest pending. Accepts nothing, so that no message is torn,
-    /// unless the pending buffer has space for all of `bytes`: its size is that of the longest message.
+    /// Passes bytes to the kernel at once and keeps the rest pending. Accepts nothing, so that no message is
+    /// torn, if the pending buffer has no space for all of `bytes`: it must hold the longest message.
     ///
     /// # Errors
     /// The system's error; a lost connection and a full buffer are results.
@@ -379,8 +379,8 @@ impl<N: Network> TcpConnection<N> {
         }
     }
 
-    /// Keeps all of `bytes` pending without trying the kernel, so that several messages are sent by one
-    /// [`flush_pending`](TcpConnection::flush_pending).
+    /// Keeps all of `bytes` pending without a system call, so that one
+    /// [`flush_pending`](TcpConnection::flush_pending) sends several messages.
     #[inline]
     pub fn queue(&mut self, bytes: &[u8]) -> SendOutcome {
         if self.is_closed {
@@ -420,14 +420,14 @@ impl<N: Network> TcpConnection<N> {
         SendOutcome::Closed
     }
 
-    /// Number of bytes that wait for the kernel.
+    /// Number of pending bytes, which the kernel has not accepted yet.
     #[inline]
     #[must_use]
     pub fn pending_len(&self) -> usize {
         self.buffers.pending.len()
     }
 
-    /// True when the other end closed or reset the connection, as far as detected.
+    /// True once this end closed the connection, or detected that the other end closed or reset it.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.is_closed
@@ -446,7 +446,7 @@ impl AsFd for TcpConnection {
     }
 }
 
-/// The number of bytes that the kernel accepted; `None` when the connection is lost.
+/// Returns the number of bytes that the kernel accepted; `None` when the connection is lost.
 fn write(socket: &impl StreamSocket, bytes: &[u8]) -> io::Result<Option<usize>> {
     use io::ErrorKind::{Interrupted, WouldBlock};
     match socket.send(bytes) {
@@ -457,7 +457,7 @@ fn write(socket: &impl StreamSocket, bytes: &[u8]) -> io::Result<Option<usize>> 
     }
 }
 
-/// True when the other end disconnected, which is normal.
+/// Returns whether the error means that the connection is lost, which is a result and not an error.
 fn is_lost(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, TimedOut};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | HostUnreachable | TimedOut)

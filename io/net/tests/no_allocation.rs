@@ -89,7 +89,7 @@ fn connections_after_the_first_cost_no_allocation_on_either_side() {
         }
     });
     assert_eq!(count, 0);
-    // Beyond the reserved ones, buffers are allocated: both are in use.
+    // Both reserved pairs of buffers are in use, so another connection allocates its own.
     let mut more = TcpConnection::connect(acceptor.local_address(), Duration::from_secs(5), buffers).unwrap();
     let mut accepted = vec![until(|| acceptor.accept().unwrap())];
     more.start_connecting(acceptor.local_address()).unwrap();

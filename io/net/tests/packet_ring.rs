@@ -12,7 +12,7 @@ use tickpath_test_support::{realtime_ns, until};
 const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const SMALL: PacketRingConfig = PacketRingConfig { packet_len_max: 1_500, packets_max: 32 };
 
-/// A ring on two groups and their senders; `None`, and a message, where rings are unavailable.
+/// Returns the senders of two groups and a ring on both. Without rings, prints the reason and returns `None`.
 fn lines() -> Option<([MulticastSender; 2], PacketRing)> {
     let groups = [free_multicast_group().unwrap(), free_multicast_group().unwrap()];
     match PacketRing::join(&groups, LOOPBACK, SMALL) {
@@ -29,7 +29,7 @@ fn send(sender: &mut MulticastSender, datagram: &[u8]) {
     assert_eq!(sender.send(datagram).unwrap(), SendStatus::Sent);
 }
 
-/// Group, payload and time of the next datagram.
+/// Returns the group, payload and receive time of the next datagram.
 fn recv(ring: &mut PacketRing) -> (usize, Vec<u8>, u64) {
     until(|| ring.recv().map(|datagram| (datagram.group, datagram.payload.to_vec(), datagram.kernel_ns)))
 }

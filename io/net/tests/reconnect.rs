@@ -1,4 +1,4 @@
-//! A reconnecting client: its waits, and its counts.
+//! The waits and the counts of a reconnecting client.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

@@ -19,7 +19,7 @@ fn accept(acceptor: &mut TcpAcceptor) -> TcpConnection {
     until(|| acceptor.accept().unwrap())
 }
 
-/// Both ends of a connection with these buffers.
+/// Returns both ends of a connection with these buffers.
 fn pair(buffers: BufferSizes) -> (TcpConnection, TcpConnection) {
     let mut acceptor = acceptor(buffers);
     let client = TcpConnection::connect(acceptor.local_address(), TIMEOUT, buffers).unwrap();
@@ -30,7 +30,7 @@ fn fill(connection: &mut TcpConnection) -> Fill {
     until(|| Some(connection.fill().unwrap()).filter(|fill| *fill != Fill::Empty))
 }
 
-/// Both ends of a connection, once the kernel stamps: it starts a moment after the first socket requests it.
+/// Returns both ends of a connection, once the kernel stamps. It begins a moment after the first request.
 fn stamped_pair() -> (TcpConnection, TcpConnection) {
     let (mut client, mut server) = pair(BufferSizes::default());
     until(|| {
@@ -201,7 +201,7 @@ fn an_address_in_use_is_an_error_with_the_remedy() {
     assert!(matches!(error, NetError::Connect { .. }), "{error}");
 }
 
-/// Loops until the connection that was begun is established.
+/// Reconnects the client, and returns the server's end once the connection is established.
 fn reconnect(client: &mut TcpConnection, acceptor: &mut TcpAcceptor) -> TcpConnection {
     client.start_connecting(acceptor.local_address()).unwrap();
     until(|| client.poll_connected().unwrap().then_some(()));
@@ -250,7 +250,7 @@ fn an_unanswered_connection_is_pending_and_a_refused_one_an_error() {
         assert!(!client.poll_connected().unwrap(), "the listener accepts no connection");
     }
     assert_eq!(client.fill().unwrap(), Fill::Empty, "nothing is there to be read either");
-    // Abandoned, and another one begun.
+    // Abandon this attempt and begin another.
     reconnect(&mut client, &mut acceptor);
     busy.fillers.clear();
 

@@ -83,7 +83,7 @@ fn a_batch_takes_what_fits_in_order_and_leaves_the_rest() {
     let (mut sender, mut receiver) = pair();
     let mut batch = RecvBatch::new(CAPACITY, 64);
     assert_eq!(receiver.recv_batch(&mut batch).unwrap(), 0);
-    // A full batch, one more, and batches of other lengths, so that every header is reused.
+    // A full batch, one datagram more, and batches of other lengths, so that every header is reused.
     for count in [CAPACITY, CAPACITY + 1, 1, 3] {
         for index in 0..count {
             assert_eq!(sender.send(&vec![index as u8; index + 1]).unwrap(), SendStatus::Sent);

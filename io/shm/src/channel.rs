@@ -6,7 +6,7 @@
 //! neither end can truncate it, and is passed over the socket. The socket stays open: its end shows that the
 //! other process has ended, for whatever reason.
 //!
-//! Neither end trusts the other beyond the items: [`shared_spsc`] copies them, and detects bad positions.
+//! Neither end trusts the memory: [`shared_spsc`] copies each item, and detects the peer's invalid positions.
 //!
 //! ```
 //! use std::time::Duration;
@@ -68,7 +68,7 @@ pub const CHANNEL_CAPACITY_MAX: u64 = 1 << 20;
 const ITEM_LEN_MAX: usize = 4_096;
 /// Seals that prevent either end from changing the memory's length, and from lifting the seals.
 const SEALS: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).union(SealFlag::F_SEAL_SEAL);
-/// Mode of a socket's file: accessible to its user only.
+/// File mode of a socket: accessible to its owner only.
 const SOCKET_MODE: u32 = 0o600;
 
 /// Error when setting up a channel.
@@ -166,7 +166,7 @@ impl ChannelListener {
         Ok(ChannelListener(UnixListener::open(path, SOCKET_MODE)?))
     }
 
-    /// Returns the next caller; `None` when no client is connecting. Does not wait.
+    /// Accepts the next caller; `None` when no client is connecting. Does not wait.
     ///
     /// # Errors
     /// The system's error.
@@ -192,7 +192,7 @@ pub fn call(path: &Path) -> Result<Caller, ChannelError> {
     Ok(Caller { stream, peer })
 }
 
-/// One end of a connection without a channel. Dropping it closes the connection, which refuses the other end.
+/// One end of a connection before a channel is granted. Dropping it closes the connection: a refusal.
 #[derive(Debug)]
 pub struct Caller {
     stream: UnixStream,
@@ -275,7 +275,8 @@ impl Caller {
         let mut memory = Vec::new();
         for control in message.cmsgs().map_err(system("receive the channel"))? {
             if let ControlMessageOwned::ScmRights(descriptors) = control {
-                // SAFETY: the kernel has just created them for this process, and nothing else refers to them.
+                // SAFETY: the kernel has just created the descriptors for this process; nothing else has
+                // them.
                 memory.extend(descriptors.into_iter().map(|it| unsafe { OwnedFd::from_raw_fd(it) }));
             }
         }
@@ -346,7 +347,7 @@ fn sealed_memory(len: u64) -> Result<File, ChannelError> {
 /// Checks that the length of the memory is as stated and sealed.
 fn check_memory(memory: &File, len: u64) -> Result<(), ChannelError> {
     let seals = match fcntl(memory, FcntlArg::F_GET_SEALS) {
-        // The file cannot have seals.
+        // This kind of file does not support seals.
         Err(Errno::EINVAL) => return Err(ChannelError::Unsealed),
         seals => SealFlag::from_bits_truncate(seals.map_err(system("ask for the memory's seals"))?),
     };
@@ -389,7 +390,7 @@ impl<S: Payload, R: Payload> Channel<S, R> {
     /// received. This is a system call, so do not call it often.
     #[must_use]
     pub fn is_peer_disconnected(&self) -> bool {
-        // Not by a read: unread data from the other process would hide its end.
+        // Poll instead of reading: unread data from the other process would hide its end.
         let mut polled = [PollFd::new(self.stream.as_fd(), PollFlags::empty())];
         let ends = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
         match poll(&mut polled, PollTimeout::ZERO) {

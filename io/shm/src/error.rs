@@ -20,13 +20,13 @@ pub enum ShmError {
         /// The folder that was searched.
         folder: PathBuf,
     },
-    /// Another user could have created it, or could change it.
+    /// Another user owns the file or folder, or may write to it.
     #[error("{} belongs to another user, or others may write to it: use a place of your own", .0.display())]
     NotPrivate(PathBuf),
-    /// The path is a link, a pipe or a folder instead of a plain file.
+    /// The path is a symbolic link, a FIFO or a folder instead of a plain file.
     #[error("{} is no plain file: remove it", .0.display())]
     NotAFile(PathBuf),
-    /// The contents are not valid; remove it with `tickpath shm reclaim`, or restart its writer.
+    /// The contents are not valid: remove the segment with `tickpath shm reclaim`, or restart its writer.
     #[error("{} is damaged: {damage}; start its writer again", path.display())]
     Damaged {
         /// Path of the file.

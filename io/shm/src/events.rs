@@ -30,7 +30,7 @@ pub struct EventsWriter<T> {
     path: PathBuf,
     lines: SharedLines,
     stream: Sender<T>,
-    /// Its lock excludes other writers; the kernel releases it when the process ends.
+    /// Holds the lock that excludes other writers; the kernel releases it when the process ends.
     file: File,
 }
 
@@ -43,7 +43,7 @@ fn stream_lines(lines: &SharedLines, header: &Header) -> Option<SharedLines> {
 impl<T: Payload> EventsWriter<T> {
     /// Creates a segment that keeps `capacity` events, rounded up to a power of two and limited to
     /// [`STREAM_CAPACITY_MAX`](crate::STREAM_CAPACITY_MAX). Replaces one whose writer has ended. The segment
-    /// is invisible until it is complete. `now` counts from the Unix epoch.
+    /// is invisible until it is complete. `now` is the time since the Unix epoch.
     ///
     /// # Errors
     /// [`ShmError::InUse`] while another writer lives, and the system's errors.
@@ -79,7 +79,7 @@ impl<T: Payload> EventsWriter<T> {
         self.stream.sent()
     }
 
-    /// Publishes that this writer still works. `now` counts from the Unix epoch; ten a second suffice.
+    /// Publishes that this writer still works, at `now` since the Unix epoch. Ten calls a second suffice.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
     }
@@ -131,8 +131,8 @@ impl EventsReader {
     /// Opens the segment that has the name now.
     ///
     /// # Errors
-    /// [`ShmError::Missing`], [`ShmError::NotPrivate`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and the
-    /// system's errors.
+    /// [`ShmError::Missing`], [`ShmError::NotPrivate`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and
+    /// the system's errors.
     pub fn open(folder: &Folder, name: &SegmentName) -> Result<EventsReader, ShmError> {
         EventsReader::over(OpenedSegment::open(folder, name)?.expect(KIND_EVENTS)?)
     }
@@ -142,8 +142,8 @@ impl EventsReader {
         Ok(EventsReader { opened, stream })
     }
 
-    /// Returns a receiver of the stream from now on. A receiver that is overtaken learns the number of lost
-    /// events. `None` when the events do not have this type's length.
+    /// Returns a receiver of the events from now on, which reports the number of lost events if it is
+    /// overtaken. `None` when the events do not have this type's length.
     #[must_use]
     pub fn stream<T: Payload>(&self) -> Option<Receiver<T>> {
         let is_so_long = self.opened.header().layout.item_len == size_of::<T>() as u64;

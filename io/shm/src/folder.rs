@@ -131,7 +131,7 @@ impl Folder {
     /// Opens a segment's file for reading: a plain file of this user that no other user may write to.
     pub(crate) fn open_segment(&self, name: &SegmentName) -> Result<(PathBuf, File, Metadata), ShmError> {
         let path = self.file(name);
-        // A pipe must not block this, and a link might lead anywhere.
+        // Refuse symbolic links, and do not block on opening a FIFO.
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
         let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(&path);
         let file = match opened {
@@ -159,12 +159,12 @@ fn is_private(found: &Metadata) -> bool {
     found.uid() == geteuid().as_raw() && found.mode() & OTHERS_WRITE == 0
 }
 
-/// Returns whether the path leads to the same file.
+/// Returns whether `path` names the file with this metadata.
 pub(crate) fn is_at(file: &Metadata, path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|at| (at.dev(), at.ino()) == (file.dev(), file.ino()))
 }
 
-/// Converts a system error, with the operation and the path.
+/// Returns a function that adds the operation and the path to a system error.
 pub(crate) fn system(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ShmError {
     let path = path.to_owned();
     move |error| ShmError::System { what, path, error }

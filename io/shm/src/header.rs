@@ -232,7 +232,7 @@ impl Header {
 
     fn check_places(&self) -> Result<(), Damage> {
         let Layout { rows, stream_capacity, item_len, .. } = self.layout;
-        // The layout is unique for each number of rows and updates, and for each length and number of events.
+        // The layout follows from the numbers of rows and updates, or from the length and number of events.
         let expected = match self.kind {
             KIND_EVENTS => self.is_events().then(|| Layout::of_events(item_len, stream_capacity)),
             _ => self.is_market_data().then(|| Layout::of_market_data(rows, stream_capacity)),
@@ -303,12 +303,12 @@ impl Layout {
     }
 }
 
-/// Returns the lines of one event, including the word of the ring.
+/// Returns the number of lines of one event, including the ring's sequence word.
 pub(crate) const fn event_slot_lines(item_len: u64) -> u64 {
     (size_of::<u64>() as u64 + item_len).div_ceil(LINE_LEN as u64)
 }
 
-/// Returns the lines of an event stream, as [`broadcast::lines_of`] does for a type of this length.
+/// Returns the number of lines of an event stream, as [`broadcast::lines_of`] for a type of this length.
 pub(crate) fn event_lines(item_len: u64, capacity: u64) -> u64 {
     let head_lines = broadcast::lines_of::<u64>(1) as u64 - 1;
     head_lines + capacity * event_slot_lines(item_len)
@@ -337,7 +337,7 @@ mod tests {
         Header::new(&config).completed(2, Nanos(1_700_000_000_000_000_000), WRITER)
     }
 
-    /// Checks a header after a change that its checksum covers.
+    /// Applies a change to a header, updates its checksum, and checks it.
     fn changed(mut header: Header, change: fn(&mut Header)) -> Result<Header, Damage> {
         change(&mut header);
         header.checksum = header.sum();

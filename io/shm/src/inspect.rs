@@ -66,7 +66,7 @@ fn verify_row(segment: &SegmentReader, index: usize, verified: &mut Verified) {
     if !is_named && !name.is_unnamed() {
         verified.problem(|| format!("row {index}: its name is not printable"));
     }
-    // Read the count first: a quote written later follows the name.
+    // Read this count before the name is read again below: a row gets its name before its first quote.
     let writes = segment.entry(index).map_or(0, |entry| entry.writes());
     let Some(quote) = retry_read(|| segment.try_read(index)) else {
         return verified.problem(|| format!("row {index}: its quote was never written to its end"));
@@ -185,7 +185,7 @@ pub fn reclaim_unfinished(folder: &Folder) -> Result<usize, ShmError> {
 
 /// Removes a file, unless its lock shows that its writer is alive.
 fn is_removed(path: &Path) -> bool {
-    // A pipe must not block this, and a writer never creates a link.
+    // Refuse symbolic links, which no writer creates, and do not block on opening a FIFO.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
     opened.is_ok_and(|file| file.try_lock().is_ok() && fs::remove_file(path).is_ok())

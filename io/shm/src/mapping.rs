@@ -27,7 +27,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Maps the first `len` bytes of a file as lines, shared with all that map them. Allocates all pages.
+/// Maps a file's first `len` bytes as lines, shared with all processes that map them. Allocates all pages.
 ///
 /// `len` is a multiple of a line's length, and at most the file's length. If another process truncates the
 /// file later, an access to the missing part ends this process by SIGBUS, as with every mapped file.

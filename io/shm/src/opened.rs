@@ -27,7 +27,7 @@ impl OpenedSegment {
         let (path, file, found) = folder.open_segment(name)?;
         let mut bytes = [0; size_of::<Header>()];
         let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
-        // Copied before the check, so that no process changes it in between.
+        // The header is checked in a copy, so that no process can change it afterwards.
         let header = Header::check(&bytes[..len], found.len())
             .map_err(|damage| ShmError::Damaged { path: path.clone(), damage })?;
         let lines = mapping::map(&file, header.file_len, false).map_err(system("map", &path))?;

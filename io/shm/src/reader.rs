@@ -29,8 +29,8 @@ impl SegmentReader {
     /// Opens the segment that has the name now.
     ///
     /// # Errors
-    /// [`ShmError::Missing`], [`ShmError::NotPrivate`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and the
-    /// system's errors.
+    /// [`ShmError::Missing`], [`ShmError::NotPrivate`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and
+    /// the system's errors.
     pub fn open(folder: &Folder, name: &SegmentName) -> Result<SegmentReader, ShmError> {
         SegmentReader::over(OpenedSegment::open(folder, name)?.expect(KIND_MARKET_DATA)?)
     }
@@ -61,14 +61,14 @@ impl SegmentReader {
         self.quotes.try_read(index)
     }
 
-    /// Returns the row of an instrument, for callers that read it often.
+    /// Returns the quote entry of an instrument, for callers that read it often.
     #[inline]
     #[must_use]
     pub fn entry(&self, index: usize) -> Option<Entry<'_, TopOfBook>> {
         self.quotes.entry(index)
     }
 
-    /// Returns the quotes, for use elsewhere.
+    /// Returns a separate reader of the quotes.
     #[must_use]
     pub fn quotes(&self) -> table::Reader<TopOfBook> {
         self.quotes.clone()
@@ -109,7 +109,7 @@ impl SegmentReader {
         LiveWord::QuotesWritten.load(&self.opened.lines)
     }
 
-    /// Returns the stream from now on, if any. An overtaken reader learns the number of lost updates.
+    /// Returns a receiver of updates from now on, if there is a stream. If overtaken, it reports the loss.
     #[must_use]
     pub fn stream(&self) -> Option<Receiver<MarketUpdate>> {
         Receiver::over(self.stream.clone()?).ok()

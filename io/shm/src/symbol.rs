@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-/// Maximum length of a name.
+/// Maximum length of a name, in characters.
 pub const SYMBOL_LEN_MAX: usize = 48;
 
 /// The name of a row: ASCII, padded with zero bytes. All zeros mean a row without a name.
@@ -24,7 +24,7 @@ impl SymbolName {
         (name.as_str() == Some(text)).then_some(name)
     }
 
-    /// Returns the text; `None` when there is none, or it is not a valid name: another process wrote it.
+    /// Returns the text; `None` when it is empty or, since any process may have written it, not a valid name.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         let len = self.text.iter().position(|byte| *byte == 0).unwrap_or(SYMBOL_LEN_MAX);

@@ -19,7 +19,7 @@ use crate::live::{LiveWord, STATE_CLOSED, STATE_OPEN};
 use crate::process::WriterId;
 use crate::{Folder, NameError, SegmentName, ShmError, SymbolName, mapping};
 
-/// Maximum number of attempts for a name before it counts as unsettled.
+/// Maximum number of attempts to create a segment while other processes replace or remove its file.
 const TRIES_MAX: usize = 16;
 /// Maximum number of attempts to lock a closed segment, and the pause between two: one second in total.
 const CLOSED_TRIES_MAX: u32 = 1_000;
@@ -42,13 +42,13 @@ pub struct SegmentWriter {
     quotes: table::Writer<TopOfBook>,
     quotes_written: u64,
     stream: Option<broadcast::Sender<MarketUpdate>>,
-    /// Its lock excludes other writers; the kernel releases it when the process ends.
+    /// Holds the lock that excludes other writers; the kernel releases it when the process ends.
     _file: File,
 }
 
 impl SegmentWriter {
     /// Creates a segment, and replaces one whose writer has ended. The segment is invisible until it is
-    /// complete. `now` counts from the Unix epoch.
+    /// complete. `now` is the time since the Unix epoch.
     ///
     /// # Errors
     /// [`ShmError::InUse`] while another writer lives, and the system's errors.
@@ -121,8 +121,8 @@ impl SegmentWriter {
         }
     }
 
-    /// Publishes that this writer still works, and its counts. `now` counts from the Unix epoch; ten times a
-    /// second is sufficient.
+    /// Publishes that this writer still works, at `now` since the Unix epoch, and its counts. Ten calls a
+    /// second suffice.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
         LiveWord::QuotesWritten.store(&self.lines, self.quotes_written);
@@ -194,7 +194,7 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// Returns the sections; `None` when the header, although valid, belongs to another file.
+    /// Returns the sections; `None` when a section is not within the lines.
     pub(crate) fn of(lines: &SharedLines, header: &Header) -> Option<Sections> {
         let line = LINE_LEN as u64;
         let part = |offset: u64, count: u64| {
@@ -215,7 +215,7 @@ impl Sections {
     }
 }
 
-/// The present segment of a name.
+/// The segment that has a name at present.
 pub(crate) struct ExistingSegment {
     pub(crate) generation: u64,
     /// The locked file, so that no other writer replaces it; `None` when the name is free.
@@ -223,7 +223,7 @@ pub(crate) struct ExistingSegment {
 }
 
 impl ExistingSegment {
-    /// Locks the segment with this name; `None` when it lost its name meanwhile.
+    /// Locks the segment with this name; `None` when another one took the name meanwhile, or none has it.
     pub(crate) fn lock(folder: &Folder, name: &SegmentName) -> Result<Option<ExistingSegment>, ShmError> {
         let (path, file, found) = match folder.open_segment(name) {
             Err(ShmError::Missing { .. }) => return Ok(Some(ExistingSegment { generation: 0, file: None })),
@@ -232,7 +232,7 @@ impl ExistingSegment {
         let mut bytes = [0; size_of::<Header>()];
         let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
         let header = Header::check(&bytes[..len], found.len()).ok();
-        // A starting process briefly holds this process's open files, and the lock of a closed segment.
+        // A starting child process briefly holds this process's files, and thus the lock of a closed segment.
         for tries_left in (0..CLOSED_TRIES_MAX).rev() {
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) if !is_at(&found, &path) => return Ok(None),
@@ -263,7 +263,7 @@ fn is_closed(file: &File) -> bool {
     read.is_ok_and(|len| len == word.len()) && u64::from_ne_bytes(word) == STATE_CLOSED
 }
 
-/// A file that is not visible yet; removed unless it is published.
+/// A file that has no segment's name yet. Removed unless it is published.
 struct NewFile {
     path: PathBuf,
     file: File,
@@ -298,7 +298,7 @@ impl NewFile {
 
     /// Locks the file and allocates all its space: writing to a mapping without space ends the process.
     fn fill(file: &File, header: &Header) -> io::Result<SharedLines> {
-        // Waits for a process that removes unfinished files and inspects this one before it is locked.
+        // Waits while a process that removes unfinished files holds the lock of this one.
         file.lock()?;
         let len = header.file_len.try_into().map_err(|_| io::ErrorKind::InvalidInput)?;
         fallocate(file, FallocateFlags::empty(), 0, len)?;
@@ -313,7 +313,7 @@ impl NewFile {
     fn publish(&self, path: &Path, old: &ExistingSegment) -> Result<bool, ShmError> {
         let done = match old.file {
             Some(_) => fs::rename(&self.path, path),
-            // A rename would replace a segment that another writer has just created.
+            // A rename would replace a segment that another writer has just created; a hard link fails.
             None => fs::hard_link(&self.path, path),
         };
         let _ = fs::remove_file(&self.path);

@@ -38,7 +38,7 @@ fn site() -> Site {
     Site { _place: place, path }
 }
 
-/// Waits for the end, which a starting child process of another test delays: it holds this one's files.
+/// Waits for the peer's end, delayed while a starting child of another test holds this process's files.
 #[track_caller]
 fn wait_for_end<S: Payload, R: Payload>(channel: &Channel<S, R>) {
     until(|| channel.is_peer_disconnected().then_some(()));
@@ -104,7 +104,7 @@ fn one_process_listens_and_a_leftover_socket_is_taken_over() {
     assert!(matches!(ChannelListener::bind(&site.path), Err(ChannelError::Listen(ListenError::InUse(_)))));
     drop(first);
     assert!(!site.path.exists());
-    // The standard library leaves the file, as a kill does.
+    // The standard library leaves the socket's file, as a kill does.
     drop(UnixListener::bind(&site.path).unwrap());
     assert!(site.path.exists());
     drop(until(|| ChannelListener::bind(&site.path).ok()));
@@ -185,7 +185,7 @@ fn a_bad_server_gets_no_client() {
     }
 }
 
-/// A read end sees the end of a pipe once the last of its write ends is closed.
+/// The read end of a pipe reports a hang-up once the last write end is closed.
 #[test]
 fn descriptors_of_a_bad_server_are_closed() {
     let greeting = [0; 40];

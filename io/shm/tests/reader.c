@@ -23,7 +23,7 @@ static uint64_t fnv1a(const unsigned char *bytes, size_t len) {
     return hash;
 }
 
-/* 0: value holds a whole copy; -1: a write was met each time, keep the older copy */
+/* Copies the value of a row. Returns -1 when every attempt met a write: keep the older copy. */
 static int read_row(const _Atomic uint64_t *row, uint64_t value[7]) {
     for (int tries = 0; tries < 64; tries++) {
         uint64_t before = atomic_load_explicit(&row[0], memory_order_relaxed);

@@ -186,7 +186,7 @@ fn the_lock_of_a_closed_segment_is_waited_for() {
     let first = site.writer();
     let path = first.path().to_owned();
     drop(first);
-    // Held for a moment, as by a starting child process.
+    // Hold the lock for a moment, as a starting child process does.
     let held = std::fs::File::open(path).unwrap();
     held.lock().unwrap();
     let (begun, begins) = std::sync::mpsc::channel();
@@ -211,7 +211,7 @@ fn one_of_many_concurrent_writers_wins() {
                 starts.into_iter().map(|start| start.join().unwrap()).collect()
             })
         };
-        // As in `Site::writer`.
+        // Retry, because a starting child process may hold the lock, as in `Site::writer`.
         let writers = until(|| Some(start()).filter(|writers| writers.iter().any(Result::is_ok)));
         let winners: Vec<_> = writers.iter().filter_map(|writer| writer.as_ref().ok()).collect();
         assert_eq!(winners.len(), 1, "{writers:?}");
@@ -312,7 +312,7 @@ fn child_writer() {
     let name = SegmentName::new("feed").unwrap();
     let mut writer = SegmentWriter::create(&folder, &name, &SMALL, Nanos(5)).unwrap();
     writer.name(1, "ALPHA").unwrap();
-    // Ends by itself if it is not killed, because the test that started it has died.
+    // The writer ends by itself if it is not killed because the test that started it has died.
     let deadline = Deadline::after(2 * PATIENCE);
     for number in 1.. {
         for row in 0..8 {
@@ -360,7 +360,7 @@ fn a_killed_writer_is_dead_and_its_data_is_whole() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(reader.writer_state(), WriterState::Dead);
-    // It died at any point: a row that it was writing stays busy, and the other rows are readable.
+    // The writer died at any point: a row that it was writing stays busy, and the other rows are readable.
     let readable = (0..8).filter(|row| reader.try_read(*row).is_ok()).count();
     assert!(readable >= 7, "{readable}");
     let next = site.writer();
@@ -376,7 +376,7 @@ fn only_unfinished_files_of_killed_writers_are_removed() {
     fs::write(&left, b"").unwrap();
     let being_made = fs::File::create(site.folder.path().join(".feed.1.1.new")).unwrap();
     being_made.try_lock().unwrap();
-    // Neither call waits for the other end of a pipe.
+    // Opening a FIFO must not block the call.
     let pipe = site.folder.path().join(".feed.1.2.new");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(reclaim_unfinished(&site.folder).unwrap(), 2);

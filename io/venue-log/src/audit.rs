@@ -1,4 +1,4 @@
-//! Replay of a whole log, and comparison with the states recorded along it.
+//! Replay of a whole log, and comparison with the snapshots taken along it.
 
 use tickpath_journal::{OpenError, Reader, SessionName, SkippedSnapshot, Snapshots, Storage};
 use tickpath_types::Sequence;
@@ -7,23 +7,23 @@ use tickpath_venue::Replica;
 use crate::recovery::{RecoveryError, check, replay, restore};
 use crate::stored_log::JournalCommands;
 
-/// Result of replaying a log.
+/// The result of replaying a log.
 pub struct Audit {
-    /// The state after the last command.
+    /// The replica after the last command.
     pub replica: Replica,
-    /// Last command covered by the first snapshot.
+    /// Last command covered by the snapshot from which the replay began.
     pub from: Sequence,
-    /// Number of snapshots whose state the replay reached, including the first.
+    /// Number of snapshots whose state was compared, including the first.
     pub snapshots_checked: u64,
-    /// Snapshots that cannot be used.
+    /// Snapshots that are unusable.
     pub skipped: Vec<SkippedSnapshot>,
 }
 
-/// Replays the log in `storage` up to `last`, from the newest snapshot that covers at most `from`, or from
-/// the oldest one. Compares the state of each snapshot with the replayed state. Changes nothing.
+/// Replays the log in `storage` up to `last`, from the newest snapshot that covers no command after `from`,
+/// or else the oldest snapshot. Compares the replayed state with each snapshot's. Changes no files.
 ///
 /// # Errors
-/// [`RecoveryError`] when there is no usable snapshot, a record is damaged, or a state differs.
+/// [`RecoveryError`] when no snapshot is usable, a record is damaged, or a state differs.
 pub fn audit<S: Storage>(
     storage: &S,
     session: SessionName,
@@ -56,7 +56,7 @@ pub fn audit<S: Storage>(
             }
             Some(audit) => {
                 advance(storage, session, &mut audit.replica, sequence, &mut on_progress)?;
-                // A start with other limits or more users wrote this. The hash reveals a wrong state.
+                // The snapshot may be from a start with other limits or users. The hash reveals a failure.
                 audit.replica.redefine(recorded.definition().clone()).ok();
                 check(&audit.replica, sequence, snapshot.state_hash)?;
                 audit.replica = recorded;

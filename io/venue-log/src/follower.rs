@@ -1,4 +1,4 @@
-//! A replica that follows the log while it is written, and writes the snapshots.
+//! A follower of the log, which applies the commands while the venue writes them, and takes the snapshots.
 
 use std::sync::Arc;
 
@@ -9,38 +9,38 @@ use tickpath_venue::{JournalCounters, LogReadError, Replica, StoredCommands, Sto
 use crate::recovery::write_snapshot;
 use crate::stored_log::StoredJournal;
 
-/// Maximum number of commands taken in one run.
+/// Maximum number of commands applied in one run.
 const COMMANDS_PER_RUN: usize = 1 << 14;
 
-/// Error when following the log.
+/// The log cannot be followed, or a snapshot cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FollowerError {
-    /// The log can no longer be followed.
+    /// The log cannot be followed any more.
     #[error(transparent)]
     Log(#[from] LogReadError),
-    /// A snapshot was not written. The next one is tried when due, unless the log cannot be synced.
+    /// A snapshot was not written. Later snapshots are tried when due, unless the log cannot be synced.
     #[error("snapshot {sequence} was not written: {source}")]
     Snapshot {
         /// Last command of the snapshot.
         sequence: Sequence,
-        /// The cause.
+        /// Reason of the failure.
         source: OpenError,
     },
-    /// A snapshot was written, but not all older files were removed. The next snapshot removes them.
+    /// A snapshot was written, but some older files were not removed. The next snapshot removes them.
     #[error(
         "snapshot {sequence} was written, and older files that it replaces were not all removed: {source}"
     )]
     Retention {
         /// Last command of the snapshot.
         sequence: Sequence,
-        /// The cause.
+        /// Reason of the failure.
         source: OpenError,
     },
 }
 
 impl FollowerError {
-    /// Returns whether a retry is useless.
+    /// True if a retry is useless.
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
@@ -51,20 +51,20 @@ impl FollowerError {
     }
 }
 
-/// Follows a venue's journal up to its durable end, and writes a snapshot every `every` commands. It works
-/// outside the venue's duty cycles, and only reads what the venue has written.
+/// Follows a venue's journal up to its durable end, and writes a snapshot every `every` commands. Runs
+/// outside the venue's duty cycles and reads only durable commands.
 pub struct Follower<S: Storage> {
     log: StoredJournal<S>,
     every: u64,
     keep: usize,
     counters: Arc<JournalCounters>,
-    /// State, once the follower has begun.
+    /// The replica and the reader of the log's commands; `None` until the first run.
     state: Option<(Replica, Box<dyn StoredCommands>)>,
     payload: Vec<u8>,
 }
 
 impl<S: Storage> Follower<S> {
-    /// Creates a follower that writes a snapshot `every` this number of commands and keeps the newest `keep`.
+    /// Creates a follower that writes a snapshot every `every` commands and keeps the newest `keep`.
     #[must_use]
     pub fn new(
         log: StoredJournal<S>,
@@ -75,10 +75,10 @@ impl<S: Storage> Follower<S> {
         Follower { log, every, keep, counters, state: None, payload: vec![] }
     }
 
-    /// Takes a bounded number of durable commands, and writes a due snapshot. Returns the number of commands.
+    /// Applies a bounded number of durable commands, and writes a snapshot when due; returns their number.
     ///
     /// # Errors
-    /// [`FollowerError`].
+    /// [`FollowerError`] when the log cannot be followed or a snapshot not be written.
     pub fn run_once(&mut self) -> Result<usize, FollowerError> {
         let limit = self.log.durable();
         let (replica, commands) = match &mut self.state {

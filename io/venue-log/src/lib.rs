@@ -1,8 +1,8 @@
-//! The venue's log on disk: written before any answer, and read at the start and by readers beside the venue.
+//! The venue's log on disk: written before any response, and read by recovery and by other readers.
 //!
-//! It connects a journal of `tickpath_journal` with the replica of `tickpath_venue`. [`recover`] opens a
-//! folder and replays it to its end; [`JournalLog`] is the sequencer's end, [`StoredJournal`] that of each
-//! reader. A [`Follower`] writes the snapshots; [`audit`] replays a whole log.
+//! This crate connects a journal of `tickpath_journal` with the replica of `tickpath_venue`. [`recover`]
+//! opens a folder and replays the log; [`JournalLog`] is the sequencer's interface, and [`StoredJournal`]
+//! that of readers. A [`Follower`] writes the snapshots; [`audit`] replays a whole log.
 
 mod audit;
 mod follower;

@@ -15,18 +15,18 @@ use tickpath_venue::{Definition, LogCommand, LogReadError, Replica, ReplicaError
 
 use crate::stored_log::JournalCommands;
 
-/// Remedy when there is no backup.
+/// Remedy to offer when there may be no backup.
 const REMEDY_WITHOUT_BACKUP: &str = ", or copy the folder and accept by --accept-loss that commands may now be decided otherwise than they \
                          were answered";
 
-/// Error when recovering a venue from its journal.
+/// A venue cannot be recovered from its journal.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoveryError {
     /// The journal cannot be opened.
     #[error(transparent)]
     Journal(#[from] OpenError),
-    /// The replica cannot be built or changed.
+    /// The replica cannot be created or redefined.
     #[error(transparent)]
     Replica(#[from] ReplicaError),
     /// A snapshot cannot be restored. If it cannot be decoded, restore the file from a backup.
@@ -34,24 +34,24 @@ pub enum RecoveryError {
     Snapshot {
         /// File name of the snapshot.
         file: String,
-        /// The reason.
+        /// Reason of the failure.
         source: ReplicaError,
     },
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogReadError),
-    /// The journal has another session: configure its session or none, or begin a new one.
+    /// The journal has another session: configure that session or none, or begin a new session.
     #[error(
         "the journal is of session {found}, not {expected}: leave the session's name out to continue it, or begin \
          another by --new-session"
     )]
     Session {
-        /// The journal's session.
+        /// Session of the journal.
         found: SessionName,
         /// The configured session.
         expected: SessionName,
     },
-    /// The log lost its end. Restore it from a backup, or accept the loss.
+    /// The log lost its end: restore it from a backup, or accept the loss.
     #[error(
         "the journal ends with command {last} and a snapshot covers {snapshot}: the log lost its end; restore it from a \
          copy, or accept the loss by --accept-loss"
@@ -62,7 +62,7 @@ pub enum RecoveryError {
         /// Last command covered by the newest snapshot.
         snapshot: Sequence,
     },
-    /// No usable snapshot: restore one, or the log's first segments, from a backup.
+    /// No snapshot is usable: restore one, or the log's first segments, from a backup.
     #[error(
         "the journal begins with command {first} and no snapshot before it can be used: restore one from a copy{} ({skipped})",
         if *first == Sequence(1) { REMEDY_WITHOUT_BACKUP } else { "" }
@@ -70,10 +70,11 @@ pub enum RecoveryError {
     NoSnapshot {
         /// First record of the log.
         first: Sequence,
-        /// The unusable snapshots.
+        /// Descriptions of the unusable snapshots.
         skipped: String,
     },
-    /// Restore the file from a backup, or start once with the last start's configuration, if it has changed.
+    /// A snapshot is unusable, and the configuration differs from that of the one before it: restore the file
+    /// from a backup, or start once with the configuration of the last start.
     #[error(
         "{file} cannot be used ({damage}), and the configuration is not that of the snapshot before it: nothing says whether \
          the commands after it were decided by the one or the other; put the file back from a copy, or, if the configuration \
@@ -82,10 +83,10 @@ pub enum RecoveryError {
     DefinitionUnknown {
         /// File name of the newest snapshot.
         file: String,
-        /// The damage.
+        /// Damage of the snapshot.
         damage: SnapshotDamage,
     },
-    /// Restore the file from a backup.
+    /// The log does not lead to the state that an unusable snapshot recorded: restore the file from a backup.
     #[error(
         "{file} cannot be used ({damage}), and the log does not lead from the snapshot before it to the state that it \
          recorded: other users or bounds, or another version of the program, decided the commands between; put the file \
@@ -94,7 +95,7 @@ pub enum RecoveryError {
     StateUnreached {
         /// File name of the snapshot.
         file: String,
-        /// The damage.
+        /// Damage of the snapshot.
         damage: SnapshotDamage,
     },
     /// The log and the snapshots are from different runs, or this program decides commands differently.
@@ -102,52 +103,52 @@ pub enum RecoveryError {
     StateHash {
         /// Last command of the snapshot.
         sequence: Sequence,
-        /// The recorded state hash.
+        /// State hash recorded in the snapshot.
         expected: u64,
-        /// The replayed state hash.
+        /// State hash after the replay.
         found: u64,
     },
-    /// Restore the snapshot that contains the user from a backup.
+    /// The snapshot that names a user is missing: restore it from a backup.
     #[error(
         "command {sequence} caused an answer to a user that the snapshot before it does not name: a newer snapshot is \
          missing, put it back from a copy"
     )]
     Undeliverable {
-        /// The command.
+        /// The command with a response to that user.
         sequence: Sequence,
     },
-    /// Use the version of the program that wrote the journal.
+    /// Another version of the program wrote the journal: use that version.
     #[error(
         "command {sequence} caused what market data cannot say: another version of the program wrote the journal"
     )]
     Unencodable {
-        /// The command.
+        /// The command with an event that market data cannot encode.
         sequence: Sequence,
     },
 }
 
-/// Report of a recovery.
+/// The report of a recovery.
 #[derive(Clone, Debug)]
 pub struct Recovery {
     /// The session, new or continued.
     pub session: SessionName,
-    /// Generation of the session: number of earlier starts after which answered commands may be lost.
+    /// Generation of the session: number of earlier starts before which answered commands may have been lost.
     pub generation: u32,
-    /// The last command.
+    /// Last command of the log.
     pub last: Sequence,
-    /// Last command covered by the snapshot used.
+    /// Last command covered by the snapshot from which the replay began, if any.
     pub snapshot: Option<Sequence>,
-    /// Newer snapshots that could not be used, with the reason.
+    /// Newer snapshots that are unusable, each with the reason.
     pub skipped: Vec<String>,
     /// Number of commands read from the log after the snapshot.
     pub replayed: u64,
-    /// Segments removed because one had a damaged header, which was accepted; the snapshot covers them.
+    /// Segments removed because one had a damaged header; the loss was accepted, the snapshot covers them.
     pub covered: Vec<String>,
-    /// The tail cut off the log, if any.
+    /// Torn tail that was cut off the log, if any.
     pub torn: Option<TornTail>,
-    /// Snapshots removed because the log lost its end, which was accepted.
+    /// Snapshots removed because the log lost its end, and the loss was accepted.
     pub lost: Vec<String>,
-    /// True when no file beside the log recorded the acknowledged end.
+    /// True when no file recorded the acknowledged end of the log.
     pub is_unrecorded: bool,
     /// Hash of the recovered state.
     pub state_hash: u64,
@@ -206,34 +207,34 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// An open journal, and the recovered state.
+/// An open journal and the recovered replica.
 pub struct Recovered<S: Storage> {
-    /// For the sequencer.
+    /// The sequencer's end of the journal.
     pub journal: Journal<S>,
-    /// For a separate thread.
+    /// The journal's disk worker, to run on a separate thread.
     pub worker: DiskWorker<S>,
-    /// The state after the last command.
+    /// The replica after the last command.
     pub replica: Replica,
-    /// Report of the recovery.
+    /// The report of the recovery.
     pub recovery: Recovery,
 }
 
 /// Options for opening a journal.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryOptions {
-    /// Lengths and policy of the journal.
+    /// Lengths and policies of the journal.
     pub config: JournalConfig,
-    /// The expected session of the journal.
+    /// Expected session of the journal; any session when `None`.
     pub session: Option<SessionName>,
-    /// Name of the new session, if there is no session.
+    /// Name of the session to begin if the journal has none.
     pub new_session: SessionName,
-    /// Accepts the loss of answered commands.
+    /// True to accept the loss of answered commands.
     pub accept_loss: bool,
 }
 
-/// Opens the journal in `storage`, whose session may differ from `new_session`, and replays it: the newest
-/// usable snapshot, and the log after it. When this returns, a snapshot exists from which all later commands
-/// can be replayed with the same results.
+/// Opens the journal in `storage` and replays the log from the newest usable snapshot. The journal's session
+/// may differ from `new_session`. On return, a snapshot exists from which all later commands can be replayed
+/// with the same results.
 ///
 /// # Errors
 /// [`RecoveryError`], each with its remedy.
@@ -263,7 +264,7 @@ pub fn recover<S: Storage>(
     let Opened { journal, worker, found, generation } = open(storage, session, options.config, &inspected)?;
     let last = journal.last_appended();
     if options.accept_loss {
-        // No snapshot after the log's end is usable.
+        // Snapshots beyond the log's end cannot be used: their last commands are lost.
         lost.extend(snapshots.remove_after(last)?);
     } else if let Some(snapshot) = snapshot.filter(|snapshot| *snapshot > last) {
         return Err(RecoveryError::LostEnd { last, snapshot });
@@ -279,7 +280,7 @@ pub fn recover<S: Storage>(
         None => return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") }),
     };
     let from = replica.last_command();
-    // A snapshot beyond the end of the log is irrelevant for the replay.
+    // Snapshots beyond the log's end are not reached by the replay.
     let mut unusable = newest.skipped;
     unusable.retain(|skipped| skipped.sequence <= last && !options.accept_loss);
     advance(storage, session, last, &mut replica, &unusable)?;
@@ -308,7 +309,7 @@ pub fn recover<S: Storage>(
     Ok(Recovered { journal, worker, replica, recovery })
 }
 
-/// Removes the snapshots of a journal without a log; a new journal has none.
+/// Removes the snapshots of a journal that has no log. A new journal has no snapshots.
 fn remove_without_log<S: Storage>(
     snapshots: &Snapshots<S>,
     accept_loss: bool,
@@ -320,8 +321,8 @@ fn remove_without_log<S: Storage>(
     }
 }
 
-/// Replays the log up to `last`. Where it passes unusable snapshots (`unusable`, newest first), it must
-/// reach their recorded states.
+/// Replays the log up to `last`. At each unusable snapshot (`unusable`, newest first), the state must have
+/// the hash recorded for it.
 fn advance<S: Storage>(
     storage: &S,
     session: SessionName,
@@ -343,7 +344,7 @@ fn advance<S: Storage>(
     replay(&mut reader, last, replica, |_| ())
 }
 
-/// Writes the snapshot of a replica; `payload` is a buffer for its bytes.
+/// Writes a snapshot of a replica; `payload` is the buffer for its bytes.
 pub(super) fn write_snapshot<S: Storage>(
     snapshots: &Snapshots<S>,
     replica: &Replica,
@@ -355,7 +356,7 @@ pub(super) fn write_snapshot<S: Storage>(
     snapshots.write(replica.last_command(), state_hash, payload)
 }
 
-/// Returns the replica of a snapshot, if it has the recorded state hash.
+/// Decodes the replica of a snapshot and checks its state hash.
 pub(super) fn restore(snapshot: &Snapshot) -> Result<Replica, RecoveryError> {
     let replica = Replica::decode(&snapshot.payload)
         .map_err(|source| RecoveryError::Snapshot { file: snapshot_name(snapshot.sequence), source })?;
@@ -370,7 +371,7 @@ pub(super) fn check(replica: &Replica, sequence: Sequence, expected: u64) -> Res
     }
 }
 
-/// Applies the commands up to `last`, and calls `on_progress` with the sequence reached from time to time.
+/// Applies the commands up to `last`; regularly calls `on_progress` with the last command applied.
 pub(super) fn replay<S: Storage>(
     commands: &mut JournalCommands<S>,
     last: Sequence,

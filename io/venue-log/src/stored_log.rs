@@ -1,4 +1,4 @@
-//! The journal's interface for readers beside the venue.
+//! The journal's interface for readers other than the venue itself.
 
 use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
 use tickpath_lockfree::wake::Waker;
@@ -23,7 +23,7 @@ impl<S: Storage> StoredJournal<S> {
         Snapshots::new(self.storage.clone(), self.session)
     }
 
-    /// Returns the replica of the newest snapshot that covers at most `limit`.
+    /// Reads the replica of the newest snapshot that covers no command after `limit`.
     pub(super) fn newest(&self, limit: Sequence) -> Result<Replica, LogReadError> {
         let newest = self.snapshot_files().newest(limit).map_err(LogReadError::storage)?;
         let snapshot = newest.snapshot.ok_or(LogReadError::NoSnapshot)?;
@@ -58,7 +58,7 @@ impl<S: Storage> StoredLog for StoredJournal<S> {
     }
 }
 
-/// The commands of a journal.
+/// A reader of a journal's commands.
 pub(super) struct JournalCommands<S: Storage>(pub(super) Reader<S>);
 
 impl<S: Storage> StoredCommands for JournalCommands<S> {

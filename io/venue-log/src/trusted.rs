@@ -1,4 +1,4 @@
-//! The file of trusted logins, beside the journal.
+//! The file of trusted logins in the journal's folder.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use tickpath_venue::UserRegistry;
 
 /// Name of the file in the journal's folder.
 const FILE: &str = "trusted-logins";
-/// Name of the file while it is written.
+/// Name of the file until it is complete.
 const UNFINISHED: &str = "trusted-logins.unfinished";
 
-/// Reads the file. Returns a notice if the file is damaged, or missing although `is_expected`.
+/// Reads the file. Also returns a notice if the file is damaged, or if it is missing although `is_expected`.
 pub fn open_trusted_logins<S: Storage>(
     storage: S,
     users: UserRegistry,

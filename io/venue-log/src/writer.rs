@@ -5,16 +5,16 @@ use tickpath_lockfree::wake::Waker;
 use tickpath_types::Sequence;
 use tickpath_venue::{CommandLog, LogCommand, LogState};
 
-/// A journal as the log of the sequencer.
+/// A journal as the command log of the sequencer.
 pub struct JournalLog<S: Storage>(pub Journal<S>);
 
-/// Divisor of the segment length: this part is reserved for cancels while the next segment cannot be created.
+/// Divisor of the segment length: one part is reserved for cancels while no next segment can be created.
 const RESERVED_FOR_CANCELS: u64 = 4;
 
 impl<S: Storage> CommandLog for JournalLog<S> {
     #[inline]
     fn append(&mut self, command: &LogCommand) -> bool {
-        // The reason of a failure is in the state, or is over by the next duty cycle.
+        // `state` reports a failure; any other reason is over by the next duty cycle.
         self.0.append_with(command.sequence(), |out| command.encode(out)).is_ok()
     }
 

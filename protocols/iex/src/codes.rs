@@ -106,8 +106,8 @@ flags! {
     }
     /// Queue position of a changed order: kept or lost.
     ///
-    /// The specification's "bit 0" is read as the lowest by most and as the highest by some. No order has
-    /// been seen with either, and both count.
+    /// The specification's "bit 0" is ambiguous: most readers take it as the lowest bit, some as the highest.
+    /// No real message is known that sets either, so both count.
     ModifyFlags {
         KEEPS_PRIORITY = 0x81 "keeps priority",
     }
@@ -123,13 +123,13 @@ impl EventFlags {
 }
 
 maps_to! {
-    /// The project's equivalent; `None` for a code that is not listed.
+    /// The project's trading state; `None` for a code that is not listed.
     TradingCode, state: TradingState {
         HALTED = Halted,
         ORDER_ACCEPTANCE = QuotationOnly,
         PAUSED = Paused,
         TRADING = Trading,
     }
-    /// The side; `None` for a code that is neither.
+    /// The side; `None` for a code that is neither buy nor sell.
     SideCode, side: Side { BUY = Buy, SELL = Sell, }
 }

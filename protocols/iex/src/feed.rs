@@ -37,20 +37,20 @@ impl Feed {
         }
     }
 
-    /// Returns its Message Protocol ID.
+    /// Returns the feed's Message Protocol ID.
     #[must_use]
     pub const fn protocol_id(self) -> u16 {
         self.specification().0
     }
 
-    /// Returns its name and version.
+    /// Returns the feed's name and version.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.specification().1
     }
 
-    /// Returns true if the feed's specification lists messages of this type. Security Event counts for TOPS
-    /// 1.6, because its SNAP service lists it.
+    /// Returns true if the feed's specification lists messages of this type. For TOPS 1.6 this includes
+    /// Security Event, which its SNAP service lists.
     #[inline]
     #[must_use]
     pub const fn has_message_type(self, message_type: u8) -> bool {

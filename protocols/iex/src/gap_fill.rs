@@ -1,4 +1,4 @@
-//! Requests for lost messages, over UDP or TCP. Ordinary segments answer them.
+//! Requests for lost messages, over UDP or TCP. The answers are ordinary segments.
 //!
 //! Source: IEX Transport Specification 1.26, "Gap Fill".
 
@@ -8,13 +8,13 @@ use zerocopy::{FromBytes, IntoBytes};
 
 /// Maximum number of messages per request over UDP; TCP has no limit.
 pub const UDP_MESSAGES_MAX: u64 = 1_000;
-/// Maximum number of ranges that this reader accepts per request: those that fit a datagram.
+/// Maximum number of ranges that this reader accepts per request, so that it fits a datagram.
 pub const RANGES_MAX: usize = 64;
 
 layout! {
     /// The header of a request.
     RequestHeader, 16 => {
-        /// 1.
+        /// The version, 1.
         0 version: u8,
         /// 1 for messages, 2 for bytes of the stream; the feeds answer only 1.
         1 request_type: u8,
@@ -24,7 +24,7 @@ layout! {
         4 channel: U32,
         /// Session ID of the multicast.
         8 session: U32,
-        /// Number of ranges that follow; 0 is a test.
+        /// Number of ranges that follow; 0 for a test request.
         12 range_count: U32,
     }
 }
@@ -32,9 +32,9 @@ layout! {
 layout! {
     /// One range of messages.
     Range, 16 => {
-        /// The first message.
+        /// Sequence number of the first message.
         0 first: I64,
-        /// The last message, which over TCP may be in the future.
+        /// Sequence number of the last message, which over TCP may be in the future.
         8 last: I64,
     }
 }
@@ -57,7 +57,7 @@ impl Range {
 /// A request whose ranges have been checked: ascending and disjoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Its header.
+    /// The header.
     pub header: &'a RequestHeader,
     /// The requested ranges.
     pub ranges: &'a [Range],
@@ -69,10 +69,10 @@ impl<'a> Request<'a> {
     /// Longest request that this reader accepts, in bytes.
     pub const LEN_MAX: usize = Self::HEADER_LEN + RANGES_MAX * size_of::<Range>();
 
-    /// Reads the request at the start of `bytes`; returns it and its length, or `None` until it is complete.
+    /// Returns the request at the start of `bytes` and its length, or `None` until the request is complete.
     ///
     /// # Errors
-    /// [`Malformed`] for a request without an answer: over UDP ignore it, on TCP close the connection.
+    /// [`Malformed`] for a request that gets no answer: over UDP ignore it, on TCP close the connection.
     pub fn parse_prefix(bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Malformed> {
         let Ok((header, rest)) = RequestHeader::ref_from_prefix(bytes) else {
             return Ok(None);

@@ -17,7 +17,7 @@
 //! segment.push(level.as_bytes()).unwrap();
 //! let datagram = segment.finish(Nanos(6)).to_vec();
 //!
-//! // ... and a subscriber learns of it.
+//! // ... and a subscriber decodes it.
 //! #[derive(Default)]
 //! struct Executions(Vec<(u64, Option<Side>, Price, Qty)>);
 //! impl Listener for Executions {

@@ -11,8 +11,8 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 use crate::codes::*;
 use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber};
 
-/// Declares all messages, and all items that list every message. All have the time at offset 2, and all
-/// except those in `system` the security at 10.
+/// Declares all messages, and all items that list every message. All have the time at offset 2; those in
+/// `securities` have the security at offset 10.
 macro_rules! iex_messages {
     (
         system { $($system:tt)* }
@@ -50,8 +50,8 @@ macro_rules! iex_messages {
         } )*
 
         messages! {
-            /// One message, borrowed from the received bytes. It suits tools that read a few messages of
-            /// every type; a hot path uses [`decode`].
+            /// One message, borrowed from the received bytes, for tools that read a few messages of every
+            /// type; a hot path uses [`decode`].
             enum Message<'a> of u8, type_of, read;
             /// Returns the minimum length of a message of this type, or `None` when no feed lists it.
             fn message_len_min = LEN;
@@ -86,7 +86,7 @@ fn type_of(message: &[u8]) -> Result<u8, Malformed> {
     message.first().copied().ok_or(Malformed("an empty message"))
 }
 
-/// Passes the message at the start of these bytes to a function.
+/// Passes the structure at the start of `message` to `take`.
 #[inline(always)]
 fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, Malformed>
 where
@@ -100,7 +100,7 @@ where
 
 iex_messages! {
     system {
-        /// System Event (`S`): the session entered a stage. One of each per session.
+        /// System Event (`S`): the session entered a stage; each stage is sent once per session.
         SystemEvent = b'S', 10, on_system_event {
             /// The stage.
             1 event: SystemEventCode,
@@ -117,14 +117,14 @@ iex_messages! {
             18 round_lot: Shares,
             /// The previous closing price, adjusted for corporate actions.
             22 adjusted_close: LongPrice,
-            /// Tier of its price bands.
+            /// LULD tier of the security.
             30 luld_tier: LuldTier,
         }
         /// Trading Status (`H`): the trading state of a security.
         TradingStatus = b'H', 22, on_trading_status {
             /// The state.
             1 status: TradingCode,
-            /// The reason for no trading: `T1`, `IPO1`, `MCB3` and others; `NA` unless it is IEX-listed.
+            /// The reason for no trading: `T1`, `IPO1`, `MCB3` and others; `NA` if not IEX-listed.
             18 reason: Alpha<4>,
         }
         /// Retail Liquidity Indicator (`I`): the sides with retail interest.
@@ -132,7 +132,7 @@ iex_messages! {
             /// The sides.
             1 interest: RetailInterest,
         }
-        /// Operational Halt Status (`O`): whether IEX itself halted a security.
+        /// Operational Halt Status (`O`): a security was halted by IEX itself, or no longer is.
         OperationalHaltStatus = b'O', 18, on_operational_halt_status {
             /// The state.
             1 halt: OperationalHalt,
@@ -144,8 +144,8 @@ iex_messages! {
             /// The reason.
             18 detail: PriceTestDetail,
         }
-        /// Security Event (`E`): the opening or the closing of a security is complete. All its earlier price
-        /// level updates precede it.
+        /// Security Event (`E`): the opening or the closing of a security is complete. All earlier price
+        /// level updates of the security precede this message.
         SecurityEvent = b'E', 18, on_security_event {
             /// The completed process.
             1 event: SecurityEventCode,
@@ -163,17 +163,17 @@ iex_messages! {
             /// Shares at the ask.
             38 ask_size: Shares,
         }
-        /// Price Level Update (`8` buy, `5` sell) of DEEP: shares now displayed at a price, 0 if removed.
+        /// Price Level Update (`8` buy, `5` sell) of DEEP: shares now displayed at a price, 0 if none.
         PriceLevelUpdate = b'8' | b'5', 30, on_price_level_update {
-            /// Whether the change of the book is complete.
+            /// Completeness of the change of the book.
             1 event_flags: EventFlags,
             /// Shares now displayed at the price.
             18 size: Shares,
             /// The price.
             22 price: LongPrice,
         }
-        /// Trade Report (`T`): an execution; in DEEP+ between orders that are not displayed. TOPS 1.5 has 4
-        /// reserved bytes after it.
+        /// Trade Report (`T`): an execution; in DEEP+ between orders that are not displayed. In TOPS 1.5,
+        /// 4 reserved bytes follow.
         TradeReport = b'T', 38, on_trade_report {
             /// Conditions of the trade.
             1 flags: SaleFlags,
@@ -181,10 +181,10 @@ iex_messages! {
             18 size: Shares,
             /// Execution price.
             22 price: LongPrice,
-            /// Number of the trade.
+            /// Id of the trade.
             30 trade_id: TradeNumber,
         }
-        /// Trade Break (`B`): a broken execution of the day. Same layout and number as its [`TradeReport`].
+        /// Trade Break (`B`): an execution of the day was broken. Same layout and id as its [`TradeReport`].
         TradeBreak = b'B', 38, on_trade_break {
             /// Conditions of the trade.
             1 flags: SaleFlags,
@@ -192,7 +192,7 @@ iex_messages! {
             18 size: Shares,
             /// Price of the broken execution.
             22 price: LongPrice,
-            /// Number of the trade.
+            /// Id of the trade.
             30 trade_id: TradeNumber,
         }
         /// Official Price (`X`): opening or closing price of an IEX-listed security; the latest one counts.
@@ -231,44 +231,44 @@ iex_messages! {
         }
         /// Add Order (`a`) of DEEP+: a displayed order was added at the tail of its level.
         AddOrder = b'a', 38, on_add_order {
-            /// Its side.
+            /// Side of the order.
             1 side: SideCode,
-            /// Number of the order.
+            /// Id of the order.
             18 order_id: OrderNumber,
             /// Shares displayed.
             26 size: Shares,
-            /// Its level.
+            /// Price of the order.
             30 price: LongPrice,
         }
         /// Order Modify (`M`) of DEEP+: the new size and price of a resting order, whose side never changes.
         OrderModify = b'M', 38, on_order_modify {
-            /// Whether the order keeps its queue position.
+            /// Queue position, kept or lost.
             1 flags: ModifyFlags,
-            /// Number of the order.
+            /// Id of the order.
             18 order_id: OrderNumber,
             /// New number of displayed shares (the total, not a difference).
             26 size: Shares,
             /// New price level.
             30 price: LongPrice,
         }
-        /// Order Delete (`R`) of DEEP+: a resting order was removed. Its number may be reused.
+        /// Order Delete (`R`) of DEEP+: a resting order was removed. Its id may be reused.
         OrderDelete = b'R', 26, on_order_delete {
-            /// Without meaning; a space has been seen.
+            /// Without meaning; real messages have a space.
             1 reserved: u8,
-            /// Number of the order.
+            /// Id of the order.
             18 order_id: OrderNumber,
         }
         /// Order Executed (`L`) of DEEP+: part or all of a resting order traded.
         OrderExecuted = b'L', 46, on_order_executed {
             /// Conditions of the trade.
             1 flags: SaleFlags,
-            /// Number of the resting order.
+            /// Id of the resting order.
             18 order_id: OrderNumber,
             /// Executed shares.
             26 size: Shares,
             /// Execution price, which may be better than the order's own.
             30 price: LongPrice,
-            /// Number of the trade.
+            /// Id of the trade.
             38 trade_id: TradeNumber,
         }
         /// Clear Book (`C`) of DEEP+: all orders of the security were removed.

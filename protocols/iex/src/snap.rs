@@ -75,7 +75,7 @@ pub enum Frame<'a> {
     },
     /// `x`: the snapshot is complete.
     End {
-        /// Number of the last message in the snapshot.
+        /// Sequence number of the last message in the snapshot.
         sequence: Sequence,
     },
     /// A type that is not listed: skip it.
@@ -85,7 +85,7 @@ pub enum Frame<'a> {
     },
 }
 
-/// Reads the frame at the start of `bytes`. Returns the frame and its length, or `None` until it is complete.
+/// Returns the frame at the start of `bytes` and its length, or `None` until the frame is complete.
 ///
 /// # Errors
 /// [`Malformed`] when the bytes are not a frame: close the connection.
@@ -114,7 +114,7 @@ pub fn next_frame(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Malformed>
     Ok(Some((frame, len)))
 }
 
-/// Refuses a wrong length before the rest arrives.
+/// Refuses a wrong length before the rest of the frame arrives.
 fn check_len(frame_type: u8, len: usize) -> Result<(), Malformed> {
     let fits = match frame_type {
         b'r' => len == REQUEST_LEN,
@@ -127,7 +127,7 @@ fn check_len(frame_type: u8, len: usize) -> Result<(), Malformed> {
     fits.then_some(()).ok_or(WRONG_LENGTH)
 }
 
-/// Decodes a data frame. The message is a block in a block; it may also be a single block, by its lengths.
+/// Decodes a data frame. Its message is a block in a block or, as the lengths show, a single block.
 fn data(frame: &[u8]) -> Result<Frame<'_>, Malformed> {
     let (header, payload) = Header::ref_from_prefix(&frame[3..]).map_err(|_| WRONG_LENGTH)?;
     let outer = usize::from(u16::from_le_bytes(field(payload, 0)));
@@ -196,7 +196,7 @@ fn frame_len(frame: &Frame<'_>) -> Option<usize> {
     })
 }
 
-/// Returns the length of the frame for a message of this length, in bytes.
+/// Returns the length of the data frame for a message of `message_len` bytes, in bytes.
 #[must_use]
 pub const fn data_len(message_len: usize) -> usize {
     DATA_LEN_MIN + 2 + message_len

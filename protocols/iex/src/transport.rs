@@ -16,7 +16,7 @@ pub const SEGMENT_LEN_MAX: usize = Header::LEN + u16::MAX as usize;
 layout! {
     /// The header of a segment.
     Header, Header::LEN => {
-        /// 1.
+        /// The version, 1.
         0 version: u8,
         /// Without meaning.
         1 reserved: u8,
@@ -57,7 +57,7 @@ impl<'a> Segment<'a> {
     /// Parses a datagram, which is one segment.
     ///
     /// # Errors
-    /// [`Malformed`] when it is not a segment, or has trailing bytes: drop the datagram.
+    /// [`Malformed`] when the datagram is not a segment, or has trailing bytes: drop it.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Segment<'a>, Malformed> {
         let Ok((header, payload)) = Header::ref_from_prefix(datagram) else {
@@ -93,14 +93,14 @@ impl<'a> Segment<'a> {
         Feed::of(self.header.protocol_id.get())
     }
 
-    /// Returns the number of the channel.
+    /// Returns the channel ID.
     #[inline]
     #[must_use]
     pub const fn channel(&self) -> u32 {
         self.header.channel.get()
     }
 
-    /// Returns the session's id.
+    /// Returns the session ID.
     #[inline]
     #[must_use]
     pub const fn session(&self) -> u32 {
@@ -148,8 +148,8 @@ impl<'a> Segment<'a> {
         self.header.send_time.get()
     }
 
-    /// Returns true for the first segment of a numbering: sequence 1 at offset 0. A session that restarts
-    /// sends it again, with a later send time and often with the same id.
+    /// Returns true for the first segment of a session: sequence number 1 at offset 0. A session that
+    /// restarts sends such a segment again, with a later send time and often with the same session ID.
     #[must_use]
     pub const fn is_first(&self) -> bool {
         self.header.first_sequence.get() == 1 && self.header.stream_offset.get() == 0
@@ -206,7 +206,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// The segment has no space for the message: send it and push again.
+/// The segment has no space for the message: send the segment and push the message again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a message of {len} bytes does not fit the {remaining} that are left: send the segment first")]
 pub struct PushError {
@@ -216,7 +216,7 @@ pub struct PushError {
     pub remaining: usize,
 }
 
-/// Builds segments of one channel, numbered without gaps.
+/// Builds segments of one channel, with consecutive sequence numbers.
 #[derive(Clone, Debug)]
 pub struct SegmentBuilder<B> {
     buffer: B,
@@ -225,7 +225,7 @@ pub struct SegmentBuilder<B> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
-    /// Starts a session at sequence 1, in segments of at most the length of `buffer`.
+    /// Starts a session at sequence number 1, in segments of at most the length of `buffer`.
     ///
     /// # Panics
     /// When the buffer is shorter than a header.
@@ -263,7 +263,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
         SegmentBuilder { buffer, header, len: 0 }
     }
 
-    /// Returns the number of the next message to be pushed.
+    /// Returns the sequence number of the next message to be pushed.
     #[must_use]
     pub fn next_sequence(&self) -> Sequence {
         Sequence(self.header.first_sequence.get() as u64 + u64::from(self.header.message_count.get()))
@@ -300,8 +300,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
         Ok(())
     }
 
-    /// Returns the segment, to be sent at `send_time`; the next message begins the next segment. Without a
-    /// message it is a heartbeat.
+    /// Returns the segment, to be sent at `send_time`; the next message begins the next segment. A segment
+    /// without messages is a heartbeat.
     pub fn finish(&mut self, send_time: Nanos) -> &[u8] {
         let len = Header::LEN + self.len;
         self.header.payload_len = U16::new(self.len as u16);

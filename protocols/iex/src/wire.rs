@@ -1,6 +1,6 @@
 //! Field types of IEX's messages: little-endian, unaligned, exactly as wide as on the wire.
 //!
-//! Every field has `get()`, which returns the project's type, and conversions from it.
+//! Every field has `get()`, which returns the project's type; most have conversions from that type.
 
 use tickpath_types::{MatchId, Nanos, OrderId, Price, Qty};
 use tickpath_wire::field;
@@ -17,15 +17,15 @@ field! {
     Shares(U32: u32) = |bits| Qty { Qty(bits as u64) }
     /// A price in 8 bytes with 4 implied decimals.
     LongPrice(I64: i64) = |bits| Price { Price(bits) }, from |price| { price.0 }
-    /// Nanoseconds since the Unix epoch, 8 bytes. An earlier time reads as the epoch. A time beyond 63 bits,
-    /// after the year 2262, becomes the last that fits.
+    /// Nanoseconds since the Unix epoch, 8 bytes. `get()` returns 0 for times before the epoch. `From`
+    /// saturates at 63 bits, in the year 2262.
     Timestamp(I64: i64) = |bits| Nanos { Nanos(if bits < 0 { 0 } else { bits as u64 }) },
         from |ts| { i64::try_from(ts.0).unwrap_or(i64::MAX) }
     /// Seconds since the Unix epoch, 4 bytes.
     EventTime(U32: u32) = |bits| Nanos { Nanos(bits as u64 * 1_000_000_000) }
-    /// Number of an order, 8 bytes; it may be reused after the order was removed.
+    /// Id of an order, 8 bytes; it may be reused after the order was removed.
     OrderNumber(I64: i64) = |bits| OrderId { OrderId(bits as u64) }, from |id| { id.0 as i64 }
-    /// Number of a trade, 8 bytes, unique within the day.
+    /// Id of a trade, 8 bytes, unique within the day.
     TradeNumber(I64: i64) = |bits| MatchId { MatchId(bits as u64) }
 }
 

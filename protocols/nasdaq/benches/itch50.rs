@@ -64,7 +64,7 @@ fn instrument() -> Instrument {
     }
 }
 
-/// Reads the fields that a book would: reference, price and quantity.
+/// Sums the fields that a book reads: reference, price and quantity.
 #[derive(Default)]
 struct Sum(u64);
 
@@ -102,7 +102,7 @@ fn expected(events: &[MarketEvent]) -> u64 {
         .sum()
 }
 
-/// Returns the events as a file and as datagrams.
+/// Returns the events as a BinaryFILE and as datagrams.
 fn published(events: &[MarketEvent], instrument: &Instrument) -> (Vec<u8>, Vec<Vec<u8>>) {
     let (mut file, mut datagrams) = (Vec::new(), Vec::new());
     let mut packet = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
@@ -139,7 +139,7 @@ fn decode_datagrams(datagrams: &[Vec<u8>]) -> u64 {
     sum.0
 }
 
-/// Publishes everything through one buffer, like a publisher; returns the number of bytes.
+/// Publishes all events through one buffer, like a publisher; returns the number of bytes.
 fn publish(events: &[MarketEvent], instrument: &Instrument) -> usize {
     let mut packet = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
     let mut len = 0;

@@ -1,6 +1,6 @@
-//! A drop copy of this project's venue: the user, the message's number, and the message.
+//! A drop copy of this project's venue: a user's name, a message to that user, and its sequence number.
 //!
-//! `docs/drop-copy.md` is the protocol: SoupBinTCP, each sequenced packet one copy.
+//! `docs/drop-copy.md` specifies the protocol: SoupBinTCP, with one drop copy in each sequenced packet.
 
 use tickpath_wire::Malformed;
 
@@ -9,9 +9,9 @@ use crate::soupbintcp::BufferTooShort;
 
 /// Length of the user's name.
 const NAME_LEN: usize = 6;
-/// Length of the header before the message.
+/// Length of the header before the message, in bytes.
 pub const HEADER_LEN: usize = NAME_LEN + 8;
-/// Maximum length of a copy.
+/// Maximum length of a drop copy, in bytes.
 pub const COPY_LEN_MAX: usize = HEADER_LEN + ouch50::MESSAGE_LEN_MAX;
 
 /// A received drop copy; `docs/drop-copy.md` has its layout.
@@ -19,17 +19,17 @@ pub const COPY_LEN_MAX: usize = HEADER_LEN + ouch50::MESSAGE_LEN_MAX;
 pub struct DropCopy<'a> {
     /// Name of the user who received the message, without trailing spaces.
     pub user: &'a str,
-    /// Number of the message in that user's session, from 1.
+    /// Sequence number of the message in that user's session, from 1.
     pub number: u64,
     /// The OUCH message, byte for byte as the user received it.
     pub message: &'a [u8],
 }
 
 impl<'a> DropCopy<'a> {
-    /// Reads the payload of a sequenced packet.
+    /// Parses the payload of a sequenced packet.
     ///
     /// # Errors
-    /// [`Malformed`] when it is shorter than its header, or the name is invalid.
+    /// [`Malformed`] when the payload is shorter than the header, or the name is invalid.
     pub fn parse(bytes: &'a [u8]) -> Result<DropCopy<'a>, Malformed> {
         let error = Malformed("a drop copy that does not begin with a user's name and a number");
         let (name, rest) = bytes.split_first_chunk::<NAME_LEN>().ok_or(error)?;
@@ -39,7 +39,7 @@ impl<'a> DropCopy<'a> {
         Ok(DropCopy { user: user.ok_or(error)?, number: u64::from_be_bytes(*number), message })
     }
 
-    /// Writes it to the start of `out`; returns its length. Longer names are cut, but no user has one.
+    /// Writes the copy at the start of `out`; returns its length. Cuts names over 6 bytes, which no user has.
     ///
     /// # Errors
     /// [`BufferTooShort`]: nothing was written.
@@ -60,7 +60,7 @@ impl<'a> DropCopy<'a> {
 mod tests {
     use super::*;
 
-    /// Returns the bytes of the example in the document.
+    /// Returns the bytes of the example in `docs/drop-copy.md`.
     fn example() -> Vec<u8> {
         let text = include_str!("../../../docs/drop-copy.md");
         let hex = text.split("```hex\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();

@@ -1,7 +1,7 @@
-//! GLIMPSE 5.0's own message: the end of a snapshot of ITCH messages, with the continuation in the live feed.
+//! GLIMPSE 5.0's End of Snapshot: ends a snapshot of ITCH messages and states where the live feed continues.
 //!
-//! A snapshot is a run of [`itch50`](crate::itch50) messages - directory, trading actions, then an add order
-//! for every resting order - and this message.
+//! A snapshot is a sequence of [`itch50`](crate::itch50) messages - directory, trading actions, then an add
+//! order for every resting order - followed by this message.
 //!
 //! ```
 //! use tickpath_nasdaq::glimpse::EndOfSnapshot;
@@ -25,19 +25,19 @@ message! {
     /// Source: Nasdaq GLIMPSE 5.0 of 13 February 2026, "End of Snapshot"; 21 bytes. It has neither
     /// locate nor time stamp.
     EndOfSnapshot = b'G', 21 {
-        /// Number of the first live message to apply, 20 digits padded with spaces.
+        /// Sequence number of the first live message to apply, 20 digits padded with spaces.
         1 sequence_text: Alpha<20>,
     }
 }
 
 impl EndOfSnapshot {
-    /// Ends a snapshot; `sequence` is the first live message after it.
+    /// Creates the message that ends a snapshot; `sequence` is the first live message to apply.
     #[must_use]
     pub fn of(sequence: Sequence) -> EndOfSnapshot {
         EndOfSnapshot::new(Alpha(ascii_number(sequence.0)))
     }
 
-    /// Returns the number of the first live message to apply, or `None` when the field is not a number.
+    /// Returns the sequence number of the first live message to apply; `None` if the field is not a number.
     #[must_use]
     pub fn sequence(&self) -> Option<Sequence> {
         parse_ascii_number(&self.sequence_text.0).map(Sequence)

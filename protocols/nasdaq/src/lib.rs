@@ -23,7 +23,7 @@
 //! let mut packet = moldudp64::PacketBuilder::new(datagram, session, event.sequence);
 //! packet.push_with(|space| itch50::encode_market_event(&event, None, space)).unwrap();
 //!
-//! // ... and a subscriber learns of it.
+//! // ... and a subscriber decodes it.
 //! struct Traded(Qty);
 //! impl itch50::Listener for Traded {
 //!     fn on_order_executed(&mut self, message: &itch50::OrderExecuted) {

@@ -15,7 +15,7 @@ impl Session {
     /// Ten spaces: in a SoupBinTCP login, the current session.
     pub const BLANK: Session = Session([b' '; 10]);
 
-    /// Creates a name; `None` when the text is longer than 10 or has a character outside `!`..`~`.
+    /// Creates a name; `None` when `text` is longer than 10 bytes or has a character outside `!`..`~`.
     #[must_use]
     pub fn new(text: &str) -> Option<Session> {
         let mut session = Session::BLANK;
@@ -29,14 +29,14 @@ impl Session {
         std::str::from_utf8(&self.0).unwrap_or("").trim_matches(' ')
     }
 
-    /// Returns the name with its padding on the right, since SoupBinTCP pads on the left.
+    /// Returns the name with its padding moved to the right: SoupBinTCP pads on the left.
     pub(crate) fn left_justified(mut self) -> Session {
         let padding = self.0.iter().take_while(|byte| **byte == b' ').count();
         self.0.rotate_left(padding);
         self
     }
 
-    /// Returns the name with its padding on the left.
+    /// Returns the name with its padding moved to the left, for SoupBinTCP.
     pub(crate) fn right_justified(mut self) -> Session {
         let padding = self.0.iter().rev().take_while(|byte| **byte == b' ').count();
         self.0.rotate_right(padding);

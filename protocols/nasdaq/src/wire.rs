@@ -1,7 +1,7 @@
 //! Field types of Nasdaq's messages: big-endian, unaligned, exactly as wide as on the wire.
 //!
-//! Every field has `get()`, which returns the project's type, and conversions from it. A conversion that may
-//! not fit the field is a `TryFrom`.
+//! Every field has `get()`, which returns the project's type. A conversion from that type is `From` if every
+//! value fits the field, otherwise `TryFrom`.
 
 use std::fmt;
 
@@ -58,14 +58,14 @@ field! {
     OrderRef(U64: u64) = |bits| OrderId { OrderId(bits) }, from |id| { id.0 }
     /// Day-unique number of an execution, 8 bytes.
     MatchNumber(U64: u64) = |bits| MatchId { MatchId(bits) }, from |id| { id.0 }
-    /// The client's number of an order, 4 bytes, strictly increasing within a day and port.
+    /// The client's reference number of an order, 4 bytes, strictly increasing within a day and port.
     UserRef(U32: u32) = |bits| UserRefNum { UserRefNum(bits) }, from |number| { number.0 }
     /// A quantity of shares in 8 bytes, as in crosses and imbalances.
     LongShares(U64: u64) = |bits| Qty { Qty(bits) }, from |qty| { qty.0 }
     /// Nanoseconds since midnight of the exchange's day, 8 bytes.
     LongTimestamp(U64: u64) = |bits| Nanos { Nanos(bits) }, from |ts| { ts.0 }
-    /// A price in 8 bytes with 4 implied decimals, OUCH's price: [`Price::MARKET`] for the market marker and
-    /// for impossible prices.
+    /// OUCH's price: 8 bytes with 4 implied decimals. `get()` returns [`Price::MARKET`] for the market marker
+    /// and for values from `i64::MAX` on.
     LongPrice(U64: u64) = |bits| Price {
         match bits {
             0x7fff_ffff => Price::MARKET,
@@ -127,7 +127,7 @@ impl Timestamp {
 }
 
 impl From<Nanos> for Timestamp {
-    /// Clamps a time to [`Timestamp::MAX`]: times since midnight stay far below.
+    /// Saturates at [`Timestamp::MAX`]; times since midnight stay far below it.
     #[inline]
     fn from(ts: Nanos) -> Self {
         let ts = ts.0.min(Timestamp::MAX.0);

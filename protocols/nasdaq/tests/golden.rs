@@ -49,7 +49,7 @@ fn worked_examples_are_written() {
     }
 }
 
-/// Keeps the decoded message as text.
+/// Keeps the last decoded message as text.
 #[derive(Default)]
 struct Last(String);
 
@@ -75,7 +75,7 @@ fn a_worked_example_is_read_and_shown() {
     );
 }
 
-/// Decodes one message of a known type.
+/// Decodes a captured message of a known type; every truncation of it must be an error.
 macro_rules! captured {
     ($kind:ident, $bytes:literal, |$message:ident| $checks:block) => {
         let bytes = hex($bytes);

@@ -1,4 +1,4 @@
-//! The checksum of a decoder's messages.
+//! Tests of the checksum that [`Checksum`] computes of decoded messages.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use tickpath_nasdaq::itch50::{Checksum, MESSAGE_TYPES, decode, message_len};

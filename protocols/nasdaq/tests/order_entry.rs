@@ -1,4 +1,4 @@
-//! Orders and their answers through OUCH: accepted and refused requests, reasons, and answers.
+//! Requests and answers through OUCH: accepted and refused requests, reasons, answers.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::ouch50::{self, *};
@@ -157,7 +157,7 @@ fn a_replacement_is_rejected_under_its_new_number() {
 
 #[test]
 fn a_modification_keeps_its_side_marking() {
-    // It is about an order that only matching knows: a refusal here would appear to be a new order's.
+    // Only matching knows the order: a refusal by the decoder would appear to concern a new order.
     for side_marking in [b'B', b'E', b'?'] {
         let modify = ouch50::ModifyOrder::new(u32::MAX, side_marking, 50);
         let request = ModifyOrder { user_ref: UserRefNum(u32::MAX), side_marking, qty: Qty(50) };

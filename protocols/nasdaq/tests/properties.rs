@@ -19,7 +19,7 @@ use tickpath_types::{
 #[path = "generators/orders.rs"]
 mod orders;
 
-/// Reads what a publisher wrote back into the event, as far as ITCH carries it.
+/// Converts a published message back to the event, except fields that ITCH does not carry.
 #[derive(Default)]
 struct Read(Option<MarketEventKind>);
 
@@ -133,7 +133,7 @@ struct IgnoreAll;
 
 impl itch50::Listener for IgnoreAll {}
 
-/// The same cases in every run; the fuzz targets cover more and other cases.
+/// Fixes the seed, so that every run has the same cases; the fuzz targets cover more and other cases.
 fn config() -> ProptestConfig {
     ProptestConfig {
         rng_seed: RngSeed::Fixed(5),

@@ -43,7 +43,7 @@ impl Connection {
         connection
     }
 
-    /// Lets both sides send what is due.
+    /// Lets both sides send the control packets that are due.
     fn transmit(&mut self, now: Nanos) {
         let mut out = [0; CONTROL_LEN_MAX];
         let len = self.client.poll_transmit(now, &mut out);
@@ -128,7 +128,7 @@ fn day() -> Session {
     Session::new("DAY1").unwrap()
 }
 
-/// Returns the worked example: USER, secret, the current session from its start.
+/// Returns the login of the worked example: USER, secret, the current session from its start.
 fn login_of_user() -> Vec<u8> {
     [&b"\x00\x2fLUSER  secret    "[..], &[b' '; 10], &[b' '; 19], b"1"].concat()
 }
@@ -261,7 +261,7 @@ fn each_side_sends_a_heartbeat_after_an_idle_second() {
     connection.transmit(at(1000));
     assert_eq!(connection.client_receives(at(1000)).as_deref(), Ok("heartbeat"));
     assert_eq!(connection.server_receives(at(1000)).as_deref(), Ok("heartbeat"));
-    // A message replaces a heartbeat.
+    // A message postpones the next heartbeat.
     connection.client_sends(at(1500), b"order");
     connection.server_sends(at(1600), b"answer");
     connection.transmit(at(2499));
@@ -367,7 +367,7 @@ fn packets_out_of_place_close_the_connection() {
         sequence: Sequence(1),
         heartbeat_timeout: None,
     };
-    // To a server before and after the login.
+    // Packets that a server must not receive, before and after the login.
     for packet in [Packet::UnsequencedData(b"x"), Packet::ClientHeartbeat, Packet::ServerHeartbeat] {
         let mut server = ServerSession::new(START);
         let error = server.handle_bytes(START, &encoded(packet)).unwrap_err();
@@ -380,7 +380,7 @@ fn packets_out_of_place_close_the_connection() {
         let packet_type = packet.packet_type();
         assert_eq!(connection.server_receives(START), Err(SessionError::UnexpectedPacket { packet_type }));
     }
-    // To a client before and after the login.
+    // Packets that a client must not receive, before and after the login.
     for packet in [Packet::SequencedData(b"x"), Packet::ServerHeartbeat, Packet::EndOfSession] {
         let mut connection = Connection::new(config());
         connection.transmit(START);

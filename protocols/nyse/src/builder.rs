@@ -5,27 +5,27 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::{DeliveryFlag, HEADER_LEN, Header, MESSAGE_HEADER_LEN, PACKET_LEN_MAX, SendTime};
 
-/// A message was not added; the packet is unchanged. Send it, start another and push the message again.
+/// A message was not added to the packet. Send the packet, start another and push the message again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The packet has no space for it, or the maximum number of messages of a header.
+    /// The packet has no space for the message, or already the maximum number of messages.
     #[error("the message needs {needed} bytes and {remaining} are left: send the packet first")]
     NoCapacity {
-        /// Length of the message.
+        /// Length of the message, in bytes.
         needed: usize,
-        /// Longest message that fits.
+        /// Length of the longest message that fits, in bytes.
         remaining: usize,
     },
-    /// Its header does not state its length.
+    /// The header of the message does not state the message's length.
     #[error("the message of {len} bytes says another length: encode it again")]
     NotAMessage {
-        /// Its length.
+        /// Length of the message, in bytes.
         len: usize,
     },
 }
 
-/// Fills a buffer with one packet of at most [`PACKET_LEN_MAX`] bytes.
+/// Builds one packet of at most [`PACKET_LEN_MAX`] bytes in a buffer.
 #[derive(Clone, Debug)]
 pub struct PacketBuilder<B> {
     buffer: B,
@@ -35,7 +35,7 @@ pub struct PacketBuilder<B> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
-    /// Starts a packet whose first message will be numbered `sequence`.
+    /// Starts a packet whose first message will have sequence number `sequence`.
     ///
     /// # Panics
     /// When the buffer is shorter than a header, [`HEADER_LEN`].
@@ -45,12 +45,12 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         PacketBuilder { buffer, sequence, message_count: 0, len: HEADER_LEN }
     }
 
-    /// Starts the next packet in the same buffer; its first message follows the last one of this packet.
+    /// Starts the next packet in the same buffer; its sequence numbers continue after this packet's.
     pub fn start_next(&mut self) {
         self.start_at(self.next_sequence());
     }
 
-    /// Starts a packet in the same buffer whose first message will be numbered `sequence`.
+    /// Starts a packet in the same buffer whose first message will have sequence number `sequence`.
     pub fn start_at(&mut self, sequence: u32) {
         (self.sequence, self.message_count, self.len) = (sequence, 0, HEADER_LEN);
     }
@@ -64,7 +64,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         self.push_bytes(message.as_bytes())
     }
 
-    /// Adds a message with its header.
+    /// Adds a message, which must begin with its header.
     ///
     /// # Errors
     /// [`PushError`]; the packet is then unchanged.
@@ -95,35 +95,35 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         self.buffer.as_ref().len().min(PACKET_LEN_MAX) - self.len
     }
 
-    /// Returns true while it has no message.
+    /// Returns true while the packet has no message.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.message_count == 0
     }
 
-    /// Returns its number of messages.
+    /// Returns the packet's number of messages.
     #[inline]
     #[must_use]
     pub const fn message_count(&self) -> u8 {
         self.message_count
     }
 
-    /// Returns its length so far with its header, in bytes.
+    /// Returns the packet's length so far with its header, in bytes.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns the number of its first message.
+    /// Returns the sequence number of the packet's first message.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> u32 {
         self.sequence
     }
 
-    /// Returns the number of the next message to be pushed.
+    /// Returns the sequence number of the next message to be pushed.
     #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> u32 {

@@ -102,7 +102,7 @@ codes! {
         BREAKER_3 = b'3' "market wide circuit breaker, level 3",
     }
 
-    /// Whether short sales are restricted.
+    /// State of the short sale restriction.
     SsrState {
         NONE = b'~' "no short sale restriction",
         RESTRICTED = b'E' "short sale restriction",
@@ -123,7 +123,7 @@ codes! {
         LOST = 1 "place lost",
     }
 
-    /// Whether this message reports the trade to the consolidated tape.
+    /// Report of a trade to the consolidated tape by this message.
     PrintableFlag {
         NOT_PRINTED = 0 "not printed",
         PRINTED = 1 "printed",
@@ -195,7 +195,7 @@ codes! {
 }
 
 impl DeliveryFlag {
-    /// Returns true for packets of a refresh, whose numbers are not those of the channel's messages.
+    /// Returns true for packets of a refresh, whose sequence numbers are not those of the channel's messages.
     #[inline]
     #[must_use]
     pub const fn is_refresh(self) -> bool {
@@ -204,6 +204,6 @@ impl DeliveryFlag {
 }
 
 maps_to! {
-    /// The side; `None` for a code that is neither.
+    /// The side; `None` for a code that is neither buy nor sell.
     Side, side: OrderSide { BUY = Buy, SELL = Sell, }
 }

@@ -1,9 +1,9 @@
 //! NYSE XDP: the packets and messages of the Pillar Integrated Feed, both directions.
 //!
-//! A packet is 16 bytes of header and whole messages, all integers little-endian. A message states its own
-//! length, by which readers find the next one: a message may gain fields at its end, and an unknown type is
-//! counted and skipped. No code here opens a socket, reads a clock or allocates. Invalid input from a peer is
-//! refused and never causes a panic.
+//! A packet is 16 bytes of header and whole messages, all integers little-endian. A reader finds the next
+//! message by the length that each message states: a message may gain fields at its end, and an unknown type
+//! is counted and skipped. No code here opens a socket, reads a clock or allocates. Invalid input from a peer
+//! is refused and never causes a panic.
 //!
 //! Source: NYSE XDP Common Client Specification 2.3c and XDP Integrated Feed Client Specification 2.3a; the
 //! later layouts of Pillar 2.5 where they differ.
@@ -17,7 +17,7 @@
 //! builder.push(&add).unwrap();
 //! let bytes = builder.finish(DeliveryFlag::ORIGINAL, SendTime { secs: 1_700_000_000, nanos: 5 });
 //!
-//! // ... and a subscriber learns of it.
+//! // ... and a subscriber decodes it.
 //! struct Volume(u32);
 //! impl Listener for Volume {
 //!     fn on_add_order(&mut self, message: &AddOrder) {

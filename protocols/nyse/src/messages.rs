@@ -14,11 +14,11 @@ use crate::codes::*;
 use crate::{Firm, SourceId, XdpSymbol};
 
 layout! {
-    /// The beginning of every message.
+    /// The header of every message.
     MessageHeader, 4 => {
         /// Length of the message with this header, in bytes.
         0 msg_size: U16,
-        /// Its type.
+        /// Type of the message.
         2 msg_type: U16,
     }
 }
@@ -32,7 +32,7 @@ impl MessageHeader {
     }
 }
 
-/// The specification that describes a message.
+/// Title of the specification that describes a message.
 macro_rules! specification {
     (Common) => {
         "XDP Common Client Specification"
@@ -43,7 +43,7 @@ macro_rules! specification {
 }
 
 /// Declares all messages, and all items that list every message. The handler is followed by the message's
-/// specification and its title there. The messages in `timed` begin alike, as do those in `events`.
+/// specification and its title there. The messages in `timed` share their first fields, as do `events`.
 macro_rules! xdp_messages {
     (
         control { $($control:tt)* }
@@ -67,7 +67,7 @@ macro_rules! xdp_messages {
                     4 source_time: U32,
                     /// Nanoseconds within the second.
                     8 source_time_ns: U32,
-                    /// The symbol.
+                    /// Index of the symbol.
                     12 symbol_index: U32,
                     $($timed_own)*
                 }
@@ -77,9 +77,9 @@ macro_rules! xdp_messages {
                 $name = $type, $len, from $len_min, $handler, $spec $title {
                     /// Nanoseconds within the second of the last time reference.
                     4 source_time_ns: U32,
-                    /// The symbol.
+                    /// Index of the symbol.
                     8 symbol_index: U32,
-                    /// Number of the message among those about the symbol.
+                    /// Sequence number of the message for its symbol.
                     12 symbol_seq_num: U32,
                     $($own)*
                 }
@@ -97,8 +97,8 @@ macro_rules! xdp_messages {
                 $(#[$doc])*
                 #[doc = concat!("\nSource: ", specification!($spec), ", \"", $title, "\"; ", $len, " bytes.")]
                 $name: u16 = $type, $len {
-                    /// Its length and its type; the length differs from [`Self::LEN`] if the sender's version
-                    /// has more or fewer fields.
+                    /// Length and type of the message; the length differs from [`Self::LEN`] if the sender's
+                    /// version has more or fewer fields.
                     header: MessageHeader = MessageHeader::new($len, $type),
                     $( $(#[$field_doc])* $offset $field: $wire, )*
                 }
@@ -132,13 +132,13 @@ macro_rules! xdp_messages {
         /// Ignores fields of a later version; fields that an earlier version lacks read as zero.
         ///
         /// # Errors
-        /// [`Malformed`]; the listener is then not called. An unknown type is not an error, see
-        /// [`Listener::on_unknown`].
+        /// [`Malformed`] for a wrong or too short length; the listener is then not called. An unknown type
+        /// is not an error, see [`Listener::on_unknown`].
         #[inline(always)]
         pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
             let message_type = type_of(message)?;
-            // Adds and deletes are five messages in six, in unpredictable order: a jump table over all types
-            // would mostly be mispredicted. Membership of the two is one comparison, mostly true.
+            // Five messages in six are adds or deletes, in unpredictable order: a jump table over all types
+            // would mostly be mispredicted. One comparison, mostly true, selects both types.
             if message_type & !(AddOrder::TYPE ^ DeleteOrder::TYPE) == AddOrder::TYPE {
                 if message_type == AddOrder::TYPE {
                     if let Ok((add, _)) = AddOrder::ref_from_prefix(message) {
@@ -184,7 +184,7 @@ macro_rules! xdp_messages {
     };
 }
 
-// One bit apart, and unset in the add: `decode` separates both from the rest by one comparison.
+// The types differ in one bit, unset in the add, so that `decode` selects both by one comparison.
 const _: () = {
     let apart = AddOrder::TYPE ^ DeleteOrder::TYPE;
     assert!(apart.is_power_of_two() && AddOrder::TYPE & apart == 0);
@@ -193,7 +193,7 @@ const _: () = {
 /// The longest known message, in bytes.
 pub const MESSAGE_LEN_MAX: usize = Imbalance::LEN;
 
-/// Returns the type of a whole message.
+/// Returns the type of a complete message.
 #[inline(always)]
 fn type_of(message: &[u8]) -> Result<u16, Malformed> {
     match MessageHeader::ref_from_prefix(message) {
@@ -205,13 +205,13 @@ fn type_of(message: &[u8]) -> Result<u16, Malformed> {
     }
 }
 
-/// A message with other lengths in other versions.
+/// A message whose length differs between versions.
 trait Versions: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
-    /// Length in bytes of the shortest.
+    /// Length of the shortest version, in bytes.
     const LEN_MIN: usize;
 }
 
-/// Passes the message at the start of these bytes to a function, in any version.
+/// Passes the message at the start of `message`, of any version, to `take`.
 #[inline(always)]
 fn read<M: Versions, R>(message: &[u8], take: impl FnOnce(M) -> R) -> Result<R, Malformed> {
     match M::ref_from_prefix(message) {
@@ -227,15 +227,15 @@ fn extended<M: Versions>(message: &[u8]) -> Result<M, Malformed> {
         return Err(Malformed("a message shorter than its type's shortest version"));
     }
     let mut whole = M::new_zeroed();
-    // Shorter than the whole structure, or it would have been read directly.
+    // `message` is shorter than the structure, or the caller would have read it directly.
     whole.as_mut_bytes()[..message.len()].copy_from_slice(message);
     Ok(whole)
 }
 
 xdp_messages! {
     control {
-        /// Sequence Number Reset (1): the channel's numbers restart at 1; this is message 1, alone in a
-        /// packet.
+        /// Sequence Number Reset (1): the channel's sequence numbers restart at 1; this message has number 1
+        /// and is alone in its packet.
         SequenceNumberReset = 1, 14, from 14, on_sequence_number_reset, Common "Sequence Number Reset Message" {
             /// Time of the reset, in seconds since the Unix epoch.
             4 source_time: U32,
@@ -269,7 +269,7 @@ xdp_messages! {
             20 market_id: U16,
             /// The matching engine's partition.
             22 system_id: u8,
-            /// Its listing market.
+            /// Listing market of the security.
             23 exchange_code: ExchangeCode,
             /// Prices are in units of 10 to the minus this value.
             24 price_scale_code: u8,
@@ -281,9 +281,9 @@ xdp_messages! {
             28 prev_close_price: U32,
             /// Shares traded on the previous day.
             32 prev_close_volume: U32,
-            /// 0 all penny, 1 penny and nickel, 5 nickel and dime.
+            /// Code of the price resolution: 0 all penny, 1 penny and nickel, 5 nickel and dime.
             36 price_resolution: u8,
-            /// Whether round lots are accepted.
+            /// `Y` if round lots are accepted.
             37 round_lot: YesNo,
             /// Minimum price variation, in hundredths of a cent.
             38 mpv: U16,
@@ -295,9 +295,9 @@ xdp_messages! {
 
         /// Retransmission Request (10): a client requests messages, over TCP.
         RetransmissionRequest = 10, 24, from 24, on_retransmission_request, Common "Retransmission Request Message" {
-            /// Number of the first message.
+            /// Sequence number of the first message.
             4 begin_seq_num: U32,
-            /// Number of the last one.
+            /// Sequence number of the last message.
             8 end_seq_num: U32,
             /// The requesting client.
             12 source_id: SourceId,
@@ -309,11 +309,11 @@ xdp_messages! {
 
         /// Request Response (11): the request server's answer to a request, over TCP.
         RequestResponse = 11, 29, from 29, on_request_response, Common "Request Response Message" {
-            /// The client's number of the request.
+            /// Sequence number of the client's request.
             4 request_seq_num: U32,
-            /// Number of the first requested message.
+            /// Sequence number of the first requested message.
             8 begin_seq_num: U32,
-            /// Number of the last one.
+            /// Sequence number of the last requested message.
             12 end_seq_num: U32,
             /// The requesting client.
             16 source_id: SourceId,
@@ -347,7 +347,7 @@ xdp_messages! {
 
         /// Refresh Request (15): a client requests the state of a symbol, over TCP.
         RefreshRequest = 15, 20, from 20, on_refresh_request, Common "Refresh Request Message" {
-            /// The index; 0 for all.
+            /// Index of the symbol; 0 for all.
             4 symbol_index: U32,
             /// The requesting client.
             8 source_id: SourceId,
@@ -359,9 +359,9 @@ xdp_messages! {
 
         /// Message Unavailable (31): requested messages that are lost, on the retransmission channel.
         MessageUnavailable = 31, 14, from 14, on_message_unavailable, Common "Message Unavailable Message" {
-            /// Number of the first message.
+            /// Sequence number of the first message.
             4 begin_seq_num: U32,
-            /// Number of the last one.
+            /// Sequence number of the last message.
             8 end_seq_num: U32,
             /// The product.
             12 product_id: u8,
@@ -369,16 +369,16 @@ xdp_messages! {
             13 channel_id: u8,
         }
 
-        /// Refresh Header (35): begins each packet of a refresh. A symbol's first one is the longer, with its
-        /// contents; the others have 8 bytes.
+        /// Refresh Header (35): begins each packet of a refresh. It has all fields in a symbol's first
+        /// packet, and only the first 8 bytes in the others.
         RefreshHeader = 35, 16, from 8, on_refresh_header, Common "Refresh Header Message" {
             /// Index of the packet among those about the symbol, from 1.
             4 current_refresh_pkt: U16,
             /// Number of packets about the symbol.
             6 total_refresh_pkts: U16,
-            /// Number of the channel's last message that the refresh covers; absent in the short form.
+            /// Sequence number of the channel's last message covered; absent in the short form.
             8 last_seq_num: U32,
-            /// SymbolSeqNum of the symbol's last message that it covers; absent in the short form.
+            /// SymbolSeqNum of the symbol's last message covered; absent in the short form.
             12 last_symbol_seq_num: U32,
         }
     }
@@ -386,41 +386,41 @@ xdp_messages! {
     timed {
         /// Symbol Clear (32): all earlier information about the symbol is obsolete.
         SymbolClear = 32, 20, from 20, on_symbol_clear, Common "Symbol Clear Message" {
-            /// SymbolSeqNum of its next message.
+            /// SymbolSeqNum of the symbol's next message.
             16 next_source_seq_num: U32,
         }
 
         /// Security Status (34): the status of a symbol changed.
         SecurityStatus = 34, 46, from 46, on_security_status, Common "Security Status Message" {
-            /// Number of the message among those about the symbol.
+            /// Sequence number of the message for its symbol.
             16 symbol_seq_num: U32,
             /// The change.
             20 security_status: SecurityStatusCode,
-            /// The reason why it does not trade.
+            /// The reason why the symbol does not trade.
             21 halt_condition: HaltCondition,
             /// Reserved.
             22 reserved: U32,
-            /// Lower price of an indication, or the price of the restriction.
+            /// Lower price of an indication, or the price of the short sale restriction.
             26 price_1: U32,
             /// Upper price of an indication.
             30 price_2: U32,
             /// Market on which the short sale restriction was triggered.
             34 ssr_trigger_exchange: ExchangeCode,
-            /// Number of shares that triggered it.
+            /// Number of shares that triggered the restriction.
             35 ssr_trigger_volume: U32,
             /// Time of the trigger, as HHMMSSmmm in Eastern Time.
             39 time: U32,
-            /// Whether short sales are restricted.
+            /// State of the short sale restriction.
             43 ssr_state: SsrState,
-            /// Its trading session.
+            /// Trading session of the symbol.
             44 market_state: MarketState,
             /// Not used.
             45 session_state: u8,
         }
 
-        /// Imbalance (105): the current outlook of an auction; 67 bytes up to 2.1.
+        /// Imbalance (105): the current outlook of an auction; 67 bytes up to version 2.1.
         Imbalance = 105, 73, from 67, on_imbalance, Integrated "Imbalance Message" {
-            /// Number of the message among those about the symbol.
+            /// Sequence number of the message for its symbol.
             16 symbol_seq_num: U32,
             /// Reference price of the auction.
             20 reference_price: U32,
@@ -446,9 +446,9 @@ xdp_messages! {
             52 indicative_match_price: U32,
             /// The highest price of the auction.
             56 upper_collar: U32,
-            /// The lowest.
+            /// The lowest price of the auction.
             60 lower_collar: U32,
-            /// Whether the auction will take place.
+            /// States whether the auction will take place.
             64 auction_status: u8,
             /// 1 while the imbalance is frozen.
             65 freeze_status: u8,
@@ -456,25 +456,25 @@ xdp_messages! {
             66 num_extensions: u8,
             /// Shares without a counterpart; absent in the version of 67 bytes.
             67 unpaired_qty: U32,
-            /// Their side; absent in the version of 67 bytes.
+            /// Side of these shares; absent in the version of 67 bytes.
             71 unpaired_side: ImbalanceSide,
-            /// Whether the imbalance is significant; absent in the version of 67 bytes.
+            /// States whether the imbalance is significant; absent in the version of 67 bytes.
             72 significant_imbalance: u8,
         }
 
         /// Add Order Refresh (106): a resting order, sent again.
         AddOrderRefresh = 106, 43, from 42, on_add_order_refresh, Integrated "Add Order Refresh Message" {
-            /// Number of the last message among those about the symbol that it covers.
+            /// Sequence number, for the symbol, of the last message that the refresh covers.
             16 symbol_seq_num: U32,
-            /// The order.
+            /// Id of the order.
             20 order_id: U64,
-            /// Its price.
+            /// Price of the order.
             28 price: U32,
             /// Shares.
             32 volume: U32,
-            /// Its side.
+            /// Side of the order.
             36 side: Side,
-            /// The firm that entered it.
+            /// The firm that entered the order.
             37 firm_id: Firm,
             /// Reserved.
             42 reserved: u8,
@@ -484,11 +484,11 @@ xdp_messages! {
         StockSummary = 223, 36, from 36, on_stock_summary, Integrated "Stock Summary Message" {
             /// The highest price.
             16 high_price: U32,
-            /// The lowest.
+            /// The lowest price.
             20 low_price: U32,
-            /// The first.
+            /// The first price.
             24 open: U32,
-            /// The last.
+            /// The last price.
             28 close: U32,
             /// Shares traded.
             32 total_volume: U32,
@@ -498,15 +498,15 @@ xdp_messages! {
     events {
         /// Add Order (100): an order was added at the tail of its level.
         AddOrder = 100, 39, from 38, on_add_order, Integrated "Add Order Message" {
-            /// The order, unique within symbol and day.
+            /// Id of the order, unique within symbol and day.
             16 order_id: U64,
-            /// Its price.
+            /// Price of the order.
             24 price: U32,
             /// Shares.
             28 volume: U32,
-            /// Its side.
+            /// Side of the order.
             32 side: Side,
-            /// The firm that entered it.
+            /// The firm that entered the order.
             33 firm_id: Firm,
             /// Reserved since Pillar 2.5; number of parity splits before.
             38 num_parity_splits: u8,
@@ -514,15 +514,15 @@ xdp_messages! {
 
         /// Modify Order (101): an order's price or volume changed without a trade.
         ModifyOrder = 101, 35, from 33, on_modify_order, Integrated "Modify Order Message" {
-            /// The order.
+            /// Id of the order.
             16 order_id: U64,
-            /// Its new price.
+            /// New price of the order.
             24 price: U32,
             /// New number of shares.
             28 volume: U32,
-            /// Whether it keeps its queue position.
+            /// Queue position, kept or lost.
             32 position_change: PositionChange,
-            /// Its side since Pillar 2.5.a; zero before. Take the side from the book.
+            /// Side of the order since Pillar 2.5.a; zero before, so take the side from the book.
             33 side: Side,
             /// Reserved.
             34 reserved: u8,
@@ -530,7 +530,7 @@ xdp_messages! {
 
         /// Delete Order (102): an order was removed, for any reason other than full execution or replacement.
         DeleteOrder = 102, 25, from 24, on_delete_order, Integrated "Delete Order Message" {
-            /// The order.
+            /// Id of the order.
             16 order_id: U64,
             /// Reserved.
             24 reserved: u8,
@@ -538,15 +538,15 @@ xdp_messages! {
 
         /// Order Execution (103): a resting order traded.
         OrderExecution = 103, 42, from 37, on_order_execution, Integrated "Order Execution Message" {
-            /// The order.
+            /// Id of the order.
             16 order_id: U64,
-            /// The trade, unique within symbol and day.
+            /// Id of the trade, unique within symbol and day.
             24 trade_id: U32,
             /// Price of the trade, which may differ from the order's.
             28 price: U32,
             /// Shares traded.
             32 volume: U32,
-            /// Whether this message reports it to the tape.
+            /// States whether this message reports the trade to the tape.
             36 printable_flag: PrintableFlag,
             /// Reserved since Pillar 2.5; number of parity splits before.
             37 num_parity_splits: u8,
@@ -557,15 +557,15 @@ xdp_messages! {
         /// Replace Order (104): an order was removed, and a new one added at the tail of its level with the
         /// same symbol, side and firm.
         ReplaceOrder = 104, 42, from 40, on_replace_order, Integrated "Replace Order Message" {
-            /// The removed order.
+            /// Id of the removed order.
             16 order_id: U64,
-            /// The new order.
+            /// Id of the new order.
             24 new_order_id: U64,
-            /// Its price.
+            /// Price of the new order.
             32 price: U32,
             /// Shares.
             36 volume: U32,
-            /// Its side since Pillar 2.5.g; number of parity splits before. Take the side from the book.
+            /// Side since Pillar 2.5.g; number of parity splits before, so take the side from the book.
             40 side: Side,
             /// Reserved.
             41 reserved: u8,
@@ -573,13 +573,13 @@ xdp_messages! {
 
         /// Non-Displayed Trade (110): a trade of orders that were not in the book.
         NonDisplayedTrade = 110, 33, from 29, on_non_displayed_trade, Integrated "Non-Displayed Trade Message" {
-            /// The trade, unique within symbol and day.
+            /// Id of the trade, unique within symbol and day.
             16 trade_id: U32,
-            /// Its price.
+            /// Price of the trade.
             20 price: U32,
             /// Shares traded.
             24 volume: U32,
-            /// Whether this message reports it to the tape.
+            /// States whether this message reports the trade to the tape.
             28 printable_flag: PrintableFlag,
             /// Conditions of the trade since Pillar 2.5; zeroes before.
             29 trade_conditions: [TradeCondition; 4],
@@ -587,9 +587,9 @@ xdp_messages! {
 
         /// Cross Trade (111): the total of an auction.
         CrossTrade = 111, 29, from 29, on_cross_trade, Integrated "Cross Trade Message" {
-            /// The cross, unique within symbol and day.
+            /// Id of the cross, unique within symbol and day.
             16 cross_id: U32,
-            /// Its price.
+            /// Price of the cross.
             20 price: U32,
             /// Shares traded.
             24 volume: U32,
@@ -599,15 +599,15 @@ xdp_messages! {
 
         /// Trade Cancel (112): a trade was cancelled.
         TradeCancel = 112, 20, from 20, on_trade_cancel, Integrated "Trade Cancel Message" {
-            /// The trade.
+            /// Id of the trade.
             16 trade_id: U32,
         }
 
         /// Cross Correction (113): the volume of a cross is corrected.
         CrossCorrection = 113, 24, from 24, on_cross_correction, Integrated "Cross Correction Message" {
-            /// The cross.
+            /// Id of the cross.
             16 cross_id: U32,
-            /// Its shares, which replace the earlier number.
+            /// Shares of the cross, which replace the earlier number.
             20 volume: U32,
         }
 
@@ -623,7 +623,7 @@ impl RefreshHeader {
     /// Length of the short form in bytes: all packets of a symbol but the first.
     pub const SHORT_LEN: usize = 8;
 
-    /// Returns the numbers of the channel's and the symbol's last message covered; `None` in the short form.
+    /// Returns the last sequence number of the channel and of the symbol covered; `None` in the short form.
     #[inline]
     #[must_use]
     pub fn covered(&self) -> Option<(u32, u32)> {

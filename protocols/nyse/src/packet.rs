@@ -24,7 +24,7 @@ layout! {
         2 delivery_flag: DeliveryFlag,
         /// Number of messages.
         3 number_msgs: u8,
-        /// Number of the first message, or of the next message if there is none.
+        /// Sequence number of the first message, or of the next message if the packet has none.
         4 seq_num: U32,
         /// Send time, in seconds since the Unix epoch.
         8 send_time: U32,
@@ -50,7 +50,7 @@ impl SendTime {
         self.secs as u64 * 1_000_000_000 + self.nanos as u64
     }
 
-    /// Converts nanoseconds since the Unix epoch; clamps times beyond four bytes of seconds.
+    /// Converts nanoseconds since the Unix epoch; the seconds saturate at 32 bits.
     #[inline]
     #[must_use]
     pub const fn of_nanos(nanos: u64) -> SendTime {
@@ -83,8 +83,8 @@ impl<'a> Packet<'a> {
         if rest.is_empty() { Ok(packet) } else { Err(Malformed("bytes after the last message")) }
     }
 
-    /// Checks only a datagram's header and its length. The caller iterates over the messages anyway, and
-    /// checks [`Messages::finish`] for completeness.
+    /// Checks only a datagram's header and its length. After iterating over the messages, the caller checks
+    /// by [`Messages::finish`] that they were complete.
     ///
     /// # Errors
     /// [`Malformed`]: drop the datagram; its messages come on the other line or by request.
@@ -99,21 +99,21 @@ impl<'a> Packet<'a> {
         Ok(Packet { header, body })
     }
 
-    /// Returns its header.
+    /// Returns the header of the packet.
     #[inline]
     #[must_use]
     pub const fn header(&self) -> &'a Header {
         self.header
     }
 
-    /// Returns its kind.
+    /// Returns the kind of the packet.
     #[inline]
     #[must_use]
     pub const fn delivery_flag(&self) -> DeliveryFlag {
         self.header.delivery_flag
     }
 
-    /// Returns the number of the first message, or of the next message if there is none.
+    /// Returns the sequence number of the first message, or of the next message if the packet has none.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> u32 {
@@ -127,14 +127,14 @@ impl<'a> Packet<'a> {
         self.header.number_msgs
     }
 
-    /// Returns its send time.
+    /// Returns the send time of the packet.
     #[inline]
     #[must_use]
     pub const fn send_time(&self) -> SendTime {
         SendTime { secs: self.header.send_time.get(), nanos: self.header.send_time_ns.get() }
     }
 
-    /// Returns its messages with their numbers. Numbers have 32 bits and wrap.
+    /// Returns the messages with their sequence numbers, which have 32 bits and wrap.
     #[inline]
     #[must_use]
     pub const fn messages(&self) -> Messages<'a> {
@@ -142,7 +142,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The messages of a [`Packet`] with their numbers.
+/// The messages of a [`Packet`] with their sequence numbers.
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
     next: u32,
@@ -176,7 +176,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// Returns the message at the start of `bytes` with its header, and the rest.
+/// Returns the message at the start of `bytes`, header included, and the rest; `None` if it is incomplete.
 #[inline]
 fn split_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let size = usize::from(u16::from_le_bytes(*bytes.first_chunk()?));

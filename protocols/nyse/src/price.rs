@@ -17,7 +17,7 @@ pub struct PriceScale {
 }
 
 impl PriceScale {
-    /// The finest meaningful scale of a price in four bytes.
+    /// The highest code: a finer scale is useless for a price of four bytes.
     pub const CODE_MAX: u8 = 8;
 
     /// The scale of [`Price`] itself.
@@ -44,7 +44,7 @@ impl PriceScale {
     #[inline(always)]
     #[must_use]
     pub const fn price(self, units: u32) -> Option<Price> {
-        // With a remainder, the quotient exceeds every 32-bit number.
+        // If the division has a remainder, `quotient` returns more than any 32-bit number.
         match self.by_divisor.quotient(units as u64) {
             whole if whole <= u32::MAX as u64 => Some(Price(whole as i64 * self.factor as i64)),
             _ => None,

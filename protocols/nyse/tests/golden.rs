@@ -1,4 +1,4 @@
-//! Real packets: checks of each field, and of the same bytes after encoding.
+//! Real packets: each field is checked, and encoding gives the same bytes.
 #![allow(clippy::unwrap_used)]
 
 use crate::samples::{packet, samples};

@@ -1,7 +1,7 @@
 //! Checksums of one message, and of many ticks in parallel.
 //!
-//! The CPU's instruction takes three cycles for eight bytes and can start each cycle, so independent messages
-//! are three times as fast.
+//! The CPU's CRC instruction takes three cycles for eight bytes, but one can start in every cycle: several
+//! independent messages are three times as fast.
 
 use tickpath_lockfree::crc32c;
 
@@ -9,7 +9,7 @@ use tickpath_types::Nanos;
 
 use crate::message::{CHECKSUM_LEN, Message, TICK_LEN, Tick, send_delay_ns};
 
-/// Fills a message's checksum.
+/// Returns the message with its checksum filled.
 #[must_use]
 pub fn with_checksum<M: Message>(mut message: M) -> M {
     if let Some((bytes, checksum)) = message.as_mut_bytes().split_last_chunk_mut::<CHECKSUM_LEN>() {
@@ -48,7 +48,7 @@ fn fill_checksum<S: crc32c::Step>(step: S, tick: &mut Tick) {
     tick.checksum = checksum.into();
 }
 
-/// The correct checksum of a tick.
+/// Returns the correct checksum of a tick.
 #[inline(always)]
 pub(crate) fn tick_checksum<S: crc32c::Step>(step: S, tick: &Tick) -> u32 {
     let bytes: &[u8; TICK_LEN] = zerocopy::transmute_ref!(tick);
@@ -57,7 +57,7 @@ pub(crate) fn tick_checksum<S: crc32c::Step>(step: S, tick: &Tick) -> u32 {
     !step.half(crc, tick.send_delay_ns.get())
 }
 
-/// True when the last four bytes of a message are the checksum of the bytes before them.
+/// Returns true when the last four bytes of a message are the checksum of the bytes before them.
 #[inline]
 pub(crate) fn is_checksum_valid(message: &[u8]) -> bool {
     message

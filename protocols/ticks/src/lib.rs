@@ -1,4 +1,4 @@
-//! The ticks protocol, both ends: quotes, trades and states of many symbols over TCP, numbered and checked.
+//! The ticks protocol, both ends: quotes, trades and states of many symbols over TCP, checked for loss.
 //!
 //! `docs/protocols/ticks.md` specifies the protocol. This crate opens no sockets, reads no clock and does not
 //! allocate while it reads or writes ticks: bytes and times are arguments. Invalid data from a peer is
@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`message`] | one structure for each message, with its wire layout |
 //! | [`checksum`] | checksums of one message, and of many in parallel |
-//! | [`parser`] | the subscriber's end: messages of a stream with any fragmentation, with checked numbers |
+//! | [`parser`] | the subscriber's end: messages of a stream with any fragmentation, checked for loss |
 //! | [`request`] | the server's end: the client's messages |
 //!
 //! ```
@@ -27,7 +27,7 @@
 //! fill_checksums(&mut ticks);
 //! let hello = with_checksum(Hello::server(1, 7, 1_000, 1, Nanos(4)));
 //!
-//! // ... and a subscriber reads them, however they are cut.
+//! // ... and a subscriber reads them, however they are fragmented.
 //! struct Count(usize);
 //! impl TickListener for Count {
 //!     fn on_ticks(&mut self, ticks: &[Tick]) {

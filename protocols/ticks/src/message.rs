@@ -41,7 +41,7 @@ layout! {
         0 message_type: u8,
         /// Length of the message in units of 8 bytes, including header and checksum.
         1 length_words: u8,
-        /// Number of the symbol, from 1; 0 for a message without a symbol.
+        /// Instrument id of the symbol, from 1; 0 for a message without a symbol.
         2 instrument: U16,
         /// Sequence number of the message for its symbol; it wraps.
         4 symbol_sequence: U32,
@@ -51,7 +51,7 @@ layout! {
 }
 
 impl Header {
-    /// A header of a message of `len` bytes, which must be a valid message length.
+    /// Creates the header of a message of `len` bytes, which must be a valid message length.
     #[inline]
     #[must_use]
     pub const fn new(message_type: u8, len: usize, place: Place) -> Header {
@@ -64,21 +64,21 @@ impl Header {
         }
     }
 
-    /// Length of the whole message in bytes, from the header; below [`MESSAGE_LEN_MIN`] it is invalid.
+    /// Returns the length of the whole message in bytes; below [`MESSAGE_LEN_MIN`] it is invalid.
     #[inline]
     #[must_use]
     pub const fn message_len(&self) -> usize {
         self.length_words as usize * WORD_LEN
     }
 
-    /// True when the message is numbered.
+    /// Returns true for a numbered message.
     #[inline]
     #[must_use]
     pub const fn is_numbered(&self) -> bool {
         self.message_type < UNNUMBERED_FROM
     }
 
-    /// The symbol of the message.
+    /// Returns the symbol of the message.
     #[inline]
     #[must_use]
     pub const fn instrument(&self) -> InstrumentId {
@@ -98,7 +98,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of an unnumbered message without a symbol.
+    /// Returns the place of an unnumbered message without a symbol.
     #[must_use]
     pub const fn before(next_sequence: u64) -> Place {
         Place { instrument: InstrumentId(0), symbol_sequence: 0, sequence: next_sequence }
@@ -107,9 +107,9 @@ impl Place {
 
 /// A message of fixed length.
 pub trait Message: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned + Copy {
-    /// Its type.
+    /// Type of the message.
     const TYPE: u8;
-    /// Its length in bytes, including header and checksum.
+    /// Length of the message in bytes, including header and checksum.
     const LEN: usize = size_of::<Self>();
 }
 
@@ -132,7 +132,7 @@ macro_rules! messages {
         const _: () = assert!($len % WORD_LEN == 0);
 
         impl $name {
-            /// A message with these fields, in wire order.
+            /// Creates a message from its fields, in wire order.
             #[inline]
             #[allow(clippy::too_many_arguments, reason = "one argument a field of the document")]
             fn of(place: Place, $( $field: impl Into<$wire> ),*) -> $name {
@@ -146,7 +146,7 @@ macro_rules! messages {
         }
     )+
 
-        /// The length of a server's message of this type; `None` for an unlisted type.
+        /// Returns the length of a server's message of this type; `None` for an unlisted type.
         pub(crate) const fn listed_len(message_type: u8) -> Option<usize> {
             match message_type {
                 $( $type => Some($len), )+
@@ -169,7 +169,7 @@ messages! {
         40 bid_qty: U32,
         /// Quantity at the ask.
         44 ask_qty: U32,
-        /// Nanoseconds from T0 to T2, when the server took the batch for writing; maximum value: or longer.
+        /// Nanoseconds from T0 to T2, when the server took the batch for writing; saturates.
         48 send_delay_ns: U32,
     }
 
@@ -177,17 +177,17 @@ messages! {
     Trade = 0x02, 56 {
         /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
-        /// Its price.
+        /// Price of the trade.
         24 price: I64,
         /// Quantity traded in the session, including this trade.
         32 volume: U64,
-        /// Its quantity.
+        /// Quantity of the trade.
         40 qty: U32,
         /// The side that traded against the book: `B` or `S`; space when unknown.
         44 aggressor: u8,
         /// Sent as 0.
         45 reserved: [u8; 3],
-        /// Nanoseconds from T0 to T2, when the server took the batch for writing; maximum value: or longer.
+        /// Nanoseconds from T0 to T2, when the server took the batch for writing; saturates.
         48 send_delay_ns: U32,
     }
 
@@ -199,11 +199,11 @@ messages! {
         24 state: u8,
         /// Sent as 0.
         25 reserved: [u8; 23],
-        /// Nanoseconds from T0 to T2, when the server took the batch for writing; maximum value: or longer.
+        /// Nanoseconds from T0 to T2, when the server took the batch for writing; saturates.
         48 send_delay_ns: U32,
     }
 
-    /// The first message of each end.
+    /// The first message of the server and of the client.
     Hello = 0x40, 56 {
         /// [`MAGIC`].
         16 magic: [u8; 8],
@@ -213,7 +213,7 @@ messages! {
         26 heartbeat_ms: U16,
         /// Number of symbols; 0 from a client.
         28 symbol_count: U32,
-        /// Name of the session; from a client the last one that it had, or 0.
+        /// Name of the session; from a client, of its last session, or 0.
         32 session: U64,
         /// Time of sending.
         40 ts_send: U64,
@@ -221,9 +221,9 @@ messages! {
         48 reserved: [u8; 4],
     }
 
-    /// Name and terms of a symbol. Its place has the next symbol sequence number.
+    /// Name and terms of a symbol. The header has the next symbol sequence number.
     SymbolDefinition = 0x41, 56 {
-        /// Its name.
+        /// Name of the symbol.
         16 symbol: [u8; 8],
         /// The price from which changes are calculated.
         24 reference_price: I64,
@@ -245,7 +245,7 @@ messages! {
 
     /// The acceptance of a request for symbols.
     Subscribed = 0x43, 32 {
-        /// The client's number of the request.
+        /// Id of the request, chosen by the client.
         16 request: U32,
         /// Number of the following definitions.
         20 symbol_count: U32,
@@ -257,7 +257,7 @@ messages! {
 
     /// The refusal of a request, or of the client.
     Refused = 0x44, 32 {
-        /// The client's number of the request; 0 when it concerns none.
+        /// Id of the request, chosen by the client; 0 when no request is concerned.
         16 request: U32,
         /// The limit, for reasons that have one.
         20 limit: U32,
@@ -277,7 +277,7 @@ messages! {
         25 reserved: [u8; 3],
     }
 
-    /// Omission of messages for a client that reads too slowly. Its place has the next sequence number.
+    /// Omission of messages for a client that reads too slowly. The header has the next sequence number.
     Skipped = 0x46, 32 {
         /// Number of omitted messages.
         16 count: U64,
@@ -295,14 +295,14 @@ layout! {
         16 ts_generate: U64,
         /// The content, according to its type.
         24 body: [u8; 24],
-        /// Nanoseconds from T0 to T2, when the server took the batch for writing; maximum value: or longer.
+        /// Nanoseconds from T0 to T2, when the server took the batch for writing; saturates.
         48 send_delay_ns: U32,
         /// CRC-32C of all bytes before it.
         52 checksum: U32,
     }
 }
 
-/// A tick by its type.
+/// A tick, as the structure of its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TickKind<'a> {
     /// Best bid and ask.
@@ -317,7 +317,7 @@ impl Tick {
     /// Types of ticks, from the first to the last.
     pub const TYPES: std::ops::RangeInclusive<u8> = Quote::TYPE..=Status::TYPE;
 
-    /// The tick by its type; `None` for an unlisted type, which no parser returns.
+    /// Returns the tick as the structure of its type; `None` for an unlisted type, which no parser returns.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> Option<TickKind<'_>> {
@@ -329,7 +329,7 @@ impl Tick {
         }
     }
 
-    /// T2: time of taking the batch for writing, in nanoseconds since the Unix epoch by the server's clock.
+    /// Returns T2, when the server took the batch for writing, in nanoseconds since the epoch by its clock.
     #[inline]
     #[must_use]
     pub const fn ts_send(&self) -> Nanos {
@@ -350,7 +350,7 @@ macro_rules! into_tick {
 
 into_tick! { Quote Trade Status }
 
-/// The wire encoding of a tick's waiting time for its batch.
+/// Returns the wire encoding of the time that a tick waited for its batch.
 #[inline]
 #[must_use]
 pub fn send_delay_ns(ts_generate: Nanos, ts_send: Nanos) -> u32 {
@@ -358,7 +358,7 @@ pub fn send_delay_ns(ts_generate: Nanos, ts_send: Nanos) -> u32 {
 }
 
 impl Quote {
-    /// A quote of price and quantity on both sides; a side with [`NO_PRICE`] is empty.
+    /// Creates a quote of price and quantity on both sides; a side with [`NO_PRICE`] is empty.
     #[inline]
     #[must_use]
     pub fn new(
@@ -371,14 +371,14 @@ impl Quote {
         Quote::of(place, ts_generate.0, bid.0.0, ask.0.0, bid.1, ask.1, send_delay_ns)
     }
 
-    /// Best bid and its quantity; `None` when there is no bid.
+    /// Returns the best bid and its quantity; `None` when there is no bid.
     #[inline]
     #[must_use]
     pub fn bid(&self) -> Option<(Price, u32)> {
         side(self.bid_price, self.bid_qty)
     }
 
-    /// Best ask and its quantity; `None` when there is no ask.
+    /// Returns the best ask and its quantity; `None` when there is no ask.
     #[inline]
     #[must_use]
     pub fn ask(&self) -> Option<(Price, u32)> {
@@ -393,7 +393,7 @@ fn side(price: I64, qty: U32) -> Option<(Price, u32)> {
 }
 
 impl Trade {
-    /// A trade; `volume` includes it.
+    /// Creates a trade; `volume` includes its quantity.
     #[inline]
     #[must_use]
     pub fn new(
@@ -413,7 +413,7 @@ impl Trade {
         Trade::of(place, ts_generate.0, price.0, volume, qty, aggressor, [0; 3], send_delay_ns)
     }
 
-    /// The side that traded against the book; `None` when unknown.
+    /// Returns the side that traded against the book; `None` when unknown.
     #[inline]
     #[must_use]
     pub const fn aggressor(&self) -> Option<Side> {
@@ -426,14 +426,14 @@ impl Trade {
 }
 
 impl Status {
-    /// A change of the trading state.
+    /// Creates a change of the trading state.
     #[inline]
     #[must_use]
     pub fn new(place: Place, ts_generate: Nanos, state: TradingState, send_delay_ns: u32) -> Status {
         Status::of(place, ts_generate.0, state.code(), [0; 23], send_delay_ns)
     }
 
-    /// The new state; `None` when unlisted.
+    /// Returns the new state; `None` when unlisted.
     #[must_use]
     pub const fn trading_state(&self) -> Option<TradingState> {
         TradingState::from_code(self.state)
@@ -441,7 +441,7 @@ impl Status {
 }
 
 impl Hello {
-    /// A server's first message. `heartbeat_ms` and `symbol_count` are at least 1.
+    /// Creates a server's first message. `heartbeat_ms` and `symbol_count` are at least 1.
     #[must_use]
     pub fn server(
         next_sequence: u64,
@@ -454,7 +454,7 @@ impl Hello {
         Hello::of(place, MAGIC, VERSION, heartbeat_ms, count, session, ts_send.0, [0; 4])
     }
 
-    /// A client's first message, with its last session, or 0.
+    /// Creates a client's first message, with its last session, or 0.
     #[must_use]
     pub fn client(last_session: u64, ts_send: Nanos) -> Hello {
         Hello::server(0, last_session, 0, 0, ts_send)
@@ -462,7 +462,7 @@ impl Hello {
 }
 
 impl SymbolDefinition {
-    /// The terms of a symbol; `place` has the next symbol sequence number and the next sequence number.
+    /// Creates a definition; `place` has the next symbol sequence number and the next sequence number.
     #[must_use]
     pub fn new(
         place: Place,
@@ -474,7 +474,7 @@ impl SymbolDefinition {
         SymbolDefinition::of(place, symbol.0, reference_price.0, tick_size.0, volume, [0; 4])
     }
 
-    /// The name; `None` when it is invalid.
+    /// Returns the name; `None` when it is invalid.
     #[must_use]
     pub fn symbol(&self) -> Option<Symbol> {
         let text = std::str::from_utf8(&self.symbol).ok()?;
@@ -483,7 +483,7 @@ impl SymbolDefinition {
 }
 
 impl Heartbeat {
-    /// A heartbeat, with the number of the next numbered message; 0 from a client.
+    /// Creates a heartbeat, with the sequence number of the next numbered message; 0 from a client.
     #[must_use]
     pub fn new(next_sequence: u64, ts_send: Nanos) -> Heartbeat {
         Heartbeat::of(Place::before(next_sequence), ts_send.0, [0; 4])
@@ -491,13 +491,13 @@ impl Heartbeat {
 }
 
 impl Subscribed {
-    /// The answer to request number `request`, before `symbol_count` definitions.
+    /// Creates the acceptance of the request with id `request`; `symbol_count` definitions follow.
     #[must_use]
     pub fn new(next_sequence: u64, request: u32, scope: Scope, symbol_count: u32) -> Subscribed {
         Subscribed::of(Place::before(next_sequence), request, symbol_count, scope.code(), [0; 3])
     }
 
-    /// The requested scope. An unlisted scope counts as listed symbols, which has fewer checks.
+    /// Returns the requested scope. An unlisted scope counts as listed symbols, which has fewer checks.
     #[must_use]
     pub fn scope(&self) -> Scope {
         Scope::from_code(self.scope).unwrap_or(Scope::Listed)
@@ -512,13 +512,13 @@ macro_rules! meanings {
         pub enum $name { $( #[doc = concat!($meaning, ".")] $value, )+ }
 
         impl $name {
-            /// Its byte on the wire.
+            /// Returns the byte on the wire.
             #[must_use]
             pub const fn code(self) -> u8 {
                 match self { $( $name::$value => $code, )+ }
             }
 
-            /// The meaning of a byte; `None` when unlisted.
+            /// Returns the meaning of a byte; `None` when unlisted.
             #[must_use]
             pub const fn from_code(code: u8) -> Option<$name> {
                 match code { $( $code => Some($name::$value), )+ _ => None }
@@ -558,13 +558,13 @@ meanings! {
 }
 
 impl Refused {
-    /// The refusal of a request, or of a client: `request` 0.
+    /// Creates the refusal of a request or, with `request` 0, of the client.
     #[must_use]
     pub fn new(next_sequence: u64, request: u32, reason: RefusedReason, limit: u32) -> Refused {
         Refused::of(Place::before(next_sequence), request, limit, reason.code(), [0; 3])
     }
 
-    /// The reason; `None` when unlisted.
+    /// Returns the reason; `None` when unlisted.
     #[must_use]
     pub const fn reason(&self) -> Option<RefusedReason> {
         RefusedReason::from_code(self.reason)
@@ -572,13 +572,13 @@ impl Refused {
 }
 
 impl EndOfStream {
-    /// The last message.
+    /// Creates the last message.
     #[must_use]
     pub fn new(next_sequence: u64, reason: EndReason, ts_send: Nanos) -> EndOfStream {
         EndOfStream::of(Place::before(next_sequence), ts_send.0, reason.code(), [0; 3])
     }
 
-    /// The reason; `None` when unlisted.
+    /// Returns the reason; `None` when unlisted.
     #[must_use]
     pub const fn reason(&self) -> Option<EndReason> {
         EndReason::from_code(self.reason)
@@ -586,7 +586,7 @@ impl EndOfStream {
 }
 
 impl Skipped {
-    /// `count` messages were omitted; `next_sequence` is the number of the next one that may follow.
+    /// Creates the omission of `count` messages; `next_sequence` is that of the next message that may follow.
     #[must_use]
     pub fn new(next_sequence: u64, count: u64) -> Skipped {
         Skipped::of(Place::before(next_sequence), count, [0; 4])

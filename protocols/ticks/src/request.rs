@@ -38,11 +38,11 @@ fn encode_part(request: u32, total: u32, symbols: &[Symbol], out: &mut Vec<u8>) 
     out.extend(checksum.to_le_bytes());
 }
 
-/// The client must be refused and its connection closed.
+/// The reason why the client must be refused and its connection closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// It uses another version: refuse with [`Version`](crate::message::RefusedReason::Version).
+    /// The client uses another version: refuse with [`Version`](crate::message::RefusedReason::Version).
     #[error("the client speaks version {0} of the ticks protocol")]
     Version(u16),
     /// The data is not a message, or the message is not allowed there: refuse with
@@ -54,7 +54,7 @@ pub enum RequestError {
 /// A part of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubscribePart<'a> {
-    /// The client's number of the request.
+    /// Id of the request, chosen by the client.
     pub request: u32,
     /// Number of names in the whole request; 0 for all symbols.
     pub total: u32,
@@ -68,7 +68,7 @@ pub struct SubscribePart<'a> {
 
 /// Receives a client's messages.
 pub trait RequestListener {
-    /// Its first message.
+    /// The client's first message.
     fn on_hello(&mut self, hello: &Hello);
     /// A part of a request; the parts of one request are consecutive.
     fn on_subscribe(&mut self, part: SubscribePart<'_>);
@@ -78,7 +78,7 @@ pub trait RequestListener {
     fn on_heartbeat(&mut self) {}
 }
 
-/// A request with missing parts.
+/// A request of which parts are missing.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     request: u32,
@@ -97,7 +97,7 @@ pub struct RequestParser {
 }
 
 impl RequestParser {
-    /// A parser for a client that may request at most `symbols_max` names at once.
+    /// Creates a parser for a client that may request at most `symbols_max` names at once.
     #[must_use]
     pub const fn new(symbols_max: u32) -> RequestParser {
         RequestParser {
@@ -110,7 +110,7 @@ impl RequestParser {
         }
     }
 
-    /// True after the client's hello.
+    /// Returns true after the client's hello.
     #[must_use]
     pub const fn has_received_hello(&self) -> bool {
         self.has_received_hello
@@ -138,13 +138,13 @@ impl RequestParser {
         Ok(())
     }
 
-    /// Bytes needed for the header, and after it for the whole message.
+    /// Returns the length to buffer: the header's and then, once the header is complete, the message's.
     fn needed(&self) -> usize {
         let partial = &self.partial[..self.partial_len];
         Header::ref_from_prefix(partial).map_or(HEADER_LEN, |(header, _)| header.message_len())
     }
 
-    /// Handles a header, or a whole message.
+    /// Handles a complete header, or a complete message.
     fn take(&mut self, listener: &mut impl RequestListener) -> Result<(), RequestError> {
         let partial = self.partial;
         let message = &partial[..self.partial_len];
@@ -210,7 +210,7 @@ impl RequestParser {
             None => Open { request, total, left: total },
         };
         let is_first = self.open.is_none();
-        // A part without names is that of a request for all symbols.
+        // Only a request for all symbols has a part without names.
         if count > open.left || (count == 0 && total != 0) {
             return Err(RequestError::Malformed);
         }

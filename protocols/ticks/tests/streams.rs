@@ -8,7 +8,7 @@ use tickpath_ticks::parser::{Gap, ParserStats, RESYNC_LEN_MAX, StreamError, Tick
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
 use zerocopy::IntoBytes;
 
-/// The calls of a listener, one line each, ticks one by one.
+/// Records the calls of a listener, one line each, ticks one by one.
 #[derive(Default)]
 struct Received(Vec<String>);
 
@@ -395,7 +395,7 @@ proptest! {
         fill_checksums(&mut together);
         let alone: Vec<Tick> = quotes.iter().map(|quote| Tick::from(with_checksum(*quote))).collect();
         prop_assert_eq!(&together, &alone);
-        // Each was created at 1 and is sent at 1,001.
+        // Each quote was created at 1 ns and is sent at 1,001 ns.
         fill_delays_and_checksums(&mut together, Nanos(1_001));
         let sent = |quote: &Quote| Tick::from(with_checksum(Quote { send_delay_ns: 1_000.into(), ..*quote }));
         prop_assert_eq!(together, quotes.iter().map(sent).collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 /// Converts a field of at most 8 bytes to a number; equal fields, and only those, give equal numbers.
 pub trait Bits {
-    /// Returns the number.
+    /// Returns the field as a number.
     fn bits(&self) -> u64;
 }
 
@@ -22,7 +22,7 @@ macro_rules! bits_of_integers {
 
 bits_of_integers! { U16, U32, U64, I64, }
 
-/// Returns the bytes of a field as one little-endian number; beyond eight bytes they are mixed.
+/// Returns a field's bytes as one little-endian number; a field of more than 8 bytes is hashed into 8.
 #[inline(always)]
 pub fn le_bits<T: IntoBytes + Immutable + ?Sized>(field: &T) -> u64 {
     let (words, rest) = field.as_bytes().as_chunks::<8>();

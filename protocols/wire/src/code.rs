@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// Declares types of one-byte codes. Every byte is a value; listed codes have a name, and an unlisted code is
+/// Declares types of one-byte codes. Every byte is valid: a listed code has a name, and an unlisted one is
 /// kept and printed as received.
 ///
-/// Attributes before a name go to its type. See the [crate's example](crate).
+/// Attributes before a name apply to its type. See the [crate's example](crate).
 #[macro_export]
 macro_rules! codes {
     ($( $(#[$meta:meta])* $name:ident { $( $code:ident = $byte:literal $meaning:literal, )+ } )+) => { $(
@@ -37,7 +37,7 @@ macro_rules! flags {
         $crate::byte! { $(#[$meta])* #[derive(Default)] $name { $( $flag = $bit $meaning, )+ } }
 
         impl $name {
-            /// Returns true if any of these flags is set.
+            /// Returns true if any of `flags` is set.
             #[inline]
             #[must_use]
             pub const fn has(self, flags: $name) -> bool {
@@ -57,10 +57,10 @@ macro_rules! flags {
     )+ };
 }
 
-/// Maps codes to the project's values: a method that decodes a code, and `From` to encode one.
+/// Maps codes to variants of a project enum: declares a method that decodes, and `From` that encodes.
 ///
-/// A line `CODE = Value` applies both ways. Codes that are only decoded follow in `read`; values that are
-/// only encoded follow, by their patterns, in `written`. See the [crate's example](crate).
+/// An entry `CODE = Value` applies both ways. The block `read` lists codes that are only decoded; `written`
+/// lists the patterns of values that are only encoded. See the [crate's example](crate).
 #[macro_export]
 macro_rules! maps_to {
     ($(
@@ -94,7 +94,7 @@ macro_rules! maps_to {
     )+ };
 }
 
-/// A byte with names for some of its values: the common part of codes and flags.
+/// Declares a one-byte type with named values: the common part of codes and flags.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! byte {

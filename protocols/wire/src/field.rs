@@ -1,7 +1,7 @@
 //! Numeric fields.
 
-/// Declares numeric fields: `get()` returns the project's type, and a number of the field's width always
-/// fits. With `from`, every value of the project's type fits too.
+/// Declares numeric fields. `get()` returns the project's type; `From` accepts any number of the field's
+/// width and, with `from`, any value of the project's type.
 ///
 /// ```
 /// use tickpath_types::OrderId;

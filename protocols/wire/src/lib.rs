@@ -1,8 +1,8 @@
 //! Declarations of binary exchange protocols: codes of one byte, fields, text, and messages of fixed layout.
 //!
-//! A message is a table of its specification: offsets, fields and their types, proven at compile time. Input
-//! is read in place, without a copy. Every byte is a value: an unlisted code is kept and printed as received.
-//! A crate that uses these macros must depend on `zerocopy` itself.
+//! A message is declared like the table in its specification: offset, name and type of each field, checked at
+//! compile time. Input is read in place, without a copy. Every byte is valid: an unlisted code is kept and
+//! printed as received. A crate that uses these macros must depend on `zerocopy` itself.
 //!
 //! ```
 //! use tickpath_types::{Qty, Side as OrderSide};
@@ -30,11 +30,11 @@
 //! message! {
 //!     /// Enter Order (`O`).
 //!     EnterOrder = b'O', 14 {
-//!         /// Its side.
+//!         /// Side of the order.
 //!         1 side: Side,
-//!         /// How many.
+//!         /// Number of shares.
 //!         2 shares: Shares,
-//!         /// Of what.
+//!         /// Symbol of the stock.
 //!         6 stock: Stock,
 //!     }
 //! }

@@ -1,8 +1,8 @@
-//! The reason why bytes are refused.
+//! The error for bytes that violate a protocol.
 
 use std::fmt;
 
-/// The bytes violate the protocol, with the reason: count them and drop them whole, or close the stream.
+/// The reason why received bytes violate the protocol. Count and drop the whole packet, or close the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 

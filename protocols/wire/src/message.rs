@@ -1,7 +1,7 @@
 //! Messages of fixed layout.
 
-/// Declares a structure in wire layout, and proves at compile time its length and the offset of each field.
-/// The field after a semicolon takes the rest of the length.
+/// Declares a structure in wire layout, and checks its length and each field's offset at compile time. An
+/// optional last field, after a semicolon, fills the rest of the length.
 #[macro_export]
 macro_rules! layout {
     (
@@ -30,9 +30,9 @@ macro_rules! layout {
 
 /// Declares a message: its [`layout!`](crate::layout), its type, its length and a constructor.
 ///
-/// It begins with its type byte, see the [crate's example](crate). A message with two type bytes names the
-/// other one after the one that the constructor writes: `Level = b'8' | b'5', 30 { … }`. For other
-/// beginnings, a name is followed by the type of the message types, and the first field has a value:
+/// Normally the first field is the type byte, see the [crate's example](crate). If a message has two type
+/// bytes, the constructor writes the first one: `Level = b'8' | b'5', 30 { … }`. For another first field,
+/// state the type of `TYPE` after the name, and the first field's name, type and value:
 /// `Reset: u16 = 1, 14 { header: Header = Header::new(14, 1), … }`.
 #[macro_export]
 macro_rules! message {
@@ -65,9 +65,9 @@ macro_rules! message {
         }
 
         impl $name {
-            /// The message type that it begins with.
+            /// The type of this message.
             pub const TYPE: $type_of_type = $type;
-            /// Length in bytes, including the beginning.
+            /// Length of the message in bytes, including its first field.
             pub const LEN: usize = $len;
 
             /// Creates the message from its fields, in wire order.

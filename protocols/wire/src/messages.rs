@@ -1,11 +1,11 @@
 //! All messages of one protocol.
 
-/// Declares all items that list each message of a protocol: `Listener`, with one method per message, the enum
-/// `Message`, the lengths and `MESSAGE_TYPES`.
+/// Declares the items that cover all messages of a protocol: the trait `Listener` with a method per message,
+/// the enum `Message`, the function that returns a message's length, and `MESSAGE_TYPES`.
 ///
-/// Arguments: the enum, the type of message types, the functions that read a message's type and the message,
-/// the function of lengths and its constant, the messages with the enum's content for each (`&'a Name` or
-/// `Name`), and further methods of the listener. Each protocol implements the dispatch to a listener itself.
+/// Arguments: the enum; the type of message types; the functions that read a message's type and the message;
+/// the length function and the constant that it returns; the messages, each with the enum's content (`&'a
+/// Name` or `Name`); further methods of `Listener`. Each protocol implements the dispatch itself.
 #[macro_export]
 macro_rules! messages {
     (
@@ -52,7 +52,7 @@ macro_rules! messages {
             /// Parses one message.
             ///
             /// # Errors
-            /// As [`decode`].
+            /// The errors of [`decode`].
             pub fn parse(message: &$lt [u8]) -> Result<Self, $crate::Malformed> {
                 match $type_of(message)? {
                     $( $code $(| $other)? => $read(message, Message::$name), )*
@@ -70,14 +70,15 @@ macro_rules! messages {
             }
         }
 
-        /// The listed types.
+        /// All message types that the protocol lists.
         pub const MESSAGE_TYPES: &[$type] = &[$( $code $(, $other)? ),*];
     };
 }
 
 /// Declares the listener `Fields`, which passes all fields of each message to a function.
 ///
-/// Arguments: the type of message types, a name for a message, and the messages with their types and fields.
+/// Arguments: the type of message types; a variable for the message, used in the expressions of its type; the
+/// messages with their types and fields.
 #[macro_export]
 macro_rules! fields {
     (
@@ -87,8 +88,8 @@ macro_rules! fields {
         /// Passes all fields of each message to a function, the type first. Tools use it to compute checksums
         /// of decoded messages.
         ///
-        /// A field is its bytes as a little-endian number; text beyond eight bytes is mixed in. An unlisted
-        /// message is its type, its length and its bytes.
+        /// A field is passed as the little-endian number of its bytes; more than 8 bytes are hashed into 8.
+        /// An unlisted message is passed as type and length, then in calls of up to 8 bytes.
         #[derive(Clone, Copy, Debug)]
         pub struct Fields<F>(pub F);
 

@@ -15,7 +15,7 @@ pub struct Alpha<const N: usize>(pub [u8; N]);
 /// A symbol of 8 bytes.
 pub type Stock = Alpha<8>;
 
-/// Returns the text with padding after it; `None` when it is longer than the field or not ASCII.
+/// Returns `text` padded on the right to `N` bytes; `None` when it is longer or not ASCII.
 #[must_use]
 pub fn padded<const N: usize>(text: &str, padding: u8) -> Option<[u8; N]> {
     let mut field = [padding; N];

@@ -14,6 +14,7 @@ mod help;
 mod interrupts;
 mod journal;
 mod lab;
+mod pages;
 mod publish;
 mod readme;
 mod replay;

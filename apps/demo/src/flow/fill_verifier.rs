@@ -5,10 +5,10 @@ use tickpath_types::{CancelReason, Liquidity, MatchId, OrderEventKind, Price, Qt
 
 use super::session::TAKER;
 
-/// Number of consecutive numbers whose entries are kept: far more than the orders and executions in flight.
+/// Number of consecutive ids whose entries are kept: far more than the orders and executions in flight.
 const RETAINED: usize = 1 << 12;
 
-/// The newest entries by number: each stays until it is taken or replaced by one [`RETAINED`] numbers later.
+/// The newest entries by id. An entry stays until it is taken, or replaced by the one [`RETAINED`] ids later.
 struct RecentEntries<T>(Box<[Option<(u64, T)>]>);
 
 impl<T: Copy> RecentEntries<T> {
@@ -45,9 +45,9 @@ struct Side {
 
 /// Checks the venue's executions against the recording.
 pub(super) struct FillVerifier {
-    /// Indexed by the number of the taker's order.
+    /// Expected executions by the taker's UserRefNum.
     expected: RecentEntries<Expected>,
-    /// Executions with an event of one side. A guest's side never arrives: its entries are overwritten.
+    /// Executions with an event of one side, by match number. A guest's side never arrives.
     matches: RecentEntries<Match>,
     pub(super) confirmed: u64,
     pub(super) contradicted: u64,

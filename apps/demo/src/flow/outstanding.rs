@@ -7,7 +7,8 @@ use tickpath_types::{Nanos, OrderEventKind, OrderRequest, SessionId, UserRefNum}
 
 /// Maximum number of requests of one session that wait for their answers.
 pub(super) const WINDOW: usize = 256;
-/// Answer timeout of a session's oldest request: the venue ignores requests about removed orders.
+/// Time without requests and answers after which waiting requests expire: the venue ignores requests about
+/// removed orders.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_millis(200);
 
 /// Requests of one session that wait for their answer, oldest first.
@@ -20,7 +21,7 @@ pub(super) struct Outstanding {
     since: Nanos,
 }
 
-/// The numbers that an answer may name: the order's, and that of the order to be replaced.
+/// UserRefNums that an answer may carry: the order's, and that of the order to be replaced.
 #[derive(Clone, Copy)]
 struct PendingRequest(UserRefNum, UserRefNum);
 

@@ -9,7 +9,7 @@ use tickpath_lockfree::spsc;
 
 /// Maximum number of steps read ahead; the reader waits when they are not consumed.
 const READ_AHEAD: usize = 1 << 13;
-/// Duration of a wait: a fraction of the time that the steps read ahead last.
+/// Sleep while the ring is full: a fraction of the time in which its steps are played.
 const RETRY_SLEEP: Duration = Duration::from_millis(1);
 
 /// A recording that is read, decompressed and mapped on a separate thread, so that the player's duty cycles
@@ -33,18 +33,17 @@ pub(super) enum NextStep<'a> {
 /// The final state of the reader's thread.
 struct ReaderState {
     mapper: Mapper,
-    /// Counters after each yielded step, at `step mod length` of its number from 1.
+    /// Counters after each yielded step: those of step `n`, from 1, are at `n mod length`.
     counts: Box<[FlowCounts]>,
     yielded: u64,
     damage: Option<String>,
 }
 
 impl FlowReader {
-    /// # Errors
-    /// The system refuses a thread.
+    /// Starts the reader's thread. Fails if the system refuses a thread.
     pub(crate) fn start(recording: Recording, mapper: Mapper) -> std::io::Result<FlowReader> {
         let (yielding, steps) = spsc::channel(READ_AHEAD);
-        // The ring and the last step taken.
+        // One entry for each step in the ring, and one for the last step taken.
         let counts = vec![FlowCounts::default(); steps.capacity() + 1].into_boxed_slice();
         let state = ReaderState { mapper, counts, yielded: 0, damage: None };
         let thread =
@@ -54,7 +53,7 @@ impl FlowReader {
 
     /// The next step, which remains the next until it is [taken](Self::take).
     pub(super) fn peek(&mut self) -> NextStep<'_> {
-        // In this order: steps yielded before the end are still there.
+        // Check for the end before the ring, which still has the steps yielded before the end.
         let is_over = self.steps.is_disconnected();
         match self.steps.peek() {
             Some(step) => NextStep::Step(step),
@@ -67,8 +66,8 @@ impl FlowReader {
         self.taken += u64::from(self.steps.try_pop().is_some());
     }
 
-    /// Ends the reading: returns the counters of the taken steps, and the reason why the recording ended
-    /// early if all earlier steps were taken.
+    /// Ends the reading and returns the counters of the taken steps. If all steps were taken, also returns
+    /// the reason why the recording ended early.
     pub(super) fn finish(self) -> (FlowCounts, Option<String>) {
         let FlowReader { mut steps, taken, thread } = self;
         let is_played = steps.is_disconnected() && steps.try_pop().is_none();
@@ -139,7 +138,7 @@ mod tests {
         Mapper::new(survey(&mut Recording::open(path).unwrap()).unwrap(), FlowLimits::default())
     }
 
-    /// The steps from a direct reading, the counters after each, and the final ones.
+    /// Reads a recording directly; returns its steps with the counters after each, and the final counters.
     fn expected(path: &Path) -> (Vec<(FlowStep, FlowCounts)>, FlowCounts) {
         let (mut recording, mut mapper) = (Recording::open(path).unwrap(), mapper(path));
         let mut steps = Vec::new();

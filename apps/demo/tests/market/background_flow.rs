@@ -25,8 +25,8 @@ const SECTIONS: [&str; 12] = [
 
 #[test]
 fn a_market_with_losses_passes_all_checks() {
-    // The warm-up ends after one second; during another the duty cycles must not allocate. A busy host may
-    // not let all participants trade in that time.
+    // The first second is the warm-up, and in the second one duty cycles must not allocate. On a busy host,
+    // not all participants may trade in that time.
     let have_all_traded =
         |outcome: &Outcome| outcome.participants.iter().all(|participant| participant.orders > 0);
     let mut outcomes = [2, 8, 32].into_iter().map(|seconds| {

@@ -13,7 +13,7 @@ fn in_repository(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../io/capture/tests/data").join(name)
 }
 
-/// A recording that is played to its end.
+/// Returns the settings for playing a recording to its end.
 fn settings_for(flow: &Path) -> DemoSettings {
     DemoSettings { flow: Some(flow.to_owned()), duration: None, ..settings() }
 }
@@ -73,7 +73,7 @@ fn a_recording_may_be_played_at_a_multiple_of_its_own_time() {
 #[test]
 fn a_recording_may_be_sparse() {
     let settings = settings_for(&in_repository("ritch_excerpt.itch50.gz"));
-    // Seventeen thousand seconds in two, with pauses longer than the answer timeout.
+    // Play 17,000 recorded seconds in two, with pauses longer than the answer timeout.
     let outcome = run(&DemoSettings { speed: Speed::Hundredths(900_000), ..settings }).unwrap();
     assert!(outcome.elapsed >= Nanos::from_millis(1_500), "{}", outcome.elapsed);
     assert_repeats(&outcome);
@@ -93,7 +93,7 @@ fn day(folder: &Path) -> PathBuf {
 fn reading_ahead_leaves_no_allocation_to_the_duty_cycles() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings_for(&day(folder.path()));
-    // A day of sixteen hours in about two seconds: the warm-up takes the first, the second must not allocate.
+    // Play sixteen hours in about two seconds: the first is the warm-up, and the second must not allocate.
     let outcome = run(&DemoSettings { speed: Speed::Hundredths(2_500_000), ..settings }).unwrap();
     assert_repeats(&outcome);
     assert!(outcome.elapsed >= Nanos::from_millis(1_500), "{}", outcome.elapsed);
@@ -129,7 +129,7 @@ fn a_lobster_recording_is_replayed() {
     assert_repeats(&play(&path).unwrap());
 }
 
-/// The first part of a file, in a separate folder.
+/// Copies the first three quarters of a file to a separate folder.
 fn cut(path: &Path, folder: &Path) -> PathBuf {
     let whole = std::fs::read(path).unwrap();
     let cut = folder.join(path.file_name().unwrap());
@@ -155,7 +155,7 @@ fn a_truncated_recording_is_played_to_its_end() {
 #[test]
 fn a_recording_truncated_before_its_first_event_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    // One compressed block: nothing of it can be read without its end.
+    // The file is one compressed block: nothing of it can be read without its end.
     let error = play(&cut(&in_repository("test_data.mbo.v3.dbn.zst"), folder.path())).err().unwrap();
     assert!(error.to_string().contains("cut short at byte 0"), "{error}");
 }

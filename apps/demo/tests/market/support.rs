@@ -6,7 +6,8 @@ use tickpath_agent::StopSignal;
 use tickpath_demo::{DemoSettings, Outcome, ReconciliationCheck, ViewMode};
 use tickpath_types::Nanos;
 
-/// Each market has a thread on every core of a small host: two at once would wait for each other.
+/// Lets one market run at a time. Each has a thread on every core of a small host, where two would wait for
+/// each other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A market that is small enough for a busy host in the dev profile.
@@ -34,7 +35,7 @@ pub fn assert_holds(outcome: &Outcome, name: &str) {
     assert!(check.ok == Some(true) && check.exercised > 0, "{check:?}");
 }
 
-/// Asserts that no check failed, however many were tested.
+/// Asserts that no check failed, even if some had nothing to test.
 pub fn assert_no_check_fails(outcome: &Outcome) {
     assert!(outcome.holds(), "{:#?}", outcome.checks);
 }

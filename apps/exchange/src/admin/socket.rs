@@ -39,7 +39,7 @@ struct Pending {
     /// Ids of the commands that share one answer.
     ids: RangeInclusive<u64>,
     connection: u64,
-    /// Number of log commands sequenced for the answered ones of these commands.
+    /// Number of log commands sequenced so far for these commands.
     commands: u32,
     /// Names of the users that the commands add, if any.
     added: Option<Vec<String>>,

@@ -12,9 +12,9 @@ use tickpath_venue::day::{DaySettings, Phase, Schedule, ScheduleStep, time_of_da
 
 use super::{Result, instrument_ids};
 
-/// Maximum number of steps of a day.
+/// Maximum number of schedule steps in a day.
 const STEPS_MAX: usize = 256;
-/// Minimum time between two imbalance messages of an instrument: each is a command in the log.
+/// Minimum interval of an instrument's imbalance messages: each is a command in the log.
 const IMBALANCE_INTERVAL_MIN: Duration = Duration(Nanos::from_millis(20));
 
 /// The trading day.
@@ -107,14 +107,14 @@ impl StepConfig {
         Ok(ScheduleStep { second: at.second, phase: phase.0, instruments })
     }
 
-    /// Returns the step with the symbols of its instruments.
+    /// Returns the step with its instruments' symbols in place of their ids.
     fn with_symbols(&self) -> ScheduleStep<&str> {
         let instruments = self.instruments.as_ref().map(|list| list.iter().map(String::as_str).collect());
         ScheduleStep { second: self.at.second, phase: self.phase.0, instruments }
     }
 }
 
-/// Checks each step while it is parsed, so that an error names its line.
+/// Checks each step as it is parsed, so that an error names the step's line.
 fn steps_in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<StepConfig>, D::Error> {
     struct Steps;
 

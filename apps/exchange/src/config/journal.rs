@@ -9,7 +9,7 @@ use tickpath_journal::{Policy, SessionName};
 use super::Result;
 use crate::journal::JournalSettings;
 
-/// Minimum length of a segment: two buffers fit.
+/// Minimum length of a segment, so that two buffers fit.
 const SEGMENT_MIN: ByteSize = ByteSize(4 << 20);
 const SEGMENT_MAX: ByteSize = ByteSize(16 << 30);
 /// Minimum number of commands between snapshots.

@@ -12,7 +12,7 @@ use crate::market_recovery::{MarketRecoverySettings, SnapshotSettings};
 
 /// Maximum number of simultaneous GLIMPSE connections, at about 66 KiB each.
 const CONNECTIONS_MAX: usize = 1 << 10;
-/// Minimum time between the snapshots of two instruments.
+/// Minimum time between the multicast snapshots of two instruments.
 const INTERVAL_MIN: Duration = Duration(Nanos::from_millis(1));
 
 /// `[market_data.requests]`: limits on the retransmission requests of one address.
@@ -68,7 +68,7 @@ impl SnapshotSettings {
     }
 }
 
-/// Serde format of durations that are stored as nanoseconds.
+/// Serde format of a [`Nanos`] as a duration with its unit.
 pub(crate) mod nanos {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use tickpath_config::Duration;

@@ -14,20 +14,20 @@ use super::{
 };
 use crate::login::hashed_password;
 
-/// Maximum of a limit on messages per second and on a burst.
+/// Maximum of the configured messages per second and of the burst.
 pub(crate) const RATE_MAX: u32 = 10_000_000;
-/// Maximum number of user and address pairs remembered: each login searches all of them.
+/// Maximum number of user and address pairs remembered; bounded because each login searches all of them.
 const RECORDS_MAX: usize = 1 << 14;
-/// Maximum delay of a check, before doubling. The longest doubled delay is below SoupBinTCP's login time-out.
+/// Maximum delay of a check before any doubling. Doubled, it stays below SoupBinTCP's login timeout.
 const DELAY_MAX: Nanos = Nanos::from_millis(500);
-/// Maximum time after which failed attempts are forgiven.
+/// Maximum time without an attempt after which failures are forgiven.
 const FORGIVE_AFTER_MAX: Nanos = Nanos::from_secs(24 * 3_600);
 
 impl OrderEntryConfig {
-    /// Returns the users, checked against `instruments`; `file` is the configuration, which may hold secrets.
+    /// Checks the users and returns their settings. `file` is the configuration file, which may have secrets.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] that names what to change.
+    /// [`ConfigError::Value`], which says what to change.
     pub fn users(&self, instruments: &InstrumentTable, file: Option<&Path>) -> Result<Vec<UserSettings>> {
         let mut users = Vec::new();
         if !self.test_users.is_empty() && !self.address.ip().is_loopback() {
@@ -49,7 +49,7 @@ impl OrderEntryConfig {
         for user in &self.users {
             let limits = self.limits.overridden_by(&user.limits);
             let ports = user.user_ports()?;
-            // The order server does not know the connections of the Deribit front, which does this itself.
+            // The Deribit front cancels on disconnect itself, as only it knows its connections.
             let cancel_on_disconnect = cancel_on_disconnect.filter(|_| !ports.deribit);
             users.push(UserSettings {
                 name: user.name.clone(),
@@ -89,7 +89,7 @@ impl UserConfig {
                 }
                 Ok(Password::plain(password))
             }
-            // Deribit clients log in with keys, and the user has no other port.
+            // Deribit clients log in with keys, so a user with only that port needs no password.
             (None, None) if self.ports == [PortConfig::Deribit] => Ok(Password::plain("")),
             (None, Some(hash)) => hashed_password(hash)
                 .map_err(|error| ConfigError::value(format!("the password_hash of user '{name}': {error}"))),
@@ -121,12 +121,12 @@ impl LimitsConfig {
         *self == LimitsConfig::default()
     }
 
-    /// Returns these limits, overridden by those that `user` sets.
+    /// Returns these limits with those replaced that `user` sets.
     fn overridden_by(&self, user: &LimitsConfig) -> LimitsConfig {
         let has_rate = user.messages_per_second.is_some();
         LimitsConfig {
             messages_per_second: user.messages_per_second.or(self.messages_per_second),
-            // A burst belongs to its rate.
+            // If the user sets another rate, the inherited burst does not apply.
             burst: user.burst.or(self.burst.filter(|_| !has_rate)),
             open_orders: user.open_orders.or(self.open_orders),
             order_qty: user.order_qty.or(self.order_qty),

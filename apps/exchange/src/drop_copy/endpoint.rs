@@ -1,4 +1,4 @@
-//! The drop copy endpoint: SoupBinTCP from the server to the readers only.
+//! The drop copy endpoint: SoupBinTCP sessions in which only the server sends messages.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::login::{HashChecks, TrustedLogin};
 use crate::soup_endpoint::{SoupEndpoint, next_waiting};
 use crate::soup_link::{DisconnectReason, SoupLink};
 
-/// Size of the receive buffer, in bytes: readers send only logins and heartbeats.
+/// Size of the receive buffer, in bytes; readers send only logins and heartbeats.
 const RECEIVE_BUFFER: usize = 4 * 1024;
-/// Size of the send buffer of one write, in bytes.
+/// Size of the buffer for one write to a connection, in bytes.
 const SEND_BUFFER: usize = 32 * 1024;
-/// Messages read from the log in one run: as many as one write holds. A reader that drains its connection is
-/// never overtaken, however far the log is ahead.
+/// Maximum number of messages read from the log in one run, as many as one write holds: a reader that drains
+/// its connection is never overtaken, however far the log is ahead.
 const MESSAGES_PER_RUN: usize = SEND_BUFFER / (HEADER_LEN + COPY_LEN_MAX);
 
 /// The parts from which a [`DropCopyEndpoint`] is built.
@@ -32,21 +32,21 @@ pub(crate) struct DropCopyLinks {
     pub(crate) session: Session,
     pub(crate) users: UserRegistry,
     pub(crate) guard: LoginGuard<Ipv4Addr>,
-    /// New trusted logins, for the file that survives a restart.
+    /// Receives new trusted logins, for the file that survives a restart.
     pub(crate) trusted: spsc::Producer<TrustedLogin>,
     pub(crate) pre_login: PreLoginLimits,
     pub(crate) counters: Arc<DropCopyCounters>,
 }
 
-/// Follows the log and sends copies to its readers. Each run is bounded; its thread may wait for the disk.
+/// Follows the log and sends copies to readers. Each run is bounded; its thread may block on the disk.
 pub(crate) struct DropCopyEndpoint<N: Network> {
     session: Session,
     acceptor: TcpAcceptor<N>,
-    /// Slots for readers and for connections that have not logged in.
+    /// Connections by index, both of readers and before login.
     connections: Box<[Option<Connection<N>>]>,
     logins: Logins<Ipv4Addr>,
     readers: Readers,
-    /// Synchronous password checks. They delay other readers only, and the login guard keeps them rare.
+    /// Password checks on this thread. They delay other readers only, and the login guard keeps them rare.
     checks: HashChecks,
     trusted: spsc::Producer<TrustedLogin>,
     send_buffer: Box<[u8]>,
@@ -55,7 +55,7 @@ pub(crate) struct DropCopyEndpoint<N: Network> {
 
 struct Connection<N: Network> {
     link: SoupLink<N>,
-    /// The logged-in reader.
+    /// Registry index of the logged-in reader; `None` before login.
     reader: Option<usize>,
 }
 
@@ -88,7 +88,7 @@ impl<N: Network> DropCopyEndpoint<N> {
         self.acceptor.local_address()
     }
 
-    /// Reads a bounded part of the log; returns the amount of work.
+    /// Reads a bounded number of commands from the log; returns the amount of work.
     fn follow(&mut self) -> Result<usize, LogReadError> {
         match self.readers.streams.follow() {
             Ok(FollowRun { work, messages, last_command }) => {
@@ -104,7 +104,7 @@ impl<N: Network> DropCopyEndpoint<N> {
         }
     }
 
-    /// Reads the log again for a reader that began before the retained messages; returns the amount of work.
+    /// Continues the rewind, if any: a second reading of the log for a reader; returns the amount of work.
     fn rewind(&mut self, now: Nanos) -> usize {
         let Some(place) = self.readers.streams.rewinding() else { return 0 };
         let Some(connection) = &self.connections[place] else { return 0 };
@@ -121,7 +121,7 @@ impl<N: Network> DropCopyEndpoint<N> {
         1
     }
 
-    /// Reads the reader's input, then sends the reader its pending messages.
+    /// Reads input from the connection, then sends it pending messages.
     fn serve(&mut self, place: usize, now: Nanos) -> Result<usize, DisconnectReason> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
         let (readers, checks) = (&mut self.readers, &mut self.checks);
@@ -145,10 +145,10 @@ impl<N: Network> DropCopyEndpoint<N> {
         })
     }
 
-    /// Counts the result of a login step, and answers the login if the step requires an answer.
+    /// Counts the result of a login step, and answers the login if it is decided.
     fn answer_login(&mut self, place: usize, step: LoginStep) {
         if let Some((user, peer)) = self.logins.poll_trusted() {
-            // A trusted login that does not fit into the ring is trusted only until the venue stops.
+            // If the ring is full, this login is trusted only until the venue stops.
             let _ = self.trusted.try_push((user as u32, peer));
         }
         let Some(connection) = self.connections[place].as_mut() else { return };
@@ -173,11 +173,11 @@ impl<N: Network> DropCopyEndpoint<N> {
         self.counters.logins_refused.add(1);
     }
 
-    /// Sends what is due to TCP: control packets, then copies; returns their number.
+    /// Writes control packets and then copies to the connection; returns the number of copies.
     fn transmit(&mut self, place: usize, now: Nanos) -> Result<usize, DisconnectReason> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
         let is_flushed = connection.link.flush()?;
-        // A reader that never reads is detected here, because nothing more can be sent.
+        // Check this even while earlier bytes are unsent, to detect a reader that never reads.
         let source = connection.reader.and_then(|reader| self.readers.source(reader));
         if source.is_some_and(|source| !self.readers.streams.is_kept(source)) {
             return Err(DisconnectReason::Slow);
@@ -263,7 +263,7 @@ impl<N: Network> SoupEndpoint<N> for DropCopyEndpoint<N> {
 }
 
 impl<N: Network> Agent for DropCopyEndpoint<N> {
-    /// Reads the log and serves every reader. Closes every connection when the log can no longer be followed.
+    /// Reads the log and serves all readers. Fails when the log cannot be followed any more.
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let mut work = self.follow().map_err(AgentError::fatal)?;
         self.readers.take_new_users();
@@ -284,7 +284,7 @@ impl<N: Network> Agent for DropCopyEndpoint<N> {
         self.readers.streams.wake_by(waker);
     }
 
-    /// Waits for the next reader, or only briefly while readers are connected.
+    /// Waits for the next connection, or only briefly while there are connections.
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
         wait.descriptor(self.acceptor.descriptor());
         if self.connections.iter().any(Option::is_some) {
@@ -296,7 +296,7 @@ impl<N: Network> Agent for DropCopyEndpoint<N> {
         "drop-copy"
     }
 
-    /// Continues to serve until every reader has all messages.
+    /// Continues until all readers have been sent all messages.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         self.do_work(now)?;
         let source_of = |connection: &Connection<N>| self.readers.source(connection.reader?);

@@ -1,9 +1,9 @@
-//! Drop copies: copies of the messages to users, for readers that monitor these users.
+//! Drop copies: copies of the messages to users, for readers that watch these users.
 //!
-//! A thread beside the venue follows the journal up to its durable end and replays the commands through a
-//! matcher. It sends each reader the messages of the users that the reader watches. The venue's duty cycles
-//! do not depend on it, so a reader cannot delay the venue. The same log gives the same copies to every
-//! reader, across any number of restarts. `docs/drop-copy.md` is the protocol.
+//! A thread separate from the venue's duty cycles follows the journal up to its durable end and replays the
+//! commands through a matcher. It sends each reader the messages to the users that the reader watches. The
+//! duty cycles do not depend on it, so a reader cannot delay the venue. The same log gives all readers the
+//! same copies, across any number of restarts. `docs/drop-copy.md` describes the protocol.
 
 mod endpoint;
 

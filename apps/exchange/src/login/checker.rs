@@ -1,4 +1,4 @@
-//! Password checks of order entry logins: another thread checks hashed passwords.
+//! Password checks of order entry logins; another thread checks hashed passwords.
 
 use tickpath_admin::{CheckResult, PasswordChecker};
 use tickpath_lockfree::wake::Waker;
@@ -7,24 +7,24 @@ use tickpath_venue::{Check, PasswordChecks, UserRegistry};
 
 use super::password::{UNKNOWN_HASH, has_hash};
 
-/// The thread that compares passwords with the users' hashes. A login is identified by its connection's slot.
+/// The thread that compares passwords with the users' hashes. The key of a login is its connection index.
 pub(crate) type HashChecker = PasswordChecker<usize>;
 
-/// Starts the thread for these users and for those added later.
+/// Starts the thread for the users in the registry and those added later.
 ///
 /// # Errors
-/// The system refused a thread.
+/// The system could not start a thread.
 pub(crate) fn start_hash_checker(users: UserRegistry) -> std::io::Result<HashChecker> {
     PasswordChecker::start(move |user, password| is_right(&users, user, password))
 }
 
-/// Checks whether a password, in lower case and padded, is the user's. Takes equally long without a user.
+/// Compares a lower-case, padded password with the user's. Takes equally long without a user.
 fn is_right(users: &UserRegistry, user: Option<usize>, password: &[u8]) -> bool {
     let hash = user.and_then(|user| users.get(user)?.settings.password.hash());
     has_hash(password, hash.unwrap_or(UNKNOWN_HASH)) && hash.is_some()
 }
 
-/// Checks passwords against the hashes of these users on the calling thread. Not for use in a duty cycle.
+/// Checks passwords against the users' hashes on the calling thread. Not for a duty cycle.
 pub(crate) struct HashChecks(pub(crate) UserRegistry);
 
 impl PasswordChecks for HashChecks {
@@ -37,24 +37,24 @@ impl PasswordChecks for HashChecks {
     }
 }
 
-/// Passes passwords to the checking thread. The thread runs from the first user with a hash on.
+/// Passes passwords to the checking thread, which runs once any user has a hash.
 pub(crate) struct LoginChecker {
     checker: Option<HashChecker>,
-    /// Wakes the thread that takes the answers, if it sleeps.
+    /// Wakes the thread that takes the results, if it sleeps.
     waker: Option<Waker>,
 }
 
 impl LoginChecker {
-    /// Starts the checker for these users and for those added later.
+    /// Starts the checking thread if any of these users has a hash.
     ///
     /// # Errors
-    /// The system refused a thread.
+    /// The system could not start a thread.
     pub(crate) fn start(users: &UserRegistry) -> std::io::Result<LoginChecker> {
         let checker = users.has_hashes().then(|| start_hash_checker(users.clone())).transpose()?;
         Ok(LoginChecker { checker, waker: None })
     }
 
-    /// Sets the checking thread, if there is none yet.
+    /// Sets the checking thread, which is started for the first user with a hash.
     pub(crate) fn attach(&mut self, checker: HashChecker) {
         debug_assert!(self.checker.is_none(), "the first user who has a hash brings it");
         if let Some(waker) = &self.waker {
@@ -63,7 +63,7 @@ impl LoginChecker {
         self.checker = Some(checker);
     }
 
-    /// Makes each answer wake the thread behind `waker`.
+    /// Makes each result wake the thread behind `waker`.
     pub(crate) fn wake_by(&mut self, waker: &Waker) {
         self.waker = Some(waker.clone());
         if let Some(checker) = &self.checker {
@@ -71,13 +71,13 @@ impl LoginChecker {
         }
     }
 
-    /// True while answers are outstanding.
+    /// True while results are outstanding.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         self.checker.as_ref().is_some_and(PasswordChecker::is_waiting)
     }
 
-    /// Returns the next answer, if any.
+    /// Returns the next result, if any.
     pub(crate) fn poll(&mut self) -> Option<CheckResult<usize>> {
         self.checker.as_mut()?.poll()
     }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::login::hashed_password;
 
-    /// Returns a hash of `secret` that is cheap to check.
+    /// A hash of `secret` that is cheap to check.
     fn cheap_hash() -> String {
         use argon2::password_hash::PasswordHasher;
         let params = argon2::Params::new(8, 1, 1, None).unwrap();
@@ -111,7 +111,7 @@ mod tests {
         argon2.hash_password(b"secret").unwrap().to_string()
     }
 
-    /// Returns users with these hashes, or with a plain password for `None`, and capacity for one more.
+    /// Users with these hashes, or with a plain password for `None`, and capacity for one more user.
     fn registry(hashes: &[Option<String>]) -> UserRegistry {
         let password = |hash: &Option<String>| match hash {
             Some(hash) => hashed_password(hash).unwrap(),
@@ -122,7 +122,7 @@ mod tests {
         UserRegistry::new(&users, users.len() + 1)
     }
 
-    /// Checks these passwords by user, one after the other, and returns the results.
+    /// Checks one password after the other, each of the given user; returns the results.
     fn checked<const N: usize>(checker: &mut LoginChecker, logins: [(Option<usize>, &str); N]) -> [bool; N] {
         let ids = logins.map(|(user, text)| checker.submit(9, user, false, &Password::new(text).unwrap()));
         ids.map(|id| {

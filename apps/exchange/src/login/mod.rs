@@ -1,4 +1,4 @@
-//! Logins: hashed passwords, and their checks on another thread.
+//! Hashed passwords, and their checks on another thread.
 
 mod checker;
 mod password;

@@ -5,21 +5,21 @@ pub use tickpath_admin::PasswordHashError;
 use tickpath_nasdaq::soupbintcp;
 use tickpath_venue::Password;
 
-/// A hash that matches no known password. Checking it takes as long as checking one from [`hash_password`].
+/// A hash that matches no known password. A check against it takes as long as one from [`hash_password`].
 pub(super) const UNKNOWN_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$YW4gdW5rbm93biB1c2VyIQ$\
                                        O3vFV/EUZKNR68s53033Lulr6Lek9piwpOIy9ZCXICw";
 
-/// Returns a password known only by its hash, a PHC string from [`hash_password`].
+/// Creates a password known only by its hash, a PHC string as from [`hash_password`].
 ///
 /// # Errors
-/// [`PasswordHashError`] when the string is not a valid hash, or the hash takes too long to check.
+/// [`PasswordHashError`] when the string is not a valid hash, or a check of the hash takes too long.
 pub fn hashed_password(hash: &str) -> Result<Password, PasswordHashError> {
     PasswordHash::parse(hash).map(|hash| Password::of_hash(hash.as_str()))
 }
 
-/// Returns the argon2id hash of a password, with a random salt: `$argon2id$v=19$...`.
+/// Makes the argon2id hash of a password, with a random salt: `$argon2id$v=19$...`.
 ///
-/// Takes some milliseconds and 19 MiB. `None` for an empty password, one of more than 10 characters or not ASCII.
+/// Takes some milliseconds and 19 MiB. `None` if the password is empty, not ASCII, or over 10 characters.
 #[must_use]
 pub fn hash_password(password: &str) -> Option<String> {
     let password =
@@ -27,7 +27,7 @@ pub fn hash_password(password: &str) -> Option<String> {
     PasswordHash::make(password.trim_ascii_end())
 }
 
-/// Checks whether a password, in lower case and padded, has this hash, whose parameters determine the time.
+/// True if a lower-case, padded password has this hash. The hash's parameters determine the duration.
 pub(super) fn has_hash(password: &[u8], hash: &str) -> bool {
     PasswordHash::parse(hash).is_ok_and(|hash| hash.is_of(password.trim_ascii_end()))
 }

@@ -16,20 +16,20 @@ use super::settings::SnapshotSettings;
 use crate::soup_endpoint::{SoupEndpoint, next_waiting};
 use crate::soup_link::{DisconnectReason, SoupLink};
 
-/// Send buffer of one client in the kernel, in bytes.
+/// Size of the kernel's send buffer for one client, in bytes.
 const KERNEL_LEN: usize = 64 << 10;
-/// Maximum number of bytes of one client that the kernel has not yet taken; no message is added beyond.
+/// Maximum number of bytes queued for one client that the kernel has not accepted.
 const PENDING_LEN: usize = 64 << 10;
-/// Size of one client's receive buffer, in bytes: a client sends little.
+/// Size of one client's receive buffer, in bytes; a client sends only a login and heartbeats.
 const RECEIVE_LEN: usize = 1 << 10;
-/// Maximum length of a packet.
+/// Maximum length of a packet, in bytes.
 const PACKET_LEN_MAX: usize = 128;
 
 struct Client<N: Network> {
     id: u64,
     link: SoupLink<N>,
     stage: Stage,
-    /// Deadline for the end of the snapshot.
+    /// Time by which the client must have received its snapshot.
     deadline: Nanos,
 }
 
@@ -40,17 +40,17 @@ pub struct GlimpseServer<N: Network> {
     turns: SnapshotTurns<Ipv4Addr>,
     next_id: u64,
     market_session: Session,
-    /// False while no snapshot can be taken. Logins are refused then.
+    /// False while no snapshot can be taken; then logins are refused.
     is_open: bool,
     time_max: Nanos,
     counters: Arc<RecoveryCounters>,
 }
 
 impl<N: Network> GlimpseServer<N> {
-    /// Listens on the address of the settings; port 0 takes a free one.
+    /// Listens on the configured address; port 0 takes a free port.
     ///
     /// # Errors
-    /// [`NetError`] when the address is not local or already in use.
+    /// [`NetError`] when the address is not local or is in use.
     pub fn bind(
         network: &N,
         settings: &SnapshotSettings,
@@ -79,20 +79,20 @@ impl<N: Network> GlimpseServer<N> {
         })
     }
 
-    /// Returns the listening address.
+    /// The listening address.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.acceptor.local_address()
     }
 
-    /// Does a bounded amount of work for every client; returns the amount of work.
+    /// Does a bounded amount of work for all clients; returns the amount of work.
     pub fn poll(&mut self, now: Nanos, image: &MarketImage) -> usize {
         let mut work = 0;
         self.is_open = image.is_complete();
         for index in 0..self.clients.len() {
             work += self.read(now, index);
         }
-        // After the others: a pending login is read before its connection could be closed for a new one.
+        // Accept last, so that arrived logins are read before their connections can be closed for new ones.
         work += self.accept(now);
         while let Some(id) = self.turns.poll_expired(now) {
             self.evict(id, now);
@@ -106,7 +106,7 @@ impl<N: Network> GlimpseServer<N> {
         work
     }
 
-    /// Waits for the next client, or only briefly while clients are connected.
+    /// Waits for the next connection, or only briefly while clients are connected.
     pub(super) fn wait_for(&self, wait: &mut WaitSet) {
         wait.descriptor(self.acceptor.descriptor());
         if !self.clients.is_empty() {
@@ -139,14 +139,14 @@ impl<N: Network> GlimpseServer<N> {
         let client = &mut self.clients[index];
         client.stage = stage;
         if stage == Stage::Waiting {
-            // A truncated snapshot cannot be continued: its state no longer exists.
+            // Start at message 1: an earlier snapshot cannot be resumed, as its state no longer exists.
             client.link.soup.accept(self.market_session, Sequence(1));
         } else {
             client.link.soup.reject(LoginRejectReason::SESSION_NOT_AVAILABLE);
         }
     }
 
-    /// Takes a snapshot of the current state for the waiting clients, if there is capacity for one.
+    /// Takes a snapshot of the current market for the waiting clients, if there is capacity.
     fn take_snapshot(&mut self, now: Nanos, image: &MarketImage) -> usize {
         let GlimpseServer { clients, turns, counters, .. } = self;
         let waits = |client: &&mut Client<N>| client.stage == Stage::Waiting && client.link.soup.is_active();
@@ -161,7 +161,7 @@ impl<N: Network> GlimpseServer<N> {
         slow.map(|client| client.disconnect(DisconnectReason::Slow, counters)).count()
     }
 
-    /// Releases disconnected clients and snapshots without readers.
+    /// Removes disconnected clients, and frees snapshots without readers.
     fn release(&mut self) {
         for client in self.clients.extract_if(.., |client| client.stage == Stage::Disconnected) {
             self.turns.handle_close(client.id);
@@ -171,7 +171,7 @@ impl<N: Network> GlimpseServer<N> {
         self.counters.glimpse_connections.set(self.clients.len() as u64);
     }
 
-    /// Ends every session.
+    /// Ends all clients' sessions.
     pub fn close(&mut self, now: Nanos) {
         for client in &mut self.clients {
             client.end_session(now);
@@ -206,7 +206,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
     }
 
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
-        // The deadline still bounds the client if the system refuses this.
+        // If the system refuses this, the deadline still bounds the client.
         _ = tcp.limit_send_buffer(KERNEL_LEN);
         let link = SoupLink::new(tcp, now);
         let id = self.next_id;
@@ -218,7 +218,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
 }
 
 impl<N: Network> Client<N> {
-    /// Returns `None` when there was no input, otherwise the login, if it was received.
+    /// Reads from the client. `None` if there was no input; otherwise its login, if one was received.
     fn read(&mut self, now: Nanos, counters: &RecoveryCounters) -> Option<Option<LoginRequest>> {
         match self.stage {
             Stage::Refused | Stage::Disconnected => return None,
@@ -251,7 +251,7 @@ impl<N: Network> Client<N> {
         }
     }
 
-    /// Queues control packets and as many messages as fit, and passes them to the kernel.
+    /// Queues control packets and all messages that fit, and passes them to the kernel; returns their number.
     fn send(&mut self, now: Nanos, turns: &SnapshotTurns<Ipv4Addr>) -> usize {
         if self.stage == Stage::Disconnected {
             return 0;
@@ -286,7 +286,7 @@ impl<N: Network> Client<N> {
         }
         let len = self.link.soup.poll_transmit(now, &mut packet);
         if len > 0 {
-            // There is capacity. The next read detects a closed connection.
+            // The queue has capacity. If the connection is closed, the next read detects it.
             let _ = self.link.tcp.queue(&packet[..len]);
         }
         len.min(1)

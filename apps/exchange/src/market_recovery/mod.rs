@@ -1,5 +1,5 @@
 //! Market data recovery for late joiners and clients that lost messages: snapshots over TCP and multicast,
-//! and old messages from the journal. It works on published messages, on a separate thread beside the venue.
+//! and old messages from the journal. It uses only published messages, outside the venue's duty cycles.
 
 mod glimpse;
 mod settings;
@@ -26,18 +26,18 @@ pub use settings::{MarketRecoverySettings, SnapshotSettings};
 use crate::background_agent::start_background_agent;
 use crate::venue::VenueSettings;
 
-/// Maximum number of messages applied in one duty cycle.
+/// Maximum number of published messages applied in one duty cycle.
 const MESSAGES_PER_CYCLE: usize = 1 << 12;
 /// Maximum number of multicast snapshot packets sent in one duty cycle.
 const PACKETS_PER_CYCLE: usize = 8;
-/// Minimum time after a rebuild of the market state, successful or not, before the next one.
+/// Minimum time from one rebuild of the market state, successful or not, to the next.
 const RENEWAL_WAIT: Nanos = Nanos::from_secs(1);
-/// Maximum delay of a published message in a quiet market.
+/// Maximum sleep between two checks for published messages.
 const COPIES_WAIT: Nanos = Nanos::from_millis(20);
 
-/// Takes snapshots of the published state and reads old messages from the journal, beside the duty cycles.
+/// Takes snapshots of the published market, and reads old messages from the journal.
 ///
-/// Runs on a separate thread ([`MarketRecovery::start`]) or, as an agent, on any thread. Without a thread
+/// Runs on a separate thread ([`MarketRecovery::start`]) or, as an agent, on any thread. If nothing runs it,
 /// no client is served, and the venue is not affected.
 pub struct MarketRecovery {
     snapshots: Option<Box<dyn Snapshots>>,
@@ -48,17 +48,17 @@ pub struct MarketRecovery {
 
 /// The snapshot services, independent of the network's type.
 trait Snapshots: Send {
-    /// Takes the published messages, and does a bounded amount of work for snapshot clients.
+    /// Applies published messages, and does a bounded amount of work for snapshot clients.
     fn poll(&mut self, now: Nanos) -> usize;
-    /// Adds the events that this waits for to `wait`.
+    /// Adds the events that these services wait for to `wait`.
     fn wait_for(&self, now: Nanos, wait: &mut WaitSet);
-    /// True once a message was lost.
+    /// True once a published message was missed.
     fn is_behind(&self) -> bool;
-    /// Continues from another state, which covers every message taken before.
+    /// Continues from a rebuilt state, which covers all messages applied before.
     fn renew(&mut self, image: MarketImage);
-    /// Returns the listening address of GLIMPSE.
+    /// The listening address of GLIMPSE.
     fn glimpse_address(&self) -> SocketAddrV4;
-    /// Ends every session.
+    /// Ends all clients' sessions.
     fn close(&mut self, now: Nanos);
 }
 
@@ -71,7 +71,7 @@ struct SnapshotServices<N: Network> {
     counters: Arc<RecoveryCounters>,
 }
 
-/// The publisher's ends of the recovery queues.
+/// The publisher's ends of the rings to market data recovery.
 #[derive(Default)]
 pub(crate) struct PublisherLinks {
     pub(crate) copies: Option<MessageCopies>,
@@ -79,7 +79,7 @@ pub(crate) struct PublisherLinks {
 }
 
 impl MarketRecovery {
-    /// Opens the configured endpoints for snapshots and for the messages of `log`, if any.
+    /// Opens the configured endpoints: those for snapshots, and the archive of `log`, if any.
     pub(crate) fn build<N: Network>(
         network: &N,
         venue: &VenueSettings,
@@ -110,7 +110,7 @@ impl MarketRecovery {
         Ok((is_needed.then_some(recovery), links))
     }
 
-    /// Returns the listening address of GLIMPSE, if enabled.
+    /// The listening address of GLIMPSE, if enabled.
     #[must_use]
     pub fn glimpse_address(&self) -> Option<SocketAddrV4> {
         self.snapshots.as_ref().map(|snapshots| snapshots.glimpse_address())
@@ -123,7 +123,7 @@ impl MarketRecovery {
         work + self.snapshots.as_mut().map_or(0, |snapshots| snapshots.poll(now))
     }
 
-    /// Serves archive requests. They wait while the market state is rebuilt.
+    /// Serves archive requests, which wait while the market state is rebuilt.
     fn poll_archive(&mut self, now: Nanos) -> usize {
         let Some(archive) = &mut self.archive else { return 0 };
         match &mut self.snapshots {
@@ -140,10 +140,10 @@ impl MarketRecovery {
         }
     }
 
-    /// Runs on a separate thread until the handle is dropped. Every client's session ends then.
+    /// Runs on a separate thread until the handle is dropped; that ends all clients' sessions.
     ///
     /// # Errors
-    /// The system refused a thread.
+    /// The system could not start a thread.
     pub fn start(self, clock: TscClock) -> io::Result<BackgroundThread> {
         start_background_agent(Box::new(self), clock)
     }
@@ -167,7 +167,7 @@ impl<N: Network> SnapshotServices<N> {
         Ok(Box::new(SnapshotServices { copies, image, glimpse, channel, sender, counters }))
     }
 
-    /// Sends some packets of the multicast snapshots; returns their number. Retries a refused packet later.
+    /// Sends some packets of the multicast snapshots; returns their number. Retries refused packets later.
     fn send_on_channel(&mut self, now: Nanos) -> usize {
         let SnapshotServices { channel, sender, counters, .. } = self;
         channel.handle_time(now, &self.image);
@@ -193,7 +193,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
     fn poll(&mut self, now: Nanos) -> usize {
         let SnapshotServices { copies, image, glimpse, counters, .. } = self;
         let mut work = copies.drain(MESSAGES_PER_CYCLE, |copy| {
-            // A rebuilt state already contains messages that were still queued.
+            // A rebuilt state already covers messages that were still in the ring.
             if copy.sequence >= image.next_sequence().0 {
                 image.apply(Sequence(copy.sequence), copy.message());
             }
@@ -210,7 +210,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
         if self.channel.is_sending() {
             wait.soon();
         }
-        // The publisher does not wake this thread, because its store keeps the messages as well.
+        // Polls, because the publisher does not wake this thread. The publisher's store keeps the messages.
         wait.until(now + COPIES_WAIT);
     }
 

@@ -13,12 +13,12 @@ use crate::config::nanos;
 pub struct MarketRecoverySettings {
     /// Limits on the retransmission requests of one address.
     pub requests: RateLimit,
-    /// Snapshots over TCP and multicast; none when absent.
+    /// Snapshots over TCP and multicast, if any.
     pub snapshots: Option<SnapshotSettings>,
 }
 
 impl Default for MarketRecoverySettings {
-    /// 20,000 requests per second, bursts of 4,000; no snapshots.
+    /// 20,000 requests per second in bursts of up to 4,000; no snapshots.
     fn default() -> Self {
         MarketRecoverySettings { requests: RateLimit { per_second: 20_000, burst: 4_000 }, snapshots: None }
     }
@@ -46,7 +46,7 @@ pub struct SnapshotSettings {
 }
 
 impl SnapshotSettings {
-    /// Returns settings with a free loopback port and this group.
+    /// Returns settings with a free port on the loopback interface and this multicast group.
     #[must_use]
     pub fn new(group: SocketAddrV4) -> SnapshotSettings {
         SnapshotSettings {

@@ -1,4 +1,4 @@
-//! The connections of order entry, and their outbound data.
+//! The connections of order entry, and the data to be sent on them.
 
 use arrayvec::ArrayVec;
 use tickpath_nasdaq::soupbintcp::{HEADER_LEN, Packet};
@@ -10,28 +10,28 @@ use tickpath_venue::{MAX_LOGGED_MESSAGE, OrderServerCounters, Users};
 use super::listener::SEND_BUFFER;
 use crate::soup_link::{DisconnectReason, SoupLink};
 
-/// Maximum number of time-stamped replies per write; further replies in the same write are not stamped.
+/// Maximum number of replies per write that are time-stamped.
 const STAMPED_REPLIES: usize = 64;
-/// Time that a client has to close its side after the end of its session.
+/// Time for which a client may still close its side after the end of its session.
 const LINGER: Nanos = Nanos::from_millis(100);
-/// Pause in sending after a connection's socket was full: each attempt is a system call that delays others.
+/// Pause before the next write to a full socket, because each attempt is a system call that delays others.
 const FULL_PAUSE: Nanos = Nanos::from_millis(1);
-/// Text of the reject of a request without a record.
+/// Text of the refusal that a client receives for a request without a record.
 const UNLOGGED_REFUSAL: &[u8] = b"refused, and not logged: the journal is full, and cancels alone are taken";
 
 pub(super) struct Connection<N: Network> {
     pub(super) link: SoupLink<N>,
     pub(super) user: Option<usize>,
-    /// Kernel receive time of the last data read, if known.
+    /// Kernel receive time of the data read last, in nanoseconds; 0 when unknown.
     pub(super) kernel_ns: u64,
     pub(super) malformed: u32,
-    /// Replies in the next write.
+    /// Commands whose replies are in the next write, for time stamps.
     replies: ArrayVec<CommandId, STAMPED_REPLIES>,
-    /// True while the user's log has messages that were not passed to TCP.
+    /// True while data is to be sent: messages of the user's log, or queued bytes.
     is_behind: bool,
-    /// Time of the next attempt while the socket is full.
+    /// Time of the next write attempt after the socket was full.
     full_until: Nanos,
-    /// After the end of the session: deadline for the client to close its side.
+    /// Time by which the client must close its side; `None` until the session has ended.
     lingers_until: Option<Nanos>,
 }
 
@@ -55,13 +55,13 @@ impl<N: Network> Connection<N> {
         self.is_behind = true;
     }
 
-    /// Records that a reply is to be sent. A reply beyond the bound is sent but not stamped.
+    /// Records a reply for time stamps. Replies beyond the maximum per write are sent without stamps.
     #[inline]
     pub(super) fn note_reply(&mut self, id: CommandId) {
         let _ = self.replies.try_push(id);
     }
 
-    /// True when there is data to send and the socket may be tried.
+    /// True when there is data to send and the pause after a full socket is over.
     #[inline]
     pub(super) fn is_due(&self, now: Nanos) -> bool {
         self.is_behind && now >= self.full_until
@@ -72,22 +72,22 @@ impl<N: Network> Connection<N> {
         self.lingers_until.is_none()
     }
 
-    /// Refuses a request in an unsequenced packet: a message that is not in the log cannot be retransmitted.
+    /// Sends a refusal in a debug packet, without a sequence number: what is not in the log cannot be resent.
     #[cold]
     pub(super) fn refuse_without_record(&mut self) {
         let mut bytes = [0; HEADER_LEN + UNLOGGED_REFUSAL.len()];
         if let Ok(len) = Packet::Debug(UNLOGGED_REFUSAL).encode(&mut bytes) {
-            // A client that does not read receives no more of them.
+            // If the queue is full, the client does not read, and the refusal is dropped.
             let _ = self.link.tcp.queue(&bytes[..len]);
             self.is_behind = true;
         }
     }
 }
 
-/// Slots for logged-in clients and for those that have not logged in.
+/// Connections by index, both of logged-in clients and before login.
 pub(super) struct Connections<N: Network> {
     pub(super) places: Box<[Option<Connection<N>>]>,
-    /// True when a connection has more data than fitted into its last write.
+    /// True when a connection has more messages than fitted into its last write.
     has_backlog: bool,
     send_buffer: Box<[u8]>,
 }
@@ -111,7 +111,7 @@ impl<N: Network> Connections<N> {
         self.places[place].as_mut()
     }
 
-    /// Records that a message is to be sent to the connection in a slot.
+    /// Records that a message is to be sent to the connection at index `place`.
     #[inline]
     pub(super) fn note_message(&mut self, place: usize) {
         if let Some(connection) = self.get_mut(place) {
@@ -119,13 +119,13 @@ impl<N: Network> Connections<N> {
         }
     }
 
-    /// True when a connection had more data than fitted into its last write, since the last call.
+    /// True if, since the last call, a connection had more messages than fitted into its write.
     #[inline]
     pub(super) fn take_backlog(&mut self) -> bool {
         std::mem::take(&mut self.has_backlog)
     }
 
-    /// Passes due data to TCP: control packets, then the log from the connection's position on.
+    /// Writes due data to the connection: control packets, then messages of the log from its position.
     pub(super) fn transmit(
         &mut self,
         place: usize,
@@ -138,7 +138,7 @@ impl<N: Network> Connections<N> {
         if !connection.link.flush()? {
             connection.full_until = now + FULL_PAUSE;
             counters.full_connections.add(1);
-            // A client that never reads is detected here, because nothing more can be sent.
+            // Check this even while earlier bytes are unsent, to detect a client that never reads.
             let next = connection.link.soup.next_sequence().0;
             let is_overtaken = |user: usize| next < users[user].log.oldest();
             return if connection.user.is_some_and(is_overtaken) {
@@ -171,15 +171,15 @@ impl<N: Network> Connections<N> {
                 tracer.stamp_at(Hop::T6tw, id, writing);
                 tracer.stamp_at(Hop::T6t, id, written);
             }
-            // One write at most: a client that reconnected gets more in the next duty cycle.
+            // At most one write per duty cycle: a client that has much to receive must not delay others.
             self.has_backlog |= sent? && connection.is_behind;
         }
         if connection.link.soup.is_closed() { Err(DisconnectReason::Closed) } else { Ok(()) }
     }
 
-    /// Ends the session of a connection whose log is sent, then its side of the connection. True when the
-    /// client has closed its side or its time is over. A session that continues at the next start only loses
-    /// its connection.
+    /// Once a connection's data is sent, ends its session, and then this side of the connection. True when
+    /// the client has closed its side or the time for that is over. If the session continues at the next
+    /// start, only the connection ends.
     pub(super) fn end_session(&mut self, place: usize, now: Nanos, is_session_kept: bool) -> bool {
         let Some(connection) = self.places[place].as_mut() else { return true };
         match connection.lingers_until {
@@ -192,7 +192,7 @@ impl<N: Network> Connections<N> {
                     connection.link.soup.end_session();
                 }
                 let len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
-                // A client that is not logged in has no session to end.
+                // Nothing to send: a client that is not logged in has no session to end.
                 !is_kept && len == 0 || len > 0 && connection.link.send(&self.send_buffer[..len]).is_err()
             }
         }

@@ -1,4 +1,4 @@
-//! The listening socket of order entry, and the poller of all its connections.
+//! The listening socket of order entry, and the poller for it and its connections.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -10,35 +10,35 @@ use tickpath_types::Nanos;
 
 /// Size of a connection's receive buffer, in bytes.
 pub(super) const RECEIVE_BUFFER: usize = 16 * 1024;
-/// Size of the send buffer of one write, in bytes.
+/// Size of the buffer for one write to a connection, in bytes.
 pub(super) const SEND_BUFFER: usize = 32 * 1024;
-/// Maximum number of connections read in one duty cycle; the others follow in the next.
+/// Maximum number of connections read in one duty cycle; the others are read in the next.
 const READY_MAX: usize = 64;
-/// Pause in accepting after the system refused a connection. The limit of open files does not change at once,
-/// and a waiting connection stays ready.
+/// Pause in accepting after the system could not accept a connection: the limit of open files rarely changes
+/// soon, and each poll would report the waiting connection again.
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
-/// Poller key of the acceptor. Connections use their slot numbers.
+/// Poller key of the acceptor. Connections use their index as the key.
 const ACCEPTOR_KEY: u64 = u64::MAX;
 
-/// Accepts connections and reports those that are readable.
+/// Accepts connections, and reports connections that are readable.
 pub(super) struct Listener<N: Network> {
     acceptor: TcpAcceptor<N>,
     poller: N::Poller,
-    /// Time when the acceptor is polled again, while it is paused.
+    /// Time at which the acceptor is polled again; `None` unless paused.
     resume_accept_at: Option<Nanos>,
 }
 
-/// Readable connections.
+/// The result of a poll.
 #[derive(Default)]
 pub(super) struct Ready {
-    /// Their slots.
+    /// Indexes of the readable connections.
     pub(super) places: ArrayVec<usize, READY_MAX>,
     /// True when connections are waiting to be accepted.
     pub(super) has_new_connections: bool,
 }
 
 impl<N: Network> Listener<N> {
-    /// Listens at `address`, for up to `connections` connections.
+    /// Listens at `address`, with buffers for up to `connections` connections.
     pub(super) fn open(network: &N, address: SocketAddrV4, connections: usize) -> anyhow::Result<Self> {
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), address, buffers)?;
@@ -68,7 +68,7 @@ impl<N: Network> Listener<N> {
         Ok(())
     }
 
-    /// Returns the next waiting connection.
+    /// Returns the next connection to accept, if any.
     pub(super) fn accept(&mut self, now: Nanos) -> io::Result<Option<TcpConnection<N>>> {
         let accepted = self.acceptor.accept();
         if accepted.is_err() {
@@ -77,7 +77,7 @@ impl<N: Network> Listener<N> {
         accepted
     }
 
-    /// Adds an accepted connection to the poller. Gives the connection back if the system refuses.
+    /// Adds an accepted connection to the poller and returns it; `None` if the system refuses.
     pub(super) fn watch(
         &mut self,
         tcp: TcpConnection<N>,
@@ -92,20 +92,20 @@ impl<N: Network> Listener<N> {
         None
     }
 
-    /// Takes back a finished connection.
+    /// Takes back a finished connection, whose buffers are reused.
     pub(super) fn take_back(&mut self, tcp: TcpConnection<N>) {
         let _ = tcp.unwatch(&self.poller);
         self.acceptor.recycle(tcp);
     }
 
-    /// Pauses accepting when the system has no capacity for a connection: no retry in every duty cycle.
+    /// Pauses accepting when the system has no capacity, instead of retrying in each duty cycle.
     fn pause(&mut self, now: Nanos) {
         if self.acceptor.unwatch(&self.poller).is_ok() {
             self.resume_accept_at = Some(now + ACCEPT_PAUSE);
         }
     }
 
-    /// Polls the acceptor again when its pause is over.
+    /// Resumes polling of the acceptor when its pause is over.
     pub(super) fn handle_timeout(&mut self, now: Nanos) {
         if self.resume_accept_at.is_some_and(|at| now >= at)
             && self.acceptor.watch(&self.poller, ACCEPTOR_KEY).is_ok()

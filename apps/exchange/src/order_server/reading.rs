@@ -18,13 +18,13 @@ use super::{FRONT_REQUESTS_PER_CYCLE, MALFORMED_MAX, OrderServer, REQUESTS_PER_R
 use crate::soup_endpoint::SoupEndpoint;
 use crate::soup_link::{DisconnectReason, SoupLink};
 
-/// Receive times of a message.
+/// Times at which a message was received and read.
 struct Received {
     /// Kernel receive time, in nanoseconds of the kernel's clock; 0 when unknown.
     kernel_ns: u64,
-    /// Kernel receive time, in ticks.
+    /// Kernel receive time, in ticks of the time stamp counter.
     received_at: u64,
-    /// Read time, in ticks.
+    /// Read time, in ticks of the time stamp counter.
     read_at: u64,
 }
 
@@ -32,7 +32,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
     const ACCEPTS_MAX: usize = 4; // each costs some system calls
 
     fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>> {
-        // A connection that is to be evicted is read once more, which needs capacity.
+        // Accepting may evict a connection, which is read once more before, so the batch needs capacity.
         if self.entry.sequencer.remaining_capacity() < REQUESTS_PER_READ_MAX {
             return None;
         }
@@ -72,7 +72,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
 }
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
-    /// Reads every readable connection, as far as the batch has capacity.
+    /// Reads all readable connections while the batch has capacity, then accepts new ones.
     pub(super) fn read_requests(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let mut ready = Ready::default();
         self.listener.poll(&mut ready)?;
@@ -85,7 +85,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.disconnect(place, reason, now);
             }
         }
-        // After the others: a pending login is read before its connection could be closed for a new one.
+        // Accept last, so that arrived logins are read before their connections can be closed for new ones.
         if ready.has_new_connections {
             work += self.accept(now);
         }
@@ -107,7 +107,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         if is_due { self.transmit(place, now) } else { Ok(()) }
     }
 
-    /// Takes every complete packet received. The sequencer must have capacity for a full buffer of requests.
+    /// Handles all complete packets received. The batch must have capacity for a full buffer of requests.
     #[inline(always)]
     pub(super) fn take_messages(
         &mut self,
@@ -152,7 +152,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Executes the decision about a client's message.
+    /// Acts on the decision on a client's message.
     #[inline(always)]
     fn take_request(
         &mut self,
@@ -190,7 +190,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             Admission::Drop => {
                 let Some(connection) = self.connections.get_mut(place) else { return Ok(()) };
                 connection.malformed += 1;
-                // Closing the connection counts the last one.
+                // The last malformed message is counted when the connection is closed.
                 if connection.malformed >= MALFORMED_MAX {
                     return Err(DisconnectReason::Malformed);
                 }
@@ -208,7 +208,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Takes pending front requests, as far as the batch has capacity; returns their number.
+    /// Handles pending front requests while the batch has capacity; returns their number.
     #[cold]
     pub(super) fn take_front_requests(&mut self, now: Nanos) -> usize {
         let limit = FRONT_REQUESTS_PER_CYCLE.min(self.entry.sequencer.remaining_capacity());
@@ -235,7 +235,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         count
     }
 
-    /// Counts a refused request of a user that has no connection here.
+    /// Counts a refused request of a user of the front, who has no connection here.
     #[cold]
     fn note_refused(&mut self, session: SessionId) {
         self.counters.requests_refused.add(1);

@@ -1,4 +1,4 @@
-//! Client logins, and the end of connections.
+//! Logins of clients, and the end of connections.
 
 use tickpath_admin::CheckResult;
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest};
@@ -11,7 +11,7 @@ use super::{OrderServer, REQUESTS_PER_READ_MAX};
 use crate::soup_link::DisconnectReason;
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
-    /// Begins a login check, which completes at once or later.
+    /// Handles a login, whose check completes now or later.
     #[cold]
     pub(super) fn begin_login(&mut self, place: usize, request: &LoginRequest, now: Nanos) {
         let Some(connection) = self.connections.get(place) else { return };
@@ -21,11 +21,11 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.answer_login(place, step, now);
     }
 
-    /// Continues logins whose passwords have been checked; returns their number.
+    /// Continues logins whose password check is done; returns their number.
     #[cold]
     pub(super) fn take_checked_logins(&mut self, now: Nanos) -> usize {
         let mut count = 0;
-        // A client may send messages right after its login; they are taken at once and need capacity.
+        // A client may have sent requests after its login. They are read now, so the batch needs capacity.
         while self.entry.sequencer.remaining_capacity() >= REQUESTS_PER_READ_MAX
             && let Some(answer) = self.links.checker.poll()
         {
@@ -42,7 +42,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         count
     }
 
-    /// Checks a delayed password when it is due.
+    /// Continues a login that was postponed, when due.
     pub(super) fn check_if_due(&mut self, place: usize, now: Nanos) {
         if self.entry.sequencer.remaining_capacity() < REQUESTS_PER_READ_MAX {
             return;
@@ -54,7 +54,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Takes the messages that a client sent after its login, and sends the client its pending messages.
+    /// Handles the messages that a client sent after its login, and sends the client its pending messages.
     fn resume_reading(&mut self, place: usize, now: Nanos) {
         let read_at = self.tracer.now();
         let taken = self.take_messages(place, read_at, now);
@@ -63,12 +63,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Counts the result of a login step, and answers the login if the step requires an answer.
+    /// Counts the result of a login step, and answers the login if it is decided.
     fn answer_login(&mut self, place: usize, step: LoginStep, now: Nanos) {
         if let Some((user, peer)) = self.entry.logins.poll_trusted()
             && let Some(trusted) = &mut self.links.trusted
         {
-            // A trusted login that does not fit into the ring is trusted only until the venue stops.
+            // If the ring is full, this login is trusted only until the venue stops.
             let _ = trusted.try_push((user as u32, peer));
         }
         let Some(connection) = self.connections.get_mut(place) else { return };
@@ -105,7 +105,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         connection.note_message();
     }
 
-    /// Sends a connection its due data, and closes the connection on failure.
+    /// Writes due data to a connection; closes the connection if that fails.
     pub(super) fn transmit_or_close(&mut self, place: usize, now: Nanos) {
         if let Err(reason) = self.transmit(place, now) {
             self.disconnect(place, reason, now);
@@ -128,7 +128,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.close(place, now);
     }
 
-    /// Closes a connection. Its user may reconnect.
+    /// Closes a connection and logs its user out; the user may reconnect.
     pub(super) fn close(&mut self, place: usize, now: Nanos) {
         let Some(connection) = self.connections.places[place].take() else { return };
         self.entry.logins.handle_close(place);
@@ -140,14 +140,14 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.counters.disconnects.add(1);
     }
 
-    /// Advances the end of every session; true when all are over.
+    /// Advances the end of all sessions; true when all have ended.
     pub(super) fn end_sessions(&mut self, now: Nanos) -> bool {
         let open = (0..self.connections.places.len()).filter(|place| !self.end_session(*place, now));
         open.count() == 0
     }
 
-    /// Sends the rest of the log, ends the session, then waits for the client to close its side after it has
-    /// read everything. True when the connection is over.
+    /// Sends the rest of the log, ends the session, then waits until the client has read everything and
+    /// closed its side. True when the connection has ended.
     fn end_session(&mut self, place: usize, now: Nanos) -> bool {
         if self.connections.get(place).is_some_and(|connection| connection.is_open()) {
             self.transmit_or_close(place, now);

@@ -1,4 +1,4 @@
-//! The settings of a venue.
+//! The checked settings of a venue.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -13,40 +13,40 @@ use crate::journal::JournalSettings;
 use crate::market_recovery::MarketRecoverySettings;
 use crate::order_server::RESPONSES_PER_CYCLE;
 
-/// The checked settings of a venue.
+/// The settings of a venue, checked.
 #[derive(Clone)]
 pub struct VenueSettings {
-    /// Session name, unless the journal continues a session.
+    /// Name of the session to begin, if the journal does not continue one.
     pub session: Session,
-    /// The instruments.
+    /// The traded instruments.
     pub instruments: InstrumentTable,
-    /// Order entry address; port 0 takes a free one.
+    /// Listening address of order entry; port 0 takes a free port.
     pub order_entry: SocketAddrV4,
     /// Maximum number of logged-in order entry clients.
     pub max_connections: usize,
-    /// Messages retained for each user; 256 at least.
+    /// Number of messages retained for each user; at least 256.
     pub retained_responses: usize,
-    /// The users; their sessions are 1, 2, 3 ... in this order.
+    /// The users, in the order of their sessions 1, 2, 3 ...
     pub users: Vec<UserSettings>,
-    /// Handling of wrong passwords.
+    /// Delays after wrong passwords.
     pub login: LoginPolicy,
-    /// Limits for connections that have not logged in, separately at order entry, drop copy and GLIMPSE.
+    /// Bounds on connections before login, for each of order entry, drop copy and GLIMPSE.
     pub pre_login: PreLoginLimits,
-    /// When the venue stops, it also cancels the open orders of users with `cancel_on_disconnect`.
+    /// True if stopping the venue cancels the open orders of users with `cancel_on_disconnect`.
     pub cancel_at_shutdown: bool,
     /// Group and port of line A.
     pub line_a: SocketAddrV4,
     /// Group and port of line B.
     pub line_b: SocketAddrV4,
-    /// Interface of both lines.
+    /// Address of the interface on which both lines are sent.
     pub interface: Ipv4Addr,
-    /// Address of retransmission requests; port 0 takes a free one.
+    /// Address that receives retransmission requests; port 0 takes a free port.
     pub retransmission: SocketAddrV4,
     /// Maximum datagram length, in bytes.
     pub packet_bytes: usize,
     /// Time without a packet after which a heartbeat is sent.
     pub heartbeat: Nanos,
-    /// Messages retained for retransmission.
+    /// Number of messages retained for retransmission.
     pub retained_messages: usize,
     /// Market snapshots, and limits on retransmission requests.
     pub market_recovery: MarketRecoverySettings,
@@ -54,17 +54,17 @@ pub struct VenueSettings {
     pub limits: EngineLimits,
     /// The trading day.
     pub day: DaySettings,
-    /// The command journal. Without it a venue loses all state when it stops.
+    /// Settings of the journal. Without a journal, a venue loses all state when it stops.
     pub journal: Option<JournalSettings>,
-    /// Touches all memory before the venue opens, so that no message costs a page fault.
+    /// True to touch all memory before the venue opens, so that no message causes a page fault.
     pub prefault: bool,
 }
 
 impl VenueSettings {
-    /// A venue at free ports of the loopback interface with its memory touched and without a journal. It has
-    /// capacity for one connection and one session per user besides the venue's own. It retains 1,024
-    /// messages per user and 2^16 for retransmission, and sends a heartbeat each second. Everything else is
-    /// the default.
+    /// A venue on free ports of the loopback interface, with its memory touched and without a journal. It has
+    /// capacity for one connection and one session per user, besides session 0. It retains 1,024 messages per
+    /// user and 2^16 for retransmission, and sends a heartbeat each second. All other settings have their
+    /// defaults.
     #[must_use]
     pub fn on_loopback(
         session: Session,
@@ -99,7 +99,7 @@ impl VenueSettings {
     }
 }
 
-/// The definition with which the venue's log is read.
+/// The definition under which the venue's log is read.
 pub(super) fn definition(settings: &VenueSettings) -> Definition {
     Definition {
         instruments: settings.instruments.as_slice().to_vec(),

@@ -153,14 +153,14 @@ fn commands_do_not_allocate() {
         assert_eq!(rig.allocations_of(3), 0, "{command:?}");
         assert!(admin.poll().is_some(), "{command:?}");
     }
-    // A full queue refuses the next command; the queued commands are still executed.
+    // A full ring refuses the next command; the commands in the ring are still executed.
     let count = std::iter::from_fn(|| admin.submit(AdminCommand::Unlock(ANNA))).count();
     assert_eq!(count, 64);
     rig.advance(MOMENT);
     assert_eq!(std::iter::from_fn(|| admin.poll()).count(), count);
 }
 
-/// The administrator's connection to the socket.
+/// A client's connection to the admin socket.
 pub struct Console {
     stream: UnixStream,
     received: String,
@@ -170,7 +170,7 @@ pub struct Console {
 pub struct AdminFixture {
     pub rig: Rig,
     socket: AdminSocket,
-    /// Executed commands with the user ids of their senders.
+    /// Executed commands, each with the id of the user who sent it.
     pub executed: Vec<(u32, String)>,
     path: PathBuf,
     _folder: tempfile::TempDir,
@@ -206,7 +206,7 @@ impl AdminFixture {
         serde_json::from_str(&self.receive(console).unwrap()).unwrap()
     }
 
-    /// Returns the next line; `None` when the connection is closed.
+    /// Returns the next line; `None` once the connection is closed.
     fn receive(&mut self, console: &mut Console) -> Option<String> {
         for _ in 0..1_000 {
             self.poll();

@@ -1,4 +1,4 @@
-//! A venue that sleeps while idle: an event wakes every thread on its path.
+//! A venue that sleeps while idle: each event wakes all threads on its path.
 
 use std::net::Ipv4Addr;
 
@@ -15,15 +15,15 @@ use crate::support::{Client, PASSWORD, Received, build, enter, journal, login, s
 
 const ORDERS: u32 = 20;
 
-/// An order goes from the order server to the matcher, to the journal's thread, and back to the order server
-/// and the publisher. All of these threads sleep before each order.
+/// An order goes from the order server to the matcher and to the journal's thread, and then back to the order
+/// server and to the publisher. All of these threads sleep before each order.
 #[test]
 fn a_sleeping_venue_answers_and_publishes_every_order() {
     for policy in [Policy::Async, Policy::Group] {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = journal(policy);
         journal.folder = folder.path().into();
-        // The next heartbeat of market data comes after the end of this test.
+        // The interval is long, so that no market data heartbeat is sent during this test.
         let heartbeat = tickpath_types::Nanos::from_secs(3_600);
         let settings = VenueSettings { journal: Some(journal), heartbeat, prefault: true, ..settings() };
         let mut line = MulticastReceiver::join(settings.line_a, Ipv4Addr::LOCALHOST).unwrap();

@@ -1,4 +1,4 @@
-//! The shutdown of a venue under load: it answers and publishes all requests read, then announces the end.
+//! The shutdown of a venue under load: it answers and publishes all requests read, then ends the sessions.
 
 use std::net::Ipv4Addr;
 
@@ -13,7 +13,7 @@ use crate::support::{
     Client, PASSWORD, Received, Rig, build, enter, event, ioc, login, packet, request_packet, settings,
 };
 
-/// Returns the client's messages until the connection closes, without heartbeats.
+/// Returns the client's messages until the connection is closed, without heartbeats.
 fn receive_all(client: &mut Client, mut between: impl FnMut()) -> Vec<Received> {
     let mut received = vec![];
     let deadline = Deadline::start();
@@ -28,7 +28,7 @@ fn receive_all(client: &mut Client, mut between: impl FnMut()) -> Vec<Received> 
     received
 }
 
-/// Returns the numbers of the accepted orders. No other answers may come before the end of the session.
+/// Returns the UserRefNums of the accepted orders. Asserts that there are no other messages before the end.
 fn accepted(received: &[Received]) -> Vec<u32> {
     let [answers @ .., Received::EndOfSession, Received::Closed] = received else {
         panic!("{:?} in place of the end of the session", received.last_chunk::<2>())
@@ -47,7 +47,8 @@ fn orders(count: u32) -> Vec<u8> {
     (1..=count).flat_map(|user_ref| request_packet(&enter(user_ref, Side::Buy, 1, 900_000))).collect()
 }
 
-/// Reads a line to its end. Returns the number of messages, which are dense, and the announced next number.
+/// Reads a line until the end of the session. Returns the number of messages, whose sequence numbers are
+/// dense, and the next sequence number that the end announces.
 fn read_line(line: &mut MulticastReceiver) -> (u64, u64) {
     let mut bytes = [0; 2_048];
     let mut messages = 0;
@@ -74,7 +75,7 @@ fn every_read_request_is_answered_before_the_end_of_session() {
     let mut rig = Rig::with(&settings);
     let mut anna = rig.log_in("ANNA");
     anna.send(&orders(COUNT));
-    // One read holds more requests than the matcher takes in one turn.
+    // One read has more requests than the matcher applies in one duty cycle.
     rig.until_true("the first read", |rig| rig.view.order_server.requests.read() > 0);
     let read = rig.view.order_server.requests.read();
     let applied = rig.view.matcher.commands.read();
@@ -95,10 +96,10 @@ fn every_read_request_is_answered_before_the_end_of_session() {
     assert_eq!(rig.view.engine.lock().unwrap().as_ref().unwrap().last_market().0, messages);
 }
 
-/// Orders that do not rest. Their two answers each exceed the kernel's buffers if the client never reads.
+/// Number of orders that do not rest. The two responses to each exceed the kernel's buffers if left unread.
 const UNREAD_ORDERS: u32 = 60_000;
 
-/// Returns a venue and a client that has many unread answers.
+/// Returns a venue and a client that has many unread responses.
 fn with_unread_answers() -> (Rig, Client) {
     const BURST: u32 = 20;
     let mut rig = Rig::with(&tickpath_exchange::VenueSettings { retained_responses: 1 << 17, ..settings() });
@@ -119,7 +120,7 @@ fn with_unread_answers() -> (Rig, Client) {
 #[test]
 fn a_client_receives_pending_bytes_before_the_end_of_session() {
     let (mut rig, mut slow) = with_unread_answers();
-    // Half a second.
+    // Run for half a second.
     (0..5_000).for_each(|_| assert!(!rig.finish_turn(), "it waits for the client"));
     let received = receive_all(&mut slow, || _ = rig.finish_turn());
     let [answers @ .., Received::EndOfSession, Received::Closed] = &received[..] else {
@@ -176,7 +177,7 @@ fn agents_on_separate_threads_stop_in_order() {
         assert_eq!(answered, (1..=read as u32).collect::<Vec<_>>());
         let (messages, next) = read_line(&mut line);
         assert_eq!((messages, next), (view.matcher.market_events.read(), messages + 1));
-        // Skip the end-of-session packets, which are sent three times: the next venue has the same lines.
+        // Skip the three end-of-session packets, because the next venue uses the same lines.
         let mut bytes = [0; 2_048];
         while line.recv(&mut bytes).unwrap().is_some() {}
     }

@@ -1,5 +1,5 @@
-//! Commanded user settings persist over a restart until the configuration changes them; instruments added to
-//! the file exist after the restart.
+//! User settings changed by command hold over restarts until the configuration changes them. Instruments
+//! added to the file are added at the restart.
 
 use tickpath_exchange::{
     AdminCommand, AdminOutcome, AdminRefusal, LimitsChange, Phase, RateLimit, UserLimits, Venue,
@@ -17,7 +17,7 @@ use crate::support::{ALPHA, Client, Rig, build_on, cancel, enter, instruments, j
 
 const ANNA: SessionId = SessionId(1);
 
-/// A client whose stream and order numbers continue over restarts of the venue.
+/// A client whose message numbers and UserRefNums continue over restarts of the venue.
 struct Anna {
     received: u64,
     user_ref: u32,
@@ -28,7 +28,7 @@ impl Anna {
         rig.log_in_from("ANNA", self.received + 1)
     }
 
-    /// Returns the reason if an order is refused; cancels the order if it is accepted.
+    /// Enters an order. Returns the reason if it is refused; cancels it if it is accepted.
     fn try_order(&mut self, rig: &mut Rig, client: &mut Client, qty: u64) -> Option<RejectReason> {
         self.user_ref += 1;
         self.received += 1;
@@ -53,7 +53,7 @@ fn build(site: &Site) -> Venue {
     build_on(&site.settings, &journal(Policy::Group), &site.disk).unwrap()
 }
 
-/// Kills the venue and builds it again. Returns its notices about the configuration.
+/// Kills the venue and starts it again. Returns its notices about the configuration.
 fn restart(site: &Site, mut rig: Rig) -> (Rig, Vec<String>) {
     rig.journal.as_mut().unwrap().save_trusted_logins().unwrap();
     site.disk.kill();
@@ -77,7 +77,7 @@ fn a_commanded_limit_holds_until_the_file_changes() {
     assert_eq!(rig.command(AdminCommand::SetLimits { session: ANNA, change }), done(2));
     let mut anna = Anna { received: 0, user_ref: 0 };
     let mut commands = rig.view.order_server.commands.read();
-    // From the log alone, and from a snapshot.
+    // Restart from the log alone, and then from a snapshot.
     for round in 0..3 {
         let notices;
         (rig, notices) = restart(&site, rig);
@@ -96,7 +96,7 @@ fn a_commanded_limit_holds_until_the_file_changes() {
         assert_eq!(anna.try_order(&mut rig, &mut client, 10), None);
         assert_eq!(anna.try_order(&mut rig, &mut client, 10), Some(RejectReason::RateAboveLimit), "{round}");
         drop(client);
-        // Enough commands for a snapshot.
+        // Write enough commands for a snapshot.
         for change in [Some(Qty(9)), Some(Qty(10))].repeat(10) {
             let change = LimitsChange { order_qty: Some(change), ..LimitsChange::default() };
             rig.command(AdminCommand::SetLimits { session: ANNA, change });
@@ -105,7 +105,7 @@ fn a_commanded_limit_holds_until_the_file_changes() {
     }
     assert!(rig.journal.as_ref().unwrap().recovery.snapshot.is_some());
 
-    // The file changes one of the limits.
+    // The file changes only one of the limits.
     site.settings.users[0].limits = qty(50);
     for is_first in [true, false] {
         let notices;
@@ -171,7 +171,7 @@ fn a_commanded_permission_survives_restarts() {
     client = anna.log_in(&mut rig);
     assert_eq!(anna.try_order(&mut rig, &mut client, 1), refused);
     drop(client);
-    // A changed list replaces the whole list.
+    // A list that the file has changed replaces all commanded permissions.
     append(&mut site);
     site.settings.users[0].instruments = Some(vec![ALPHA, GAMMA]);
     let notices;
@@ -184,7 +184,7 @@ fn a_commanded_permission_survives_restarts() {
     assert_eq!(anna.try_gamma(&mut rig, &mut client), b'A');
 }
 
-/// Appends an instrument to the file, after the others.
+/// Appends the instrument GAMMA to the file.
 fn append(site: &mut Site) {
     let more = Instrument { id: GAMMA, ..gamma() };
     let listed: Vec<Instrument> = instruments().iter().copied().chain([more]).collect();
@@ -211,7 +211,7 @@ fn a_new_instrument_of_the_file_is_added_at_the_start() {
     let commands = rig.view.order_server.commands.read();
     (rig, notices) = restart(&site, rig);
     assert_eq!((rig.view.order_server.commands.read(), notices.len()), (commands, 0), "once");
-    // The instrument stays when the file no longer lists it.
+    // The instrument stays when the file lists it no longer.
     site.settings.instruments = instruments();
     site.settings.users[0].instruments = None;
     (rig, notices) = restart(&site, rig);
@@ -244,7 +244,7 @@ fn with_a_schedule_a_new_instrument_is_halted() {
 
 #[test]
 fn an_interrupted_addition_is_finished() {
-    // Power is lost at every point of the second start.
+    // Power is lost at each point of the second start.
     for changes in 0..40 {
         let mut site = Site::new(settings());
         let mut rig = site.start();

@@ -1,4 +1,4 @@
-//! Configurations: defaults, and errors of one line.
+//! Configuration files: defaults, and error messages of one line.
 
 use tickpath_config::ConfigError;
 use tickpath_exchange::{
@@ -10,7 +10,7 @@ use tickpath_types::{
     Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty, SelfTradePrevention, Symbol,
 };
 
-/// Returns the settings of a file with the instruments `A` and `B` and this text.
+/// Returns the settings of a file with this text and the instruments `A` and `B`.
 fn settings(text: &str) -> Result<VenueSettings, ConfigError> {
     let instrument = |id, symbol| Instrument {
         id: InstrumentId(id),
@@ -27,7 +27,7 @@ fn settings(text: &str) -> Result<VenueSettings, ConfigError> {
     config.settings(InstrumentTable::new(&[instrument(1, "A"), instrument(2, "B")]), None)
 }
 
-/// Returns the settings with one user, followed by this text.
+/// Returns the settings of a file with one user and this text.
 fn with_user(text: &str) -> Result<VenueSettings, ConfigError> {
     settings(&format!("order_entry.test_users = ['A']\n{text}"))
 }
@@ -40,7 +40,7 @@ fn recovery(text: &str) -> MarketRecoverySettings {
     with_user(&format!("[market_data]\n{text}")).unwrap().market_recovery
 }
 
-/// Checks that each text is refused with a message of one line that contains the second string.
+/// Asserts that each text is refused with a one-line message that contains the string beside it.
 fn check_refused(settings: fn(&str) -> Result<VenueSettings, ConfigError>, refused: &[(&str, &str)]) {
     for (text, expected) in refused {
         let error = settings(text).err().unwrap_or_else(|| panic!("{text} was accepted")).to_string();

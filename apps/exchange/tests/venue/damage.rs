@@ -1,8 +1,8 @@
-//! The damage campaign damages one file of a venue's journal and restarts the venue. The venue has every
-//! message that a client recorded, byte for byte, or refuses to start. With accepted loss its session has
-//! another name.
+//! The damage campaign damages one file of a venue's journal and starts the venue again. The venue must
+//! refuse to start, or have each message that a client recorded, byte for byte. If the loss is accepted, its
+//! session must have another name.
 //!
-//! A venue in a separate process, stopped normally or killed, writes each log. `DAMAGE_TEST_TRIALS` and
+//! A venue in a separate process writes each log; it is stopped or killed. `DAMAGE_TEST_TRIALS` and
 //! `DAMAGE_TEST_SEED` set the number of trials and the seed; `cargo xtask damage-test` sets them.
 
 mod client;
@@ -18,12 +18,12 @@ use damages::{Random, Target, kinds};
 use trial::{Outcome, check_undamaged, run_trial};
 use writer::{Log, write_log};
 
-/// Trials in CI.
+/// Number of trials in CI.
 const TRIALS: u64 = 200;
-/// Number of trials per written log.
+/// Number of trials with each log written.
 const TRIALS_PER_LOG: u64 = 84;
 
-/// Counts of each outcome.
+/// Number of trials with each outcome, by log and by damage.
 #[derive(Debug, Default)]
 struct Totals {
     by_log: BTreeMap<String, BTreeMap<Outcome, u64>>,
@@ -85,13 +85,13 @@ fn damage_to_one_file_causes_no_silent_loss_or_reused_number() {
     println!("{done} files damaged: {lost} silent losses, {twice} sequence numbers used twice");
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert_eq!((lost, twice), (0, 0));
-    // Every kind of damage occurred on every file to which it applies.
+    // All kinds of damage occurred on all files to which they apply.
     let expected = Target::ALL.len() * kinds().len();
     assert!(trials < TRIALS || totals.by_damage.len() >= expected - 3, "{:?}", totals.by_damage.keys());
 }
 
-/// Without the files that state where the log ends, damage of the last record loses messages silently. The
-/// check must detect that; otherwise it detects nothing.
+/// Without the files that record where the log ends, damage to the last record loses messages silently. The
+/// comparison must detect that, or it detects nothing.
 #[test]
 fn a_silent_loss_is_detected() {
     let log = write_log(Policy::Group, false, 7);

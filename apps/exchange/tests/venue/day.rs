@@ -37,8 +37,7 @@ pub fn state(rig: &Rig, id: InstrumentId) -> TradingState {
     TradingState::from_code(code).unwrap_or(TradingState::Halted)
 }
 
-/// Types of the messages, some followed by a code: `S` by the event, `H` by the state, `I` and `Q` by the
-/// cross.
+/// Types of the messages, some with a code: `S` with the event, `H` the state, `I` and `Q` the cross.
 fn summary(messages: &[Vec<u8>]) -> String {
     let word = |message: &Vec<u8>| {
         let code = match message[0] {

@@ -10,7 +10,7 @@ use crate::support::{Client, Received, Rig, cancel, enter, packet, settings};
 const GRACE: Nanos = Nanos::from_millis(500);
 const MOMENT: Nanos = Nanos::from_millis(50);
 
-/// ANNA's orders are cancelled when she is disconnected for the grace period, BERT's at once, CLEO's never.
+/// Settings that cancel ANNA's orders after the grace period, BERT's immediately, and CLEO's never.
 fn rules() -> VenueSettings {
     let mut settings = settings();
     settings.users[0].cancel_on_disconnect = Some(GRACE);
@@ -37,7 +37,7 @@ fn cancels(rig: &Rig) -> u64 {
     rig.view.order_server.cancels_on_disconnect.read()
 }
 
-/// Logs the user in and checks that the venue cancelled both orders.
+/// Logs the user in, and asserts that the venue has cancelled both of the user's orders.
 fn assert_cancelled(rig: &mut Rig, user: &str) {
     let mut client = rig.log_in_from(user, 3);
     for user_ref in 1..=2 {
@@ -51,7 +51,7 @@ fn assert_cancelled(rig: &mut Rig, user: &str) {
     rig.assert_serves(&mut client, 3);
 }
 
-/// Logs the user in and checks that both orders are open.
+/// Logs the user in, and asserts that both of the user's orders are open.
 fn assert_open(rig: &mut Rig, user: &str) {
     let mut client = rig.log_in_from(user, 3);
     for user_ref in 1..=2 {
@@ -93,7 +93,7 @@ fn orders_stay_open_if_the_user_reconnects_in_time() {
 fn without_a_grace_period_orders_are_cancelled_after_the_last_request() {
     let mut rig = Rig::with(&rules());
     let mut bert = resting(&mut rig, "BERT");
-    // The last order and the end of the connection arrive together.
+    // The last order and the logout arrive together.
     bert.request(&enter(3, Side::Buy, 10, 950_000));
     bert.send(&packet(b'O', b""));
     rig.until_true("the hang-up", |rig| cancels(rig) == 1);

@@ -1,4 +1,4 @@
-//! Drop copies: the users' messages, byte for byte, without delay to anyone but the reader.
+//! Drop copies equal the users' messages, byte for byte, and delay no one except a slow reader.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use tickpath_types::{Nanos, SessionId, Side};
 use crate::journal::{Site, receive_messages, trade};
 use crate::support::{Client, PASSWORD, Received, Rig, USERS, cancel, enter, login, packet};
 
-/// A copy as received by a reader.
+/// A drop copy as received by a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ReceivedCopy {
     user: String,
@@ -28,10 +28,10 @@ fn parse_copies(copies: &[Vec<u8>]) -> Vec<ReceivedCopy> {
     copies.iter().map(parse).collect()
 }
 
-/// Copies at the start of every log: the start of the day, for each user of the site.
+/// Number of copies at the beginning of each log: one start of the day for each user of the site.
 const START_COPIES: usize = 5;
 
-/// Returns a venue with a reader of all users, `DESK`, and a reader of Anna only, `CLERK`.
+/// A venue with two readers: `DESK` watches all users, `CLERK` only ANNA.
 fn site(policy: Policy, retained_messages: usize) -> Site {
     let mut site = Site::new(policy);
     let ports = UserPorts { order_entry: false, drop_copy: true, deribit: false };
@@ -55,7 +55,7 @@ fn try_login(rig: &mut Rig, user: &str, number: u64) -> (Client, Received) {
     (client, received)
 }
 
-/// Logs a reader in, from this number on.
+/// Logs a reader in, with copies from this number on.
 fn log_in(rig: &mut Rig, user: &str, number: u64) -> Client {
     let (client, received) = try_login(rig, user, number);
     assert_eq!(received, Received::LoginAccepted { session: "TODAY".into(), next: number }, "{user}");
@@ -68,7 +68,7 @@ fn disconnect(rig: &mut Rig, client: Client) {
     rig.until_true("the hang-up", |rig| rig.view.drop_copy.disconnects.read() > before);
 }
 
-/// Returns all copies from a number on.
+/// All copies of a reader from this number on.
 fn copies_from(rig: &mut Rig, user: &str, number: u64) -> Vec<Vec<u8>> {
     let mut client = log_in(rig, user, number);
     let copies = receive_messages(rig, &mut client);
@@ -115,7 +115,7 @@ fn copies_equal_the_users_messages_from_any_number_across_restarts() {
         }
         assert!(rig.view.drop_copy.rewinds.read() > rewinds, "{policy}: the log was read again");
 
-        // Numbers continue after the last copy, and a login from 0 receives only new copies.
+        // Numbering continues after the last copy, and a login from 0 receives only new copies.
         let (mut new, received) = try_login(&mut rig, "DESK", 0);
         let next = all.len() as u64 + 1;
         assert_eq!(received, Received::LoginAccepted { session: "TODAY".into(), next });
@@ -194,7 +194,7 @@ fn readers_above_the_limit_are_refused() {
     assert_eq!(received, Received::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE));
 }
 
-/// Creates messages until the reader that takes none is disconnected. Returns the number of Anna's messages.
+/// Produces messages until a reader that reads nothing is disconnected. Returns the number of messages.
 fn until_overtaken(rig: &mut Rig, anna: &mut Client, first_ref: u32) -> u32 {
     let mut user_ref = first_ref;
     while rig.view.drop_copy.slow_readers.read() == 0 {
@@ -203,7 +203,7 @@ fn until_overtaken(rig: &mut Rig, anna: &mut Client, first_ref: u32) -> u32 {
             anna.request(&cancel(user_ref, 0));
             user_ref += 1;
         }
-        // Each order is answered: a slow reader does not delay anyone.
+        // Each order is answered, so the slow reader delays no one.
         for _ in 0..100 {
             rig.receive_event(anna);
         }
@@ -242,7 +242,7 @@ fn a_stalled_reader_is_disconnected_and_resumes_later() {
     assert!(copies < u64::from(count));
     let rest = parse_copies(&copies_from(&mut rig, "DESK", copies + 1));
     let numbers: Vec<u64> = rest.iter().map(|copy| copy.number).collect();
-    // The start of the day went to five users before; all later messages go to one.
+    // The start of the day went to five users; all later messages go to Anna.
     assert_eq!(numbers, (copies - 3..=u64::from(count) + 1).collect::<Vec<_>>(), "nothing is missing");
 }
 
@@ -275,7 +275,7 @@ fn the_log_is_rewound_for_one_reader_at_a_time_and_a_stalled_one_is_disconnected
     assert_eq!(numbers, (59_000..=60_001).collect::<Vec<_>>());
 }
 
-/// A reader needs the log again, but the files that it needs have been removed.
+/// The reader needs a second reading of the log, but the segments that it needs were removed.
 #[test]
 fn a_reader_that_needs_a_removed_log_is_disconnected_alone() {
     let site = site(Policy::Async, 64);
@@ -301,7 +301,7 @@ fn a_reader_that_needs_a_removed_log_is_disconnected_alone() {
     assert!(matches!(received, Received::LoginAccepted { .. }), "{received:?}");
 }
 
-/// Between two of its messages are more commands than one run reads.
+/// The log has more commands between two of the reader's messages than one run reads.
 #[test]
 fn a_reader_without_pending_messages_keeps_its_rewind() {
     const OTHERS: u32 = 3_000;
@@ -325,7 +325,7 @@ fn a_reader_without_pending_messages_keeps_its_rewind() {
     rig.until_true("its turn", |rig| rig.view.drop_copy.rewinds.read() == 1);
     rig.turn();
     let before = rig.view.drop_copy.copies.read();
-    // The log is slow, not the reader, which took everything at once.
+    // The reading of the log is slow, not the reader, which has read everything available.
     rig.advance(Nanos::from_secs(11));
     assert_eq!(rig.receive(&mut clerk), Received::LoginAccepted { session: "TODAY".into(), next: 1 });
     let copies = receive_messages(&mut rig, &mut clerk).len() as u64;
@@ -340,7 +340,7 @@ fn a_reader_that_keeps_up_is_never_overtaken() {
     let mut rig = site.start();
     let mut anna = rig.log_in("ANNA");
     let mut desk = log_in(&mut rig, "DESK", 1);
-    // The disk stops, then everything becomes durable at once: more messages than are retained.
+    // The disk stalls, and then more messages become durable at once than are retained.
     rig.is_disk_stuck = true;
     for user_ref in 1..=ORDERS {
         anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
@@ -353,7 +353,7 @@ fn a_reader_that_keeps_up_is_never_overtaken() {
     assert_eq!((rig.view.drop_copy.slow_readers.read(), rig.view.drop_copy.rewinds.read()), (0, 0));
 }
 
-/// A kill cancels all orders of a user in one command.
+/// Killing a user cancels all of the user's orders in one command.
 #[test]
 fn a_command_with_more_messages_than_retained_overtakes_no_reader() {
     const ORDERS: u32 = 25;

@@ -1,4 +1,4 @@
-//! A venue that may have lost answered commands starts a session with another name for all its clients.
+//! A venue that may have lost answered commands gives its session another wire name.
 
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy, SessionName};
 use tickpath_nasdaq::moldudp64::{Kind, Packet, Session};
@@ -9,20 +9,20 @@ use crate::journal::Site;
 use crate::market_data::{Line, RetransmissionClient};
 use crate::support::{Client, PASSWORD, Received, Rig, enter, login};
 
-/// Returns the answer to a login from the first message of this session.
+/// Logs in to this session from its first message, and returns the response.
 fn answer_to_login(rig: &mut Rig, session: &str) -> Received {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login("ANNA", PASSWORD, session, 1));
     let answer = rig.receive(&mut client);
     drop(client);
-    // A connected user cannot log in again, so wait for the disconnection.
+    // A connected user cannot log in again, so wait for the disconnect.
     rig.until_true("the end of the connection", |rig| {
         rig.view.users.iter().all(|user| user.is_connected.read() == 0)
     });
     answer
 }
 
-/// Returns the session that accepts a login without a session name.
+/// Name of the session that accepts a login without a session name.
 fn session_of(rig: &mut Rig) -> String {
     match answer_to_login(rig, "") {
         Received::LoginAccepted { session, .. } => session,
@@ -30,7 +30,7 @@ fn session_of(rig: &mut Rig) -> String {
     }
 }
 
-/// Runs a venue in which ANNA's order is accepted and published.
+/// Starts a venue in which an order of ANNA is accepted and published.
 fn publish_one_order(site: &Site) -> Rig {
     let mut rig = site.start();
     let mut anna = Client::connect(rig.endpoints.order_entry);
@@ -43,7 +43,7 @@ fn publish_one_order(site: &Site) -> Rig {
     rig
 }
 
-/// Loses power and restarts the venue, accepting the loss if it refuses to start.
+/// Loses power and restarts the venue; accepts the loss if the venue would refuse to start.
 fn after_power_loss(site: &mut Site, rig: Rig) -> Rig {
     site.disk.crash();
     drop(rig);
@@ -66,12 +66,12 @@ fn power_loss_under_async_renames_the_session() {
         let mut rig = after_power_loss(&mut site, rig);
         assert_eq!(rig.journal.as_ref().unwrap().recovery.generation, 1);
         assert_eq!(session_of(&mut rig), "TODAY~1");
-        // A client of the old session learns that the session no longer exists.
+        // A client of the old session receives the response that the session does not exist.
         let refusal = Received::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
         assert_eq!(answer_to_login(&mut rig, "TODAY"), refusal);
         let answer = answer_to_login(&mut rig, "TODAY~1");
         assert!(matches!(answer, Received::LoginAccepted { .. }), "{answer:?}");
-        // The session keeps that name until the next loss.
+        // The session keeps this name until the next loss.
         let mut rig = site.restart(rig);
         assert_eq!(session_of(&mut rig), "TODAY~1");
         let mut rig = after_power_loss(&mut site, rig);
@@ -88,7 +88,7 @@ fn a_durable_session_keeps_its_name_unless_a_loss_is_accepted() {
     site.journal.accept_loss = true;
     let mut rig = site.restart(rig);
     assert_eq!(session_of(&mut rig), "TODAY~1");
-    // The log keeps its session name.
+    // The log itself keeps the session name without the suffix.
     site.journal.accept_loss = false;
     site.journal.session = SessionName::new("TODAY").ok();
     let mut rig = site.restart(rig);

@@ -9,10 +9,10 @@ use crate::support::{
     Client, PASSWORD, Received, Rig, enter, ioc, login, order, packet, request_packet, settings,
 };
 
-/// Number of messages that are not valid OUCH after which a connection is closed.
+/// Number of invalid messages after which the venue closes a connection.
 const MALFORMED_MAX: u32 = 16;
 
-/// Byte sequences for which the venue must close a connection, before and after a login.
+/// Byte sequences after which the venue must close a connection, before and after a login.
 fn invalid_packets() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("text", b"GET / HTTP/1.1\r\nHost: venue\r\n\r\n".to_vec()),
@@ -28,7 +28,7 @@ fn invalid_packets() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The venue reads at most 16 KiB at a time.
+/// The venue's receive buffer has 16 KiB.
 #[test]
 fn a_packet_with_an_excessive_length_closes_the_connection_at_once() {
     const BUFFER_LEN: usize = 16 << 10;
@@ -49,7 +49,7 @@ fn data_behind_a_login_waits_for_the_password_check() {
     settings.users[0].password = hashed_password(&hash_password(PASSWORD).unwrap()).unwrap();
     let mut rig = Rig::with(&settings);
     let mut client = Client::connect(rig.endpoints.order_entry);
-    // More than the venue reads at a time, while the password is checked.
+    // While the password is checked, send more than fits into the venue's receive buffer.
     let heartbeats = packet(b'R', b"").repeat(8_000);
     let order = request_packet(&enter(1, Side::Buy, 1, 1_000_000));
     let bytes = [login("ANNA", PASSWORD, "", 1), heartbeats, order].concat();
@@ -63,7 +63,7 @@ fn data_behind_a_login_waits_for_the_password_check() {
     assert_eq!(rig.view.order_server.malformed.read(), 0);
 }
 
-/// Sends in pieces, because the venue may disconnect meanwhile.
+/// Sends in pieces, because the venue may disconnect the client before the end.
 fn send_in_pieces(rig: &mut Rig, client: &mut Client, bytes: &[u8]) {
     for piece in bytes.chunks(4_096) {
         if !client.try_send(piece) {
@@ -184,7 +184,7 @@ fn a_stalled_client_is_disconnected_when_its_messages_are_overwritten() {
     assert_eq!(rig.view.order_server.disconnects.read(), 1);
     rig.assert_serves(&mut witness, u32::MAX - 1);
 
-    // Data in flight is lost with the overwritten messages; the user may continue with new messages.
+    // The user cannot receive the overwritten messages any more, but may continue with new messages.
     let mut again = Client::connect(rig.endpoints.order_entry);
     again.send(&login("BERT", PASSWORD, "", 0));
     assert!(matches!(rig.receive(&mut again), Received::LoginAccepted { .. }));
@@ -234,7 +234,7 @@ fn ten_thousand_connections_do_not_allocate_or_disturb_others() {
 
 /// Source address of silent connections.
 const FLOOD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-/// Limits that a test reaches quickly.
+/// Bounds that a test reaches quickly.
 const FEW: PreLoginLimits = PreLoginLimits { connections: 8, per_address: 4, deadline: Nanos::from_secs(5) };
 
 #[test]
@@ -243,7 +243,7 @@ fn silent_connections_do_not_block_clients() {
     let server = rig.view.order_server.clone();
     let mut flood = Vec::new();
     for round in 1..=5 {
-        // More silent connections than allowed, before and after the client, which logs in late.
+        // More silent connections than allowed arrive before and after the client, which logs in last.
         flood.extend((0..20).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
         let mut client = Client::connect(rig.endpoints.order_entry);
         flood.extend((0..20).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
@@ -251,7 +251,7 @@ fn silent_connections_do_not_block_clients() {
         client.send(&login("ANNA", PASSWORD, "", 1));
         let response = rig.receive(&mut client);
         assert!(matches!(response, Received::LoginAccepted { .. }), "round {round}: {response:?}");
-        // From the same address, a login that follows its connection at once is accepted.
+        // A client at the same address is accepted if it logs in right after it connects.
         let mut beside = Client::connect_from(FLOOD, rig.endpoints.order_entry);
         beside.send(&login("BERT", PASSWORD, "", 1));
         flood.extend((0..3).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
@@ -299,7 +299,7 @@ fn one_byte_per_second_does_not_prevent_the_time_out() {
             }
         }
     }
-    // An incomplete packet does not reset the time-out, and a login has a deadline.
+    // An incomplete packet does not reset the timeout, and a login has a deadline.
     assert_eq!((closed_before, closed_after), (Some(5), Some(15)));
     assert_eq!(rig.view.order_server.requests.read(), 0);
     rig.assert_serves(&mut witness, 1);
@@ -312,7 +312,7 @@ fn a_repeated_login_closes_the_connection_and_is_counted() {
     client.send(&login("ANNA", PASSWORD, "", 1));
     assert_eq!(rig.receive(&mut client), Received::Closed);
     assert_eq!(rig.view.order_server.malformed.read(), 1);
-    // On a separate connection it is a normal login, but a user can log in only once.
+    // On a separate connection it is a valid login, but a user can be logged in only once.
     let mut first = rig.log_in("ANNA");
     let mut second = Client::connect(rig.endpoints.order_entry);
     second.send(&login("ANNA", PASSWORD, "", 1));

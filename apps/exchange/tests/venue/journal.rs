@@ -12,7 +12,7 @@ use crate::support::{
     ALPHA, Client, Received, Rig, USERS, build, build_on, cancel, enter, event, journal, replace, settings,
 };
 
-/// A venue whose disk and settings survive it.
+/// A venue's settings, and its disk, which keeps its data when the venue ends.
 pub struct Site {
     pub settings: VenueSettings,
     pub journal: JournalSettings,
@@ -29,7 +29,7 @@ impl Site {
         Rig::of(build_on(&self.settings, &self.journal, &self.disk).unwrap())
     }
 
-    /// Returns the reason why the venue does not start.
+    /// The reason for which the venue refuses to start.
     pub fn refusal(&self) -> String {
         let error = build_on(&self.settings, &self.journal, &self.disk)
             .err()
@@ -37,7 +37,7 @@ impl Site {
         format!("{error:#}")
     }
 
-    /// Kills the process and starts another one.
+    /// Kills the venue and starts it again.
     pub fn restart(&self, rig: Rig) -> Rig {
         self.disk.kill();
         drop(rig);
@@ -45,7 +45,7 @@ impl Site {
     }
 }
 
-/// Returns a client's messages until none arrive for a while.
+/// Returns a client's messages until no more arrive for 200 turns.
 pub fn receive_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
     let mut messages = vec![];
     let mut silent_turns = 0;
@@ -64,7 +64,7 @@ pub fn receive_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
     messages
 }
 
-/// Returns all messages that a user ever received.
+/// All messages that the user has ever been sent.
 fn all_messages(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
     let mut client = rig.log_in(user);
     let messages = receive_messages(rig, &mut client);
@@ -74,7 +74,7 @@ fn all_messages(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
     messages
 }
 
-/// Sends orders of two users, some of which trade, numbered from `from` on. Returns each user's messages.
+/// Sends two users' orders, some of which trade, with UserRefNums from `from`. Returns each user's messages.
 pub fn trade(rig: &mut Rig, [anna, bert]: [&mut Client; 2], from: u32) -> [Vec<Vec<u8>>; 2] {
     for user_ref in from..from + 40 {
         let price = 1_000_000 + i64::from(user_ref % 7) * 100;
@@ -108,13 +108,13 @@ fn a_killed_venue_resumes_at_the_end_of_its_log() {
             let recovery = rig.journal.as_ref().unwrap().recovery.clone();
             assert!(recovery.snapshot.is_some() && recovery.replayed < 100, "{policy}: {recovery}");
             assert_eq!(rig.view.publisher.messages.read(), published, "{policy}: {round}");
-            // Anna requests new messages only; Bert all of them.
+            // Anna requests only new messages, and Bert all.
             let mut anna = rig.log_in_from("ANNA", anna_received.len() as u64 + 1);
             assert_eq!(receive_messages(&mut rig, &mut anna), Vec::<Vec<u8>>::new(), "{policy}");
             assert_eq!(all_messages(&mut rig, "BERT"), bert_received, "{policy}: the same bytes");
         }
 
-        // Used order numbers stay used, the next ones are free, and old orders trade with new ones.
+        // Used UserRefNums stay used, the next ones are free, and old orders trade with new ones.
         rig = site.restart(rig);
         let mut anna = rig.log_in_from("ANNA", anna_received.len() as u64 + 1);
         let mut bert = rig.log_in_from("BERT", bert_received.len() as u64 + 1);
@@ -224,7 +224,7 @@ fn a_stop_does_not_end_the_session() {
     rig.close();
     assert_ne!(hash(&rig), stopped);
     drop(rig);
-    // Two starts from the same log give the same result.
+    // Two starts from the same log result in the same state.
     let [first, second] = [(); 2].map(|()| {
         let mut rig = site.start();
         rig.turn();
@@ -250,7 +250,7 @@ fn the_opening_is_logged_once() {
 
 #[test]
 fn an_interrupted_opening_is_finished() {
-    // Power is lost at every point of the opening.
+    // Power is lost at each point of the opening.
     for changes in 0..40 {
         let site = Site::new(Policy::Sync);
         let mut rig = site.start();
@@ -292,7 +292,7 @@ fn kills_limits_and_grace_periods_survive_restarts() {
     let mut cleo = rig.log_in("CLEO");
     let answer = rig.submit(&mut cleo, &enter(1, Side::Sell, 6, 1_000_000));
     assert!(matches!(answer, OrderEventKind::Rejected { reason: RejectReason::QtyAboveLimit, .. }));
-    // Bert was not connected when the venue restarted: his grace period begins then.
+    // Bert was not connected when the venue restarted, so his grace period begins at the start.
     rig.advance(grace - Nanos::from_millis(100));
     assert_eq!(rig.view.order_server.cancels_on_disconnect.read(), 0);
     rig.advance(Nanos::from_millis(200));
@@ -305,7 +305,7 @@ fn kills_limits_and_grace_periods_survive_restarts() {
     );
     drop((anna, bert, cleo));
 
-    // A limit removed from the configuration no longer applies.
+    // A limit that was removed from the configuration no longer applies.
     site.settings.users[2].limits = UserLimits::default();
     let mut rig = site.restart(rig);
     let mut cleo = rig.log_in_from("CLEO", 2);
@@ -342,7 +342,7 @@ fn a_full_disk_refuses_new_orders_and_accepts_cancels() {
     let mut anna = rig.log_in("ANNA");
     rig.submit(&mut anna, &enter(1, Side::Buy, 10, 900_000));
     while rig.turn() > 0 {}
-    // From now on no further segment fits on the disk.
+    // From now on, no further segment fits on the disk.
     let names = site.disk.list().unwrap();
     let capacity = names.iter().filter_map(|name| Some(site.disk.contents(name)?.len() as u64)).sum();
     site.disk.set_faults(DiskFaults { capacity, ..DiskFaults::default() });
@@ -361,7 +361,7 @@ fn a_full_disk_refuses_new_orders_and_accepts_cancels() {
     let answer = rig.submit(&mut anna, &cancel(1, 0));
     assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
 
-    // Fill the last segment as well: then nothing is accepted, and nothing wrong is sent.
+    // Fill the last segment too. Then nothing is accepted, and nothing that is not in the log is sent.
     let mut sent = 0;
     while rig.view.journal.delayed.read() == 0 {
         anna.request(&cancel(2, 0));
@@ -373,7 +373,7 @@ fn a_full_disk_refuses_new_orders_and_accepts_cancels() {
     let messages = receive_messages(&mut rig, &mut anna);
     assert!(messages.iter().all(|message| event(message).user_ref().0 <= user_ref));
 
-    // The disk has space again.
+    // The disk has free space again.
     site.disk.set_faults(DiskFaults::default());
     let answer = rig.receive_event(&mut anna);
     assert_eq!(answer.user_ref().0, user_ref + 1, "what waited: {answer:?}");
@@ -396,7 +396,7 @@ fn refusals_leave_journal_space_for_all_cancels() {
     let names = site.disk.list().unwrap();
     let capacity = names.iter().filter_map(|name| Some(site.disk.contents(name)?.len() as u64)).sum();
     site.disk.set_faults(DiskFaults { capacity, ..DiskFaults::default() });
-    // New orders only, many times the capacity of a segment.
+    // Send only new orders, many times as many as a segment could hold.
     let mut refused = [0_u64; 2];
     for user_ref in OPEN + 1..2_000 {
         anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
@@ -421,7 +421,7 @@ fn refusals_leave_journal_space_for_all_cancels() {
         let answer = rig.submit(&mut anna, &cancel(user_ref, 0));
         assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
     }
-    // A number refused without a record is still free, and the refusal is not sent again.
+    // A UserRefNum refused without a record is still free, and the refusal is not resent.
     let last = rig.view.order_server.commands.read();
     site.disk.set_faults(DiskFaults::default());
     rig.until_true("room", |rig| rig.view.journal.is_full.read() == 0);
@@ -561,7 +561,7 @@ fn a_damaged_log_is_refused_and_a_torn_tail_is_cut() {
     site.disk.put(&last, torn);
     let refusal = site.refusal();
     assert!(refusal.contains(&last) && refusal.contains("--accept-loss"), "{refusal}");
-    // Without this file the damage cannot be distinguished from a torn write of a crash.
+    // Without this file, the damage cannot be distinguished from a write that a crash has torn.
     site.disk.remove(ACKNOWLEDGED_FILE).unwrap();
     let mut rig = site.start();
     let recovery = rig.journal.as_ref().unwrap().recovery.clone();

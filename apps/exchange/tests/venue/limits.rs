@@ -1,4 +1,4 @@
-//! Limits of users.
+//! Limits of a single user.
 
 use tickpath_exchange::{RateLimit, UserLimits, VenueSettings};
 use tickpath_types::{InstrumentId, Nanos, OrderEventKind, OrderRequest, Qty, RejectReason, Side};
@@ -7,7 +7,7 @@ use crate::support::{Client, Rig, cancel, enter, ioc, order, replace, settings};
 
 const PRICE: i64 = 1_000_000;
 
-/// ANNA has these limits, the other users none.
+/// Settings in which ANNA has these limits, and the other users have none.
 fn limited(limits: UserLimits) -> VenueSettings {
     let mut settings = settings();
     settings.users[0].limits = limits;
@@ -59,7 +59,7 @@ fn quantity_and_notional_are_limited_exactly() {
 fn open_orders_are_limited_within_one_write() {
     let mut rig = Rig::with(&limited(UserLimits { open_orders: Some(3), ..UserLimits::default() }));
     let mut anna = rig.log_in("ANNA");
-    // All in one write, so that none is answered before the last is read.
+    // Send all orders in one write, so that none is answered before the last is read.
     let requests =
         (1..=5).flat_map(|user_ref| crate::support::request_packet(&enter(user_ref, Side::Buy, 1, PRICE)));
     anna.send(&requests.collect::<Vec<u8>>());
@@ -73,7 +73,7 @@ fn open_orders_are_limited_within_one_write() {
             other => panic!("{other:?}"),
         }
     }
-    // A replacement does not add an open order, and an IOC order never rests.
+    // A replacement adds no open order, and an IOC order never rests.
     assert_accepted(&mut rig, &mut anna, &replace(1, 6, 1, PRICE));
     assert_accepted(&mut rig, &mut anna, &ioc(7, Side::Buy, 1, PRICE));
     rig.receive_event(&mut anna);

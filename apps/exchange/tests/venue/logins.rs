@@ -15,7 +15,7 @@ const NOT_AUTHORIZED: Received = Received::LoginRejected(LoginRejectReason::NOT_
 const NOT_AVAILABLE: Received = Received::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
 const ACCEPTED: &str = "TODAY";
 
-/// ANNA and BERT have hashes, CLEO has a plain password.
+/// Settings in which ANNA and BERT have hashed passwords, and CLEO a plain one.
 fn hashed() -> VenueSettings {
     let mut settings = settings();
     for user in &mut settings.users[..2] {
@@ -87,7 +87,7 @@ fn a_client_that_disconnects_during_its_check_does_not_affect_others() {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login("ANNA", PASSWORD, "", 1));
     drop(client);
-    // The next connection reuses the slot, but must not receive the answer to the first one.
+    // The next connection reuses the index, but must not receive the answer to the first login.
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
     let (response, mut bert) = try_login(&mut rig, "BERT", PASSWORD);
     assert!(is_accepted(&response), "{response:?}");
@@ -137,7 +137,7 @@ fn guesses_are_delayed_progressively_and_others_are_not() {
         rig.until_true("the login", |rig| rig.view.order_server.logins_delayed.read() > delayed);
         rig.advance(Nanos::from_millis(delay - 20));
         assert_eq!(client.try_receive(), None, "put off");
-        // Neither another user of this address nor this user at another address is delayed.
+        // Logins of another user from this address, and of this user from another address, are not delayed.
         let (response, bert) = try_login(&mut rig, "BERT", PASSWORD);
         assert!(is_accepted(&response), "{response:?}");
         let disconnects_before = rig.view.order_server.disconnects.read();
@@ -151,7 +151,7 @@ fn guesses_are_delayed_progressively_and_others_are_not() {
     assert_eq!((server.wrong_passwords.read(), server.logins_refused.read()), (6, 6));
 }
 
-/// Wrong passwords come from many addresses, more than are remembered.
+/// Wrong passwords come from more addresses than the guard remembers.
 #[test]
 fn guesses_never_lock_out_a_trusted_address() {
     let mut settings = settings();
@@ -164,7 +164,7 @@ fn guesses_never_lock_out_a_trusted_address() {
         client.send(&login("ANNA", "guess", "", 1));
         assert_eq!(rig.receive(&mut client), NOT_AUTHORIZED);
     }
-    // From her own address as well: the login is delayed by the shortest delay, not by the longest.
+    // Guesses also come from her own address: her login has the shortest delay, not the longest.
     let mut guesses: Vec<Client> = (0..12).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
     guesses.iter_mut().for_each(|client| client.send(&login("ANNA", "guess", "", 1)));
     let mut anna = Client::connect(rig.endpoints.order_entry);
@@ -188,7 +188,7 @@ fn simultaneous_guesses_are_delayed_like_sequential_ones() {
     rig.until_true("three answers", |_| server.wrong_passwords.read() == 3);
     assert_eq!(server.logins_delayed.read(), 5);
     for more in 4..=8 {
-        // Delays of 100, 200, 400, 800 and 1,600 ms.
+        // The delays are 100, 200, 400, 800 and 1,600 ms.
         rig.advance(Nanos::from_millis(100 << (more - 4)));
         rig.advance(Nanos::from_millis(40));
         rig.until_true("one more", |_| server.wrong_passwords.read() >= more);
@@ -196,7 +196,7 @@ fn simultaneous_guesses_are_delayed_like_sequential_ones() {
     assert_eq!((server.wrong_passwords.read(), server.logins_refused.read()), (8, 8));
 }
 
-/// Logins beyond the checker's queue wait; none is refused.
+/// Logins beyond the capacity of the checker's queue are not refused; they are checked later.
 #[test]
 fn logins_above_the_queue_capacity_are_checked_later() {
     const MANY: u64 = 90;
@@ -213,7 +213,7 @@ fn logins_above_the_queue_capacity_are_checked_later() {
     }
     let server = rig.view.order_server.clone();
     rig.until_true("as many checks as wait", |_| server.logins_delayed.read() > 0);
-    // Answers take real time; waiting logins are retried in simulated time.
+    // Checks take real time; waiting logins are retried in simulated time.
     for _ in 0..2 {
         let answered = server.wrong_passwords.read();
         rig.until_true("answers", |_| server.wrong_passwords.read() >= (answered + 45).min(MANY));
@@ -260,7 +260,7 @@ fn a_delayed_login_ends_with_its_connection() {
     rig.log_in("ANNA");
 }
 
-/// Floods of silent connections, one from each address, arrive while a login is delayed.
+/// Silent connections, one from each address, arrive in large numbers while a login is delayed.
 #[test]
 fn a_delayed_trusted_login_survives_a_flood() {
     let mut settings = settings();
@@ -287,8 +287,8 @@ fn a_delayed_trusted_login_survives_a_flood() {
     assert!(is_accepted(&response), "{response:?}");
 }
 
-/// Guesses of ANNA's password from her own address, after a restart. Her login is delayed by the shortest
-/// delay, as before, and by longer ones if the file of trusted logins is missing or damaged.
+/// After a restart, ANNA's password is guessed from her own address. Her login has the shortest delay, as
+/// before the restart, but longer ones if the file of trusted logins is missing or damaged.
 #[test]
 fn trusted_logins_survive_a_restart() {
     const FILE: &str = "trusted-logins";

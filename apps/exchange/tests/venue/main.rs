@@ -1,4 +1,4 @@
-//! A whole venue over loopback sockets: real TCP and multicast, simulated time, one thread.
+//! A whole venue on loopback sockets: real TCP and multicast, simulated time, one thread.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod admin;
@@ -27,6 +27,6 @@ mod users;
 
 use tickpath_agent::CountingAllocator;
 
-/// Counts allocations, so that tests can check those of duty cycles.
+/// Counts allocations, so that tests can assert that duty cycles make none.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -11,10 +11,10 @@ use tickpath_types::{Nanos, Sequence, Side};
 
 use crate::support::{Rig, build, cancel, enter, instruments, ioc, replace, request_packet, settings};
 
-/// Number of messages at the start of every venue with two instruments.
+/// Number of market data messages at the start of a venue with two instruments.
 const OPENING: u64 = 7;
 
-/// The datagrams of one line.
+/// A receiver of one market data line, and the datagrams received.
 pub struct Line {
     receiver: MulticastReceiver,
     pub datagrams: Vec<Vec<u8>>,
@@ -33,7 +33,7 @@ impl Line {
         }
     }
 
-    /// Returns the messages, whose numbers must be dense from 1.
+    /// The messages received. Asserts that their sequence numbers are dense from 1.
     pub fn messages(&self) -> Vec<Vec<u8>> {
         let mut messages = vec![];
         for datagram in &self.datagrams {
@@ -52,13 +52,13 @@ impl Line {
     }
 }
 
-/// Returns a venue and its two lines, joined before the first packet.
+/// Starts a venue; returns it with receivers of both lines that joined before the first packet.
 pub fn with_lines(settings: &VenueSettings) -> (Rig, Line, Line) {
     let (a, b) = (Line::join(settings.line_a), Line::join(settings.line_b));
     (Rig::with(settings), a, b)
 }
 
-/// Runs turns until both lines have carried `count` messages.
+/// Runs the venue until both lines have had `count` messages.
 pub fn read_lines(rig: &mut Rig, a: &mut Line, b: &mut Line, count: usize) {
     rig.until("the messages on both lines", |_| {
         a.read();
@@ -67,7 +67,7 @@ pub fn read_lines(rig: &mut Rig, a: &mut Line, b: &mut Line, count: usize) {
     });
 }
 
-/// Returns one message as text: its type and the fields from which a book is built.
+/// A message as text: its type, and the fields from which a book is built.
 pub fn describe(message: &[u8]) -> String {
     match Message::parse(message).unwrap() {
         Message::SystemEvent(event) => format!("system {}", char::from(event.event_code.0)),
@@ -160,7 +160,7 @@ fn simultaneous_events_share_packets_up_to_the_maximum_length() {
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize + 50);
     assert_eq!(a.datagrams, b.datagrams);
     assert!(a.datagrams.iter().all(|datagram| datagram.len() <= 200));
-    // Four adds of 36 bytes with their lengths fit.
+    // Four add messages of 36 bytes fit, each with its length.
     let full =
         a.datagrams.iter().filter(|datagram| Packet::parse(datagram).unwrap().message_count() == 4).count();
     assert!(full >= 12, "{full}");
@@ -232,8 +232,8 @@ impl RetransmissionClient {
         Some(bytes[..received.len].to_vec())
     }
 
-    /// Returns the answers' messages until there are `count`, with the number of the first. An answer is one
-    /// packet; the rest is requested again.
+    /// Receives answers until they have `count` messages; returns the first sequence number and the messages.
+    /// An answer is one packet, so the remaining messages are requested again.
     pub fn receive(&mut self, rig: &mut Rig, count: usize) -> (u64, Vec<Vec<u8>>) {
         let (mut first, mut messages) = (None, vec![]);
         while messages.len() < count {
@@ -294,7 +294,7 @@ fn invalid_requests_have_no_answer() {
     requester.request("MONDAY", 1, 1);
     requester.request("", 1, 1);
     dropped += 7;
-    // Well-formed requests for messages that do not exist.
+    // The following requests are well-formed, but the messages do not exist.
     requester.request("TODAY", 0, 1);
     requester.request("TODAY", OPENING + 1, 1);
     requester.request("TODAY", u64::MAX - 1, 1);
@@ -383,7 +383,7 @@ fn retransmissions_do_not_delay_heartbeats() {
     (0..8).for_each(|_| requester.request("TODAY", 1, 1));
     rig.advance(Nanos::from_secs(1));
     assert!((1..8).contains(&rig.view.publisher.retransmitted.read()), "others wait for the next cycle");
-    // Without another turn: the heartbeat is in flight.
+    // No other turn is needed: the heartbeat has been sent.
     wait_for("the heartbeat", || {
         a.read();
         (a.datagrams.len() > packets).then_some(())

@@ -1,4 +1,4 @@
-//! Answers to orders, field by field and byte by byte.
+//! Responses to orders, compared field by field and byte by byte.
 
 use tickpath_types::{
     CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MatchId, ModifyOrder, OrderEventKind,
@@ -108,7 +108,7 @@ fn a_cancel_reduces_or_removes_and_is_reported_once() {
     rig.submit(&mut anna, &enter(1, Side::Buy, 100, 1_000_000));
     assert_eq!(rig.submit(&mut anna, &cancel(1, 60)), canceled(1, 40, CancelReason::User));
     assert_eq!(rig.submit(&mut anna, &cancel(1, 0)), canceled(1, 60, CancelReason::User));
-    // A cancel of an order that is no longer open has no answer: the next answer is for the next order.
+    // A cancel of a closed order has no response: the next response is to the next order.
     anna.request(&cancel(1, 0));
     let next = order(2, Side::Buy, 1, 1_000_000);
     assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
@@ -229,7 +229,7 @@ fn invalid_orders_are_rejected_with_a_reason() {
         let bad = EnterOrder { user_ref: UserRefNum(user_ref), ..bad };
         assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(bad)), rejected(user_ref, reason), "{bad:?}");
     }
-    // Invalid values that exist only on the wire: an unknown symbol, side or time in force.
+    // Values that are invalid only on the wire: an unknown symbol, side, or time in force.
     let wire = crate::support::request_packet(&OrderRequest::Enter(good));
     let mut user_ref = 5_u32;
     for (offset, bytes, reason) in [
@@ -260,7 +260,7 @@ fn a_modification_with_an_invalid_side_is_rejected_without_using_a_number() {
     let (reason, client_order_id) = (RejectReason::InvalidSide, ClientOrderId::default());
     let refused = OrderEventKind::Rejected { user_ref: UserRefNum(7), reason, client_order_id };
     assert_eq!(rig.submit(&mut anna, &OrderRequest::Modify(modify)), refused);
-    // An order that is not open has no answer: the next answer is for the next request.
+    // A modification of an unknown order has no response: the next response is to the next request.
     let unknown = ModifyOrder { user_ref: UserRefNum(u32::MAX), side_marking: b'S', qty: Qty(5) };
     anna.request(&OrderRequest::Modify(unknown));
     let modify = ModifyOrder { user_ref: UserRefNum(7), side_marking: b'T', qty: Qty(5) };
@@ -302,7 +302,7 @@ fn a_user_with_no_numbers_left_is_answered() {
     }
 }
 
-/// `docs/protocols/nasdaq.md` states the reason.
+/// A market order has no price at which a remainder could rest, so it needs time in force IOC.
 #[test]
 fn a_market_order_that_would_rest_is_rejected() {
     let mut rig = Rig::new();

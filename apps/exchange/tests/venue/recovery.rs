@@ -30,7 +30,7 @@ fn with_snapshots(change: impl FnOnce(&mut SnapshotSettings)) -> VenueSettings {
     VenueSettings { market_recovery, ..settings() }
 }
 
-/// Logs a user in for new messages only.
+/// Logs a user in, with new messages only.
 fn log_in_for_new(rig: &mut Rig, user: &str) -> Client {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login(user, PASSWORD, "", 0));
@@ -38,7 +38,7 @@ fn log_in_for_new(rig: &mut Rig, user: &str) -> Client {
     client
 }
 
-/// Sends orders on both sides, some of which trade, are reduced, moved or cancelled.
+/// Sends orders on both sides, of which some trade, and some are reduced, moved or cancelled.
 fn trade(rig: &mut Rig, from: u32) {
     let mut anna = log_in_for_new(rig, "ANNA");
     for user_ref in (from..from + 40).step_by(2) {
@@ -53,7 +53,7 @@ fn trade(rig: &mut Rig, from: u32) {
     rig.submit(&mut bert, &ioc(from, Side::Buy, 25, 1_000_000));
 }
 
-/// Returns the digest of the books built from the messages.
+/// Digest of the books that the messages build.
 fn books<'a>(messages: impl IntoIterator<Item = &'a Vec<u8>>) -> u64 {
     let limits = BookLimits::new(InstrumentId(2), 1_024);
     let mut builder = BookBuilder::new(Indexed::<FastBooks<()>>::new(limits));
@@ -69,7 +69,7 @@ fn books<'a>(messages: impl IntoIterator<Item = &'a Vec<u8>>) -> u64 {
     builder.books().state_hash()
 }
 
-/// Returns a snapshot as a client receives it: its messages, and the number of the first message after it.
+/// Receives a GLIMPSE snapshot. Returns its messages, and the sequence number of the first message after it.
 fn glimpse(rig: &mut Rig) -> (Vec<Vec<u8>>, usize) {
     let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
     client.keeps_system_events = true;
@@ -93,7 +93,7 @@ fn end_of(message: &[u8]) -> usize {
     EndOfSnapshot::ref_from_bytes(message).unwrap().sequence().unwrap().0 as usize
 }
 
-/// Waits until the snapshots contain everything published.
+/// Waits until snapshots cover all published messages.
 fn wait_for_snapshots(rig: &mut Rig) {
     rig.until_true("the copies", |rig| {
         rig.view.market_recovery.next_sequence.read() == rig.view.publisher.messages.read() + 1
@@ -242,7 +242,7 @@ fn excess_slow_and_malformed_clients_are_disconnected() {
     assert_eq!(next, 8, "others are served");
 }
 
-/// Many silent connections, and many clients that log in and do not read: user names are not checked here.
+/// One address makes many silent connections, and then many logins of clients that do not read.
 #[test]
 fn one_address_does_not_block_others() {
     let flood_from = Ipv4Addr::new(127, 0, 0, 2);
@@ -263,14 +263,14 @@ fn one_address_does_not_block_others() {
     assert_eq!(next, 8);
 }
 
-/// This endpoint accepts packets of up to 1 KiB.
+/// The GLIMPSE server's receive buffer has 1 KiB.
 #[test]
 fn a_packet_with_an_excessive_length_closes_the_connection_at_once() {
     const BUFFER_LEN: usize = 1 << 10;
     let mut rig = Rig::with(&with_snapshots(|_| {}));
     let counters = rig.view.market_recovery.clone();
     let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
-    // A text that fills the buffer, then only the length of a packet that would need one byte more.
+    // Send a packet that fills the buffer, and then only the length of one that needs one byte more.
     client.send(&packet(b'+', &[b'x'; BUFFER_LEN - 3]));
     (0..50).for_each(|_| _ = rig.turn());
     assert_eq!((client.try_receive(), counters.glimpse_malformed.read()), (None, 0), "at the bound");
@@ -294,7 +294,7 @@ fn a_malformed_client_is_counted_once_and_a_logout_is_not() {
     assert_eq!(counters.glimpse_malformed.read(), 1);
 }
 
-/// The kernel takes 64 KiB of a connection, the server buffers the same amount, and a snapshot has 240 KiB.
+/// The kernel and the server each buffer 64 KiB per connection, and the snapshot has 240 KiB.
 #[test]
 fn stalled_clients_are_bounded_and_delay_no_other() {
     let mut settings = with_snapshots(|_| {});
@@ -335,7 +335,7 @@ fn stalled_clients_are_bounded_and_delay_no_other() {
     rig.until_true("the end of all", |_| counters.glimpse_connections.read() == 0);
 }
 
-/// Data that a client sends during the end of its snapshot must not cause the loss of data in flight.
+/// Data that a client sends at the end of its snapshot must not cause the loss of data in flight to it.
 #[test]
 fn a_slow_client_receives_its_whole_snapshot() {
     const ORDERS: u32 = 2_500;
@@ -385,7 +385,7 @@ fn copies_for_snapshots_do_not_allocate_even_without_a_reader() {
     }
 }
 
-/// Messages from the journal and from memory form one stream.
+/// Messages from the journal and messages from memory form one stream.
 #[test]
 fn old_messages_come_from_the_journal_also_after_a_restart() {
     let disk = FaultyDisk::new(1, DiskFaults::default());
@@ -441,7 +441,7 @@ fn old_messages_are_read_with_one_rewind() {
     assert_eq!(rig.view.market_recovery.archive_rewinds.read(), 1, "one snapshot leads to all");
 }
 
-/// The ring between the publisher and the snapshots has 4,096 slots, and the store 16.
+/// The ring from the publisher to the snapshots has 4,096 slots, and the publisher's store keeps 16 messages.
 #[test]
 fn overtaken_snapshots_recover_from_the_journal() {
     let disk = FaultyDisk::new(1, DiskFaults::default());
@@ -489,7 +489,7 @@ fn removed_messages_have_no_answer_and_the_archive_queue_is_bounded() {
     assert_eq!(rig.view.market_recovery.archive_rewinds.read(), 1, "it is known by then");
     assert!(requester.try_receive().is_none());
 
-    /// Maximum number of requests waiting for the archive.
+    /// Capacity of the archive's ring of requests.
     const WAITING: u64 = 16;
     let archive = rig.market_recovery.take();
     for _ in 0..=WAITING {
@@ -511,10 +511,10 @@ fn unanswered_requests_are_counted_by_kind() {
     let mut requester = RetransmissionClient::new(&rig);
     requester.request("MONDAY", 1, 1);
     requester.request("TODAY", 1, 0);
-    requester.request("TODAY", 8, 1); // the future
+    requester.request("TODAY", 8, 1); // not published yet
     requester.request("TODAY", u64::MAX - 70_000, 60_000);
-    requester.request("TODAY", 1, 65_534); // everything
-    requester.request("TODAY", 1, 1); // one too many
+    requester.request("TODAY", 1, 65_534); // all messages
+    requester.request("TODAY", 1, 1); // above the rate
     let publisher = rig.view.publisher.clone();
     rig.until_true("the requests", |_| publisher.requests.read() == 6);
     assert_eq!(requester.receive(&mut rig, 7).0, 1);

@@ -1,4 +1,4 @@
-//! Logins, logouts, silence, and reconnects.
+//! Logins, logouts, timeouts, and reconnects.
 
 use tickpath_exchange::PreLoginLimits;
 use tickpath_nasdaq::soupbintcp::{HEARTBEAT_INTERVAL, LoginRejectReason, PEER_TIMEOUT};
@@ -10,7 +10,7 @@ const NOT_AUTHORIZED: Received = Received::LoginRejected(LoginRejectReason::NOT_
 const NOT_AVAILABLE: Received = Received::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
 const MOMENT: Nanos = Nanos::from_millis(50);
 
-/// Returns the answer to a login, with the client.
+/// Sends a login; returns the response and the client.
 fn try_login(rig: &mut Rig, bytes: &[u8]) -> (Received, Client) {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(bytes);
@@ -179,7 +179,7 @@ fn a_client_receives_thousands_of_missed_messages() {
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
     let mut anna = rig.log_in_from("ANNA", 1);
     for user_ref in 1..=COUNT {
-        // More than one write holds: the rest comes with the timers.
+        // All messages exceed one write, so the rest is sent in later duty cycles.
         let [accepted, canceled] = std::array::from_fn(|_| {
             rig.until("the next message", |rig| {
                 rig.advance(Nanos::from_millis(1));
@@ -201,7 +201,7 @@ fn short_connections_do_not_allocate() {
     let mut anna = rig.log_in("ANNA");
     assert!(tickpath_agent::counts_allocations());
     for round in 1..=10 {
-        // The last one stays, the others are evicted.
+        // The last connection stays, the others are evicted.
         let clients: Vec<_> = (0..6).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
         assert_eq!(rig.allocations_of(TURNS), 0);
         assert_eq!(rig.view.order_server.pre_login_evicted.read(), round * 5);

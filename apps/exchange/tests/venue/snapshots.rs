@@ -7,7 +7,7 @@ use tickpath_types::{Sequence, Side};
 use crate::journal::{Site, receive_messages, trade};
 use crate::support::{Rig, build, enter, journal, settings};
 
-/// Offset of a snapshot's payload.
+/// Offset of the payload in a snapshot file.
 const PAYLOAD: usize = 64;
 
 fn snapshots(site: &Site) -> Vec<String> {
@@ -17,7 +17,7 @@ fn snapshots(site: &Site) -> Vec<String> {
     names
 }
 
-/// Damages the newest snapshot, in its header or after it. Returns its name and its good contents.
+/// Damages the byte at `place` of the newest snapshot. Returns the file's name and its intact contents.
 fn damage_newest(site: &Site, place: usize) -> (String, Vec<u8>) {
     let name = snapshots(site).pop().unwrap();
     let good = site.disk.contents(&name).unwrap();
@@ -43,7 +43,7 @@ fn assert_refused(site: &Site, parts: &[&str]) {
     }
 }
 
-/// Runs a venue with a snapshot every `snapshot_every` commands, and kills it.
+/// Runs a venue that takes a snapshot every `snapshot_every` commands, and kills it.
 fn traded_site(snapshot_every: u64) -> Site {
     let mut site = Site::new(Policy::Group);
     site.journal.snapshot_every = snapshot_every;
@@ -86,7 +86,7 @@ fn a_log_without_snapshots_is_refused() {
     kill(&site, site.start());
 }
 
-/// Users that are only in the snapshot of a start with more users.
+/// A start with more users writes a snapshot, the only record of the added users.
 #[test]
 fn users_known_only_to_a_damaged_snapshot_are_not_lost() {
     let mut site = traded_site(0);
@@ -101,7 +101,7 @@ fn users_known_only_to_a_damaged_snapshot_are_not_lost() {
     let with_dora = site.settings.users.clone();
     let name = snapshots(&site).pop().unwrap();
     let good = site.disk.contents(&name).unwrap();
-    // The new state is known even without the snapshot's header or file, unless that record is missing too.
+    // The state hash is known even without the snapshot's header or file, unless `ACKNOWLEDGED_FILE` is lost.
     for (place, is_recorded, part) in [
         (Some(PAYLOAD), true, "does not lead"),
         (Some(PAYLOAD - 1), true, "does not lead"),
@@ -137,7 +137,7 @@ fn limits_in_a_damaged_snapshot_are_not_guessed() {
             &site,
             &[&name, "checksum", "decided by the one or the other", "start once as it was then"],
         );
-        // Follow the advice of the message.
+        // Do what the message advises.
         site.settings.limits.max_open_orders /= 2;
         kill(&site, site.start());
         site.settings.limits.max_open_orders *= 2;
@@ -153,7 +153,7 @@ fn a_snapshot_is_valid_even_if_old_ones_cannot_be_removed() {
     let mut rig = Rig::of(build(&VenueSettings { journal: Some(journal), ..settings() }).unwrap());
     let mut anna = rig.log_in("ANNA");
     let mut follower = rig.journal.take().unwrap();
-    // A directory of that name cannot be read as a file.
+    // A directory in place of a snapshot cannot be read as a file.
     let unreadable = folder.path().join(snapshot_name(Sequence(1)));
     std::fs::create_dir(&unreadable).unwrap();
     for user_ref in 1..=60 {

@@ -1,4 +1,4 @@
-//! A venue that the test runs step by step, and its clients.
+//! A venue whose agents the test runs turn by turn, and its clients.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -24,11 +24,11 @@ use tickpath_types::{
 pub use tickpath_test_support::soup::{login, packet};
 pub use tickpath_test_venue::{PASSWORD, build};
 
-/// Simulated duration of one turn of the venue's agents.
+/// Simulated duration of a turn, in which each agent runs one duty cycle.
 const TURN: Nanos = Nanos::from_micros(1);
-/// Simulated duration of one turn during the shutdown.
+/// Simulated duration of a turn during the shutdown.
 const FINISH_TURN: Nanos = Nanos::from_micros(100);
-/// Messages at the start of every user's stream; the messages that tests count follow them.
+/// Number of messages at the start of each user's stream, before those that tests count.
 pub const START_OF_DAY: u64 = 1;
 pub const USERS: [&str; 3] = ["ANNA", "BERT", "CLEO"];
 pub const ALPHA: InstrumentId = InstrumentId(1);
@@ -41,18 +41,18 @@ pub fn settings() -> VenueSettings {
     venue_settings(&["ALPHA", "BRAVO"], &USERS)
 }
 
-/// A venue whose agents run in the test's thread, turn by turn, in simulated time.
+/// A venue whose agents run on the test's thread, turn by turn, in simulated time.
 pub struct Rig {
     invoker: Invoker,
     now: Nanos,
     pub endpoints: Endpoints,
     pub view: VenueView,
     pub admin: Option<AdminClient>,
-    /// The journal, which does its disk work in each turn.
+    /// The journal, whose disk work is done in each turn.
     pub journal: Option<VenueJournal>,
-    /// Market data recovery, which works in each turn.
+    /// Market data recovery, which runs in each turn.
     pub market_recovery: Option<MarketRecovery>,
-    /// True while the disk does nothing.
+    /// True while the disk does no work.
     pub is_disk_stuck: bool,
 }
 
@@ -102,12 +102,12 @@ impl Rig {
         }
     }
 
-    /// Runs one turn of every agent; returns the amount of work.
+    /// Runs a turn; returns the amount of work.
     pub fn turn(&mut self) -> usize {
         self.try_turn().unwrap()
     }
 
-    /// Runs one turn of agents that may fail.
+    /// Runs a turn in which an agent may fail.
     pub fn try_turn(&mut self) -> Result<usize, AgentFailure> {
         self.now = self.now + TURN;
         let mut work = self.invoker.run_once(self.now)?;
@@ -120,20 +120,20 @@ impl Rig {
         journal.work_on_disk() + journal.follow().unwrap_or(0) + journal.run_drop_copy(self.now).unwrap()
     }
 
-    /// Advances simulated time, then runs one turn.
+    /// Advances the simulated time, and runs a turn.
     pub fn advance(&mut self, time: Nanos) {
         self.now = self.now + time;
         self.turn();
     }
 
-    /// Advances simulated time, then runs one turn of agents that may fail.
+    /// Advances the simulated time, and runs a turn in which an agent may fail.
     #[allow(dead_code)] // not used by every suite
     pub fn try_advance(&mut self, time: Nanos) -> Result<usize, AgentFailure> {
         self.now = self.now + time;
         self.try_turn()
     }
 
-    /// Returns the nanoseconds since midnight, as in messages.
+    /// Nanoseconds since midnight, as in messages.
     pub fn time_of_day(&self) -> u64 {
         self.now.0 % 86_400_000_000_000
     }
@@ -159,7 +159,7 @@ impl Rig {
         self.until("an answer", |_| client.try_receive())
     }
 
-    /// Returns the next message and skips heartbeats before it.
+    /// Returns the next message, after skipping heartbeats.
     pub fn receive_event(&mut self, client: &mut Client) -> OrderEventKind {
         loop {
             match self.receive(client) {
@@ -174,7 +174,7 @@ impl Rig {
         std::array::from_fn(|_| self.receive_event(client))
     }
 
-    /// Logs a user in for every message from the first on, after the start of the day.
+    /// Logs a user in, with all messages after the start of the day.
     pub fn log_in(&mut self, user: &str) -> Client {
         self.log_in_from(user, 1)
     }
@@ -187,13 +187,13 @@ impl Rig {
         client
     }
 
-    /// Sends a request and returns the first answer.
+    /// Sends a request and returns the first response.
     pub fn submit(&mut self, client: &mut Client, request: &OrderRequest) -> OrderEventKind {
         client.request(request);
         self.receive_event(client)
     }
 
-    /// Checks that the venue still serves this client: it answers an order and its cancel.
+    /// Asserts that the venue serves this client: it answers an order and a cancel of this order.
     pub fn assert_serves(&mut self, client: &mut Client, user_ref: u32) {
         let answer = self.submit(client, &enter(user_ref, Side::Buy, 1, 900_000));
         assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
@@ -201,7 +201,7 @@ impl Rig {
         assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
     }
 
-    /// Runs one turn of every agent during the shutdown; true when all have finished.
+    /// Runs a turn of the shutdown; true when all agents have finished.
     pub fn finish_turn(&mut self) -> bool {
         self.now = self.now + FINISH_TURN;
         self.work_on_disk();
@@ -220,28 +220,28 @@ impl Rig {
         answer.outcome
     }
 
-    /// Returns the simulated time.
+    /// The simulated time.
     #[allow(dead_code)] // not used by every suite
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Ends the venue as a runner does.
+    /// Shuts the venue down as a runner does.
     pub fn close(&mut self) {
         let deadline = self.now + FINISH_TIMEOUT;
         while !self.finish_turn() && self.now < deadline {}
-        // A failure of the disk loses only trust.
+        // If this fails, only trusted logins are lost.
         let _ = self.journal.as_mut().map(VenueJournal::save_trusted_logins);
         self.invoker.close();
     }
 
-    /// Ends the venue as a runner does after a failure.
+    /// Closes the agents at once, as a runner does after a failure.
     #[allow(dead_code)] // not used by every suite
     pub fn close_at_once(&mut self) {
         self.invoker.close();
     }
 
-    /// Returns the number of allocations in this many turns.
+    /// Number of allocations in this many turns.
     pub fn allocations_of(&mut self, turns: usize) -> u64 {
         let before = thread_allocations();
         for _ in 0..turns {
@@ -260,7 +260,7 @@ pub enum Received {
     },
     LoginRejected(LoginRejectReason),
     Message(Vec<u8>),
-    /// Text without a sequence number.
+    /// Text of a debug packet, which has no sequence number.
     Debug(String),
     Heartbeat,
     EndOfSession,
@@ -268,11 +268,11 @@ pub enum Received {
     Closed,
 }
 
-/// The client's end of a connection. It parses SoupBinTCP packets without checking their contents.
+/// A client's end of a connection. It parses SoupBinTCP packets and does not check their contents.
 pub struct Client {
     stream: TcpStream,
     received: Vec<u8>,
-    /// Whether the client returns the system event messages of the day, which most tests do not need.
+    /// True if the client returns the day's system event messages, which most tests do not need.
     pub keeps_system_events: bool,
 }
 
@@ -290,13 +290,13 @@ impl Client {
         Client::of(socket.into())
     }
 
-    /// Returns a client with a socket that is not connected yet.
+    /// Creates a client whose socket is not connected yet.
     #[allow(dead_code)] // not used by every suite
     pub fn prepare() -> Client {
         Client::of(Socket::new(Domain::IPV4, Type::STREAM, None).unwrap().into())
     }
 
-    /// Connects a client that was [prepared](Client::prepare).
+    /// Connects a client from [`prepare`](Client::prepare).
     #[allow(dead_code)] // not used by every suite
     pub fn connect_prepared(&mut self, address: SocketAddrV4) {
         let socket = socket2::SockRef::from(&self.stream);
@@ -305,7 +305,7 @@ impl Client {
         socket.set_nonblocking(true).unwrap();
     }
 
-    /// Connects a client with a small receive buffer in the kernel.
+    /// Connects a client whose kernel receive buffer is small.
     pub fn connect_narrow(address: SocketAddrV4) -> Client {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(2_048).unwrap();
@@ -319,12 +319,12 @@ impl Client {
         Client { stream, received: Vec::new(), keeps_system_events: false }
     }
 
-    /// Sends raw bytes; few enough for the kernel to take at once.
+    /// Sends raw bytes, few enough for the kernel to accept at once.
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// Sends bytes; false if the kernel has no capacity or the venue has ended.
+    /// Sends bytes; false if the kernel's buffer is full or the venue has closed the connection.
     pub fn try_send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write(bytes).is_ok_and(|count| {
             assert_eq!(count, bytes.len(), "the kernel took a part");
@@ -384,7 +384,7 @@ pub fn request_packet(request: &OrderRequest) -> Vec<u8> {
     packet(b'U', &bytes[..len])
 }
 
-/// Returns whether a message starts or ends the day.
+/// True if a message announces the start or end of the day.
 fn is_system_event(message: &[u8]) -> bool {
     message[0] == b'S'
 }
@@ -417,7 +417,7 @@ pub fn cancel(user_ref: u32, qty: u64) -> OrderRequest {
 }
 
 pub fn replace(orig_user_ref: u32, user_ref: u32, qty: u64, price: i64) -> OrderRequest {
-    // A replacement keeps the old order's side.
+    // The side is ignored: a replacement has the side of the replaced order.
     let order = order(user_ref, Side::Buy, qty, price);
     let order = EnterOrder { client_order_id: ClientOrderId(*b"replaced      "), ..order };
     OrderRequest::Replace(order.replacing(UserRefNum(orig_user_ref)))

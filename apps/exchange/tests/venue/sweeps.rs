@@ -1,4 +1,4 @@
-//! One order that trades with very many orders: every event arrives in order, without allocations.
+//! An order that trades with very many orders: all events arrive in order, and nothing is allocated.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Bench {
         bench
     }
 
-    /// Puts a command into the log and runs the matcher until all resulting events are read. Returns the
+    /// Passes a command to the matcher, and runs the matcher until all resulting events are read. Returns the
     /// number of the matcher's allocations.
     fn apply(&mut self, session: u16, kind: CommandKind) -> u64 {
         self.sequence = self.sequence.next();
@@ -79,7 +79,7 @@ impl Bench {
         }
     }
 
-    /// Fills the book with the maximum number of offers.
+    /// Fills the book with `count` sell orders.
     fn fill(&mut self, count: u32) {
         for user_ref in 1..=count {
             let offer = order(user_ref, Side::Sell, 1, 1_000_000);
@@ -115,7 +115,7 @@ fn a_sweep_of_twenty_thousand_orders_is_complete_and_does_not_allocate() {
 #[test]
 fn ending_all_orders_at_once_fits_the_buffers() {
     const ORDERS: u32 = 300;
-    // The smallest rings: nearly every event has to wait.
+    // The rings are as small as possible, so nearly all events have to wait.
     for kind in [
         CommandKind::Order(ioc(1, Side::Buy, ORDERS.into(), 1_000_000)),
         CommandKind::CancelAll { reason: tickpath_types::CancelReason::Supervisory },

@@ -1,8 +1,8 @@
-//! Files of an older version of the program are read; those of a later version are refused.
+//! Reads files of an older version of the program, and refuses those of a later version.
 //!
-//! `version_1` holds a journal of a venue with the settings of these tests and snapshots every 30 commands,
-//! in the layout of snapshot version 1. User CLEO has a limit of 500 per order and was killed once. It also
-//! holds the messages that ANNA and BERT received then, concatenated.
+//! `version_1` has a journal of a venue with the settings of these tests and snapshots every 30 commands, in
+//! the layout of snapshot version 1. User CLEO has a limit of 500 per order and was killed once. It also has
+//! the messages that ANNA and BERT received from that venue, concatenated.
 
 use tickpath_exchange::{UserLimits, audit};
 use tickpath_journal::{Policy, SessionName, snapshot_name};
@@ -12,11 +12,11 @@ use crate::journal::{Site, receive_messages, trade};
 use crate::support::{Client, PASSWORD, Received, login};
 
 const SEGMENT: &str = "00000000000000000001.journal";
-/// Offset of a snapshot's payload: `TPVENUE`, and its version.
+/// Offset of the payload in a snapshot file; it begins with `TPVENUE` and the version.
 const PAYLOAD: usize = 64;
-/// Current snapshot version.
+/// The current snapshot version.
 const VERSION: u8 = 3;
-/// Number of commands in the log, and the recorded state hash after them.
+/// Number of commands in the log, and the state hash recorded after them.
 const LAST: u64 = 39;
 const STATE_HASH: u64 = 0x43d0985e559fe2d2;
 
@@ -32,7 +32,7 @@ fn snapshots() -> [(Sequence, Vec<u8>); 2] {
     ]
 }
 
-/// Returns the site of that venue, with its log and these snapshots.
+/// A site with the log of that venue and these snapshots.
 fn site(snapshots: &[(Sequence, Vec<u8>)]) -> Site {
     let mut site = Site::new(Policy::Group);
     site.journal.snapshot_every = 30;
@@ -85,8 +85,8 @@ fn a_journal_with_snapshots_of_version_1_is_continued() {
     }
 }
 
-/// Users now receive more messages, so commands before the newest snapshot do not lead to the same state. The
-/// audit must report that.
+/// Users now receive more messages than in version 1, so a replay of the commands before the newest snapshot
+/// does not result in the recorded state. The audit must report that.
 #[test]
 fn the_state_hash_reveals_version_differences() {
     let site = site(&snapshots());
@@ -115,13 +115,13 @@ fn a_snapshot_of_a_later_version_is_refused_with_advice() {
     }
 }
 
-/// Computes the CRC32C bit by bit, as in the documentation of snapshots.
+/// Computes the CRC32C bit by bit, as the documentation of snapshots describes it.
 fn crc32c(bytes: &[u8]) -> u32 {
     let shifted = |crc: u32, _| crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 };
     !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), shifted))
 }
 
-/// A start with more users and other limits writes a snapshot with them; the log before it still leads to it.
+/// A start with more users and other limits writes a snapshot; the log before it still leads to its state.
 #[test]
 fn a_log_with_changed_users_and_limits_replays_from_its_start() {
     let mut site = Site::new(Policy::Group);

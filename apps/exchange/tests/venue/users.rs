@@ -1,4 +1,4 @@
-//! Users that are added while the venue runs.
+//! Users added while the venue runs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::support::{Client, PASSWORD, Received, Rig, USERS, build, enter, login
 
 const MOMENT: Nanos = Nanos::from_millis(20);
 const DORA: SessionId = SessionId(4);
-/// Commands that add [`dora`]: the user, its limits, that the file has them, and its self-trade prevention.
+/// Number of commands that add [`dora`]: user, limits, record of the configuration, self-trade prevention.
 const COMMANDS: u32 = 4;
 
 fn limits() -> UserLimits {
     UserLimits { order_qty: Some(Qty(50)), ..UserLimits::default() }
 }
 
-/// Returns a user whose password is known only by its hash.
+/// A user whose password is known only by its hash.
 fn dora() -> UserSettings {
     UserSettings {
         limits: limits(),
@@ -34,7 +34,7 @@ fn dora() -> UserSettings {
     }
 }
 
-/// Returns a venue with capacity for two more users.
+/// A site with capacity for two more users.
 fn site(policy: Policy) -> Site {
     let mut site = Site::new(policy);
     site.settings.limits.max_sessions = 6;
@@ -60,7 +60,7 @@ fn try_login(rig: &mut Rig, user: &str, password: &str) -> (Client, Received) {
     (client, received)
 }
 
-/// Logs a client in for all messages that the user ever received.
+/// Logs a client in, with all messages that the user has ever been sent.
 fn log_in(rig: &mut Rig, user: &str) -> Client {
     let (client, received) = try_login(rig, user, PASSWORD);
     assert_eq!(received, Received::LoginAccepted { session: "TODAY".into(), next: 1 }, "{user}");
@@ -108,7 +108,7 @@ fn an_added_user_logs_in_and_survives_restarts() {
         let of_dora = stream(&mut rig, "DORA");
         assert_eq!(of_dora.len(), 2, "{policy}: nothing of before it came");
 
-        // The file must list the user now; without it the venue would not match its log.
+        // The file must list the user now. Otherwise the venue refuses to start, as its log has that user.
         assert!(site.journal.session.is_none());
         site.disk.kill();
         drop(rig);
@@ -126,7 +126,7 @@ fn an_added_user_logs_in_and_survives_restarts() {
             rig.advance(MOMENT);
             assert_eq!(rig.view.order_server.commands.read(), commands, "nothing is logged again");
 
-            // An end of the day, and enough commands for a snapshot.
+            // Write an end of the day, and enough commands for a snapshot.
             for phase in [Phase::EndOfDay, Phase::Start, Phase::Open] {
                 rig.command(AdminCommand::Phase { phase, instrument: None });
             }
@@ -153,7 +153,7 @@ fn an_added_user_logs_in_and_survives_restarts() {
 
 #[test]
 fn an_interrupted_addition_is_finished_at_the_start() {
-    // Power is lost at every point from the command on.
+    // Power is lost at each point after the command.
     for changes in 0..12 {
         let mut site = site(Policy::Sync);
         let mut rig = site.start();
@@ -201,7 +201,7 @@ fn an_invalid_user_is_refused_without_changes() {
         assert!(matches!(refused(name), AddUserError::Register(RegisterError::Name(_))), "{name}");
     }
     assert_eq!(rig.view.users.len(), 3);
-    // Add the one user that fits, then one more.
+    // Add the only user for whom there is capacity, and then one more.
     assert_eq!(add(&mut rig, &dora()), AdminOutcome::Done { commands: COMMANDS });
     let emil = UserSettings::new("EMIL", Password::plain(PASSWORD));
     let full = rig.admin.as_mut().unwrap().submit_user(&emil).unwrap_err();
@@ -252,7 +252,7 @@ fn kill_all_and_drain_apply_to_added_users() {
     assert_eq!(refusal(halted), Some(RejectReason::Halted));
 }
 
-/// Returns the copies from a number on.
+/// The drop copies of a reader from this number on.
 fn copies(rig: &mut Rig, reader: &str, from: u64) -> Vec<Vec<u8>> {
     let mut client = Client::connect(rig.endpoints.drop_copy.unwrap());
     client.send(&login(reader, PASSWORD, "", from));
@@ -305,7 +305,7 @@ fn drop_copies_include_added_users_and_added_readers() {
     }
 }
 
-/// Writes a venue's configuration with these users after those of [`settings`].
+/// Writes a venue's configuration with the users of [`settings`] and then the text `more`.
 fn write_config(folder: &Path, more: &str) -> PathBuf {
     let instruments = "[[instrument]]\nsymbol = 'BRAVO'\nreference_price = '100.00'\n\
                        [[instrument]]\nsymbol = 'ALPHA'\nreference_price = '100.00'\n\

@@ -85,11 +85,11 @@ impl ChannelStatus {
 /// One book in a status list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookStatus {
-    /// Number of the instrument in its channel.
+    /// Id of the instrument within its channel.
     pub instrument: InstrumentId,
-    /// Its symbol.
+    /// Symbol of the instrument.
     pub symbol: Symbol,
-    /// Whether the book is consistent with its market.
+    /// Health of the book: live if it is consistent with its market.
     pub health: BookHealth,
     /// The reason if the book is suspect.
     pub reason: Option<SuspectReason>,
@@ -126,7 +126,7 @@ pub(super) trait LiveFeed: Send {
     fn books(&self, is_selected: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus>;
     /// Returns the digest of all books; visits everything.
     fn state_hash(&self) -> u64;
-    /// Passes the books that became suspect since the last call to `take`; returns the number not passed.
+    /// Passes new suspect books to `take`; returns the number of further ones, which are only counted.
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64;
 }
 

@@ -158,7 +158,7 @@ fn check_channel(channel: &ChannelSection) -> Result<(), ConfigError> {
     check_bounds(channel).or_else(invalid)
 }
 
-/// Checks the numbers of a channel; the error names the one that is invalid.
+/// Checks the numeric values of a channel; the error names the key that is invalid.
 fn check_bounds(channel: &ChannelSection) -> Result<(), String> {
     if !(1..=u16::MAX - 1).contains(&channel.max_instruments) {
         return Err("max_instruments: 1 to 65534".to_owned());

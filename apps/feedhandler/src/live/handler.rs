@@ -27,7 +27,7 @@ const SUSPECTS_MAX: usize = 1_024;
 /// The name and status of one channel.
 #[derive(Clone, Debug)]
 pub struct ChannelReport {
-    /// Its name.
+    /// Name of the channel.
     pub name: String,
     /// Status of the channel.
     pub status: ChannelStatus,
@@ -49,7 +49,7 @@ pub struct LiveView {
 }
 
 impl LiveView {
-    /// Returns the pending messages about suspect books, each once, and the number of further ones.
+    /// Returns the pending messages on suspect books, one per book, and the number of further suspect books.
     #[must_use]
     pub fn take_suspects(&mut self) -> (Vec<String>, u64) {
         let LiveView { names, suspects, .. } = self;
@@ -97,7 +97,7 @@ pub enum LiveCommand {
 pub struct LiveReport {
     /// The channels.
     pub channels: Vec<ChannelReport>,
-    /// Books with their channels: in an answer those not live, at the end those of the configured symbols.
+    /// Books with their channels: in an answer those not live, in the final report those configured.
     pub books: NamedBooks,
 }
 
@@ -108,7 +108,7 @@ impl LiveReport {
         self.channels.iter().all(|channel| channel.status.is_consistent())
     }
 
-    /// Returns in one line why the run is incomplete or its books cannot be trusted; `None` when all is well.
+    /// Returns one line on why the run is incomplete or its books cannot be trusted; `None` for a good run.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let lost: u64 = self.channels.iter().map(|channel| channel.status.lines.messages_lost).sum();
@@ -249,7 +249,7 @@ impl LiveHandler {
         }
     }
 
-    /// Queues the books that became suspect, each once.
+    /// Queues the books that became suspect, each once; books beyond the queue are only counted.
     fn queue_suspects(&mut self) {
         let LiveHandler { channels, suspects, unreported, .. } = self;
         for (number, channel) in (0..).zip(channels) {

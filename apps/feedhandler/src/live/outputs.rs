@@ -36,7 +36,7 @@ impl Segment {
         Ok(Some(Segment { writer, rows: 0 }))
     }
 
-    /// Publishes that the writer works.
+    /// Publishes that the writer is alive at `now`.
     pub(super) fn heartbeat(&mut self, now: Nanos) {
         self.writer.heartbeat(now);
     }
@@ -81,7 +81,7 @@ pub(super) struct ChannelOutput {
     has_unnamed: bool,
     pub(super) updates: u64,
     pub(super) trades: u64,
-    /// Suspect books that were not reported yet; each is reported once.
+    /// Suspect books that have not been reported yet; each is reported once.
     suspects: Vec<Suspect>,
     unreported: u64,
     is_reported: Box<[bool]>,
@@ -132,7 +132,7 @@ impl ChannelOutput {
         }
     }
 
-    /// Passes the books that became suspect since the last call to `take`; returns the number not passed.
+    /// Passes new suspect books to `take`; returns the number of further ones, which were only counted.
     pub(super) fn drain_suspects<B: BooksById>(
         &mut self,
         instruments: &Instruments<B>,

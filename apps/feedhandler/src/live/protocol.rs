@@ -22,9 +22,9 @@ const BATCH: usize = 32;
 /// Receive buffer length: that of jumbo frames. A longer datagram is truncated, counted, and not trusted.
 const DATAGRAM_MAX: usize = 9_216;
 
-/// A protocol of live channels. Each has a file in `protocols` and a line in its table.
+/// A protocol of live channels. Each has a file in `protocols` and a line in the table of its `mod.rs`.
 pub(super) trait LiveProtocol<N: Network>: Sync {
-    /// Returns the keys of a channel's section that only some protocols have, this one included.
+    /// Returns the protocol-specific keys of a channel's section that this protocol supports.
     fn server_keys(&self) -> &'static [&'static str];
 
     /// Returns whether a server sends the messages and there are no lines.
@@ -32,7 +32,7 @@ pub(super) trait LiveProtocol<N: Network>: Sync {
         false
     }
 
-    /// Checks these keys.
+    /// Checks the protocol-specific keys of a section.
     fn check(&self, section: &ChannelSection) -> Result<(), &'static str> {
         let _ = section;
         Ok(())

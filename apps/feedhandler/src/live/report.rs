@@ -10,7 +10,7 @@ use super::handler::ChannelReport;
 
 /// Time without a packet after which a channel is reported: every protocol sends heartbeats each second.
 const QUIET_MAX: Nanos = Nanos::from_secs(5);
-/// Number of packets of another session that is reported. A normal change of session causes fewer.
+/// Minimum number of packets of another session that is reported. A normal session change causes fewer.
 const OTHER_SESSION_PACKETS: u64 = 100;
 
 /// Returns the channels and the given books as JSON.
@@ -135,7 +135,7 @@ pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> 
     }
 }
 
-/// Problems of a channel besides its books, each reported once; true for those that have occurred.
+/// Returns the possible problems of a channel besides its books, each with whether it has occurred.
 pub(super) fn warnings(status: &ChannelStatus) -> [(bool, &'static str); 17] {
     let lines = &status.lines;
     let of_lines = |count: fn(&LineCounters) -> u64| lines.lines.iter().any(|line| count(line) > 0);
@@ -181,7 +181,7 @@ pub(super) fn warnings(status: &ChannelStatus) -> [(bool, &'static str); 17] {
     ]
 }
 
-/// Returns whether no packets arrive in the middle of a session.
+/// Returns whether packets have stopped although the session has not ended.
 fn is_quiet_in_session(status: &ChannelStatus) -> bool {
     let has_ended = status.channel.ended_sessions > status.channel.session_changes;
     status.quiet >= QUIET_MAX && !has_ended

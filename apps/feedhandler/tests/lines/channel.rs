@@ -22,7 +22,7 @@ use crate::READER;
 /// Simulated duration of one cycle.
 const CYCLE: Nanos = Nanos::from_micros(10);
 const INSTRUMENTS: u16 = 3;
-/// Numbers of messages in the packets, in rotation.
+/// Message counts of the packets, in rotation.
 const PACKET_SIZES: [usize; 4] = [1, 7, 2, 4];
 
 /// The messages that a venue published, and its final books.
@@ -47,7 +47,7 @@ impl Recording {
         Recording { messages: events.iter().map(encode).collect(), state_hash: engine.books().state_hash() }
     }
 
-    /// Returns the packets: the number of the first message, and the number of messages.
+    /// Returns the packets, each as the sequence of its first message and its number of messages.
     pub fn packets(&self) -> Vec<(u64, usize)> {
         let mut packets = vec![];
         let mut first = 0;
@@ -162,12 +162,12 @@ impl Channel {
         }
     }
 
-    /// Returns the numbers of the messages that the engines received since the last call.
+    /// Returns the sequences of the messages whose updates the engines received since the last call.
     pub fn take_received(&mut self) -> Vec<u64> {
         of_messages(&std::mem::take(&mut self.received))
     }
 
-    /// The simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Nanos {
         self.now
     }
@@ -192,7 +192,7 @@ impl Channel {
         }
     }
 
-    /// Sends bytes on one line (0 for A, 1 for B), and runs cycles until they were read.
+    /// Sends bytes on one line (0 for A, 1 for B), and runs cycles until the feed handler has read them.
     pub fn send(&mut self, line: usize, datagram: &[u8]) {
         let before = self.view.counters.packets[line].read();
         self.emit(line, datagram);
@@ -282,7 +282,7 @@ impl Channel {
     }
 }
 
-/// Returns the message numbers of the updates, without those of states and health.
+/// Returns the message sequences of the updates, except status updates.
 pub fn of_messages(received: &[MarketUpdate]) -> Vec<u64> {
     received
         .iter()

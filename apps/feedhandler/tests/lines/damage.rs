@@ -119,7 +119,7 @@ fn unauthorised_recovery_answers_are_dropped() {
     channel.send_packet(packets[0], [false; 2]);
     channel.send_packet(packets[2], [false; 2]);
     channel.until("the request", Channel::has_requested);
-    // The right session and number, but not from the venue: it refers to an unknown order.
+    // The forged packet has the right session and sequence number, but does not come from the venue's server.
     let mut forged = PacketBuilder::new([0; 1_400], session(), Sequence(packets[1].0));
     for _ in 0..packets[1].1 {
         forged.push(&channel.recording.messages[0]).unwrap();
@@ -132,7 +132,7 @@ fn unauthorised_recovery_answers_are_dropped() {
     let good = channel.packet(packets[1].0, packets[1].1);
     channel.send_unsolicited(&good);
     channel.until("the server's answer", |channel| channel.view.counters.open_gap.read() == 0);
-    // Also while no gap is open.
+    // The forged packet is also dropped while no gap is open.
     channel.send_from_another_socket(&forged);
     channel.until("the drop", |channel| channel.view.counters.unsolicited_answers.read() == 2);
     for packet in &packets[3..] {
@@ -151,7 +151,7 @@ fn invalid_messages_are_counted_and_the_rest_applied() {
     for message in &channel.recording.messages[first as usize - 1..][..count] {
         bad.push(message).unwrap();
     }
-    // They use the numbers of the next packet's messages.
+    // These messages take the sequence numbers of the next packet's messages.
     for message in [&b"A"[..], b"?new type", b""] {
         bad.push(message).unwrap();
     }

@@ -57,7 +57,7 @@ fn short_packets_are_delivered_one_message_per_cycle() {
             channel.run_cycle();
         }
         assert!(channel.take_received().is_empty(), "of {count} from {first}");
-        // The other line's copy.
+        // Line B's copy of the packet.
         channel.send(1, &packet);
         channel.run_cycle();
         assert!(channel.take_received().is_empty());
@@ -147,7 +147,7 @@ fn a_message_too_long_to_defer_keeps_the_order() {
 #[test]
 fn unsolicited_answers_keep_the_order() {
     let Some(mut channel) = opened() else { return };
-    // A gap, so that the server learns the address for its answers.
+    // Open a gap, so that the server learns the address for its answers.
     let ahead = channel.packet(OPENING + 3, 1);
     channel.send(0, &ahead);
     channel

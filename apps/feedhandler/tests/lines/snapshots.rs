@@ -57,7 +57,7 @@ struct Glimpse {
     clients: Vec<(TcpStream, bool)>,
     /// Messages of the snapshot.
     snapshot: Vec<Vec<u8>>,
-    /// Number of its bytes after which the connection is closed.
+    /// Number of the snapshot's bytes after which the connection is closed.
     cut_after: Option<usize>,
     /// True when the server has no snapshot and sends only heartbeats.
     is_idle: bool,
@@ -125,7 +125,7 @@ fn channel_with_loss(sources: SnapshotSources, lost: usize, count: usize) -> Opt
     Some((channel, lost + count + 20))
 }
 
-/// Sends the rest, and checks that the books equal the venue's.
+/// Sends the remaining packets, and checks that the books equal the venue's.
 fn check(mut channel: Channel, next_packet: usize) {
     let packets = channel.recording.packets();
     for packet in &packets[next_packet..] {
@@ -168,7 +168,7 @@ fn interrupted_and_old_snapshots_are_requested_again() {
     let (old, new) = (first_sequence(&channel, 50), first_sequence(&channel, 110));
     glimpse.snapshot = states(&channel.recording, old).concat();
     glimpse.snapshot.push(end(old));
-    // In the middle of a message.
+    // The connection is closed in the middle of a message.
     glimpse.cut_after = Some(400);
     let before = channel.now();
     channel.until("the failure", |channel| {

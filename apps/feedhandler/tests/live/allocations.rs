@@ -13,10 +13,10 @@ use crate::rig::Rig;
 
 /// Number of messages of the day.
 const DAY: u64 = 4_000;
-/// Number of the message that both lines lose: a delete.
+/// Sequence of the message that both lines lose: a delete.
 const LOST: u64 = 1_010;
 
-/// Returns the message with this number: names, then adds and deletes of orders, and one unknown delete.
+/// Returns the message of this sequence: names, then adds and deletes of orders, and one unknown delete.
 fn message(sequence: u64) -> Vec<u8> {
     let instrument = |id: u16| {
         let symbol = Symbol::new(&format!("S{id}")).unwrap();

@@ -73,7 +73,7 @@ fn a_handler_answers_commands_and_reports_at_its_end() {
     stopper.stop();
     let (report, endpoints, warnings) = handler.join().unwrap();
     assert!(report.is_consistent() && report.fault().is_none() && !socket.exists());
-    // Reported once, for any number of occurrences and any thread timing.
+    // The warning is reported once, for any number of occurrences and any thread timing.
     let of_invalid_packets = "channel 'one': packets came that are not of its protocol, or damaged: dropped";
     assert_eq!(warnings.iter().filter(|line| *line == of_invalid_packets).count(), 1, "{warnings:?}");
     assert!(
@@ -86,7 +86,7 @@ fn a_handler_answers_commands_and_reports_at_its_end() {
     assert!(summary(&report.channels[0]).contains("1 live"), "{}", summary(&report.channels[0]));
 }
 
-/// Both packets hold the day's system events, so that no book is stale.
+/// Both packets contain only the day's system events, so that no book is stale.
 #[test]
 fn lost_messages_are_a_fault_even_with_consistent_books() {
     let folder = tempfile::tempdir().unwrap();

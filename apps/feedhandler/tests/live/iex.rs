@@ -37,7 +37,7 @@ fn messages(count: u64) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Returns one segment of messages from number `first` on.
+/// Returns one segment of messages from sequence `first` on.
 fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: u64) -> Vec<u8> {
     let place = first as usize - 1;
     let offset: usize = messages[..place].iter().map(|message| message.len() + 2).sum();
@@ -48,7 +48,7 @@ fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: u64) -> Vec<u8>
     builder.finish(Nanos(sent)).to_vec()
 }
 
-/// Gap fill over UDP.
+/// A gap fill server over UDP.
 struct GapFill {
     endpoint: UdpEndpoint,
     messages: Vec<Vec<u8>>,
@@ -83,7 +83,7 @@ fn gaps_are_filled_across_different_segmentation() {
     let mut rig = Rig::open(ProtocolName::IexDeep, |section| section.gap_fill = Some(address));
     for step in 0..20_u64 {
         let first = step * 30 + 1;
-        // Line A splits every ten messages, B every fifteen; both lose the segments that begin at 91 and 391.
+        // Line A has segments of 10 messages, B of 15; both lose the segments that begin at 91 and 391.
         for (line, cut) in [(0, 10), (1, 15)] {
             for start in (first..first + 30).step_by(cut as usize) {
                 let is_lost = [91, 391].contains(&start) || (line == 0 && start % 70 == 1 && start > 1);
@@ -97,7 +97,7 @@ fn gaps_are_filled_across_different_segmentation() {
     let status = rig.until("all messages", || server.serve(), |status| status.next_sequence == 601);
     assert!(all_live(&status), "{status:#?}");
     assert!(server.request_count > 0 && status.lines.messages_lost == 0);
-    // The sequence restarts under the same id, which a later send time reveals.
+    // The sequence restarts within the same session, which a later send time reveals.
     let restart = segment(&messages, 1, 10, 10_000_000_000);
     rig.send_both(&restart);
     let status = rig.until("the restart", || (), |status| status.next_sequence == 11);
@@ -110,7 +110,7 @@ fn gaps_are_filled_across_different_segmentation() {
     assert_eq!(status.next_sequence, 11);
 }
 
-/// SNAP over TCP: serves the latest levels of the first messages.
+/// A SNAP server over TCP that serves the latest levels of the first messages.
 struct Snap {
     listener: TcpListener,
     clients: Vec<TcpStream>,
@@ -192,7 +192,7 @@ fn a_late_start_is_recovered_by_a_snapshot() {
         whole.send_both(&segment);
         if first > 200 {
             late.send_both(&segment);
-            // The snapshots are some messages old, so that the first ones are too old.
+            // Serve snapshots that lag behind the lines, so that the first ones are too old.
             server.messages = messages[..first as usize - 21].to_vec();
             server.serve();
         }
@@ -208,7 +208,7 @@ fn a_late_start_is_recovered_by_a_snapshot() {
     let ((late, late_books), (whole, _)) = (late.close(), whole.close());
     assert_eq!((late.lines.messages_lost, late_books.len()), (200, SYMBOLS.len()));
     assert!(server.served > 0);
-    // Instrument numbers depend on the order of first naming, so books are compared by content.
+    // Instrument ids depend on the order of first naming, so books are compared by content.
     assert_eq!(late.health, [3, 0, 0, 0]);
     assert_eq!(whole.health, [3, 0, 0, 0]);
 }

@@ -104,7 +104,7 @@ impl Rig {
         }
     }
 
-    /// Returns the pending messages, once there are some.
+    /// Returns the pending messages about suspect books, once there are some.
     pub fn take_suspects(&mut self) -> Vec<String> {
         let deadline = Deadline::start();
         loop {

@@ -57,7 +57,7 @@ struct Server {
     messages: Vec<Vec<u8>>,
     /// Number of messages published so far, which refreshes contain.
     published: usize,
-    /// The packet of all refreshes that is lost.
+    /// Index of the refresh packet that is lost, counted over all refreshes.
     lost_refresh: Option<usize>,
     refresh_packets: usize,
     retransmitted: usize,
@@ -271,7 +271,7 @@ fn a_late_start_is_recovered_by_a_refresh_of_all_symbols() {
         packets.iter().map(|packet| Packet::parse(packet).unwrap().messages().count()).sum()
     };
     server.published = count(before) + count(now);
-    // The first packet of a symbol between the first and the last.
+    // Lose the first packet of a symbol in the middle of the refresh.
     server.lost_refresh = Some(3);
     now.iter().for_each(|packet| rig.send_both(packet));
     let status = rig.until(

@@ -21,12 +21,12 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// The contents of a 64-byte slot beside its sequence.
+/// Contents of a 64-byte slot beside its sequence number.
 type Message = [u64; 7];
 
-/// Round trips timed together: the counter's resolution is too coarse for one.
+/// Number of round trips timed together: the counter's resolution is too coarse for one.
 const GROUP: u64 = 8;
-/// Groups of a full round.
+/// Number of groups in a full round.
 const GROUPS: usize = 40_000;
 /// Slots of each ring.
 const CAPACITY: usize = 1_024;

@@ -28,7 +28,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 )
 .counting(&counted_books::WORK)];
 
-/// Counted once, since every round would count the same.
+/// Counts once, since every round would count the same.
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     // The number of instructions per message does not depend on the size of the day: each security's book is
     // the same.

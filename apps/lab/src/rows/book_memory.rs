@@ -23,7 +23,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Numbers of measured objects. Even the smaller one takes more memory than an allocator keeps for reuse.
+/// Small and large number of measured objects. Even the small one takes more memory than an allocator reuses.
 const ORDERS: [u32; 2] = [1 << 20, 5 << 20];
 const LEVELS: [u32; 2] = [1 << 20, 3 << 20];
 const INSTRUMENTS: [u32; 2] = [32_000, 64_000];
@@ -57,7 +57,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once([Sample::with_note(record, note)]))
 }
 
-/// Bytes per object that `make` creates, accurate to a tenth.
+/// Returns the bytes per object that `make` creates, to a tenth.
 fn bytes_each<T>([small, large]: [u32; 2], make: impl Fn(u32) -> T) -> anyhow::Result<f64> {
     let (of_small, of_large) = (memory_growth(|| make(small))?, memory_growth(|| make(large))?);
     ensure!(of_large > of_small, "{of_large} bytes for {large} and {of_small} for {small}");
@@ -65,7 +65,7 @@ fn bytes_each<T>([small, large]: [u32; 2], make: impl Fn(u32) -> T) -> anyhow::R
     Ok((each * 10.0).round() / 10.0)
 }
 
-/// Growth of this process in bytes by the result of `make`.
+/// Returns by how many bytes the result of `make` enlarges this process.
 fn memory_growth<T>(make: impl FnOnce() -> T) -> anyhow::Result<u64> {
     let before = resident_bytes()?;
     let made = black_box(make());

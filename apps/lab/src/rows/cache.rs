@@ -40,21 +40,21 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// Instruments, as many as the tick simulator has.
+/// Number of instruments, as in the tick simulator.
 const ROWS: usize = 100;
-/// Writes or reads timed together when there is no contention.
+/// Number of writes or reads timed together when there is no contention.
 const BATCH: usize = 4_096;
-/// Batches of a full round.
+/// Number of batches in a full round.
 const BATCHES: usize = 2_000;
-/// Reads timed together against a writer: the counter's resolution is too coarse for one.
+/// Number of reads timed together against a writer: the counter's resolution is too coarse for one.
 const GROUP: usize = 16;
-/// Reads after each group that are checked and not timed.
+/// Number of reads after each group that are checked and not timed.
 const UNTIMED: usize = 400;
-/// Groups of a full round: 200 million reads, including those between them.
+/// Number of groups in a full round: 200 million reads, including the untimed ones.
 const GROUPS: usize = 480_000;
 /// Time between two writes: a rate of a million a second.
 const WRITE_INTERVAL: Nanos = Nanos(1_000);
-/// Writes between two checks of whether the reader has ended.
+/// Number of writes between two checks of whether the reader has ended.
 const WRITES_PER_CHECK: u64 = 256;
 
 /// A segment in memory, mapped at both ends as by two processes.
@@ -82,7 +82,7 @@ impl CacheSetup {
     }
 }
 
-/// Builds the quote of a number: its words cancel out bit by bit, but those of a mix of two quotes do not.
+/// Builds quote `number`. The XOR of its words is 0, and that of a mix of two quotes is not.
 fn quote(number: u64) -> TopOfBook {
     let word = |odd: u64| number.wrapping_add(1).wrapping_mul(odd).rotate_left(17);
     let mut quote = TopOfBook {
@@ -96,7 +96,7 @@ fn quote(number: u64) -> TopOfBook {
     quote
 }
 
-/// Returns 0 for a consistent quote.
+/// Returns the XOR of a quote's words: 0 for a consistent quote.
 #[inline(always)]
 fn sum(quote: &TopOfBook) -> u64 {
     let state = u64::from(quote.last_qty)
@@ -113,7 +113,7 @@ fn sum(quote: &TopOfBook) -> u64 {
         ^ state
 }
 
-/// Returns rows in permuted order.
+/// Returns `len` row indexes in permuted order.
 fn order(len: usize) -> Vec<usize> {
     (0..len).map(|place| place * 37 % ROWS).collect()
 }
@@ -126,11 +126,11 @@ fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| {
         let batches = context.effort.count(BATCHES);
         let (mut writes, mut reads) = (Vec::with_capacity(batches), Vec::with_capacity(batches));
-        // In alternating batches, so that a slow period of the host affects both.
+        // Alternate batches of writes and reads, so that a slow period of the host affects both.
         for _ in 0..batches {
             let start = cpu::rdtsc_ordered();
             for (row, quote) in order.iter().zip(&quotes) {
-                // The row exists.
+                // Cannot fail, because the row exists.
                 let _ = setup.writer.write(*row, quote);
             }
             writes.push(cpu::rdtsc_ordered() - start);
@@ -153,7 +153,7 @@ fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
 struct ReadCounts {
     whole: u64,
     torn: u64,
-    /// Failed reads, because the entry was being written all the time.
+    /// Failed reads, because the entry was being written during every attempt.
     busy: u64,
 }
 
@@ -219,8 +219,8 @@ fn open_contended(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Writes at the pace until the reader has ended. Writes that are late because the thread lost its core are
-/// made when it runs again.
+/// Writes at [`WRITE_INTERVAL`] until the reader has ended. Makes up for writes that are late because the
+/// thread lost its core.
 fn write_paced(
     context: &Context,
     stop: &StopSignal,

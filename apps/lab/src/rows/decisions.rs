@@ -35,9 +35,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Decisions of a full round.
+/// Number of decisions in a full round.
 const DECISIONS: usize = 2_000;
-/// Warm-up steps between two decisions: a pause of 100 us, at one each 5 us.
+/// Warm-up steps between two decisions: those of a pause of 100 us, with one each 5 us.
 const WARM_UPS: usize = 20;
 /// Bytes of other data that pass through the caches between two decisions.
 const DISTURBANCE: usize = 4 << 20;
@@ -76,7 +76,7 @@ fn limits() -> Limits {
     Limits { threshold: 1, max_position: Qty(1_000_000), ..Limits::default() }
 }
 
-/// An engine's agent, and its ends of the rings.
+/// An engine's agent, and the other ends of its rings.
 struct Engine<S> {
     agent: EngineAgent<S, NoTrace>,
     updates: broadcast::Sender<MarketUpdate>,
@@ -123,7 +123,7 @@ impl<S: Strategy + Send> Engine<S> {
         let Some(OrderRequest::Enter(order)) = self.requests.try_pop() else {
             anyhow::bail!("the strategy did not follow a trade");
         };
-        // The order finds nothing to trade with.
+        // The order finds nothing to trade with and is cancelled.
         let (user_ref, decrement, reason) = (order.user_ref, order.qty, CancelReason::ImmediateOrCancel);
         self.push_answer(
             OrderEventKind::Accepted { order, order_id: OrderId(step), state: OrderState::Live },

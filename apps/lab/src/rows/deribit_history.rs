@@ -27,14 +27,14 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 .counting(&WORK)];
 
 const WORK: CountedWork = CountedWork { names: &["history"], function: "*counted_receive*", run };
-/// Number of counts for each, of which the lowest is used: the number of reads that deliver the messages
-/// depends on the other load of the host.
+/// Number of runs with and without history, of which the lowest count is used: the number of reads that
+/// deliver the messages depends on the other load of the host.
 const COUNTS: usize = 3;
 
-/// Subscriptions that are counted, and those before them; each has a separate stream of changes.
+/// Number of counted subscriptions, and of those before them; each has a separate stream of changes.
 const ROUNDS: u64 = 8;
 const WARM_UP: u64 = 1;
-/// Messages that are counted.
+/// Number of counted messages.
 const MESSAGES: u64 = ROUNDS * CHANGES;
 /// Upper bound of the turns of both ends until the kernel has delivered the sent data over the loopback
 /// interface.
@@ -101,7 +101,7 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     let has_history = arguments.get(1).is_some_and(|history| history == name(true));
     let certificates = Certificates::make()?;
     let venue = VenueEnd::open(&certificates)?;
-    // Everything is slow under callgrind.
+    // A request timeout of 600 s, because everything is slow under callgrind.
     let text = venue.shell_config(&certificates, 600);
     let config: ShellConfig = tickpath_config::parse("shell.toml", &text)?;
     let url = config.checked_url()?;

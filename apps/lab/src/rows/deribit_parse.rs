@@ -34,7 +34,7 @@ const BOOKS: &str = include_str!("../../data/deribit-book-changes.jsonl");
 /// Replies to orders: one of 1,178 bytes, composed of a recorded order, its recorded trade and the envelope
 /// of a recorded reply; and a shorter one, for a resting order.
 const ORDERS: &str = include_str!("../../data/deribit-order-replies.jsonl");
-/// Groups of a full round, and passes over the messages in each; groups are timed.
+/// Number of timed groups in a full round, and passes over the messages in each group.
 const GROUPS: usize = 400;
 const PASSES: u64 = 50;
 
@@ -95,8 +95,8 @@ impl<'a> Visitor<'a> for Orders<'a> {
     }
 }
 
-/// Computes the same digest independently: with serde's reader, and its text of each number. `read` collects
-/// the numbers of a frame, and returns the one whose lowest bit counts.
+/// Computes the same digest independently, from serde's values and the text of each number. `read` collects
+/// the numbers of a frame, and returns the one whose lowest bit is added to `messages`.
 fn expected(
     lines: &str,
     read: impl for<'f> Fn(&'f Value, &mut Vec<&'f Value>) -> Option<u64>,

@@ -58,13 +58,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// Orders of a full round, including the warm-up.
+/// Number of orders in a full round, including the warm-up.
 const ORDERS: usize = 5_000;
 /// Time between an answer and the next order.
 const PAUSE: Nanos = Nanos::from_micros(20);
 /// Bytes before the text in a WebSocket frame of 126 to 65,535 bytes: head, length, mask.
 const FRAME_HEAD: usize = 2 + 2 + 4;
-/// The client's text.
+/// Label of the orders.
 const LABEL: &str = "tp-19ab4c3d2e1-1f2e-12";
 /// Buy commands of a round: the burst that a new session allows.
 const COMMANDS: usize = 20;
@@ -74,7 +74,7 @@ const COMMANDS: usize = 20;
 struct LinkListener {
     unix_ms: u64,
     is_ready: bool,
-    /// Number of answers with our label.
+    /// Number of answers with [`LABEL`].
     answers: u64,
     /// Error that ended the session.
     failure: Option<String>,
@@ -193,7 +193,7 @@ fn open_buy(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| buy(context, &certificates))
 }
 
-/// Measures orders, each in turn with a bare write of the same length.
+/// Measures orders, alternating with bare writes of the same length.
 fn buy(context: &Context, certificates: &Certificates) -> anyhow::Result<[Sample; 2]> {
     let mut venue = VenueEnd::open(certificates)?;
     let route = Route::direct(venue.url().parse()?, Some(TlsClient::with_ca_file(&certificates.ca)?));
@@ -287,7 +287,7 @@ fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sam
             for number in 0..COMMANDS {
                 let line = format!("buy BTC-PERPETUAL 10 50000.5 label={LABEL}-{number}");
                 if number == 0 {
-                    // The first order requests the instrument.
+                    // Connect before the first order, which also requests the instrument and is not measured.
                     shell.execute("connect").map_err(|failure| anyhow::anyhow!("connect: {failure}"))?;
                 }
                 let start = context.clock.ticks();
@@ -296,7 +296,7 @@ fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sam
                 ensure!(done.text.contains(LABEL) && done.text.contains("open"), "{line}: {}", done.text);
                 let (send, total) = done.times.context("the venue was asked")?;
                 if number > 0 {
-                    // The shell's own timing, which begins with the command's text.
+                    // The shell's own timing begins with the command's text.
                     times.push(send.0);
                     written.push(elapsed.0.saturating_sub(total.0));
                 }

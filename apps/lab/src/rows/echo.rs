@@ -25,9 +25,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// Round trips of a full round.
+/// Number of round trips in a full round.
 pub(super) const TRIPS: usize = 10_000;
-/// Bytes of the number at the start of each request and its answer.
+/// Bytes of the trip's number at the start of each request and its answer.
 const NUMBER_LEN: usize = 8;
 
 fn udp_pair() -> io::Result<[UdpSocket; 2]> {

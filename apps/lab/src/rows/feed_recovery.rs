@@ -33,7 +33,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Commands of a full round.
+/// Number of commands in a full round.
 const COMMANDS: usize = 500_000;
 /// One packet in twenty is lost, always on both lines.
 const LOSS: LossConfig = LossConfig { seed: 0, loss_ppm: 50_000, common_ppm: 1_000_000 };
@@ -42,9 +42,9 @@ const EVENTS_PER_TURN: usize = 4;
 const PACKETS_PER_TURN: usize = 8;
 /// Slots of the ring to the publisher.
 const RING: usize = 1 << 6;
-/// Timeout per message for a whole run.
+/// Timeout of a whole run, per message.
 const PATIENCE_EACH: Nanos = Nanos::from_millis(1);
-/// Maximum number of messages that the feed may lag; its arbiter holds more.
+/// Maximum number of messages that the feed may lag; the feed's arbiter holds more.
 const BEHIND_MAX: u64 = 1 << 13;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -126,7 +126,7 @@ impl Market {
         let deadline = context.clock.now() + Nanos(PATIENCE_EACH.0 * events.len() as u64);
         let mut waiting: VecDeque<_> = events.iter().copied().collect();
         while self.arbiter.next_sequence().0 <= events.len() as u64 {
-            // Publishes no more than the feed can hold behind a gap.
+            // Publish no more than the feed can hold behind a gap.
             let published = events.len() - waiting.len();
             let behind = published as u64 + 1 - self.arbiter.next_sequence().0;
             for _ in 0..EVENTS_PER_TURN {

@@ -34,9 +34,9 @@ const CLIENTS: [usize; 2] = [1, 16];
 const EVENTS: u64 = 20_000;
 /// Number of events after which every client reads.
 const BATCH: u64 = 500;
-/// The instrument.
+/// Id of the instrument.
 const SYMBOL: u32 = 1;
-/// Everything is slow under callgrind.
+/// Timeout of a client, because everything is slow under callgrind.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Counts once, because the result is the same in each round.

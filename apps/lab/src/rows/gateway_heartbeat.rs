@@ -19,11 +19,11 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     |lab| each_round(lab, |context| Ok([heartbeat(context)?])),
 )];
 
-/// Pings of a full round, and the time between two of them.
+/// Number of pings in a full round, and the time between two of them.
 const PINGS: usize = 2_000;
 const PING_INTERVAL: Nanos = Nanos::from_micros(100);
 
-/// Measures one way in each direction between a gateway's endpoint and a client; both poll without a pause.
+/// Measures the one-way time in each direction between a gateway's endpoint and a client; both only poll.
 fn heartbeat(context: &Context) -> anyhow::Result<Sample> {
     let port_folder = PortFolder::make()?;
     let mut port = port_folder.open(|config| config.heartbeat = PING_INTERVAL)?;

@@ -50,9 +50,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Orders of a full round, including the warm-up.
+/// Number of orders in a full round, including the warm-up.
 const ORDERS: usize = 2_000;
-/// Pause of the venue while it is idle: it shares a core.
+/// Pause of the idle venue, which shares a core with the client.
 const REST: Duration = Duration::from_micros(100);
 /// Slots of a bare ring.
 const CAPACITY: usize = 1_024;
@@ -140,13 +140,13 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec
                 while !stop.is_stopped() {
                     let now = context.clock.now();
                     if agent.do_work(now)? > 0 {
-                        // Read on this thread: no other thread reads a gateway's figures between two orders.
+                        // Read on this thread: in a gateway no other thread reads metrics between two orders.
                         if latency.count() as usize > written.len() {
                             let sum = metrics.inter_process.sum() + latency.sum();
                             written.push(sum - std::mem::replace(&mut previous_sum, sum));
                         }
                     } else if now.since(warmed_up_at) >= REHEARSE_INTERVAL {
-                        // Like the thread of a gateway.
+                        // Warm up like the thread of a gateway.
                         warmed_up_at = now;
                         agent.warm_up(now);
                     }
@@ -215,7 +215,7 @@ fn trade(
             ensure!(received.status == AckStatus::RECEIVED, "order {number} was not received: {received:?}");
             Ok(())
         })?;
-        // The venue shares this core and needs it for its answer.
+        // Yield, because the venue shares this core and needs it for its answer.
         let accepted = wait_for(stop, || {
             let ack = client.poll().and_then(|event| ack_of(&event, id));
             if ack.is_none() {

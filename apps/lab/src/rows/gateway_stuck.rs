@@ -22,18 +22,18 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Clients of the gateway's endpoint; the last one may be stuck.
+/// Number of clients of the gateway's endpoint; the last one may be stuck.
 const CLIENTS: usize = 16;
-/// Events that may wait for a client. One that reads nothing reaches it half-way through a full round, and is
-/// cut off.
+/// Maximum number of events that wait for a client. A client that reads nothing reaches this number half-way
+/// through a full round, and is cut off.
 const EVENTS_MAX: u64 = 1_024;
-/// Round trips of a full measurement, including the warm-up.
+/// Number of round trips in a full measurement, including the warm-up.
 const TRIPS: usize = 2_000;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let mut round = 0;
     each_round(lab, move |context| {
-        // The same twice, and once with the last client stuck.
+        // Measure twice with all clients reading, and once with the last one stuck.
         let trips = in_turn(&mut round, |place| echo(context, place == 1))?;
         let [(all, _), (stuck, cut_off), (control, _)] = trips;
         let note = format!("{cut_off} cut off within {} round trips", context.effort.count(TRIPS));

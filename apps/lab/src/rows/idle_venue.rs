@@ -1,9 +1,9 @@
 //! An idle venue: its processor use, and its response time after a pause.
 //!
 //! The venue is `tickpath-exchange` with the default configuration: agents that sleep, and a journal under
-//! policy `group`. A client requests the next number of an order, OUCH's shortest message, which passes
-//! through the log like an order. The time of an answer ends when it reaches the client's socket, so it
-//! excludes the client's own wake-up.
+//! policy `group`. A client sends account queries for its next UserRefNum, OUCH's shortest message, which
+//! passes through the log like an order. The time of an answer ends when it reaches the client's socket, so
+//! it excludes the client's own wake-up.
 
 use std::ffi::OsString;
 use std::fs;
@@ -50,13 +50,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Idle time over which processor time is counted in a full round.
 const IDLE: Duration = Duration::from_secs(10);
-/// Messages of a full round: a hundred in five rounds.
+/// Number of messages in a full round: a hundred in five rounds.
 const MESSAGES: usize = 20;
 /// Idle time before each message.
 const SILENCE: Duration = Duration::from_secs(1);
 /// Time from the venue's start to the first measurement.
 const SETTLING: Duration = Duration::from_secs(2);
-/// The test user.
+/// Name of the test user.
 const USER: &str = "LAB";
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -75,11 +75,11 @@ fn measure(program: &OsString, effort: Effort) -> anyhow::Result<[Sample; 4]> {
 
     let mut client = log_in(order_entry)?;
     let mut echo = start_echo()?;
-    // Its blocks are preallocated, like those of a log.
+    // Write the file once, so that its blocks are allocated like those of a log.
     let file = tempfile::tempfile_in(&folder)?;
     file.write_all_at(&[0; 4096], 0)?;
     file.sync_all()?;
-    // Requests the next number of an order, with OUCH's shortest message.
+    // An account query, which requests the next UserRefNum.
     let question = packet(b'U', b"Q");
     let (mut answers, mut echoes, mut syncs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..effort.count(MESSAGES) {

@@ -33,7 +33,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 const CAPTURE: &str = "iex/deep10_20170425_part1.pcap.gz";
 /// Approximate number of messages of a full round.
 const MESSAGES: usize = 4_000_000;
-/// Larger than the number of symbols and levels in the capture.
+/// Limits of the books, larger than the number of symbols and levels in the capture.
 const LIMITS: BookLimits = BookLimits::new(InstrumentId(8_191), 1 << 16);
 
 /// The segments of a capture, stored contiguously.
@@ -133,7 +133,7 @@ fn empty<B: BooksById>() -> BookBuilder<B> {
     BookBuilder::new(Feed::Deep10, B::new(LIMITS))
 }
 
-/// Applies the messages that a line's arbiter delivers to books.
+/// Applies the messages from the arbiter of a line to books.
 struct Books<'a, B>(&'a mut BookBuilder<B>);
 
 impl<B: BooksById> MessageListener<IexStream> for Books<'_, B> {
@@ -181,7 +181,7 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    /// If the capture is available, its message counts equal those of the protocol's sheet.
+    /// If the capture is available, its message counts equal those of its data sheet.
     #[test]
     fn the_capture_matches_its_data_sheet() {
         let Ok(path) = data_file(CAPTURE) else { return println!("skipped: {CAPTURE} is not there") };

@@ -44,13 +44,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 
 /// The session that is journaled.
 const SESSION: &str = "LAB";
-/// Commands of a full round of replay.
+/// Number of commands in a full round of replay.
 pub(super) const COMMANDS: usize = 5_000_000;
-/// Acknowledgements of a full round.
+/// Number of acknowledgements in a full round.
 const ACKNOWLEDGEMENTS: usize = 1_000;
 /// Stand-in for the command of a new order.
 const PAYLOAD: [u8; 76] = [0x5a; 76];
-/// Length of its journal record, in bytes.
+/// Length of the payload's journal record, in bytes.
 const RECORD_LEN: usize = 104;
 /// Time allowed for preparing the next segment.
 const PREPARATION: Nanos = Nanos::from_secs(1);
@@ -149,7 +149,7 @@ fn open_group(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let bare = tempfile::tempfile()?;
     bare.write_all_at(&vec![0; RECORD_LEN * ACKNOWLEDGEMENTS * 2], 0).context("no room for the bare file")?;
     bare.sync_all()?;
-    // Waits until the next segment is prepared, which is not part of the measurement.
+    // Wait until the next segment is prepared, which is not part of the measurement.
     let clock = lab.context.clock;
     let prepared = clock.now() + PREPARATION;
     while clock.now() < prepared {
@@ -176,7 +176,7 @@ fn open_group(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Writes a record's length over zeroes that are on the disk, and syncs.
+/// Overwrites zeroes on the disk with the length of a record, and syncs.
 fn sync_bare(file: &File, place: usize) -> anyhow::Result<()> {
     file.write_all_at(black_box(&[0x5a; RECORD_LEN]), (place * RECORD_LEN) as u64)?;
     Ok(file.sync_data()?)

@@ -42,11 +42,11 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// Orders of a full round under each policy.
+/// Number of orders in a full round under each policy.
 const ORDERS: usize = 200_000;
-/// Orders sent before the first of them is answered.
+/// Maximum number of unanswered orders.
 const IN_FLIGHT: u64 = 4_096;
-/// Orders of one write.
+/// Number of orders per write.
 const ORDERS_PER_WRITE: u64 = 32;
 /// Pause of an idle client. It frees the core for the thread that writes to the disk, as a client on another
 /// machine would.
@@ -74,7 +74,7 @@ fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
     };
     let Venue { agents, endpoints, view, journal, .. } = Venue::build(&settings, context.clock, NO_TRACERS)?;
     let _journal = journal.map(VenueJournal::start).transpose()?;
-    // The thread that writes to the disk gets a core when another thread is idle.
+    // Idle threads yield, so that the thread that writes to the disk gets a core.
     let idle = IdleStrategy::Yield;
     let rate = venue::run_with_venue(context, idle, agents, |stop| {
         flood(context, endpoints, instruments, stop, count)
@@ -139,7 +139,7 @@ fn open_restart(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let count = context.effort.count(COMMANDS);
     let every = count / SNAPSHOTS;
     let of_user = |command: Command| Command { session: SessionId(command.session.0 + 1), ..command };
-    // One command short of the next snapshot.
+    // One command fewer than needed for the next snapshot.
     let commands = load.opening.drain(..).chain(load.commands.drain(..)).map(of_user).take(count - 1);
     let folder = tempfile::tempdir()?;
     let settings = VenueSettings {
@@ -176,7 +176,7 @@ fn write_log(
     folder: &Path,
     commands: impl Iterator<Item = Command>,
 ) -> anyhow::Result<()> {
-    // Writes the first snapshot, which has the venue's definition.
+    // Write the first snapshot, which has the venue's definition.
     drop(Venue::build(settings, context.clock, NO_TRACERS)?);
     let mut log = Log::open(folder, Policy::Async)?;
     for command in commands {

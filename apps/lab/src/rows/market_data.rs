@@ -43,9 +43,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Bare datagrams of a full round.
+/// Number of bare datagrams in a full round.
 const DATAGRAMS: usize = 300_000;
-/// Messages of a full round.
+/// Number of messages in a full round.
 const MESSAGES: usize = 10_000_000;
 /// Events that wait for the publisher before each of its duty cycles: more than fit one packet.
 const EVENTS_WAITING: usize = 80;

@@ -31,7 +31,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Commands of a full round.
+/// Number of commands in a full round.
 pub(super) const COMMANDS: usize = 1_000_000;
 /// Number of commands that wait together; the event rings are drained after each slice.
 const SLICE: usize = 512;
@@ -68,7 +68,7 @@ fn pass<B: OrderBooks<Owner>>(
     let mut samples = Vec::with_capacity(workload.commands.len() / timed_together + 1);
     let mut waiting: Vec<Command> = Vec::with_capacity(SLICE);
     for slice in workload.commands.chunks(SLICE) {
-        // In a venue, commands arrive from another thread's ring by way of the cache, not from memory.
+        // Copy the commands into the cache: in a venue they arrive in it from another thread's ring.
         waiting.clear();
         waiting.extend_from_slice(slice);
         let mut start = context.clock.ticks();

@@ -47,7 +47,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 const INTERVAL: Nanos = Nanos::from_micros(1);
 /// Number of commands between two switches of the loops, so that the host's noise affects both.
 const CHUNK_LEN: usize = 10_000;
-/// Number of batches after which the event rings are emptied even when behind: they are full.
+/// Number of batches after which the event rings are drained even when behind: they are full by then.
 const BATCHES_MAX: u32 = 4;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -74,14 +74,14 @@ fn round(
     Ok([e50, e99, e999, m50, m99, m999])
 }
 
-/// The work on commands; does nothing by default.
+/// The work on commands; the default methods do nothing.
 trait Work {
     /// Announces commands that are due.
     fn look_ahead(&mut self, commands: &[Command]) {
         black_box(commands);
     }
 
-    /// Executes one of them.
+    /// Executes one command.
     fn execute(&mut self, command: &Command) {
         black_box(command);
     }
@@ -120,8 +120,8 @@ impl Work for Matching<'_> {
 }
 
 /// Executes each command at its intended time, or as soon as those before it are done. Adds the ticks from
-/// the intended time to the end. Commands that are due together are executed together, up to the matcher's
-/// batch size.
+/// a command's intended time to its end to `ticks`. Executes commands that are due together in one batch,
+/// up to the matcher's batch size.
 fn run_chunk(context: &Context, commands: &[Command], ticks: &mut Vec<u64>, work: &mut impl Work) {
     let interval = context.clock.nanos_to_ticks(INTERVAL);
     let mut due: ArrayVec<Command, LOOK_AHEAD_LEN> = ArrayVec::new();

@@ -70,15 +70,15 @@ struct Outcome {
     state_hash: u64,
 }
 
-/// Order by order from CME: a snapshot, and a day that begins with one.
+/// Order-by-order recordings from CME: a snapshot, and a day that begins with one.
 const DBN_FILES: [(&str, Format); 2] = [
     ("databento/esh4-glbx-mdp3-20231224.mbo.dbn.zst", Format::Dbn),
     ("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst", Format::Dbn),
 ];
-/// Order by order from Nasdaq, limited to events at the best level.
+/// Order-by-order recordings from Nasdaq, limited to events at the best level.
 const LOBSTER_FILES: [(&str, Format); 1] =
     [("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz", Format::Lobster { levels: 1 })];
-/// Larger than the number of orders in any of them.
+/// Maximum number of orders, larger than in any recording.
 const ORDERS_MAX: u32 = 1 << 18;
 
 fn open(lab: &Lab<'_>, files: &[(&str, Format)]) -> anyhow::Result<Round> {
@@ -157,7 +157,7 @@ fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyh
     let mut books = RecordedBooks::<FastBooks>::new(live_max, reader.info());
     let mut event = RecordedEvent::NOTHING;
     let ticks = context.timed(|| {
-        // Each is applied at once, while the branch predictor and caches are still warm from reading it.
+        // Apply each event at once, while the branch predictor and caches are still warm from reading it.
         while reader.read_event(&mut event)? {
             books.handle_event(&event);
         }

@@ -70,7 +70,7 @@ fn run(
     config: &Path,
 ) -> anyhow::Result<()> {
     let mut venue = VenueEnd::open(certificates)?;
-    // Everything is slow under valgrind.
+    // A request timeout of 300 s, because everything is slow under valgrind.
     std::fs::write(config, venue.shell_config(certificates, 300))?;
     let output = venue.serve_during(REST, || shell(program, valgrind, config))?;
     let stdout = String::from_utf8_lossy(&output.stdout);

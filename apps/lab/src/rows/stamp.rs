@@ -24,11 +24,11 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Reads or stamps timed together: the number that a busy agent writes between two drains.
+/// Number of reads or stamps timed together: that of a busy agent between two drains.
 const BATCH: u64 = 4_096;
 /// Records of the ring.
 const RING: usize = 16_384;
-/// Batches of a full round.
+/// Number of batches in a full round.
 const BATCHES: usize = 500;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -36,7 +36,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| {
         let batches = context.effort.count(BATCHES);
         let (mut reads, mut stamps) = (Vec::with_capacity(batches), Vec::with_capacity(batches));
-        // In alternating batches, so that a slow period of the host affects both.
+        // Alternate batches of reads and stamps, so that a slow period of the host affects both.
         for _ in 0..batches {
             reads.push(batch_ticks(|_| black_box(cpu::rdtsc())));
             stamps.push(batch_ticks(|number| trace.stamp(Hop::T9, MarketId::new(Sequence(number)))));

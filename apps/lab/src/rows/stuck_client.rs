@@ -37,10 +37,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Round trips of a full measurement, and of its warm-up.
+/// Number of round trips in a full measurement, and of its warm-up.
 const TRIPS: usize = 3_500;
 const WARM_UP: usize = 400;
-// The venue keeps the stuck client for longer than the measurement.
+// The venue keeps the stuck client connected for longer than the measurement.
 const _: () = assert!(
     client_group::ANSWERS_EACH as usize * (TRIPS + WARM_UP) + client_group::BURST_ANSWERS
         <= client_group::RETAINED
@@ -57,7 +57,7 @@ struct Trips {
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let mut round = 0;
     each_round(lab, move |context| {
-        // The same twice, and once with the last client stuck.
+        // Measure twice with all clients reading, and once with the last one stuck.
         let trips = in_turn(&mut round, |place| measure(context, place == 1))?;
         Ok(samples(trips, count(context)))
     })

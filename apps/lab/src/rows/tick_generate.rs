@@ -13,7 +13,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Ticks of a full round.
+/// Number of ticks in a full round.
 const TICKS: usize = 20_000_000;
 const SYMBOLS: usize = 100;
 /// Number of ticks that the widest and the narrowest vectors must generate identically before timing starts.

@@ -71,9 +71,9 @@ const SYMBOLS: u16 = 100;
 const PARSED: u64 = 18_725;
 /// Lengths of the pieces in bytes: a large read, a page, a segment, a trickle.
 const PIECE_LENS: [usize; 4] = [65_536, 4_096, 1_448, 100];
-/// Passes over the stream of a full round, with pieces of each length.
+/// Number of passes over the stream in a full round, with pieces of each length.
 const PASSES: usize = 300;
-/// Pictures of a full round.
+/// Number of frames drawn in a full round.
 const FRAMES: usize = 1_000;
 /// Tick rate of the client, per second.
 const RATE: u64 = 100_000;
@@ -84,7 +84,7 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(1);
 const SENDING: Duration = Duration::from_secs(3);
 const SPARE: Duration = Duration::from_secs(2);
 
-/// Returns the tick of a number: three in ten are trades.
+/// Returns tick `sequence`; three in ten ticks are trades.
 fn tick(sequence: u64, ts: Nanos) -> Tick {
     let instrument = InstrumentId((sequence * 7_919 % u64::from(SYMBOLS)) as u16 + 1);
     let place = Place { instrument, symbol_sequence: sequence as u32, sequence };
@@ -151,8 +151,8 @@ fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
         for (nanos, len) in nanos.iter_mut().zip(PIECE_LENS) {
             let mut passes = Vec::new();
             for _ in 0..context.effort.count(PASSES) {
-                // Like a socket's reads: the bytes lie in the parser's buffer, and a piece is a commit of its
-                // length.
+                // Parse as after a socket's reads: the bytes are in the parser's buffer already, and a piece
+                // is committed by its length.
                 let mut parser = TickParser::with_buffer(2 * stream.len() + 2);
                 parser.free_space()[..stream.len()].copy_from_slice(&stream);
                 let mut found = Digest::default();

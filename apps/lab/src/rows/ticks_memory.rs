@@ -20,17 +20,17 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Clients of a full measurement.
+/// Number of clients in a full measurement.
 const CLIENTS: usize = 1_000;
 /// Running time of the server at a paced rate, shorter than its timeout for silent clients; and the time
 /// after the first ticks for which its processor use is measured.
 const RUNNING: Duration = Duration::from_secs(5);
 const MEASURED: Duration = Duration::from_secs(2);
-/// Longer than any measurement.
+/// Running time longer than any measurement.
 const UNENDING: Duration = Duration::from_secs(600);
 /// Timeout of a wait.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Ticks of each client before the measurement starts.
+/// Number of ticks that each client receives before the measurement starts.
 const TICKS_EACH: u64 = 1_000;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -81,7 +81,7 @@ impl Server {
         Client::connect(&self.address, TickParser::with_buffer(64 << 10), Counted::default(), Nanos(0))
     }
 
-    /// Peak memory of the process in bytes, once all clients have received their ticks.
+    /// Returns the peak memory of the process in bytes, once all clients have received their ticks.
     fn with_clients(&mut self, clients: usize, stop: &StopSignal) -> anyhow::Result<u64> {
         let mut clients = (0..clients).map(|_| self.connect()).collect::<anyhow::Result<Vec<_>>>()?;
         listen(&mut clients, stop, |client| client.sink.ticks >= TICKS_EACH)?;
@@ -90,7 +90,7 @@ impl Server {
         self.program.memory_bytes("VmHWM")
     }
 
-    /// Processor use in percent of a core; the client stays connected to the end.
+    /// Returns the processor use in percent of a core; the client stays connected to the end.
     fn with_one_client(&mut self, stop: &StopSignal) -> anyhow::Result<f64> {
         let mut client = [self.connect()?];
         listen(&mut client, stop, |client| client.sink.ticks >= TICKS_EACH)?;

@@ -81,9 +81,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 const SYMBOLS: usize = 100;
 /// Ticks a second of the paced rows, for each client.
 const RATE: u32 = 100_000;
-/// Ticks of a full round with one client: a minute.
+/// Number of ticks in a full round with one client: a minute.
 const E2E_TICKS: usize = 6_000_000;
-/// Ticks of a full round of the other paced rows: five seconds.
+/// Number of ticks in a full round of the other paced rows: five seconds.
 const PACED_TICKS: usize = 500_000;
 /// Ticks before those that are measured: a tenth of a second.
 const WARM_UP: u64 = 10_000;
@@ -93,7 +93,7 @@ const COALESCE: Nanos = Nanos::from_millis(1);
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
 /// Number of clients in the row with many.
 const CLIENTS: usize = 10;
-/// Ticks of a full round at full speed.
+/// Number of ticks in a full round at full speed.
 const FAST_TICKS: usize = 40_000_000;
 /// Bytes of a write at full speed, and of a client's read.
 const FAST_WRITE: usize = 112 << 10;
@@ -224,7 +224,7 @@ pub(super) struct Client<L> {
     stream: TcpStream,
     pub(super) parser: Box<TickParser>,
     pub(super) sink: L,
-    /// Time of its last message.
+    /// Time of the client's last message to the server.
     last_sent: Nanos,
 }
 
@@ -285,7 +285,7 @@ impl TickListener for Counted {
 struct Sink {
     clock: TscClock,
     market: Option<MarketWriter>,
-    /// Number of the first tick that is measured, and of the one after the last.
+    /// Sequence numbers of the first measured tick, and of the one after the last.
     window: (u64, u64),
     latencies: Vec<u64>,
     /// Digest of all ticks of the window.

@@ -26,12 +26,12 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Midnight of the synthetic day, since the Unix epoch.
 const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
-/// The close: it empties all books, so the books before it are compared.
+/// Time of the close since midnight. The close empties all books, so the books before it are compared.
 const CLOSE: Nanos = Nanos::from_secs(20 * 3_600);
 /// Messages of the flow in a full round, and messages per resting order.
 const MESSAGES: usize = 5_000_000;
 const MESSAGES_PER_LIVE: u64 = 25;
-/// Longest wait of a packet; it is so long that nearly all packets are full.
+/// Longest time that a packet waits for messages: so long that nearly all packets are full.
 const FULL_WINDOW_NS: u64 = 1_000_000_000;
 
 /// A capture up to the close, and its expected result.
@@ -78,7 +78,7 @@ impl Capture {
         Ok(Capture { config, bytes, messages, packets, state_hash: 0 })
     }
 
-    /// Returns the hash of the books by the reference model, whose levels must be `levels`.
+    /// Returns the state hash of the reference model's books, whose levels must have the hash `levels`.
     fn reference_hash(&self, levels: u64) -> anyhow::Result<u64> {
         let mut reference_books = self.empty::<Indexed<ReferenceBooks>>();
         self.apply(&mut reference_books)?;
@@ -95,7 +95,7 @@ impl Capture {
         BookBuilder::new(B::new(limits(&self.config.flow)), MIDNIGHT)
     }
 
-    /// Processes frames, packets, their channels' sequence numbers, messages and books.
+    /// Applies the capture's messages to books: reads frames and packets and checks channel sequence numbers.
     fn apply<B: BooksById>(&self, builder: &mut BookBuilder<B>) -> anyhow::Result<()> {
         let mut rows = [1; u8::MAX as usize];
         let mut count = 0;
@@ -133,7 +133,7 @@ impl Capture {
 /// Iterates over the messages of packets that are in sequence; ends at a packet that is not.
 struct MessageIter<'a, P> {
     packets: P,
-    /// Number of the next message, by channel.
+    /// Next sequence number, by channel.
     rows: &'a mut [u32; u8::MAX as usize],
     channel: Channel,
     messages: Option<Messages<'a>>,
@@ -165,7 +165,7 @@ fn limits(flow: &ItchDayConfig) -> BookLimits {
     BookLimits::new(InstrumentId(flow.symbols as u16), flow.live + flow.live / 4 + 10_000)
 }
 
-/// Returns the number of levels to which the same flow leads in ITCH, up to the close.
+/// Returns the hash of the levels that the same flow in ITCH leads to, up to the close.
 fn itch_levels(flow: &ItchDayConfig) -> anyhow::Result<u64> {
     let mut builder = feed::BookBuilder::new(Indexed::<ReferenceBooks>::new(limits(flow)));
     let mut day = ItchDay::new(*flow).context("the flow of the XDP day")?;

@@ -13,24 +13,24 @@ use super::venue::{self, NO_TRACERS, USER, Wait, instruments};
 
 /// Number of clients; the last one may be stuck.
 pub(crate) const CLIENTS: usize = 100;
-/// Messages retained for each user: more than a stuck one causes during the measurement.
+/// Number of messages retained for each user: more than a stuck client causes during the measurement.
 pub(crate) const RETAINED: usize = 1 << 13;
 /// Requests of the last client in one write, sent until the kernel accepts no more answers of the venue.
 const BURST: u32 = 64;
 /// Requests after which the kernel's buffers are certainly full: about 8 MiB of answers.
 const FILLING_MAX: u32 = 200_000;
-/// Answers to one of its orders: accepted, cancelled.
+/// Number of answers to an order of the last client: accepted, cancelled.
 pub(crate) const ANSWERS_EACH: u64 = 2;
-/// Answers to a burst: this number may wait when the kernel accepts no more.
+/// Number of answers to a burst: as many may wait when the kernel accepts no more.
 pub(crate) const BURST_ANSWERS: usize = ANSWERS_EACH as usize * BURST as usize;
 
 /// The clients. All but the last one trade in turn, and the last one trades after each of them.
 pub(crate) struct ClientGroup {
     others: Vec<OrderEntry>,
     last: OrderEntry,
-    /// The last client reads nothing.
+    /// True if the last client reads nothing.
     is_stuck: bool,
-    /// Number of the last client's newest order.
+    /// UserRefNum of the last client's newest order.
     last_ref: u32,
 }
 
@@ -95,7 +95,7 @@ impl ClientGroup {
         Ok(())
     }
 
-    /// The last client sends requests without reading the answers until the kernel accepts no more of them.
+    /// Sends requests of the last client without reading answers, until the kernel accepts no more answers.
     fn fill(&mut self, view: &VenueView, venue: &mut impl Wait) -> anyhow::Result<()> {
         let counters = &view.order_server;
         let before = counters.responses.read();
@@ -109,7 +109,7 @@ impl ClientGroup {
                 self.last.queue(&OrderRequest::Enter(no_trade(self.last_ref)))?;
             }
             self.last.flush(venue.now())?;
-            // Answered, not only read: no work for these requests remains while others are measured.
+            // Wait for the answers, so that no work on these requests remains while others are measured.
             let wanted = before + ANSWERS_EACH * u64::from(self.last_ref);
             venue.wait(|_| Ok(counters.responses.read() >= wanted))?;
         }
@@ -117,7 +117,7 @@ impl ClientGroup {
     }
 }
 
-/// An order that is accepted and cancelled at once.
+/// Returns an order that is accepted and cancelled at once.
 fn no_trade(user_ref: u32) -> EnterOrder {
     EnterOrder { time_in_force: TimeInForce::Ioc, ..venue::order(user_ref) }
 }

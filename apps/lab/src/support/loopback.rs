@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use anyhow::bail;
 use tickpath_net::{MulticastReceiver, MulticastSender, free_multicast_group};
 
-/// Any port of this host.
+/// Loopback address with any free port.
 pub(crate) const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
 /// Returns both ends of a TCP connection, which are non-blocking and send without delay.

@@ -40,7 +40,7 @@ impl Program {
         Ok((program, address))
     }
 
-    /// Waits for its end, and reads the report that it wrote.
+    /// Waits for the program's end, and reads the report that it wrote.
     pub(crate) fn report(&mut self, path: &Path, name: &str) -> anyhow::Result<serde_json::Value> {
         let status = self.child.wait()?;
         ensure!(status.success(), "the {name} ended with {status}");
@@ -57,7 +57,7 @@ impl Program {
         Ok(kilobytes.with_context(|| format!("{path} has no {name}"))? * 1_024)
     }
 
-    /// Processor time so far: the sum over the threads that currently run.
+    /// Returns the processor time so far: the sum over the threads that currently run.
     pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
         let mut nanos = 0;
         for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
@@ -71,7 +71,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // After a wait the process has ended, and its number may be reused.
+        // Do not signal a process that was waited for: its id may be reused.
         if let Ok(None) = self.child.try_wait() {
             let _ = kill(Pid::from_raw(self.child.id().cast_signed()), self.end);
             let _ = self.child.wait();

@@ -28,13 +28,13 @@ pub(crate) const TICK: i64 = 100;
 pub(crate) const REFERENCE: Price = Price(1_000_000);
 /// Price levels on each side.
 const LEVELS: u32 = 100;
-/// Order of the agents' calls: answers leave before market data is published, as in the venue's own placement on one
-/// thread.
+/// Order of the agents' calls: answers leave before market data is published, as in the venue's own
+/// placement on one thread.
 pub(crate) const CYCLE: [usize; 4] = [0, 1, 0, 2];
 pub(crate) const NO_TRACERS: VenueTracers<NoTrace> =
     VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
 
-/// `count` instruments around 100.00, with a collar of 20.00 on either side.
+/// Returns `count` instruments around 100.00, with a collar of 20.00 on either side.
 pub(crate) fn instruments(count: u16) -> InstrumentTable {
     let instrument = |id| Instrument {
         id: InstrumentId(id),
@@ -49,7 +49,7 @@ pub(crate) fn instruments(count: u16) -> InstrumentTable {
     InstrumentTable::new(&(1..=count).map(instrument).collect::<Vec<_>>())
 }
 
-/// A venue of one user, with capacity for `orders` open orders.
+/// Returns the settings of a venue of one user, with capacity for `orders` open orders.
 pub(crate) fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Result<VenueSettings> {
     let lines = [free_multicast_group()?, free_multicast_group()?];
     let users = vec![UserSettings::new(USER, Password::plain(USER))];
@@ -66,7 +66,7 @@ pub(crate) fn session() -> anyhow::Result<Session> {
     Session::new("LAB").context("a session name")
 }
 
-/// Creates a publisher that retains the last `retained_messages`.
+/// Returns the settings of a publisher that retains the last `retained_messages`.
 pub(crate) fn publisher(
     instruments: InstrumentTable,
     heartbeat: Nanos,
@@ -85,7 +85,7 @@ pub(crate) fn publisher(
     })
 }
 
-/// Runs a venue's agents on the other core while `near` runs on this one; raises the signal when they end.
+/// Runs a venue's agents on the other core while `near` runs on this one, which gets their stop signal.
 pub(crate) fn run_with_venue<T>(
     context: &Context,
     idle: IdleStrategy,
@@ -109,7 +109,7 @@ pub(crate) fn run_with_venue<T>(
     measured
 }
 
-/// A way to wait for the venue: it runs on another thread, or the wait runs its agents.
+/// Waits for the venue, which runs on another thread, or whose agents the wait itself runs.
 pub(crate) trait Wait {
     /// Current time for the clients.
     fn now(&self) -> Nanos;
@@ -135,7 +135,7 @@ impl Wait for RunningVenue<'_> {
     }
 }
 
-/// A user, logged in.
+/// Logs a user in.
 pub(crate) fn log_in(
     address: SocketAddrV4,
     user: &str,
@@ -150,7 +150,7 @@ pub(crate) fn log_in(
     Ok(entry)
 }
 
-/// A passive order; prices cycle through the levels of both sides.
+/// Returns a passive order; prices cycle through the levels of both sides.
 pub(crate) fn order(number: u32) -> EnterOrder {
     let side = if number.is_multiple_of(2) { Side::Buy } else { Side::Sell };
     let ticks_away = i64::from(1 + number / 2 % LEVELS);

@@ -1,4 +1,4 @@
-//! The last row: keys, and the notes in turn or the host; above it, in a roomy view, the notes.
+//! The last row, with the keys and one note at a time or the host; in a roomy view, the notes above it.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,12 +7,12 @@ use ratatui::text::{Line, Span};
 use crate::data::MarketView;
 use crate::{format, palette};
 
-/// Time for which a note is shown.
+/// Time for which a note is shown, in seconds.
 const NOTE_SECONDS: u64 = 3;
 /// Keys and their functions.
 const KEYS: [(&str, &str); 3] = [("q", "quit"), ("space", "freeze"), ("↑↓", "scroll")];
 
-/// `with_note` means that the notes are shown nowhere else.
+/// Draws the last row; `with_note` shows the current note, if any, in place of the host.
 pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, with_note: bool) {
     if area.is_empty() {
         return;
@@ -33,13 +33,13 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, with_note: bool) 
     buf.set_string((area.right() - 1).saturating_sub(width).max(x), area.y, text, style);
 }
 
-/// Returns the current note; they take turns because there is no space for all.
+/// Returns the note to show now: notes take turns, since the row has no space for all.
 fn current_note(view: &MarketView) -> Option<&String> {
     let index = view.elapsed.as_secs() / NOTE_SECONDS;
     view.notes.get(usize::try_from(index).unwrap_or(0) % view.notes.len().max(1))
 }
 
-/// The newest notes, oldest on top.
+/// Draws the newest notes that fit, the oldest of them on top.
 pub fn render_notes(area: Rect, buf: &mut Buffer, notes: &[String]) {
     if area.is_empty() {
         return;

@@ -41,6 +41,6 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, screen: Screen) {
         let part = view.elapsed.as_secs_f64() / planned.as_secs_f64();
         super::bar(Rect { x, width: PROGRESS_WIDTH, ..area }, buf, part, palette::ACCENT);
     }
-    // On a terminal too narrow for both, the state takes precedence.
+    // Drawn last, so that on a terminal too narrow for both the state covers the clock.
     buf.set_line(state_x, area.y, &state, state_width);
 }

@@ -17,7 +17,7 @@ struct Curve {
     points: Vec<Option<u64>>,
 }
 
-/// Both curves side by side in one row.
+/// Draws both curves side by side in one row.
 pub fn render_row(area: Rect, buf: &mut Buffer, view: &MarketView) {
     if area.is_empty() {
         return;
@@ -40,7 +40,7 @@ pub fn render_row(area: Rect, buf: &mut Buffer, view: &MarketView) {
     }
 }
 
-/// Both curves, one above the other.
+/// Draws both curves, one above the other.
 pub fn render_charts(area: Rect, buf: &mut Buffer, view: &MarketView) {
     let upper = area.height.div_ceil(2);
     let lower = Rect { y: area.y + upper, height: area.height - upper, ..area };
@@ -59,7 +59,7 @@ pub fn render_charts(area: Rect, buf: &mut Buffer, view: &MarketView) {
 fn curves(view: &MarketView) -> [Curve; 2] {
     let points = |of: fn(Sample) -> Option<u64>| view.history.newest_first().map(of).collect::<Vec<_>>();
     let p50 = points(|sample| sample.p50_ns);
-    // The cast saturates: a negative or undefined rate is drawn as 0.
+    // The cast saturates: a negative or NaN rate is drawn as 0.
     let rate = points(|sample| Some(sample.messages_per_s.round() as u64));
     let newest = |points: &[Option<u64>], text: fn(u64) -> String| {
         points.iter().copied().flatten().next().map_or("-".to_owned(), text)

@@ -24,7 +24,7 @@ const COLUMNS: [Column; 10] = [
 /// Blank characters after the last column's heading.
 const HEADING_PADDING: u16 = 6;
 
-/// Skips `scroll` instruments, as long as that leaves no row empty.
+/// Draws the table without the first `scroll` instruments; skips fewer if a row would be empty otherwise.
 pub fn render(area: Rect, buf: &mut Buffer, instruments: &[InstrumentView], scroll: usize, is_roomy: bool) {
     if area.is_empty() {
         return;

@@ -70,11 +70,11 @@ fn render_scale(area: Rect, buf: &mut Buffer, spans: &[LatencyView], scale: &Sca
     }
 }
 
-/// Whole decades that include every p50 and maximum.
+/// A logarithmic scale of whole decades that covers every span's p50 and maximum.
 struct Scale {
     /// Power of ten of the left end, in nanoseconds.
     low: u32,
-    /// Power of ten of the right end.
+    /// Power of ten of the right end, in nanoseconds.
     high: u32,
 }
 
@@ -87,7 +87,7 @@ impl Scale {
         Some(Scale { low, high: (most.ilog10() + 1).max(low + 1) })
     }
 
-    /// Number of `width` columns at or below `ns`; at least one, so that a bar is visible.
+    /// Returns the number of the `width` columns that a bar up to `ns` fills; at least one, to be visible.
     fn column(&self, ns: u64, width: u16) -> usize {
         let decades = f64::from(self.high - self.low);
         let part = ((ns.max(1) as f64).log10() - f64::from(self.low)) / decades;

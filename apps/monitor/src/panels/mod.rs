@@ -20,8 +20,8 @@ pub mod system;
 /// Background of the heading of a section without a box.
 const BAND: Color = Color::Indexed(236);
 
-/// Marks off a section and returns the area of its table: a titled box in a roomy view, otherwise a band
-/// behind the heading.
+/// Draws a section's frame and returns the area of its table. The frame is a titled box in a roomy view,
+/// otherwise a band behind the heading.
 fn section(area: Rect, buf: &mut Buffer, title: &str, is_roomy: bool) -> Rect {
     if area.is_empty() {
         return area;
@@ -42,7 +42,7 @@ fn section(area: Rect, buf: &mut Buffer, title: &str, is_roomy: bool) -> Rect {
 
 const BAND_STYLE: ratatui::style::Style = ratatui::style::Style::new().bg(BAND);
 
-/// Draws a horizontal bar, of which the part `part` (0 to 1) is full.
+/// Draws a horizontal bar that is filled up to the fraction `part`, 0 to 1.
 fn bar(area: Rect, buf: &mut Buffer, part: f64, style: ratatui::style::Style) {
     let full = (crate::format::clamp_part(part) * f64::from(area.width)).round() as u16;
     for x in 0..area.width {

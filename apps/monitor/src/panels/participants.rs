@@ -21,7 +21,7 @@ const COLUMNS: [Column; 8] = [
     Column::number("refused", 7, 5),
 ];
 
-/// Columns that do not add up while participants trade.
+/// Columns without a total: participants publish these values at different times.
 const POSITION: usize = 5;
 const PNL: usize = 6;
 
@@ -74,7 +74,7 @@ fn total_row(total: &ParticipantView, decimals: usize) -> Vec<Cell> {
     cells
 }
 
-/// The row that represents the participants without space.
+/// Returns the row that counts the participants that do not fit.
 fn more(left_out: usize) -> Vec<Cell> {
     let mut cells = vec![(format!("+ {left_out} more"), palette::LABEL)];
     cells.resize(COLUMNS.len(), (String::new(), palette::LABEL));

@@ -20,14 +20,14 @@ const SEGMENTS_PER_CYCLE: usize = 16;
 const REQUESTS_PER_CYCLE: usize = 64;
 /// Limit on the requests of one address.
 const REQUESTS: RateLimit = RateLimit { per_second: 20_000, burst: 4_000 };
-/// Maximum number of TCP clients at a time; see [`Clients`] for further ones.
+/// Maximum number of TCP clients at a time; [`Clients`] describes the handling of further clients.
 const CONNECTIONS_MAX: usize = 16;
-/// Time limit of a TCP client for its request, and for each piece of its answer.
+/// Time limit of a TCP client for its request, and for receiving each part of its answer.
 const IDLE_MAX: Nanos = Nanos::from_secs(10);
-/// Maximum number of bytes for one client that the kernel has not accepted.
+/// Maximum number of bytes queued for one client.
 const PENDING_LEN: usize = 64 << 10;
 
-/// Whether a request refers to this stream.
+/// True if a request is for this stream.
 fn is_for_stream(stream: &Stream, request: &Request<'_>) -> bool {
     let header = request.header;
     header.protocol_id.get() == stream.feed.protocol_id()
@@ -35,7 +35,7 @@ fn is_for_stream(stream: &Stream, request: &Request<'_>) -> bool {
         && header.session.get() == stream.session
 }
 
-/// Gap fill over UDP: 1000 messages a request; invalid requests get no answer.
+/// Gap fill over UDP: at most 1000 messages per request; invalid requests get no answer.
 pub(super) struct UdpGapFill {
     endpoint: UdpEndpoint,
     limits: RequestLimits<Ipv4Addr>,
@@ -84,7 +84,7 @@ impl UdpGapFill {
             match request {
                 None => self.dropped += 1,
                 Some((request, _)) if request.ranges.is_empty() => {
-                    // A test request: the answer looks like a heartbeat.
+                    // A test request: the answer has no messages, like a heartbeat.
                     let next = store.next_sequence();
                     self.pending.push_back((received.from, next, next));
                 }
@@ -106,8 +106,8 @@ impl UdpGapFill {
             let Some((to, first, end)) = self.pending.pop_front() else { return sent };
             let (count, segment) = write_segment(stream, store, first, end, &mut self.buffer);
             if count == 0 && first < end {
-                // The recording lacks it, or it is no longer stored: send the next available one of the
-                // range.
+                // Message `first` is missing from the recording or no longer stored: continue with the next
+                // stored message of the range.
                 self.unavailable += 1;
                 let stored = (first + 1..end).find(|sequence| store.message(*sequence).is_some());
                 self.pending.extend(stored.map(|stored| (to, stored, end)));
@@ -133,15 +133,15 @@ impl UdpGapFill {
     }
 }
 
-/// The request of one client.
+/// The request of one client, and its progress.
 #[derive(Default)]
 pub(super) struct RequestedRanges {
-    /// The ranges still to be sent; `None` until the request is complete.
+    /// First and end of each range still to be sent; `None` until the request is complete.
     ranges: Option<VecDeque<(u64, u64)>>,
     is_done: bool,
 }
 
-/// Gap fill over TCP: any number of messages, including future ones; the connection ends after the last.
+/// Gap fill over TCP: any number of messages, up to the latest one; then the connection ends.
 pub(super) struct TcpGapFill {
     pub(super) clients: Clients<RequestedRanges>,
     buffer: Box<[u8]>,
@@ -203,7 +203,7 @@ impl Client<RequestedRanges> {
         1
     }
 
-    /// Continues sending; returns the amount of work done and the number of messages.
+    /// Continues the answer; returns the amount of work done and the number of messages sent.
     fn write(&mut self, now: Nanos, stream: &Stream, store: &Store, buffer: &mut [u8]) -> (usize, u64) {
         if self.state.is_done {
             self.tcp.end_sending();
@@ -222,12 +222,12 @@ impl Client<RequestedRanges> {
                 continue;
             }
             if *first >= store.next_sequence() {
-                // Caught up: the multicast lines deliver the rest.
+                // The client has caught up: the multicast lines deliver the rest.
                 ranges.clear();
                 break;
             }
             let (count, segment) = write_segment(stream, store, *first, *end, buffer);
-            // Skips a message that the recording lacks.
+            // An empty segment means that the recording lacks message `first`: skip it.
             *first += count.max(1);
             if count > 0 && self.tcp.queue(segment) == SendOutcome::Closed {
                 self.is_disconnected = true;

@@ -20,9 +20,9 @@ struct SymbolImage {
     official: Option<OfficialPrice>,
     quote: Option<QuoteUpdate>,
     interest: Option<RetailLiquidityIndicator>,
-    /// By type and price.
+    /// Price levels, by message type (which gives the side) and price.
     levels: BTreeMap<(u8, i64), PriceLevelUpdate>,
-    /// In the order of their priority.
+    /// Orders by arrival number, which gives their priority.
     orders: BTreeMap<u64, AddOrder>,
 }
 
@@ -31,10 +31,10 @@ pub(crate) struct Image {
     feed: Feed,
     system: Option<SystemEvent>,
     symbols: BTreeMap<[u8; 8], SymbolImage>,
-    /// Location of each order: its symbol and its priority.
+    /// Symbol and arrival number of each order, by order id.
     locations: HashMap<u64, ([u8; 8], u64)>,
     arrivals: u64,
-    /// Number of orders and levels at present, and its maximum.
+    /// Current number of orders and levels, and its maximum.
     entry_count: usize,
     entries_max: usize,
     is_whole: bool,
@@ -169,7 +169,7 @@ impl Listener for Image {
             let was_there = self.symbol(message.symbol.0).levels.remove(&key).is_some();
             self.entry_count -= usize::from(was_there);
         } else if self.has_capacity() {
-            // Each level of a snapshot is a separate change.
+            // Each level of a snapshot is a complete transaction.
             let level = PriceLevelUpdate { event_flags: 1.into(), ..*message };
             let is_new = self.symbol(message.symbol.0).levels.insert(key, level).is_none();
             self.entry_count += usize::from(is_new);

@@ -21,7 +21,7 @@ use image::Image;
 use snap::SnapServer;
 use stream::Stream;
 
-/// Serves one channel.
+/// The recovery services of one IEX channel.
 pub(crate) struct IexService {
     stream: Stream,
     udp: UdpGapFill,
@@ -97,7 +97,7 @@ impl Service for IexService {
     }
 }
 
-/// Returns a heartbeat of the channel, with the next number and the next stream offset.
+/// Returns a heartbeat of the channel, with the next sequence number and the next stream offset.
 pub(crate) fn heartbeat(last: &[u8], now_ns: u64) -> Option<Vec<u8>> {
     let segment = Segment::parse(last).ok()?;
     let (next, offset) = (segment.next_sequence(), segment.stream_offset() + segment.payload().len() as u64);

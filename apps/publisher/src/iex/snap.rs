@@ -1,4 +1,4 @@
-//! SNAP: the state of the feed on request.
+//! SNAP: sends the state of the feed on request.
 
 use std::net::SocketAddrV4;
 
@@ -13,19 +13,19 @@ use super::image::Image;
 use super::stream::Stream;
 use crate::clients::{Client, Clients};
 
-/// Maximum number of clients at a time; see [`Clients`] for further ones.
+/// Maximum number of clients at a time; [`Clients`] describes the handling of further clients.
 const CONNECTIONS_MAX: usize = 16;
-/// Maximum number of bytes for one client that the kernel has not accepted, and space beside them for
+/// Maximum number of bytes of an answer queued for one client, and the number of additional bytes for
 /// refusals.
 const PENDING_LEN: usize = 64 << 10;
 const REFUSALS_LEN: usize = 1 << 10;
-/// Bytes sent at a time, as whole frames: a refusal may be sent between two pieces.
+/// Maximum bytes of an answer queued at a time, as whole frames; a refusal may follow such a piece.
 const PIECE_LEN: usize = 16 << 10;
 const _: () = assert!(data_len(MESSAGE_LEN_MAX) <= PIECE_LEN);
-/// Time without a request or an accepted byte after which a connection is closed.
+/// A connection is closed after this time without a request or a sent part of an answer.
 const IDLE_MAX: Nanos = Nanos::from_secs(IDLE_TIMEOUT_S);
 
-/// The answer to one client, and the part of it that was sent.
+/// The answer to one client, and the number of its bytes that were sent.
 #[derive(Default)]
 pub(super) struct Answer {
     bytes: Vec<u8>,
@@ -47,8 +47,8 @@ impl SnapServer {
         Ok(SnapServer { clients, requests: 0, snapshots: 0 })
     }
 
-    /// Serves all clients. `last` is the number of the last message in the image; `None` if the image is
-    /// incomplete.
+    /// Serves all clients. `last` is the sequence number of the last message in the image; `None` if the
+    /// image is incomplete.
     pub(super) fn poll(&mut self, now: Nanos, stream: &Stream, image: &Image, last: Option<u64>) -> usize {
         let work: usize =
             (0..self.clients.list.len()).map(|index| self.serve(index, now, stream, image, last)).sum();
@@ -66,7 +66,7 @@ impl SnapServer {
         let mut work = 0;
         let client = &mut self.clients.list[index];
         let is_closed = !matches!(client.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
-        // At most one frame in a duty cycle.
+        // Handle at most one frame per duty cycle.
         match next_frame(client.tcp.received()) {
             Ok(None) => client.is_disconnected |= is_closed,
             Ok(Some((frame, used))) => {
@@ -146,7 +146,7 @@ fn whole_frames(bytes: &[u8], max: usize) -> usize {
     end
 }
 
-/// Returns the number that the snapshot will have, or the reason for a refusal.
+/// Returns the sequence number of the snapshot's last message, or the reason for a refusal.
 fn check(
     request: &SnapshotRequest,
     requests: u32,

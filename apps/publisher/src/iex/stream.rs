@@ -1,4 +1,4 @@
-//! The numbered stream of a channel, and its messages as segments.
+//! The message stream of a channel, and segments that resend its messages.
 
 use tickpath_iex::{Feed, SegmentBuilder};
 use tickpath_types::{Nanos, Sequence};
@@ -14,7 +14,7 @@ pub(super) struct Stream {
     pub(super) feed: Feed,
     pub(super) channel: u32,
     pub(super) session: u32,
-    /// Time at which the newest segment was sent, by the publisher's clock.
+    /// Send time of the newest segment, by the original publisher's clock.
     pub(super) sent: Nanos,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn write_segment<'a>(
     (count, &buffer[..len])
 }
 
-/// Stream offset of a message, also of the next one; 0 if unknown.
+/// Stream offset of a stored message, or of the one after the last; 0 if unknown.
 fn offset_of(store: &Store, sequence: u64) -> u64 {
     let behind = |sequence: u64| {
         let (message, offset) = store.message(sequence.checked_sub(1)?)?;

@@ -15,7 +15,7 @@ struct SymbolImage {
     mapping: Option<SymbolIndexMapping>,
     imbalance: Option<Imbalance>,
     status: Option<SecurityStatus>,
-    /// In the order of their priority.
+    /// Orders by arrival number, which gives their priority.
     orders: BTreeMap<u64, AddOrderRefresh>,
     last_symbol_seq_num: u32,
 }
@@ -23,12 +23,12 @@ struct SymbolImage {
 /// The state of one channel.
 pub(super) struct Image {
     symbols: BTreeMap<u32, SymbolImage>,
-    /// Location of each order, by symbol and number.
+    /// Arrival number of each order, by symbol index and order id.
     locations: HashMap<(u32, u64), u64>,
     arrivals: u64,
     orders_max: usize,
     is_whole: bool,
-    /// The second that applies to messages without one.
+    /// The current second, for messages that have only nanoseconds.
     secs: u32,
 }
 
@@ -54,7 +54,7 @@ impl Image {
         self.is_whole
     }
 
-    /// Notes the second in which a packet was sent, for messages without one before the first that has one.
+    /// Sets the current second to that of a packet's send time, if no second is known yet.
     pub(super) fn record_time(&mut self, sent_ns: u64) {
         if self.secs == 0 {
             self.secs = u32::try_from(sent_ns / 1_000_000_000).unwrap_or(u32::MAX);
@@ -66,7 +66,7 @@ impl Image {
         let _ = decode(message, self);
     }
 
-    /// The symbols that were mapped.
+    /// Indexes of the mapped symbols.
     pub(super) fn symbols(&self) -> impl Iterator<Item = u32> {
         self.symbols.iter().filter(|(_, symbol)| symbol.mapping.is_some()).map(|(index, _)| *index)
     }
@@ -76,7 +76,7 @@ impl Image {
         self.symbols.get(&index)?.mapping.as_ref().map(IntoBytes::as_bytes)
     }
 
-    /// SymbolSeqNum of the symbol's last message.
+    /// SymbolSeqNum of the last message about the symbol.
     pub(super) fn last_symbol_seq_num(&self, index: u32) -> u32 {
         self.symbols.get(&index).map_or(0, |symbol| symbol.last_symbol_seq_num)
     }
@@ -224,7 +224,7 @@ impl Listener for Image {
         }
     }
 
-    // A trade of a non-displayed order changes no book, but it has a symbol sequence number.
+    // The messages below change no book, but they have a symbol sequence number.
     fn on_non_displayed_trade(&mut self, message: &tickpath_nyse::NonDisplayedTrade) {
         self.symbol(message.symbol_index.get(), message.symbol_seq_num.get());
     }

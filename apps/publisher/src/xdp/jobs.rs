@@ -1,4 +1,4 @@
-//! Sends on the channels of retransmission and refresh.
+//! Sends requested messages on the retransmission and refresh channels.
 
 use std::collections::VecDeque;
 
@@ -11,26 +11,26 @@ use zerocopy::IntoBytes;
 use super::image::Image;
 use crate::store::Store;
 
-/// Maximum number of accepted requests that wait to be sent; further ones are refused.
+/// Maximum number of accepted requests that wait to be sent; further requests are refused.
 pub(super) const JOBS_MAX: usize = 256;
 /// Maximum number of retransmission packets sent in one duty cycle.
 const PACKETS_PER_CYCLE: usize = 16;
 /// Maximum number of symbols refreshed in one duty cycle.
 const SYMBOLS_PER_CYCLE: usize = 8;
-/// Length of the short form of the refresh header.
+/// Length in bytes of the short form of the refresh header.
 const SHORT_HEADER_LEN: usize = 8;
-/// Bytes for messages in a refresh packet.
+/// Number of bytes for messages in a refresh packet.
 const REFRESH_CAPACITY: usize = PACKET_LEN_MAX - HEADER_LEN - RefreshHeader::LEN;
-/// Maximum number of messages in a refresh packet, without the header: the packet's count has no more.
+/// Maximum number of messages in a refresh packet besides the refresh header: a packet has at most 255.
 const REFRESH_MESSAGES_MAX: usize = 254;
 
 type Builder = PacketBuilder<[u8; PACKET_LEN_MAX]>;
 
 /// An accepted request.
 pub(super) enum Job {
-    /// Messages `next..end`.
+    /// Retransmission of messages `next..end`; `is_sole` until the first packet is sent.
     Messages { next: u64, end: u64, is_sole: bool },
-    /// The state of symbols, or with `is_mapping` only the mappings of their indices.
+    /// Refreshes of symbols, or with `is_mapping` only the mappings of their indexes.
     Symbols { symbols: VecDeque<u32>, is_first: bool, is_single: bool, is_mapping: bool },
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Jobs {
     pub(super) waiting: VecDeque<Job>,
     retransmission: MulticastSender,
     refresh: MulticastSender,
-    /// Sequence number of the refresh channel.
+    /// Next sequence number of the refresh channel.
     refresh_sequence: u32,
     pub(super) resent: u64,
     pub(super) unavailable: u64,
@@ -61,7 +61,7 @@ impl Jobs {
         }
     }
 
-    /// Does a part of the waiting work; returns the amount done.
+    /// Sends a part of the first waiting job; returns the amount of work done.
     pub(super) fn poll(&mut self, product: (u8, u8), time: SendTime, store: &Store, image: &Image) -> usize {
         let Some(job) = self.waiting.pop_front() else { return 0 };
         match job {
@@ -96,8 +96,8 @@ impl Jobs {
         1
     }
 
-    /// Sends one packet of a range of messages, or reports them as unavailable; returns the next number that
-    /// is due.
+    /// Sends one packet of the messages in `run`, or reports messages as unavailable. Returns the sequence
+    /// number with which to continue.
     fn send_messages(
         &mut self,
         (product, channel): (u8, u8),
@@ -138,14 +138,14 @@ impl Jobs {
         self.send_refresh(&mut builder, flag, time);
     }
 
-    /// Sends the packets of one symbol, each with a header that has their count.
+    /// Sends the refresh packets of one symbol, each with a header that states the number of packets.
     fn send_symbol(&mut self, index: u32, flag: DeliveryFlag, time: SendTime, store: &Store, image: &Image) {
         self.refreshed += 1;
         let packets = packets_of(image, index);
         let total = packets.len() as u16;
         let last = (store.next_sequence() - 1) as u32;
-        // A refresh of one symbol has the flag "sole" for a single packet, and "part" in each of several
-        // packets.
+        // A refresh of one symbol has the flag "one" in a single packet, and the flag "part" in each of
+        // several packets.
         let flag = match flag {
             DeliveryFlag::REFRESH_ONE if total > 1 => DeliveryFlag::REFRESH_PART,
             other => other,

@@ -21,19 +21,19 @@ use image::Image;
 use jobs::Jobs;
 use requests::{Market, RequestServer};
 
-/// Product and channel of recordings that name none: NYSE's product, and the first channel.
+/// Product and channel number for recordings that name none: NYSE's product, and the first channel.
 pub(crate) const PRODUCT_DEFAULT: (u8, u8) = (11, 1);
 /// Heartbeat interval of the channels of retransmission and refresh.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
 /// Offsets of the ports of the retransmission and refresh channels from the line's port.
 const PORT_STEPS: [u16; 2] = [1_000, 2_000];
 
-/// Serves one channel.
+/// The recovery services of one XDP channel.
 pub(crate) struct XdpService {
     requests: RequestServer,
     jobs: Jobs,
     image: Image,
-    /// Product and channel.
+    /// Product and channel number.
     product: (u8, u8),
     groups: [SocketAddrV4; 2],
     next: u64,
@@ -125,7 +125,7 @@ impl Service for XdpService {
     }
 }
 
-/// Returns a heartbeat of the channel, with the next number.
+/// Returns a heartbeat of the channel, with the next sequence number.
 pub(crate) fn heartbeat(next: u64, now_ns: u64) -> Vec<u8> {
     let mut builder = PacketBuilder::new([0; HEADER_LEN], next as u32);
     builder.finish(DeliveryFlag::HEARTBEAT, SendTime::of_nanos(now_ns)).to_vec()

@@ -1,4 +1,4 @@
-//! The request server: clients send requests over TCP, and receive whether they are accepted.
+//! The request server: accepts or refuses the requests that clients send over TCP.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddrV4;
@@ -15,15 +15,15 @@ use super::jobs::{JOBS_MAX, Job};
 use crate::clients::{Client, Clients};
 use crate::store::Store;
 
-/// Maximum number of clients at a time; see [`Clients`] for further ones.
+/// Maximum number of clients at a time; [`Clients`] describes the handling of further clients.
 const CONNECTIONS_MAX: usize = 32;
-/// Maximum number of sources in a day; further ones are refused.
+/// Maximum number of request sources in a day; further sources are refused.
 const SOURCES_MAX: usize = 64;
 /// Maximum number of messages in one request.
 const RANGE_MAX: u64 = 1_000;
-/// Maximum number of requests of one source in a day, of messages and of refreshes separately.
+/// Maximum number of requests of one source in a day, counted separately for messages and for refreshes.
 const REQUESTS_PER_DAY: u32 = 5_000;
-/// Interval of the heartbeats to a client, and below its time limit for the response.
+/// Interval of the heartbeats to a client, and the client's time limit for its response.
 const HEARTBEAT: Nanos = Nanos::from_secs(60);
 const HEARTBEAT_ANSWER: Nanos = Nanos::from_secs(5);
 /// Receive buffer of a client in bytes: requests are short.
@@ -31,9 +31,9 @@ const RECEIVE_LEN: usize = 2 << 10;
 /// Maximum number of packets read from one client in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 16;
 
-/// The state against which requests are checked.
+/// The state of the channel against which requests are checked.
 pub(super) struct Market<'a> {
-    /// Product and channel.
+    /// Product and channel number.
     pub(super) product: (u8, u8),
     pub(super) store: &'a Store,
     pub(super) image: &'a Image,
@@ -45,7 +45,7 @@ pub(super) struct Market<'a> {
 pub(super) struct ClientState {
     source: Option<SourceId>,
     next_heartbeat: Nanos,
-    /// Deadline of its heartbeat response; `None` if none is pending.
+    /// Deadline of the client's heartbeat response; `None` if none is pending.
     answer_by: Option<Nanos>,
     sequence: u32,
 }
@@ -88,7 +88,7 @@ impl RequestServer {
         })
     }
 
-    /// Reads requests; adds those that are accepted to `jobs`.
+    /// Reads requests from all clients, and adds the accepted ones to `jobs`.
     pub(super) fn poll(&mut self, now: Nanos, market: &Market<'_>, jobs: &mut VecDeque<Job>) -> usize {
         let new =
             || ClientState { source: None, next_heartbeat: now + HEARTBEAT, answer_by: None, sequence: 1 };
@@ -183,8 +183,8 @@ impl RequestServer {
         Ok(())
     }
 
-    /// Allows one connection for each source: a new one replaces the old. Clients without a source are not
-    /// restricted.
+    /// Allows one connection for each source: a new connection replaces the old one. Connections without a
+    /// source are not restricted.
     fn set_source(&mut self, index: usize, source: SourceId) {
         if source == SourceId::NONE {
             return;
@@ -276,8 +276,8 @@ fn parse_request(message: &Message<'_>, market: &Market<'_>) -> Option<ParsedReq
     })
 }
 
-/// Returns the job for a range of messages, or the reason for a refusal. The channel reports the part that is
-/// too old.
+/// Returns the job for a range of messages, or the reason for a refusal. If only a part of the range is too
+/// old, the retransmission channel reports that part as unavailable.
 fn messages(begin: u64, end: u64, store: &Store) -> Result<Job, RequestStatus> {
     if begin == 0 || end <= begin || end > store.next_sequence() {
         return Err(RequestStatus::BAD_RANGE);

@@ -23,7 +23,7 @@ fn request(session: u32, ranges: &[Range]) -> Vec<u8> {
     Request::encode(Feed::Deep10.protocol_id(), 1, session, ranges, &mut buffer).unwrap().to_vec()
 }
 
-/// A publisher whose recording has been sent whole.
+/// A publisher that has sent its whole recording, and the messages of the recording.
 fn published(
     feed: Feed,
     options: impl FnOnce(PublishOptions) -> PublishOptions,
@@ -103,7 +103,7 @@ fn up_to_a_thousand_messages_are_resent_by_udp() {
     while !outstanding.is_empty() {
         assert!(!take(&mut outstanding));
     }
-    // A test request, and a message that does not exist yet.
+    // A test request, and a range that includes messages that do not exist yet.
     ask(&request(SESSION, &[]));
     assert!(take(&mut outstanding), "a test is answered like a heartbeat");
     ask(&request(SESSION, &[Range::new(COUNT as u64, COUNT as u64 + 50)]));
@@ -121,7 +121,7 @@ fn messages_are_resent_by_tcp_up_to_the_latest() {
     let (publisher, messages) = published(Feed::Deep10, |options| options);
     let server = publisher.text.lines().find_map(|line| line.strip_prefix("# the same over TCP: ")).unwrap();
     let mut stream = connect(server);
-    // The last message lies in the future.
+    // The last requested message does not exist yet.
     stream.write_all(&request(SESSION, &[Range::new(3, 4), Range::new(10, 1 << 40)])).unwrap();
     let mut given = Vec::new();
     let count = 2 + COUNT - 9;
@@ -135,7 +135,7 @@ fn messages_are_resent_by_tcp_up_to_the_latest() {
     let expected = (3..=4).chain(10..=COUNT).map(|number| (number as u64, messages[number - 1].clone()));
     assert!(given.into_iter().eq(expected));
     assert!(is_closed(&mut stream), "with the last message the connection ends");
-    // Another session, and an invalid request, end it at once.
+    // A request for another session, and an invalid request, end the connection at once.
     for bytes in [request(SESSION + 1, &[Range::new(3, 4)]), vec![9; 16]] {
         let mut stream = connect(server);
         stream.write_all(&bytes).unwrap();
@@ -161,7 +161,7 @@ fn messages_that_are_too_old_are_not_sent() {
     assert_eq!(report.channels[0].stored, stored as u64);
 }
 
-/// Prices and quantities of one side of a symbol, in priority order.
+/// Symbol and side, and price and quantity of their orders in priority.
 type Queue = (&'static str, Side, Vec<(i64, u64)>);
 
 fn levels(builder: &BookBuilder<DirectBooks>) -> Vec<Queue> {
@@ -222,7 +222,7 @@ fn a_snapshot_leads_to_the_books_of_all_messages() {
         }
         assert_eq!(levels(&snapshot), levels(&all));
         assert_eq!(snapshot.counters().unknown_order + snapshot.counters().malformed, 0);
-        // On the same connection, refusals.
+        // Refusals on the same connection.
         let refused = |stream: &mut std::net::TcpStream, session, minimum| {
             ask_snapshot(stream, session, minimum).unwrap_err()
         };

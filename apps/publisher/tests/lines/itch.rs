@@ -19,7 +19,7 @@ fn session() -> Session {
     Session::new("TICKPATH").unwrap()
 }
 
-/// A publisher whose recording has been sent whole, and its messages.
+/// A publisher that has sent its whole recording, and the messages of the recording.
 fn published() -> (Publisher, Vec<Vec<u8>>) {
     let folder = tempfile::tempdir().unwrap();
     let file = itch_day(folder.path());

@@ -1,4 +1,4 @@
-//! Recordings on real loopback lines: the packets on the lines, and recovery for clients that lost some.
+//! Recordings published on loopback multicast lines: the packets sent, and the recovery of lost packets.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -26,7 +26,7 @@ use tickpath_types::Nanos;
 
 /// A publication on a separate thread, stopped on drop.
 pub(crate) struct Publisher {
-    /// The values of the feed handler's configuration.
+    /// Values of the feed handler's configuration by key, for the first channel.
     pub(crate) config: HashMap<String, String>,
     pub(crate) text: String,
     stop: StopSignal,
@@ -34,7 +34,7 @@ pub(crate) struct Publisher {
     thread: Option<JoinHandle<PublishReport>>,
 }
 
-/// Options at maximum speed with recovery, and an end that no test waits for.
+/// Options for maximum speed with recovery, and a linger time that no test waits for.
 pub(crate) fn options(file: &Path) -> PublishOptions {
     PublishOptions {
         line_b: Some(free_multicast_group().unwrap()),
@@ -67,7 +67,7 @@ impl Publisher {
         Publisher { config: values(&text), text, stop, is_sent, thread }
     }
 
-    /// True once the recording has been sent whole.
+    /// True once the whole recording has been sent.
     pub(crate) fn has_published(&self) -> bool {
         self.is_sent.load(Ordering::Acquire)
     }
@@ -81,7 +81,7 @@ impl Publisher {
         self.thread.take().unwrap().join().unwrap()
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the publication ends without a stop.
     pub(crate) fn finish(mut self) -> PublishReport {
         self.thread.take().unwrap().join().unwrap()
     }
@@ -106,7 +106,7 @@ fn values(config: &str) -> HashMap<String, String> {
     values
 }
 
-/// The next datagram of a line.
+/// Returns the next datagram of a line.
 pub(crate) fn receive(receiver: &mut MulticastReceiver) -> Vec<u8> {
     let mut buffer = [0; 65_536];
     let received = wait_for("a datagram", || receiver.recv(&mut buffer).unwrap());

@@ -14,7 +14,7 @@ use tickpath_iex::{
 use tickpath_types::{Nanos, OrderId, Side};
 use zerocopy::IntoBytes;
 
-/// Start time of IEX recordings, since the Unix epoch.
+/// Start time of IEX recordings, in nanoseconds since the Unix epoch.
 pub(crate) const START_NS: u64 = 1_700_000_000_000_000_000;
 pub(crate) const SESSION: u32 = 0x4381_0000;
 
@@ -35,7 +35,7 @@ pub(crate) fn xdp_day(folder: &Path, channels: u8) -> PathBuf {
     write(folder, "xdp.pcap", &bytes)
 }
 
-/// Seeded messages of one feed of IEX, in their order.
+/// Seeded random messages of one IEX feed, in order.
 pub(crate) fn iex_messages(feed: Feed, count: usize) -> Vec<Vec<u8>> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
     let mut below = move |bound: u32| random.next_u32() % bound;
@@ -82,7 +82,7 @@ pub(crate) fn iex_messages(feed: Feed, count: usize) -> Vec<Vec<u8>> {
     messages
 }
 
-/// The same messages as a capture, in segments of some messages each.
+/// The messages of [`iex_messages`] as a capture, in segments of seven messages.
 pub(crate) fn iex_day(folder: &Path, feed: Feed, count: usize) -> PathBuf {
     let mut bytes = pcap_header().to_vec();
     let mut builder = SegmentBuilder::new([0; 1_400], feed, 1, SESSION);

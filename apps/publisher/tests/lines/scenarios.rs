@@ -1,5 +1,5 @@
-//! Scenarios of a publisher that drops packets and this project's feed handler: its books equal those of all
-//! messages.
+//! Scenarios of this project's feed handler with a publisher that drops packets: the handler's books must
+//! equal those of all messages.
 
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -21,13 +21,13 @@ use super::{Publisher, options};
 
 const LIMITS: BookLimits = BookLimits::new(InstrumentId(64), 1 << 14);
 
-/// Symbols of a day of ITCH or XDP.
+/// Number of symbols in a day of ITCH or XDP.
 const SYMBOLS: u32 = 12;
 
-/// Best prices of a symbol.
+/// Symbol, best bid and best ask.
 type Best = (Symbol, Option<i64>, Option<i64>);
 
-/// The state of a handler once it has all messages of its one channel and trusts every book.
+/// The state of a handler that has all messages of its one channel and trusts every book.
 struct HandlerResult {
     status: ChannelStatus,
     books: Vec<Best>,
@@ -35,14 +35,14 @@ struct HandlerResult {
 }
 
 /// Publishes and receives until the next message has number `next` and `symbols` books are live. A late
-/// handler begins when the recording has been sent.
+/// handler is opened after the recording was sent.
 fn run_handler(options: PublishOptions, next: u64, symbols: u32, is_late: bool) -> HandlerResult {
     let publication = Publication::open(options).unwrap();
     let text = format!("{}max_instruments = 64\nmax_orders = 16384\n", publication.feed_config());
     let mut config: LiveConfig = tickpath_config::parse("feed.toml", &text).unwrap();
     config.finish().unwrap();
     if is_late {
-        // Longer gaps than this are recovered by a snapshot.
+        // Gaps longer than this are recovered by a snapshot.
         config.channels[0].max_gap = 1_000;
     }
     let clock = TscClock::shared();
@@ -76,7 +76,7 @@ fn run_handler(options: PublishOptions, next: u64, symbols: u32, is_late: bool) 
     HandlerResult { status, books, report: publisher.stop() }
 }
 
-/// Returns the best prices of each symbol in the reference books.
+/// Returns the best prices of each symbol in `books`.
 fn best(books: &impl BooksById, symbols: impl Iterator<Item = (InstrumentId, Symbol)>) -> Vec<Best> {
     let price = |id, side| books.best_price(id, side).map(|price| price.0);
     let best = |(id, symbol)| (symbol, price(id, Side::Buy), price(id, Side::Sell));
@@ -89,7 +89,7 @@ fn with_losses(file: &Path) -> PublishOptions {
     PublishOptions { drop_a_ppm: 200_000, drop_b_ppm: 200_000, seed: 11, ..options(file) }
 }
 
-/// Checks that there were gaps, and that both lines lost the same packet at least once.
+/// Checks that lines dropped packets, and that retransmission filled gaps without loss.
 fn assert_recovered(result: &HandlerResult) {
     let lines = &result.report.channels[0].lines;
     assert!(lines.iter().all(|line| line.dropped > 5), "{}", result.report);
@@ -132,7 +132,7 @@ fn a_late_handler_of_iex_begins_with_a_snapshot() {
     assert!(service.iter().any(|(name, count)| *name == "snap_snapshots" && *count > 0), "{service:?}");
 }
 
-/// Returns the number of messages of an ITCH file, and the books that they give.
+/// Returns the sequence number after the last message of an ITCH file, and the books of all its messages.
 fn itch_reference(file: &Path) -> (u64, BookBuilder<DirectBooks>) {
     let bytes = std::fs::read(file).unwrap();
     let mut reference = BookBuilder::new(DirectBooks::new(LIMITS));
@@ -184,7 +184,7 @@ fn books_of_xdp_survive_losses_by_retransmission_and_late_ones_begin_with_a_refr
     assert!(service.iter().any(|(name, count)| *name == "symbols_refreshed" && *count > 0), "{service:?}");
 }
 
-/// A segment of the committed IEX capture: real data take the same path.
+/// Publishes a part of a real IEX capture, in which the session restarts.
 #[test]
 fn a_real_capture_is_published_whole_over_its_restart() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))

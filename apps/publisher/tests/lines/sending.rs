@@ -25,7 +25,7 @@ impl MessageListener<IexStream> for Messages {
     }
 }
 
-/// Both lines carry the recording, and each has the packets that the other drops on purpose.
+/// Both lines carry the recording, and line B has the packets that line A drops on purpose.
 #[test]
 fn both_lines_carry_the_recording_and_one_drops_packets() {
     let folder = tempfile::tempdir().unwrap();
@@ -44,7 +44,7 @@ fn both_lines_carry_the_recording_and_one_drops_packets() {
         of_b += 1;
     }
     assert_eq!((messages.0, messages.1), (iex_messages(Feed::Deep10, 2_000), 0));
-    // The heartbeat after the last segment gives the position of both lines.
+    // A heartbeat on line A follows the last segment.
     while !Segment::parse(&receive(&mut a)).unwrap().is_heartbeat() {
         of_a += 1;
     }
@@ -68,7 +68,7 @@ fn packets_are_paced_and_heartbeats_fill_idle_time() {
         append_udp(ts_ns, to, builder.finish(Nanos(ts_ns)), &mut bytes);
     }
     let file = write(folder.path(), "slow.pcap", &bytes);
-    // Ten seconds at twenty times the speed, and no time after them.
+    // Ten recorded seconds at twenty times the speed, without linger time.
     let options = PublishOptions {
         speed: Speed::Hundredths(2_000),
         linger: Nanos::ZERO,
@@ -82,7 +82,7 @@ fn packets_are_paced_and_heartbeats_fill_idle_time() {
     assert_eq!((report.channels[0].packets, report.channels[0].service.len()), (20, 0));
 }
 
-/// The groups of both lines of a channel are recognised by their equal packets.
+/// Two groups with equal packets are recognised as lines of one channel.
 #[test]
 fn the_lines_of_a_recording_are_one_channel() {
     let folder = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn other_files_and_truncated_ones_are_reported() {
     assert_eq!(report.to_json()["whole"], false);
 }
 
-/// The printed configuration has everything that a handler needs to know of the recording.
+/// The printed configuration has everything that a handler needs to know about the recording.
 #[test]
 fn the_printed_configuration_has_the_day_and_capacity_for_the_instruments() {
     let folder = tempfile::tempdir().unwrap();
@@ -155,7 +155,7 @@ fn a_used_port_is_an_error_and_locates_without_a_directory_are_counted() {
     let text = Publication::open(options(&file)).unwrap().feed_config();
     assert!(text.contains("\nmax_instruments = 2500\n"), "{text}");
     let (_taken, address) = listen();
-    // The services of IEX at and after it are UDP, TCP, TCP.
+    // The services of IEX use three consecutive ports: UDP, then TCP on the port in use, then TCP.
     let first = std::net::SocketAddrV4::new(*address.ip(), address.port() - 1);
     let file = iex_day(folder.path(), Feed::Deep10, 100);
     let refused = Publication::open(PublishOptions { recovery: Some(first), ..options(&file) });

@@ -30,7 +30,7 @@ struct Feed {
 }
 
 impl Feed {
-    /// A publisher whose recording, of one channel, has been sent whole.
+    /// A publisher that has sent its whole recording of one channel.
     fn published(change: impl FnOnce(PublishOptions) -> PublishOptions) -> Feed {
         let folder = tempfile::tempdir().unwrap();
         let file = xdp_day(folder.path(), 1);
@@ -45,7 +45,7 @@ impl Feed {
         let publisher = Publisher::start(options);
         let join = |key| MulticastReceiver::join(publisher.address(key), Ipv4Addr::LOCALHOST).unwrap();
         let (retransmission, refresh) = (join("retransmission_group"), join("refresh_group"));
-        // The heartbeat after the last message.
+        // Wait for the heartbeat after the last message.
         let end = messages.len() as u32 + 1;
         wait_for("the end of the recording", || {
             let bytes = receive(&mut line);
@@ -68,7 +68,7 @@ fn source() -> SourceId {
     SourceId::new(SOURCE).unwrap()
 }
 
-/// Returns the next packet of a group that is no heartbeat.
+/// Returns the next packet of a group that is not a heartbeat.
 fn next_of(receiver: &mut MulticastReceiver) -> Vec<u8> {
     loop {
         let bytes = receive(receiver);
@@ -78,7 +78,7 @@ fn next_of(receiver: &mut MulticastReceiver) -> Vec<u8> {
     }
 }
 
-/// Sends a request and reads its answer.
+/// Sends a request and reads the response.
 fn ask(stream: &mut TcpStream, request: &(impl IntoBytes + Immutable)) -> (u32, RequestStatus) {
     let mut builder = PacketBuilder::new([0; 200], 77);
     builder.push(request).unwrap();
@@ -138,7 +138,7 @@ fn requests_are_rejected_with_the_specified_codes() {
         assert_eq!(status(source(), end, end, product, channel), RequestStatus::ACCEPTED);
     }
     assert_eq!(status(source(), end, end, product, channel), RequestStatus::TOO_MANY_REQUESTS);
-    // Messages that are no request are refused; a heartbeat is no request.
+    // A message that is not a request is refused.
     let mapping = tickpath_nyse::MessageUnavailable::new(1, 2, product, channel);
     assert_eq!(ask(&mut stream, &mapping).1, RequestStatus::BAD_MESSAGE);
 
@@ -156,7 +156,7 @@ fn requests_are_rejected_with_the_specified_codes() {
     assert!(is_closed(&mut huge));
 }
 
-/// If the beginning of a range is no longer stored, the channel reports it and sends the rest.
+/// If the beginning of a range is no longer stored, the channel reports that part and sends the rest.
 #[test]
 fn messages_no_longer_stored_are_reported_unavailable() {
     let mut feed = Feed::published(|options| PublishOptions { store_bytes: 1, ..options });
@@ -215,7 +215,7 @@ fn a_refresh_leads_to_the_books_of_all_messages() {
     assert_eq!((flags[0], symbols), (DeliveryFlag::REFRESH_START, 12));
     assert_eq!(refreshed.instruments().books().state_hash(), all.instruments().books().state_hash());
 
-    // The mapping of one index, and the state of one symbol.
+    // Request the mapping of one index, and the refresh of one symbol.
     let (index, _) = feed
         .messages
         .values()

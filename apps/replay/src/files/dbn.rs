@@ -1,5 +1,5 @@
-//! Databento DBN: orders (mbo) as events; for every other schema, levels into books, and trades and
-//! definitions into the report.
+//! Databento DBN files: orders (mbo) as events; from the other schemas, levels for the books, and trades and
+//! definitions for the report.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::session::Session;
 /// Number of records in a block.
 const BLOCK_LEN: usize = 1_024;
 
-/// The entry of the registry.
+/// Registry entry of DBN.
 pub(crate) static DBN: FileFormat = FileFormat {
     format: Format::Dbn,
     json_name: "dbn",
@@ -42,7 +42,7 @@ fn replay(file: RecordingFile, session: &mut Session<'_>, pass: Pass<Output<'_>>
     }])
 }
 
-/// Replays a file of another schema.
+/// Replays a file of a schema without orders.
 fn replay_levels(
     mut file: DbnLevels,
     session: &mut Session<'_>,
@@ -96,7 +96,7 @@ fn replay_levels(
     definitions.retain(|definition| chosen.is_empty() || chosen.contains(&definition.symbol));
     report.definitions = definitions;
     if schema == DbnSchema::Definition {
-        // There are no messages from which books could be built.
+        // A file of definitions has no messages from which books could be built.
         report.recording.reservations.clear();
     }
     Ok(report)

@@ -18,13 +18,13 @@ use crate::session::Session;
 
 /// Number of events in a block that is read before any of it is applied.
 const BLOCK_LEN: usize = 4_096;
-/// One block in this number is read before it is applied, which measures the cost of reading. The other
-/// blocks are applied as they are read.
+/// One in this number of blocks is read completely before it is applied, which measures the cost of reading.
+/// The events of the other blocks are applied as they are read.
 const READ_FIRST_EVERY: u64 = 16;
-/// Instruments for which the books have capacity beyond those that the recording names at its start.
+/// Minimum number of instruments for which the books have capacity.
 pub(super) const INSTRUMENTS_MIN: usize = 1_024;
 
-/// A block of events and the reason for its end.
+/// A block of events.
 struct Block {
     events: Vec<RecordedEvent>,
     /// Start position of each event.
@@ -32,7 +32,7 @@ struct Block {
     is_last: bool,
 }
 
-/// Replays a recording; compares its order book rows, if any.
+/// Replays a recording, and compares it with the order book rows if `rows` is given.
 pub(super) fn replay<F: EventFormat>(
     mut recording: Recording,
     mut rows: Option<RowCheck<Box<dyn Read + Send>>>,
@@ -93,10 +93,10 @@ pub(super) fn replay<F: EventFormat>(
     Ok(report)
 }
 
-/// Reads the next events, adds them to the checksum and, if requested, applies each at once. Excludes the
-/// time for reading and unpacking the file.
+/// Reads the next events and adds them to the checksum. Excludes the time for reading and unpacking the file.
 ///
-/// At once means that branch predictor and caches are still warm from reading the event when it is applied.
+/// With `is_applied`, applies each event as soon as it is read, while branch predictor and caches are still
+/// warm from reading it.
 fn read<F: EventFormat>(
     recording: &mut Recording,
     block: &mut Block,

@@ -11,7 +11,7 @@ use crate::cost::Output;
 use crate::file_format::{FileFormat, Reports};
 use crate::session::Session;
 
-/// The entry of the registry.
+/// Registry entry of ITCH files.
 pub(crate) static ITCH: FileFormat = FileFormat {
     format: Format::Itch,
     json_name: "itch50",

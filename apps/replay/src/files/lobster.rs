@@ -14,7 +14,7 @@ use crate::file_format::{FileFormat, Reports};
 use crate::order_book_rows::RowCheck;
 use crate::session::Session;
 
-/// The entry of the registry.
+/// Registry entry of LOBSTER files.
 pub(crate) static LOBSTER: FileFormat = FileFormat {
     format: Format::Lobster,
     json_name: "lobster",
@@ -28,7 +28,7 @@ pub(crate) static LOBSTER: FileFormat = FileFormat {
     replay,
 };
 
-/// Returns 2012-06-21 for `AMZN_2012-06-21_34200000_57600000_message_10.csv`.
+/// Returns the date in a file name: 2012-06-21 for `AMZN_2012-06-21_34200000_57600000_message_10.csv`.
 fn date_in_name(path: &Path) -> Option<Date> {
     path.file_name()?.to_str()?.split('_').nth(1)?.parse().ok()
 }

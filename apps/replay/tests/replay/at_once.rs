@@ -7,7 +7,7 @@ use tickpath_replay::{Exports, FileReport, ReplayOptions};
 
 use crate::support::{file, run};
 
-/// Lines of LOBSTER, some of them contradictory, malformed, or about unknown orders.
+/// Lines of LOBSTER, including contradictory and malformed ones, and some about unknown orders.
 fn lines(count: u64) -> String {
     let mut state = 7_u64;
     let mut below = |bound: u64| {
@@ -50,7 +50,7 @@ fn applying_events_one_by_one_equals_applying_blocks() {
     let orders_max = Some(300);
     let options = ReplayOptions { orders_max, ..ReplayOptions::default() };
     let (at_once, rows) = exported(&path, options.clone());
-    // A limit is checked in whole blocks.
+    // With a limit, the replay applies whole blocks.
     let (in_blocks, block_rows) = exported(&path, ReplayOptions { limit: Some(u64::MAX), ..options });
     assert!(at_once.decode.unwrap().blocks < at_once.books.unwrap().blocks, "most blocks are not read first");
     assert_eq!(in_blocks.decode.unwrap().blocks, in_blocks.books.unwrap().blocks);

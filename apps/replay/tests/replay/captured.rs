@@ -1,4 +1,4 @@
-//! Captures of packets, built by hand and recorded.
+//! Captures of packets, generated and recorded.
 
 use std::net::SocketAddrV4;
 
@@ -14,7 +14,7 @@ use zerocopy::IntoBytes;
 
 use crate::support::{Day, OPEN_NS, checked, file, run, stored, try_run, try_run_all};
 
-/// 2023-08-22, 13:30 UTC: half past nine in New York.
+/// 2023-08-22, 13:30 UTC: 09:30 in New York.
 const OPENED_NS: u64 = 1_692_711_000_000_000_000;
 pub const LINE_A: &str = "233.54.12.111:26477";
 pub const LINE_B: &str = "233.86.230.111:26477";
@@ -31,7 +31,7 @@ impl Capture {
         Capture { bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(), ns: OPENED_NS }
     }
 
-    /// Appends a frame, a microsecond after the previous one.
+    /// Appends a frame, captured a microsecond after the previous one.
     pub fn frame(&mut self, frame: &[u8]) -> &mut Capture {
         self.ns += 1_000;
         let (seconds, ns) = (self.ns / 1_000_000_000, self.ns % 1_000_000_000);
@@ -42,7 +42,7 @@ impl Capture {
         self
     }
 
-    /// Appends a datagram to an address.
+    /// Appends a UDP datagram to an address.
     pub fn udp(&mut self, dst: &str, payload: &[u8]) -> &mut Capture {
         let header =
             [&[0x30, 0x39][..], &port(dst), &(8 + payload.len() as u16).to_be_bytes(), &[0, 0]].concat();
@@ -59,7 +59,7 @@ impl Capture {
         self.frame(&frame)
     }
 
-    /// Appends a packet of MoldUDP64 on a line.
+    /// Appends a MoldUDP64 packet on a line.
     pub fn mold(&mut self, dst: &str, session: &str, sequence: u64, messages: &[&[u8]]) -> &mut Capture {
         let session = Session::new(session).unwrap();
         let mut builder = PacketBuilder::new([0; 1_400], session, Sequence(sequence));
@@ -109,7 +109,7 @@ pub fn messages(day: &Day) -> Vec<&[u8]> {
     messages
 }
 
-/// The market in a report, independent of its file format.
+/// The parts of a report that do not depend on the file format.
 fn market(report: &FileReport) -> (u64, u64, String, String) {
     let integrity = &report.integrity;
     (
@@ -154,7 +154,7 @@ fn a_capture_gives_the_books_of_the_file() {
     assert!(report.to_string().contains("2023-08-22 09:30:00"), "{report}");
 }
 
-/// Two lines, each of which lacks packets that the other has, and heartbeats.
+/// A capture of two lines, each of which lacks packets that the other has, and a heartbeat.
 fn two_lines(day: &Day) -> Capture {
     let mut capture = Capture::new();
     for (index, message) in messages(day).into_iter().enumerate() {
@@ -197,7 +197,7 @@ fn a_loss_on_both_lines_is_reported_and_not_trusted() {
     let text = report.contradictions.join("\n");
     assert!(text.contains("1 gap(s) on session DAY1, 1 message(s) lost"), "{text}");
     assert_eq!(report.messages, 12);
-    // If the end was lost, only a heartbeat reveals it.
+    // The loss of the last message is revealed only by the end of session, which names the next number.
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 1, &messages[..12]);
     capture.udp(LINE_A, Header::end_of_session(Session::new("DAY1").unwrap(), Sequence(14)).as_bytes());
@@ -238,8 +238,8 @@ fn numbers_that_jump_back_are_reported() {
         ]
     );
     assert_eq!(report.messages, whole.messages);
-    // It continues, except for number 13, which may be a late duplicate. With the sixteenth packet, number 4,
-    // the books are reset.
+    // The new numbering continues. Number 13 may be a late duplicate and does not count. At the sixteenth
+    // packet that jumps back, number 4, the numbering and the books restart.
     for index in (0..13).chain(0..13).skip(2) {
         capture.mold(LINE_A, "DAY1", 1 + index as u64, &messages[index..=index]);
     }
@@ -267,7 +267,7 @@ fn reused_numbers_with_other_contents_are_not_duplicates() {
     let report = capture.run(&checked());
     assert!(report.is_trustworthy(), "{report}");
     assert_eq!(report.capture.as_ref().unwrap().channels[0].duplicates, 1);
-    // The same numbers at once with other contents, and in other packets, are no duplicates.
+    // The same numbers with other contents, or grouped in other packets, are no duplicates.
     capture.mold(LINE_A, "DAY1", 4, &messages[5..6]).mold(LINE_A, "DAY1", 1, &messages[..3]);
     let report = capture.run(&checked());
     assert_eq!(report.reliability(), Reliability::Contradicted);
@@ -292,7 +292,7 @@ fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
     assert_eq!(report.reservations, ["session DAY1 begins with message 4: books lack what rested before"]);
     let text = report.to_string();
     assert!(text.contains("reliable only in part:\n  session DAY1 begins"), "{text}");
-    // A crossed book then shows that they are wrong.
+    // A crossed book shows that the books are wrong.
     let mut crossed = Day::default();
     crossed.add(1, BuySell::SELL, 100, 1_000_000);
     crossed.add(1, BuySell::BUY, 100, 1_000_100);
@@ -305,7 +305,7 @@ fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
         "{:?}",
         report.contradictions
     );
-    // A whole recording gives no verdict: the cross may precede an auction.
+    // In a complete recording, the crossed book is no contradiction: it may precede an auction.
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 1, &self::messages(&crossed));
     let report = capture.run(&checked());
@@ -316,7 +316,7 @@ fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
 
 #[test]
 fn times_of_a_venue_in_utc_are_shown_in_utc() {
-    // The messages are of 09:30: a capture at 13:30 UTC implies New York time, one at 09:30 UTC implies UTC.
+    // The messages are from 09:30: captured at 13:30 UTC they are in New York time, at 09:30 UTC in UTC.
     let day = Day::small();
     let captured = |ns: u64| {
         let mut capture = Capture::new();
@@ -349,8 +349,8 @@ fn times_of_a_venue_in_utc_are_shown_in_utc() {
 fn a_zone_is_found_from_later_messages() {
     const HOUR_NS: u64 = 3_600_000_000_000;
     const CLIENT: &str = "10.0.0.9:40000";
-    // This project's venue at 10:00 UTC: orders resting for half an hour match no zone, the first live
-    // message matches UTC.
+    // This project's venue at 10:00 UTC: the times of orders that rest for half an hour match no zone, the
+    // first live message matches UTC.
     let captured_ns = OPENED_NS - 4 * HOUR_NS + HOUR_NS / 2;
     let mut day = Day::default();
     day.state(1, StockTradingState::TRADING);
@@ -366,7 +366,7 @@ fn a_zone_is_found_from_later_messages() {
     let report = capture.run(&checked());
     assert_eq!(report.span.unwrap().1.to_string(), "2023-08-22 10:00:00.000000000 UTC");
 
-    // A snapshot whose end identifies it as one of this project's venue; it has no current messages.
+    // The end of a snapshot identifies this project's venue, although no message is current.
     day.push(EndOfSnapshot::of(Sequence(42)).as_bytes());
     let folder = tempfile::tempdir().unwrap();
     let orders = folder.path().join("o.csv");
@@ -381,7 +381,7 @@ fn a_zone_is_found_from_later_messages() {
 
 #[test]
 fn snapshots_beside_a_session_are_no_part_of_it() {
-    // A channel of snapshots has the session's name and separate numbers.
+    // The snapshots have the session's name, but separate sequence numbers.
     const SNAPSHOTS: &str = "239.255.26.3:26406";
     let day = Day::small();
     let mut snapshot = Day::default();
@@ -417,7 +417,7 @@ fn a_snapshot_of_several_packets_is_no_part_of_a_session() {
     }
     snapshot.push(EndOfSnapshot::of(Sequence(12)).as_bytes());
     let (messages, snapshot) = (messages(&day), self::messages(&snapshot));
-    // Numbers above the session's and among them; before, among and after the session's packets.
+    // The snapshot's numbers exceed or overlap the session's; it precedes, interrupts or follows it.
     for first in [5_001, 1] {
         for place in [0, 10, messages.len()] {
             let mut capture = Capture::new();
@@ -450,7 +450,7 @@ fn a_line_with_only_adds_is_identified_by_a_packet_of_its_session() {
     }
     let mut capture = Capture::new();
     for (index, message) in messages(&day).into_iter().enumerate() {
-        // Messages that line A loses, from 7 on, are on line B, which starts later.
+        // From message 7 on, line A loses every third message; line B begins there and has all of them.
         if index % 3 != 0 || index < 6 {
             capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
         }
@@ -462,7 +462,7 @@ fn a_line_with_only_adds_is_identified_by_a_packet_of_its_session() {
     assert!(report.is_trustworthy(), "{report}");
     let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.lines.len(), channel.messages, channel.lost), (2, 21, 0), "{report}");
-    // If none of its packets matches the session, it counts as a line after a second.
+    // A flow without a packet of the known session counts as a line after a second.
     let adds = messages(&day);
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 1, &adds[..10]);
@@ -474,8 +474,8 @@ fn a_line_with_only_adds_is_identified_by_a_packet_of_its_session() {
     assert_eq!(report.messages, adds.len() as u64);
 }
 
-/// Two instruments whose orders are each sorted by time. The first one's book is crossed, as before an opening
-/// auction.
+/// A snapshot of two instruments, the orders of each sorted by time. The first book is crossed, as before an
+/// opening auction.
 fn snapshot_of_two() -> Day {
     let mut day = Day::default();
     for locate in [1, 2] {
@@ -501,7 +501,7 @@ fn a_snapshot_over_tcp_is_identified_by_its_end() {
     };
     let options = ReplayOptions { exports, ..checked() };
     let stream = soup(&snapshot_of_two());
-    // In one segment and in many: no part of it is applied before its end.
+    // In many segments, and in one: no part of the snapshot is applied before its end.
     for piece in [100, stream.len()] {
         let mut capture = Capture::new();
         capture.tcp(CLIENT, 999, 0x12, b"");
@@ -512,7 +512,7 @@ fn a_snapshot_over_tcp_is_identified_by_its_end() {
         assert_eq!(report.reliability(), Reliability::Complete, "{report}");
         let last = report.by_type.iter().find(|entry| entry.code == "G").unwrap();
         assert_eq!((last.name, last.count), ("End of Snapshot", 1));
-        // It is the book at one moment, without events.
+        // A snapshot is the book at one moment, and has no events.
         assert_eq!((report.messages, report.snapshot_messages), (7, 7));
         assert_eq!((report.span.is_none(), report.statistics[0].1.adds), (true, 0));
         assert_eq!(report.tops[0].sides[0][0].qty.0, 100);
@@ -551,7 +551,7 @@ fn messages_from_before_the_first_are_no_duplicates() {
     let messages = messages(&day);
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 4, &messages[3..6]);
-    // Numbers 2 to 5: two from before the beginning, and two in other packets than the received ones.
+    // Messages 2 to 5: two precede the first captured one, and two were received in other packets.
     capture.mold(REQUESTED, "DAY1", 2, &messages[1..5]);
     capture.mold(LINE_A, "DAY1", 7, &messages[6..]);
     let report = capture.run(&checked());
@@ -588,7 +588,7 @@ fn sessions_are_separate_recordings_and_unknown_packets_are_counted() {
     assert_eq!(text.matches("The capture has 2 recordings").count(), 2, "{text}");
 }
 
-/// A SoupBinTCP server's side of a connection.
+/// The SoupBinTCP stream of a server that sends the messages of a day.
 fn soup(day: &Day) -> Vec<u8> {
     let mut stream = Vec::new();
     let mut buffer = [0; 256];
@@ -712,7 +712,7 @@ fn real_packets_are_read() {
         &stored("itch_multiple_packets.pcap"),
         &ReplayOptions { decode_only: true, ..ReplayOptions::default() },
     );
-    // Packets from various positions in the session.
+    // The file has packets from various positions in the session.
     let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.gaps, channel.lost, channel.unnumbered), (1, 4_244_620, 0), "{report}");
     assert!(channel.messages > 1 && channel.first_sequence > 1 && !report.is_trustworthy(), "{report}");

@@ -1,4 +1,4 @@
-//! Tables of captures: the same rows in both formats.
+//! Exported tables of captures: CSV and Parquet have the same rows.
 
 #![cfg(feature = "parquet")]
 
@@ -74,7 +74,7 @@ fn a_day_of_xdp() {
     assert_eq!(count(&orders, ",execute,"), of("103"));
     // A modification counts as a replacement or as a reduction.
     assert_eq!(count(&orders, ",replace,") + count(&orders, ",reduce,"), of("101") + of("104"));
-    // Executions that are part of a cross are counted in it.
+    // An execution that is part of a cross is counted by the cross.
     assert_eq!(count(&trades, ",hidden,") + count(&trades, ",cross,"), of("110") + of("111"));
     assert!(bbo.lines().count() > 100 && depth.lines().count() > bbo.lines().count(), "{bbo}");
 }

@@ -1,4 +1,4 @@
-//! Captures of IEX: recorded ones compared with their known counts, and segments built by hand.
+//! Captures of IEX: recorded ones compared with their known counts, and generated segments.
 
 use tickpath_iex::wire::Ticker;
 use tickpath_iex::{
@@ -30,7 +30,7 @@ fn counts(report: &FileReport, codes: &str) -> Vec<u64> {
     codes.chars().map(count).collect()
 }
 
-/// A segment with its messages, sent `sent` nanoseconds after the open.
+/// A segment with these messages, sent `sent` nanoseconds after the open.
 pub fn segment(feed: Feed, first: u64, offset: u64, sent: u64, messages: &[&[u8]]) -> Vec<u8> {
     let mut builder = SegmentBuilder::new([0; 1_400], feed, 1, 7);
     for message in messages {
@@ -54,7 +54,7 @@ fn an_aggressor_is_reported_only_if_the_protocol_has_it() {
         let report = TradeReport::new(SaleFlags(0), Nanos(OPENED_NS + ns), ticker, 100, 10_000, ns as i64);
         report.as_bytes().to_vec()
     };
-    // One trade before any quote, and one between two quotes.
+    // A trade before any quote, and a trade after quotes of both sides.
     let messages =
         [trade(1), level(Side::Buy, true, 2, 100, 10_000), level(Side::Sell, true, 3, 9, 10_100), trade(4)];
     let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
@@ -78,7 +78,7 @@ fn levels_become_books_and_only_the_end_of_a_transaction_counts() {
         trading.as_bytes().to_vec(),
         level(Side::Buy, true, 1, 100, 10_000),
         level(Side::Sell, true, 2, 200, 10_100),
-        // Between these two the book is crossed, but no reader could observe it.
+        // Between the next two messages the book is crossed, but they are one transaction.
         level(Side::Buy, false, 3, 50, 10_100),
         level(Side::Sell, true, 3, 0, 10_100),
         level(Side::Sell, true, 4, 70, 10_300),
@@ -112,7 +112,7 @@ fn a_reset_session_begins_with_empty_books() {
         let more = level(Side::Buy, true, sent, 20, 9_000);
         capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 10 * sent, &[&bid]));
         capture.udp(GROUP, &segment(Feed::Deep10, 2, 32, 10 * sent + 1, &[&more]));
-        // The first copy once more, late: an old duplicate, not a restart.
+        // The first segment again, late: an old duplicate, not a restart.
         capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 10 * sent, &[&bid]));
     }
     let report = capture.run(&checked());
@@ -143,7 +143,7 @@ fn a_recording_of_best_quotes_is_partial_and_may_lack_its_end() {
     assert!(whole.to_string().contains("and nothing is missing from it\n"), "{whole}");
 }
 
-/// Two orders, one of which is partly executed and the other deleted, and the deletion of an unknown one.
+/// Two orders, a partial execution of the first, and deletes of the second and of an unknown order.
 pub fn deep_plus() -> Vec<Vec<u8>> {
     let ticker = Ticker::new("ZIEXT").unwrap();
     let at = |ns: u64| Nanos(OPENED_NS + ns);
@@ -235,7 +235,7 @@ fn two_protocols_in_one_capture_are_two_recordings() {
     assert!(report.to_string().contains(
         "The capture has 2 recordings, each reported by itself: 1 ITCH 5.0, session DAY1; 2 IEX DEEP 1.0"
     ));
-    // One of the protocols alone.
+    // With `--protocol`, only the named protocol is replayed.
     let only = ReplayOptions { protocol: Some("iex".parse().unwrap()), ..checked() };
     let report = capture.run_all(&only);
     assert_eq!((report.files.len(), report.files[0].capture.as_ref().unwrap().unknown.count), (1, 13));

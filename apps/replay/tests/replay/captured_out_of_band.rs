@@ -87,7 +87,7 @@ fn bids(report: &FileReport, symbol: &str) -> Vec<i64> {
     book.unwrap().sides[0].iter().map(|level| level.price.0).collect()
 }
 
-/// A day that lacks message 4, a bid; the next one comes 200 ms later.
+/// A capture without message 4, a bid. Message 6 comes 200 ms after message 5, so that message 4 is lost.
 fn with_a_loss() -> Capture {
     let mut capture = Capture::new();
     capture.udp(LINE, &original(1, &[second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_000)]));
@@ -104,7 +104,7 @@ fn a_refresh_recovers_a_book_and_later_messages_follow() {
         let orders = [refreshed(7, 3, 1, 10_000), refreshed(7, 3, 2, 10_100), refreshed(7, 3, 3, 10_200)];
         packet(flag, 1, 9, &[&[header(5, 3), mapping(7, "AAA", 1)][..], &orders].concat())
     };
-    // One refresh older than the loss, one that repairs it, and one that is no longer needed.
+    // A refresh from before the loss, one that repairs it, and one that is no longer needed.
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_ONE, 1, 8, &[header(3, 1), refreshed(7, 1, 1, 1)]));
     capture
         .udp(REFRESHES, &refresh_packet(DeliveryFlag::REFRESH_ONE))
@@ -136,10 +136,10 @@ fn without_a_refresh_the_loss_is_reported() {
 #[test]
 fn a_late_capture_has_books_from_its_refreshes_on() {
     let mut capture = Capture::new();
-    // Two channels, so that only the symbols identify the channel of the refresh.
+    // With two channels, only the symbols identify the channel of the refresh.
     capture.udp(OTHER, &original(1, &[second(), mapping(9, "ZZZ", 1), add(9, 1, 1, 50_000)]));
     let mut line = |sequence, messages: &[Vec<u8>]| {
-        // Later than the time that a flow takes to be recognised as a line.
+        // The packets span more time than a flow needs to be identified as a line.
         capture.ns += 600_000_000;
         capture.udp(LINE, &original(sequence, messages));
     };
@@ -149,7 +149,7 @@ fn a_late_capture_has_books_from_its_refreshes_on() {
     let orders =
         [header(1_001, 20), mapping(7, "AAA", 1), refreshed(7, 20, 18, 1), refreshed(7, 20, 20, 10_200)];
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_START, 1, 9, &orders));
-    // A symbol that never had a message, and one that has no orders according to the refresh.
+    // A symbol that had no message in the capture before its refresh.
     let without_loss = [header(1_001, 5), mapping(8, "BBB", 1), refreshed(8, 5, 3, 30_000)];
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_END, 1, 9, &without_loss));
     capture.udp(LINE, &original(1_003, &[add(8, 6, 4, 30_100), delete(7, 22, 20), add(7, 23, 23, 10_400)]));
@@ -157,7 +157,7 @@ fn a_late_capture_has_books_from_its_refreshes_on() {
     assert_eq!(report.model.as_ref().unwrap().difference, None);
     let books = ["AAA", "BBB", "ZZZ"].map(|symbol| bids(&report, symbol));
     assert_eq!(books, [vec![10_400], vec![30_100, 30_000], vec![50_000]]);
-    // Before the refresh, the symbol's state was unknown.
+    // The two messages about AAA before its refresh are unmapped.
     assert_eq!((report.integrity.unmapped.count, report.integrity.unknown_references.count), (2, 0));
     assert_eq!(report.integrity.symbol_gaps.count, 0);
     assert!(!report.is_trustworthy());
@@ -174,7 +174,7 @@ fn a_timely_retransmission_fills_the_gap() {
     capture.udp(LINE, &original(5, &[add(7, 3, 3, 10_200)]));
     let asked = packet(DeliveryFlag::RETRANSMISSION_ONE, 4, 9, &[add(7, 2, 2, 10_100)]);
     capture.udp(RETRANSMISSIONS, &asked);
-    // Another client requests messages that were received long ago.
+    // Another client requests messages that the line delivered long ago.
     capture.ns += 5_000_000_000;
     let known = [second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_000)];
     capture.udp(RETRANSMISSIONS, &packet(DeliveryFlag::RETRANSMISSION_ONE, 1, 10, &known));
@@ -190,7 +190,7 @@ fn a_timely_retransmission_fills_the_gap() {
 #[test]
 fn markets_are_separate_recordings() {
     let mut capture = Capture::new();
-    // The same indexes mean other symbols. The product identifies one market, the mappings the other.
+    // Each market has another symbol of index 7. The product identifies one market, the mappings the other.
     capture.udp(LINE, &packet(DeliveryFlag::SEQUENCE_RESET, 1, 1, &[reset(11, 1)]));
     capture.udp(OTHER, &packet(DeliveryFlag::ORIGINAL, 1, 1, &[second(), mapping(7, "BBB", 3)]));
     capture.udp(LINE, &original(2, &[second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_000)]));
@@ -200,7 +200,7 @@ fn markets_are_separate_recordings() {
     let exports = Exports { depth: Some(depth.clone()), ..Exports::default() };
     let report = capture.run_all(&ReplayOptions { exports, ..checked() });
     assert!(report.is_trustworthy(), "{report}");
-    // The rows of each market are distinct, and neither hides changes of the other.
+    // Each market has its rows: none is left out because the other market has the same level.
     let rows = std::fs::read_to_string(depth).unwrap();
     let rows: Vec<(&str, &str)> = rows
         .lines()
@@ -238,7 +238,7 @@ fn a_reset_channel_has_empty_books_and_others_are_unchanged() {
     };
     send(&mut capture, LINE, 10, &begin(7, "AAA", 1));
     send(&mut capture, OTHER, 20, &begin(9, "ZZZ", 2));
-    // The same reset once more, late, counts as none.
+    // A late repetition of the same reset is ignored.
     capture.udp(LINE, &packet(DeliveryFlag::SEQUENCE_RESET, 1, 10, &[reset(11, 1)]));
     let restarted = [reset(11, 1), second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_500)];
     send(&mut capture, LINE, 30, &restarted);
@@ -255,7 +255,7 @@ fn a_symbol_clear_completes_a_book() {
     let mut capture = with_a_loss();
     let clear = SymbolClear::new(OPENED, 0, 7, 9).as_bytes().to_vec();
     capture.udp(LINE, &original(7, &[clear, add(7, 9, 9, 10_900)]));
-    // The channel is complete, so a refresh does not affect it.
+    // The book is complete, so a refresh does not affect it.
     let late_refresh = [header(6, 4), refreshed(7, 4, 1, 10_000)];
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_ONE, 1, 9, &late_refresh));
     let report = capture.run(&checked());

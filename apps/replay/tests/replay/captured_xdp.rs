@@ -10,7 +10,7 @@ use crate::support::{checked, run};
 const A: &str = "224.0.59.76:11076";
 const B: &str = "224.0.59.204:11076";
 
-/// Returns channels and packets of a generated day.
+/// Returns the packets of a generated day, each with its channel.
 pub fn day() -> Vec<(u8, Vec<u8>)> {
     let flow = ItchDayConfig::itch_500().scaled(1_000);
     let mut day = XdpDay::new(XdpDayConfig { flow, lines: 1, ..XdpDayConfig::xdp_500() }).unwrap();
@@ -21,7 +21,7 @@ pub fn day() -> Vec<(u8, Vec<u8>)> {
     packets
 }
 
-/// Returns the packets of its busiest channel.
+/// Returns the packets of the day's busiest channel.
 fn packets() -> Vec<Vec<u8>> {
     let day = day();
     let len = |channel: u8| {
@@ -84,7 +84,7 @@ fn channels_have_separate_numbers() {
     let mut capture = Capture::new();
     let mut active = std::collections::BTreeSet::new();
     for (channel, bytes) in &day() {
-        // The fourth byte counts the messages.
+        // The fourth byte of a packet is its number of messages.
         if bytes[3] > 0 {
             active.insert(*channel);
         }
@@ -129,7 +129,7 @@ fn recorded_packets_are_read() {
         assert!(report.is_trustworthy(), "{name}: {:?}", report.contradictions);
         assert!(report.span.unwrap().0.to_string().starts_with("2022-02-23 1"), "{name}: {report}");
         codes.extend(report.by_type.iter().map(|entry| entry.code.clone()));
-        // Without its symbol's mapping, a message cannot be checked.
+        // A message whose symbol is not mapped cannot be checked.
         let report = run(&path, &checked());
         assert_eq!(report.integrity.unknown_references.count, 0, "{name}");
         let is_about_a_symbol = !["SourceTimeReferenceMessage", "StockSummaryMessage"].contains(&name);

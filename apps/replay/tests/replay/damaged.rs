@@ -107,7 +107,7 @@ fn other_files_are_rejected_in_one_line() {
     assert!(error.contains("cannot open /no/such/file"), "{error}");
 }
 
-/// Returns the report of a day whose contradictions must have these words.
+/// Replays a day whose contradictions must contain these texts; returns the report.
 fn contradictions(day: &Day, expected: &[&str]) -> FileReport {
     let (_folder, path) = file("day", &day.bytes);
     let report = run(&path, &checked());
@@ -128,7 +128,7 @@ fn references_never_added_are_counted_with_their_offset() {
     let report =
         contradictions(&day, &[&format!("2 references to orders that are not there, first at byte {at}")]);
     assert_eq!(report.messages, 15);
-    // Not checked in decode-only mode.
+    // In decode-only mode, references are not checked.
     let (_folder, path) = file("day", &day.bytes);
     assert!(run(&path, &ReplayOptions { decode_only: true, ..ReplayOptions::default() }).is_trustworthy());
 }
@@ -149,7 +149,7 @@ fn a_wrong_length_is_reported_and_never_trusted() {
     let mut day = Day::small();
     day.bytes[14 + 1] += 1;
     contradictions(&day, &["malformed", "first at byte 14"]);
-    // Zero ends the session; no data may follow.
+    // A length of zero ends the session; no data may follow.
     let mut day = Day::small();
     day.bytes[14 + 1] = 0;
     let report = contradictions(&day, &["ends the session", "at byte 14 "]);
@@ -165,7 +165,7 @@ fn crossed_books_are_counted_by_the_state_of_session_and_symbol() {
     let report = run(&path, &checked());
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!(report.integrity.crossed.halted.count, 1);
-    // An order of a symbol in trading state is matched before the open too.
+    // Orders of a symbol in trading state are matched before the open too: a crossed book is a contradiction.
     day.state(1, StockTradingState::TRADING);
     day.add(1, BuySell::BUY, 5, 1_000_200);
     day.stage(EventCode::START_OF_MARKET_HOURS);
@@ -180,7 +180,7 @@ fn crossed_books_are_counted_by_the_state_of_session_and_symbol() {
         [&counts.before_open, &counts.trading, &counts.halted, &counts.after_close].map(|found| found.count),
         [2, 1, 3, 0]
     );
-    // The book is crossed after each change of state as well.
+    // The changes of state count too, since the book is still crossed after them.
     assert_eq!(counts.contradictory.count, 3);
     let first = counts.trading.first.unwrap();
     assert_eq!(first, format!("byte {at} (bid 100.0200 at ask 100.0200)"));
@@ -210,7 +210,7 @@ fn bad_lines_are_skipped() {
 #[test]
 fn damaged_compression_is_reported_where_the_data_is_invalid() {
     // Stored without compression, so that the damage reaches the data: only the checksum at the end reveals
-    // it.
+    // the damage.
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     encoder.write_all(&Day::small().bytes).unwrap();
     let whole = encoder.finish().unwrap();

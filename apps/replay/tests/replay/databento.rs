@@ -17,10 +17,10 @@ use crate::support::{checked, file, run, stored, try_run};
 
 /// 2024-01-02, 14:30 UTC.
 const OPENED_NS: u64 = 1_704_205_800_000_000_000;
-/// More than a day before.
+/// A time more than a day before [`OPENED_NS`].
 const OLD_NS: u64 = OPENED_NS - 100_000_000_000_000;
 
-/// A file of records.
+/// A DBN file of these records.
 pub fn dbn(schema: Schema, records: &[Vec<u8>]) -> Vec<u8> {
     let metadata = MetadataBuilder::new()
         .dataset("GLBX.MDP3".to_owned())
@@ -40,7 +40,7 @@ fn header<T: HasRType>(record_type: u8, instrument: u32, ns: u64) -> RecordHeade
     RecordHeader::new::<T>(record_type, 1, instrument, ns)
 }
 
-/// An order that is added, at 10^-9.
+/// A record that adds an order; `price` is in units of 10^-9.
 fn add(instrument: u32, ns: u64, order_id: u64, side: u8, price: i64, snapshot: bool) -> Vec<u8> {
     let flags = if snapshot { flags::SNAPSHOT } else { flags::LAST };
     let record = MboMsg {
@@ -85,7 +85,7 @@ fn prices_keep_the_precision_of_the_format() {
     let exports = Exports { bbo: Some(bbo.clone()), orders: Some(orders.clone()), ..Exports::default() };
     let options = ReplayOptions { exports, ..checked() };
     let records = [
-        // 6E in half pips, a note in 256ths, something in billionths, and below zero.
+        // 6E in half pips, a note in 256ths, a price of one billionth, a negative price and the highest one.
         add(1, OPENED_NS, 1, b'B', 1_084_550_000, false),
         add(1, OPENED_NS + 1, 2, b'A', 1_084_600_000, false),
         add(2, OPENED_NS + 2, 3, b'B', 110_007_812_500, false),
@@ -131,7 +131,7 @@ fn a_snapshot_builds_the_book_and_is_in_no_statistics() {
         ..Exports::default()
     };
     let price = |ticks: i64| 4_800_000_000_000 + ticks * 250_000_000;
-    // The first order of the snapshot is far from the market: the spread is a hundred ticks until the second
+    // The first order of the snapshot is far from the market: the spread is a hundred ticks until the third
     // arrives.
     let records = [
         add(1, OLD_NS, 1, b'B', price(-100), true),
@@ -140,7 +140,7 @@ fn a_snapshot_builds_the_book_and_is_in_no_statistics() {
         add(1, OPENED_NS, 4, b'B', price(0), false),
         add(1, OPENED_NS + 1, 5, b'A', price(1), false),
     ];
-    // Times without a date are those of the first day with an event.
+    // Times without a date are on the first day with an event that is not of a snapshot.
     let options = ReplayOptions {
         exports,
         from: Some("14:30:00".parse().unwrap()),
@@ -221,7 +221,7 @@ fn best_levels_and_trades_of_mbp_1_are_read() {
     let text = fs::read_to_string(&trades).unwrap();
     assert_eq!(text.lines().nth(1).unwrap(), format!("{},2,1,1.08455,2,sell,trade,", OPENED_NS + 1));
     assert_eq!(report.statistics[0].1.volume, 2);
-    // The tick size follows from the levels, independent of the events' prices.
+    // The tick follows from the levels, not from the prices of the events.
     assert_eq!(report.statistics[0].1.tick, 50_000);
     let exports = Exports { orders: Some(folder.path().join("o.csv")), ..Exports::default() };
     let (_folder, path) = file("levels.dbn", &dbn(Schema::Mbp1, &records));
@@ -323,7 +323,7 @@ fn a_cut_file_of_levels_is_reported() {
         assert_eq!(report.messages, 3);
         assert!(report.contradictions[0].contains("cut short at byte"), "{:?}", report.contradictions);
     }
-    // A record with an impossible size ends the reading with an error; it never ends the program.
+    // A record of an impossible size ends the reading with an error; it does not end the program.
     let mut damaged = whole.clone();
     let at = whole.len() - 80;
     damaged[at] = 0;

@@ -1,4 +1,4 @@
-//! Exports, read back.
+//! Exported tables, read back.
 
 use std::fs;
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ fn times_are_timestamps_in_utc_where_the_day_is_known() {
 
     let (folder, path) = file("day", &Day::small().bytes);
     let bbo = folder.path().join("b.parquet");
-    // Half past nine in New York is 14:30 UTC in winter.
+    // 09:30 in New York is 14:30 UTC in winter.
     let opened = 1_704_205_800_000_000_000;
     for (date, is_utc, first) in
         [(None, false, OPEN_NS as i64), (Some("2024-01-02".parse().unwrap()), true, opened)]
@@ -147,7 +147,7 @@ fn several_files_are_one_table_that_names_them() {
         assert!(line.starts_with(start.as_str()), "{line}");
     }
     assert!(lines[1..].len() == 5 && lines[5].contains(",14,BBB,4.9000,3,,hidden,"), "{trades}");
-    // The rows of each file are the same as without the other.
+    // The rows of each file are the same as without the other file.
     let alone = at("alone.csv");
     let exports = Exports { depth: Some(alone.clone()), ..Exports::default() };
     run(&second, &ReplayOptions { exports, depth: 2, ..checked() });
@@ -179,7 +179,7 @@ fn waiting_for_a_pipe_ends_at_a_stop_request() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let bbo = folder.path().join("b.csv");
     let exports = Exports { bbo: Some(bbo), ..Exports::default() };
-    // First without a writer, then with a writer that stops during the day.
+    // A pipe without a writer, and a pipe whose writer does not finish.
     for is_written in [false, true] {
         let mut writer = is_written.then(|| fs::File::options().read(true).write(true).open(&pipe).unwrap());
         if let Some(writer) = &mut writer {

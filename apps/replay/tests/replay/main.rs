@@ -1,4 +1,4 @@
-//! Whole files through the replay.
+//! Replays of whole files.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 

@@ -14,13 +14,13 @@ fn moment(text: &str) -> Option<Moment> {
 #[test]
 fn the_window_selects_messages_and_the_books_are_complete() {
     let (_folder, path) = file("day", &Day::small().bytes);
-    // The sixth to the ninth message.
+    // The window contains the sixth to the ninth message.
     let options = ReplayOptions { from: moment("09:30:00.006"), to: moment("09:30:00.010"), ..checked() };
     let report = run(&path, &options);
     assert_eq!((report.messages, report.messages_read, report.ended), (4, 9, Some(EndReason::Window)));
     let aaa = &report.statistics[0];
     assert_eq!((aaa.0.as_str(), aaa.1.messages, aaa.1.adds, aaa.1.volume), ("AAA", 3, 1, 47));
-    // The books include the messages before the window.
+    // The books include the orders of the messages before the window.
     assert_eq!(report.tops[0].sides[0][0].qty.0, 60);
     assert_eq!(report.tops[0].sides[1][0].price.0, 1_000_300);
 }
@@ -61,7 +61,7 @@ fn symbols_choose_statistics_and_books() {
 
 #[test]
 fn recorded_time_paces_and_a_stop_ends_with_a_report() {
-    // Thirteen messages, a millisecond apart.
+    // The thirteen messages are a millisecond apart.
     let (_folder, path) = file("day", &Day::small().bytes);
     let begin = Instant::now();
     let report = run(&path, &ReplayOptions { speed: Speed::Hundredths(20), ..checked() });
@@ -145,7 +145,7 @@ fn statistics_are_exact() {
         (aaa.volume, aaa.low.unwrap().0, aaa.high.unwrap().0, aaa.last.unwrap().0),
         (47, 1_000_000, 1_000_200, 1_000_200)
     );
-    // 0.03 after the ask, the deep bid and the execution; 0.02 after replacement, cancel and delete.
+    // The spread is 0.03 after ask, deep bid and execution; 0.02 after replacement, cancel and delete.
     assert_eq!((aaa.spread_sum, aaa.spread_count, aaa.tick), (1_500, 6, 100));
     assert_eq!(aaa.spread_average_ticks_ppm(), Some(2_500_000));
 }

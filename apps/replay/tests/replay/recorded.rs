@@ -1,4 +1,4 @@
-//! Real recordings.
+//! Replays of real recordings.
 
 use tickpath_capture::Format;
 use tickpath_replay::{FileReport, ReplayOptions};
@@ -25,7 +25,7 @@ fn the_ritch_sample_is_decoded_and_its_books_are_not_trusted() {
     assert!(!report.is_trustworthy());
     assert!(report.integrity.unknown_references.count > 0);
     assert_eq!(report.integrity.time_backwards.count, 0);
-    // The reference model contradicts it in the same way.
+    // The reference model agrees with the books.
     let model = report.model.as_ref().unwrap();
     assert_eq!((&model.difference, model.comparisons), (&None, 13));
 }

@@ -1,4 +1,4 @@
-//! Files to replay.
+//! Helpers: generated files, and replays of files.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use tickpath_replay::{FileReport, ReplayError, ReplayOptions, ReplayReport, repl
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
-/// Half past nine.
+/// 09:30, in nanoseconds since midnight.
 pub const OPEN_NS: u64 = 34_200_000_000_000;
 
-/// A file of the repository.
+/// Path of a file in `tests/data`.
 pub fn stored(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
@@ -57,7 +57,7 @@ impl Day {
         self
     }
 
-    /// Returns the time of the next message: each is a millisecond after the previous one.
+    /// Returns the time of the next message, a millisecond after the previous message.
     pub fn now(&mut self) -> Nanos {
         self.ns += 1_000_000;
         Nanos(OPEN_NS + self.ns)
@@ -111,7 +111,7 @@ impl Day {
         self.push(message.as_bytes())
     }
 
-    /// Two symbols and thirteen messages without a contradiction.
+    /// A day of two symbols and thirteen messages, without contradictions.
     pub fn small() -> Day {
         let mut day = Day::default();
         let start = SystemEvent::new(0, 0, day.now(), EventCode::START_OF_MESSAGES);
@@ -129,7 +129,7 @@ impl Day {
     }
 }
 
-/// Writes bytes to a file with a name.
+/// Writes `bytes` to a file `name` in a new folder.
 pub fn file(name: &str, bytes: &[u8]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

@@ -1,4 +1,4 @@
-//! Order events as the clients received them: the event behind each message that equals the expected one.
+//! Order events that clients received: the expected event of each message that equals the expected one.
 
 use tickpath_types::{Nanos, OrderEventKind};
 
@@ -14,7 +14,7 @@ pub(super) enum ReceivedEvent {
     StartOfDay,
 }
 
-/// Returns all events that a client received, if it has received everything and no part was reverted.
+/// Returns all events that a client received; `None` if it missed a message or the log lost commands.
 pub(super) fn all_events(case: &Case<'_>, place: usize) -> Option<Vec<ReceivedEvent>> {
     let (received, stream) = (case.views.received_streams.get(place)?, &case.truth.streams[place]);
     if !case.views.losses.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn all_events(case: &Case<'_>, place: usize) -> Option<Vec<ReceivedEv
         let expected = stream.get(index);
         let unrequested = || expected.filter(|_| is_trader).map(|message| &message.bytes);
         let message = received.get(index).and_then(Option::as_ref).or_else(unrequested)?;
-        // The byte comparison reports an unexpected message.
+        // The checker of streams reports an unexpected message.
         let Some(expected) = expected.filter(|expected| expected.bytes == *message) else { continue };
         match expected.event {
             Some(event) => events.push(ReceivedEvent::Order((event.ts, event.kind))),
@@ -45,7 +45,7 @@ fn is_start_of_day(message: &[u8]) -> bool {
     message.first() == Some(&b'S') && message.get(EVENT_CODE_AT) == Some(&b'S')
 }
 
-/// Returns only the order events.
+/// Returns only the order events of a client, as [`all_events`] does.
 pub(super) fn of_client(case: &Case<'_>, place: usize) -> Option<Vec<TimedOrderEvent>> {
     let of_order = |event| match event {
         ReceivedEvent::Order(order_event) => Some(order_event),

@@ -11,9 +11,9 @@ pub(super) struct OpenOrder {
     pub(super) executed: u64,
     pub(super) leaves: u64,
     pub(super) time_in_force: TimeInForce,
-    /// Time of its acceptance, or of its replacement of another.
+    /// Time at which it was accepted, or replaced another order.
     pub(super) since: Nanos,
-    /// The time of day at which it expires; `None` when it does not within the day.
+    /// Time of day at which it expires; `None` if it does not expire within the day.
     pub(super) expires_at: Option<Nanos>,
 }
 

@@ -1,4 +1,5 @@
-//! Drop copies repeat the watched users' messages once each, in log order, from any number, in any instance.
+//! Drop copies repeat each message of the watched users once, in log order, from any requested number, in
+//! every instance of the venue.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +44,7 @@ fn stream_of(case: &Case<'_>, reader: &CopyReader) -> Vec<ExpectedMessage> {
     stream
 }
 
-/// Returns the user's name, the number in its session, and the message.
+/// Returns a drop copy: the user's name, the sequence number in the user's session, and the message.
 fn drop_copy_of(case: &Case<'_>, user: usize, number: u64) -> ExpectedMessage {
     let ExpectedMessage { command, bytes, .. } = &case.truth.streams[user][number as usize - 1];
     let mut drop_copy = case.observed.setup.users[user].name.clone().into_bytes();

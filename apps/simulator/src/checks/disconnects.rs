@@ -11,7 +11,7 @@ use super::truth::place_of;
 use super::views::{InstanceEnd, VenueInstance, Views};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
-/// A connection, reduced to the user's presence.
+/// The times of a connection that say when its user was logged in.
 #[derive(Clone, Copy, Debug, Default)]
 struct Presence {
     login_sent: Option<Nanos>,
@@ -50,7 +50,7 @@ fn presences_of(client: &ClientLog) -> Vec<Presence> {
     presences.into_values().collect()
 }
 
-/// The venue's own cancels of a user come only without an active login, and after the last one's grace.
+/// The venue cancels for a user only while no login is active, and only after the grace of the last one.
 fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presence]) {
     let name = &case.observed.setup.users[place].name;
     for command in case.observed.log.commands.iter().filter(|command| is_own_cancel(command, place)) {
@@ -89,12 +89,12 @@ fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presenc
     }
 }
 
-/// Returns true if the venue could measure this span: its clock was not stepped within it.
+/// Returns true if the venue could measure this span, because its clock was not stepped within it.
 fn is_clock_steady(case: &Case<'_>, from: Nanos, to: Nanos) -> bool {
     !case.observed.clock_steps.iter().any(|step| from <= *step && *step <= to)
 }
 
-/// When a user is disconnected for its grace and stays away, none of its orders is open soon after.
+/// When a user stays disconnected beyond its grace, none of its orders is open after the reaction time.
 fn check_in_time(
     case: &Case<'_>,
     place: usize,
@@ -138,8 +138,8 @@ fn check_in_time(
     }
 }
 
-/// Returns true if the venue did cancel in time, and the log lost that later. The command was read before it
-/// was lost, or not all commands lost by then were read.
+/// Returns true if the venue cancelled in time and the log lost the cancel later. The cancel was read before
+/// it was lost, or not all commands lost by then were read.
 fn is_cancel_lost(case: &Case<'_>, place: usize, instance: &VenueInstance, due: Nanos) -> bool {
     let known = Views::known_by(case.observed, due);
     if known <= instance.last {

@@ -1,4 +1,4 @@
-//! Orders expire on time and before other effects of that time: at their time, with the day, or immediately.
+//! Orders expire at their time, at the end of the day or at once, before other commands of that time.
 
 use tickpath_types::{CancelReason, Nanos, OrderEventKind, TimeInForce};
 
@@ -17,7 +17,7 @@ pub(super) fn check(case: &Case<'_>) {
     (0..case.observed.clients.len()).for_each(|place| check_client(case, place));
 }
 
-/// Orders also expire without other events.
+/// Orders also expire when no other event occurs: none is overdue at the end.
 fn check_end(case: &Case<'_>) {
     let stopped_at = case.observed.last.stopped_at.time_of_day();
     let by = Nanos(stopped_at.0.saturating_sub(case.observed.setup.reaction_max.0));
@@ -42,7 +42,7 @@ fn check_client(case: &Case<'_>, place: usize) {
                 check_order_event(case, &mut book, &order_event);
                 book.on_event(order_event.0, &order_event.1);
             }
-            // None of these orders is good till cancelled.
+            // The clients send no good-till-cancelled orders.
             ReceivedEvent::StartOfDay => {
                 for user_ref in std::mem::take(&mut book.orders).into_keys() {
                     case.fail(|| format!("order {user_ref} of the day before is open in the next"));

@@ -16,7 +16,7 @@ pub(super) fn check(case: &Case<'_>) {
     for instance in &case.observed.feeds {
         let name = format!("feed handler {} from {} ns on", instance.handler, instance.started_at.0);
         case.about(if instance.recovered == 0 { name.clone() } else { format!("{name}, healed") });
-        // A market that was partly reverted cannot be checked.
+        // Market data that a loss of the log made invalid cannot be checked.
         if !case.views.may_be_unknown(instance.started_at) {
             match (instance.unrecorded, instance.recovered) {
                 (0, 0) => check_updates(case, &expected, instance),
@@ -60,7 +60,7 @@ fn check_updates(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance: &
     }
 }
 
-/// Between losses of a book, its updates are complete and correct; the first after a loss resumes them.
+/// Between losses of a book, its updates are complete and correct. After a loss, they resume at any message.
 fn check_recovered(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance: &FeedInstance) {
     for instrument in case.truth.table.iter() {
         let is_its = |update: &&MarketUpdate| update.instrument == instrument.id.0;

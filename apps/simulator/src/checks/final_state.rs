@@ -1,4 +1,4 @@
-//! The engine's final state is the one that the log leads to.
+//! The engine's final state equals the result of replaying the log.
 
 use tickpath_book::Order;
 use tickpath_types::{EnterOrder, Qty, Sequence, Side};
@@ -50,7 +50,7 @@ fn check_open(case: &Case<'_>) {
     }
 }
 
-/// Returns the books that the log leads to, in order.
+/// Returns the displayed orders that replaying the log results in, in book order.
 pub(super) fn displayed(case: &Case<'_>) -> Vec<Order<()>> {
     let instruments = case.truth.table.iter().map(|instrument| instrument.id);
     let sides = instruments.flat_map(|id| Side::BOTH.map(|side| (id, side)));

@@ -69,7 +69,7 @@ fn check_message(case: &Case<'_>, at: Nanos, sequence: Sequence, message: &[u8])
     });
 }
 
-/// Each packet is sent on line A, then on line B; a venue may die between the two.
+/// Each packet is sent on line A, then on line B; a venue may crash between the two.
 fn check_line_equality(case: &Case<'_>) {
     for (place, instance) in case.views.instances.iter().enumerate() {
         let of = |line: Line| -> Vec<&Timed<(Line, Vec<u8>)>> {
@@ -93,7 +93,7 @@ fn check_line_equality(case: &Case<'_>) {
     }
 }
 
-/// A venue that stays alive sends everything.
+/// A venue that does not crash sends all messages.
 fn check_all_sent(case: &Case<'_>) {
     let Some(instance) = case
         .views

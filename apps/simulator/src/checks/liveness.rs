@@ -1,4 +1,4 @@
-//! After the faults, every client is back, has all answers and messages, and nothing is stuck.
+//! After the faults, every client is logged in, has all answers and messages, and nothing is stuck.
 
 use super::views::InstanceEnd;
 use super::{Case, requests};

@@ -6,7 +6,7 @@ use tickpath_types::{Nanos, Sequence};
 use super::{Case, views::Loss};
 use crate::VenueEvent;
 
-/// Maximum step of the time of day between commands; a larger one means that it went back.
+/// Maximum step of the time of day between commands; a larger one means that time went back.
 const HALF_A_DAY: u64 = Nanos::DAY.0 / 2;
 
 pub(super) fn check(case: &Case<'_>) {
@@ -48,7 +48,8 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// Returns true if a refusal is excused: an operator must accept a possible loss of acknowledged records.
+/// Returns true if the venue may refuse to start: after a power loss under `async`, the operator must accept
+/// the possible loss of acknowledged records.
 fn is_excused(case: &Case<'_>) -> bool {
     let is_power = |kind: &VenueEvent| {
         matches!(kind, VenueEvent::Crashed(crate::HostFailure::Power) | VenueEvent::PowerLostAtStart)

@@ -1,4 +1,4 @@
-//! The book as the public can know it, and the expected update of a feed handler for each message.
+//! The public order book, and the update that a feed handler should publish for each message.
 
 use tickpath_book::Order;
 use tickpath_types::{
@@ -13,7 +13,7 @@ pub(super) struct PublicBook {
 }
 
 impl PublicBook {
-    /// Returns a feed handler's update for an event, without the health; `None` if no order changes.
+    /// Applies an event; returns a feed handler's update for it, without the health, if an order changes.
     pub(super) fn apply(&mut self, event: &MarketEvent) -> Option<MarketUpdate> {
         let instrument = event.instrument;
         let (kind, order) = match event.kind {

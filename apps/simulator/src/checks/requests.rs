@@ -23,7 +23,7 @@ pub(super) struct ReadRequest {
     is_certain: bool,
 }
 
-/// The read that brought each command of the log; `None` for the venue's own.
+/// The request behind each command of the log; `None` for the venue's own commands.
 pub(super) type Origins = Vec<Option<ReadRequest>>;
 
 pub(super) fn check(case: &Case<'_>) {
@@ -52,7 +52,7 @@ fn check_unlogged(case: &Case<'_>) {
     }
 }
 
-/// Returns true for new orders and queries of a duty cycle in which these have no record.
+/// Returns true for a new order or query of a duty cycle in which some were refused without a record.
 fn is_unlogged(case: &Case<'_>, read: &ReadRequest) -> bool {
     let is_of_cycle = case.observed.log.unlogged.binary_search_by_key(&read.at, |cycle| cycle.at).is_ok();
     is_of_cycle
@@ -102,7 +102,7 @@ fn match_instance(
     let executed = commands.iter().filter_map(LogCommand::engine);
     let own = executed.filter(|command| command.session == session && is_request(command));
     for command in own {
-        // The remains of a refused login are not a request.
+        // Skip reads that the venue may drop, since the client was not certainly logged in.
         while reads.next_if(|read| !read.is_certain && !is_same(table, &read.bytes, command)).is_some() {}
         match reads.next_if(|read| is_same(table, &read.bytes, command)) {
             Some(read) => origins[command.sequence.0 as usize - 1] = Some(read.clone()),
@@ -124,7 +124,7 @@ fn match_instance(
     ))
 }
 
-/// Returns true for bytes that go into the log.
+/// Returns true for a request that the venue logs.
 fn is_logged(table: &InstrumentTable, bytes: &[u8]) -> bool {
     !matches!(decode_request(bytes, |symbol| table.find(symbol)), Err(RequestError::Malformed(_)))
 }
@@ -171,14 +171,14 @@ pub(super) fn reads_of(client: &ClientLog) -> Vec<ReadRequest> {
 #[derive(Default)]
 struct Stream {
     bytes: Vec<u8>,
-    /// The client logged out, or sent invalid SoupBinTCP: later bytes do not count.
+    /// True once the client logged out or sent invalid SoupBinTCP: later bytes do not count.
     is_over: bool,
 }
 
 impl Stream {
     fn next_request(&mut self) -> Option<Vec<u8>> {
         while !self.is_over {
-            // A packet has a type.
+            // A packet of length 0 is invalid: it lacks its type.
             self.is_over = self.bytes.starts_with(&[0, 0]);
             let (kind, payload, used) = soup_packet(&self.bytes)?;
             self.is_over = !matches!((kind, payload.len()), (b'U' | b'+', _) | (b'L', 46) | (b'R', 0));

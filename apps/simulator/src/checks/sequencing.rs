@@ -13,7 +13,7 @@ pub(super) fn check(case: &Case<'_>) {
     let key = |place: usize| {
         origins[place].as_ref().map_or((u64::MAX, None), |it| (it.kernel_ns, Some(journal[place].session())))
     };
-    // Orders expire before other events of their time.
+    // Skip expiries: orders expire before other commands of the same time.
     let is_sorted = |place: &usize| journal[*place].engine_kind() != Some(&CommandKind::ExpireOrders);
     let places: Vec<usize> = (0..journal.len()).filter(is_sorted).collect();
     for pair in places.windows(2) {

@@ -1,4 +1,4 @@
-//! Every message that a client received is the expected one for its number, each time that it is sent.
+//! Every message that a client received is the expected one for its sequence number, at each delivery.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -20,11 +20,11 @@ pub(super) fn check_client(case: &Case<'_>, name: &str, stream: &[ExpectedMessag
     check_messages(case, name, stream, client);
 }
 
-/// Within a connection, numbers increase by one from the login answer, which equals the requested number.
+/// Within a connection, sequence numbers increase by one from the login answer's, which is the requested one.
 fn check_numbers(case: &Case<'_>, client: &ClientLog) {
     let session = client.session;
     let (mut requested, mut next, mut connection) = (Sequence(0), None, 0);
-    // The venue's records on a connection may come after the client has begun the next one.
+    // The venue may still read from a connection after the client has begun the next one.
     let is_recorded_by_venue =
         |kind: &_| matches!(kind, ClientEventKind::ReadByVenue { .. } | ClientEventKind::DisconnectedAtVenue);
     for event in client.events.iter().filter(|event| !is_recorded_by_venue(&event.kind)) {
@@ -62,7 +62,7 @@ fn check_messages(case: &Case<'_>, name: &str, stream: &[ExpectedMessage], clien
             ClientEventKind::Received { sequence, bytes } => {
                 check_message(case, name, stream, [logged_in_at, event.at], (*sequence, bytes));
             }
-            // The answer to a login for new messages states the first: not beyond the end of the stream.
+            // The answer to a login states the next message: at most one beyond the end of the stream.
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
                 let end = stream.len() as u64 + 1;
                 case.expect(sequence.0 <= end || case.views.may_be_unknown(logged_in_at), || {
@@ -79,7 +79,7 @@ fn check_message(
     case: &Case<'_>,
     name: &str,
     stream: &[ExpectedMessage],
-    // Bytes in flight at a power loss arrive later on an old connection, possibly even the login's answer.
+    // Losses count from the login: bytes in flight at a power loss, even the login's answer, arrive later.
     [logged_in_at, at]: [Nanos; 2],
     (sequence, bytes): (Sequence, &[u8]),
 ) {
@@ -109,7 +109,7 @@ fn check_message(
     }
 }
 
-/// Formats a message for display: its letter and its bytes.
+/// Formats a message for display: its type letter, then the other bytes in hexadecimal.
 pub(super) fn shown(bytes: &[u8]) -> String {
     let letter = bytes.first().map_or(' ', |byte| char::from(*byte));
     let digits: String = bytes.iter().skip(1).map(|byte| format!("{byte:02x}")).collect();

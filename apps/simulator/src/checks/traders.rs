@@ -1,6 +1,6 @@
 //! A trader's positions match the venue's executions, its orders and market are right, its limits kept.
 //!
-//! Each instance is separate: a trader begins flat, and numbers its orders from the venue's number.
+//! Each instance is separate: it begins flat, and numbers its orders from the venue's next UserRefNum.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::{ClientEventKind, LoginOutcome, TraderEnd, TraderInstance};
 pub(super) fn check(case: &Case<'_>) {
     let displayed = final_state::displayed(case);
     for instance in &case.observed.traders {
-        // An instance whose messages were partly reverted cannot be checked.
+        // An instance that received messages of lost commands cannot be checked.
         if case.views.may_be_unknown(instance.started_at) {
             continue;
         }
@@ -37,7 +37,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// The log's messages to an instance after the answer to its number query; `received` of them arrived.
+/// The log's order events for an instance from its account query's answer on; the first `received` arrived.
 #[derive(Default)]
 struct LoggedEvents {
     events: Vec<OrderEventKind>,
@@ -51,7 +51,7 @@ fn logged_events(case: &Case<'_>, instance: &TraderInstance) -> LoggedEvents {
     let stream = (1..).map(Sequence).zip(&case.truth.streams[instance.user]);
     for (sequence, message) in stream.skip(range.first.0 as usize - 1) {
         match message.event {
-            // Messages after the next instance's first number concern that instance's orders.
+            // After the answer to the next instance's query, messages concern that instance's orders.
             None if is_query_answer(&message.bytes) && range.next.is_some_and(|at| sequence >= at) => break,
             None if is_query_answer(&message.bytes) => is_numbered = true,
             Some(event) if is_numbered => logged.events.push(event.kind),
@@ -69,18 +69,18 @@ fn is_query_answer(message: &[u8]) -> bool {
     message.first() == Some(&b'Q')
 }
 
-/// The messages that an instance received.
+/// Range of the messages that an instance received, by sequence number.
 struct ReceivedRange {
-    /// The first message that it could receive.
+    /// The first message that the instance could receive.
     first: Sequence,
-    /// The last message that it received.
+    /// The last message that the instance received.
     last: Sequence,
     /// The first message that the next instance could receive.
     next: Option<Sequence>,
 }
 
 impl ReceivedRange {
-    /// Returns `None` if it was never logged in.
+    /// Returns the range of an instance; `None` if the instance never logged in.
     fn of(case: &Case<'_>, instance: &TraderInstance) -> Option<ReceivedRange> {
         let end = connections_of(case, instance).end;
         let (mut first, mut last, mut next) = (None, Sequence(0), None);
@@ -124,7 +124,7 @@ struct Ledger {
 struct Account {
     /// Quantity bought minus sold.
     net_qty: i128,
-    /// Quantity, money and number of purchases, and of sales.
+    /// Quantity, notional and number of fills, for purchases and for sales.
     traded: [[i128; 3]; 2],
     /// Average cost of the open position, and the profit of closing fills.
     cost: f64,
@@ -161,7 +161,7 @@ impl Account {
         self.traded[Side::Sell.index()][1] - self.traded[Side::Buy.index()][1]
     }
 
-    /// Returns true if a position equals these sums.
+    /// Returns true if a position equals this account.
     fn matches(&self, position: &Position) -> bool {
         let traded: [[i128; 3]; 2] = [position.bought(), position.sold()]
             .map(|traded| [traded.qty.0.into(), traded.notional.0, traded.fill_count.into()]);
@@ -178,7 +178,7 @@ impl Ledger {
     /// Applies one event; returns the order that it accepted and left open.
     fn on_event(&mut self, event: &OrderEventKind) -> Option<UserRefNum> {
         let user_ref = event.user_ref();
-        // The book does not know the orders of an earlier instance.
+        // The book holds no orders of an earlier instance.
         self.book.on_event(Nanos::ZERO, event);
         match *event {
             OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
@@ -223,7 +223,7 @@ impl Ledger {
     }
 }
 
-/// Positions, payments and profits match the venue's reports; for a killed instance, those up to some moment.
+/// Positions, payments and profits match the venue's reports; for a killed instance, at some point of them.
 fn check_positions(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents) {
     let mut ledger = Ledger::default();
     let end = if instance.ended.is_none() { logged.events.len() } else { logged.received };
@@ -256,7 +256,7 @@ fn check_limits(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvent
         case.expect(open.leaves <= limits.max_order_qty.0, || {
             format!("order {user_ref} has {} and may have {}", open.leaves, limits.max_order_qty)
         });
-        // Revived orders were not counted, and broken executions were not requested.
+        // The trader does not count orders that it had given up, or positions changed by broken executions.
         if instance.reopened > 0 || ledger.broken.contains(&instrument) {
             continue;
         }

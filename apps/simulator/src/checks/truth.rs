@@ -20,24 +20,24 @@ const MESSAGE_LEN_MAX: usize = 256;
 pub(super) struct Truth {
     /// Each user's messages, from the first.
     pub(super) streams: Vec<Vec<ExpectedMessage>>,
-    /// Order of all messages: the user's index for each of them, in log order.
+    /// Index of the receiving user for each message of all users, in log order.
     pub(super) order: Vec<usize>,
     /// The market data messages, from the first.
     pub(super) market: Vec<MarketMessage>,
     /// Number of open orders by user, recorded with each command that changed it.
     pub(super) open_counts: Vec<Vec<(Sequence, usize)>>,
-    /// Orders still open after their expiry, each with the first command after it.
+    /// Orders still open after their expiry, each with a command that took effect meanwhile.
     pub(super) overdue: Vec<(Sequence, ReferenceOrder)>,
     /// The engine after the last command.
     pub(super) engine: ReferenceEngine,
     pub(super) table: InstrumentTable,
-    /// Executions published one by one.
+    /// Number of executions that are published one by one.
     pub(super) executions: u64,
 }
 
 pub(super) struct ExpectedMessage {
     pub(super) command: Sequence,
-    /// The order event of the message; `None` for answers to queries and for stages.
+    /// The order event of the message; `None` for answers to queries and for session phases.
     pub(super) event: Option<OrderEvent>,
     pub(super) bytes: Vec<u8>,
 }
@@ -71,7 +71,7 @@ impl Truth {
             }
             let LogCommand::Engine(command) = command else { continue };
             if let CommandKind::AddInstrument(instrument) = command.kind {
-                // An instrument that the table refuses is in no book.
+                // No book exists for an instrument that the table refuses.
                 let _ = truth.table.add(instrument);
             }
             engine.apply(command, &mut truth);
@@ -111,7 +111,7 @@ impl Truth {
         count.checked_sub(1).map_or(0, |last| changes[last].1)
     }
 
-    /// Returns the number of the last market event that the commands up to this one cause.
+    /// Returns the sequence number of the last market event that the commands up to this one cause.
     pub(super) fn market_after(&self, command: Sequence) -> u64 {
         self.market.partition_point(|public| public.event.command <= command) as u64
     }
@@ -138,7 +138,7 @@ pub(super) fn place_of(session: SessionId) -> Option<usize> {
 impl EventListener for Truth {
     fn on_order_event(&mut self, event: &OrderEvent) {
         let mut out = [0; MESSAGE_LEN_MAX];
-        // An unencodable event stays empty, and no client received it.
+        // An event that cannot be encoded has no bytes here, and no client receives it.
         let len = ouch50::encode_event(event, |id| self.table.symbol(id), &mut out).unwrap_or(0);
         self.push_message(event.session, event.command, Some(*event), &out[..len]);
     }
@@ -155,7 +155,7 @@ impl EventListener for Truth {
         self.push_message(query.session, query.sequence, None, answer.as_bytes());
     }
 
-    /// Every user receives the day's start and end, and no other stage.
+    /// Every user receives the start and the end of the day, and no other session phase.
     fn on_session_phase(&mut self, command: &Command, stage: SystemEventCode) {
         let code = match stage {
             SystemEventCode::StartOfSystemHours => EventCode::START_OF_DAY,

@@ -7,11 +7,11 @@ use crate::{ClientEventKind, ClientLog, HostFailure, Observed, VenueEvent};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InstanceEnd {
-    /// It was still alive at the end of the run.
+    /// The instance was still alive at the end of the run.
     Alive,
-    /// It stopped in the regular way.
+    /// The instance stopped in the regular way.
     Stopped,
-    /// It crashed.
+    /// The instance crashed.
     Crashed,
 }
 
@@ -20,9 +20,9 @@ pub(super) struct VenueInstance {
     pub(super) started_at: Nanos,
     pub(super) ended_at: Nanos,
     pub(super) end: InstanceEnd,
-    /// Its disk failed before the end.
+    /// True if its disk failed before the end.
     pub(super) has_failed: bool,
-    /// The last command that it recovered.
+    /// Last command that it recovered.
     pub(super) after: Sequence,
     /// The last command of this instance that is in the log at the end of the run.
     pub(super) last: Sequence,
@@ -52,13 +52,13 @@ fn received_stream(client: &ClientLog) -> ReceivedStream {
     messages
 }
 
-/// The derived views; see the module.
+/// The views derived from the observations of a run.
 pub(super) struct Views {
     pub(super) instances: Vec<VenueInstance>,
     pub(super) losses: Vec<Loss>,
-    /// Time at which each command of the log was sequenced, by its number minus one; `None` if unobserved.
+    /// Time at which each command of the log was sequenced, from command 1 on; `None` if unobserved.
     pub(super) times: Vec<Option<Nanos>>,
-    /// By user.
+    /// Received stream of each user.
     pub(super) received_streams: Vec<ReceivedStream>,
 }
 
@@ -75,12 +75,12 @@ impl Views {
         Views { instances, losses, times, received_streams }
     }
 
-    /// Returns true if a message about `command`, sent at `at`, may no longer be valid.
+    /// Returns true if the log may have lost `command` after a message about it was sent at `at`.
     pub(super) fn may_be_lost(&self, at: Nanos, command: Sequence) -> bool {
         self.losses.iter().any(|loss| loss.at >= at && command > loss.last)
     }
 
-    /// Returns the same for a message that the final log does not cause at all.
+    /// Returns true if a message sent at `at` may be about a command that the final log does not contain.
     pub(super) fn may_be_unknown(&self, at: Nanos) -> bool {
         self.losses.iter().any(|loss| loss.at >= at)
     }
@@ -101,7 +101,7 @@ impl Views {
         steps.checked_sub(1).map_or(Sequence(0), |last| observed.log.sequenced[last].value)
     }
 
-    /// Returns the instance at this time.
+    /// Returns the index of the latest instance that had started by this time.
     pub(super) fn instance_at(&self, at: Nanos) -> Option<usize> {
         self.instances.iter().rposition(|instance| instance.started_at <= at)
     }

@@ -1,7 +1,7 @@
 //! The bytes on the wires, parsed by the checkers' own code: framing, and every field of each event.
 //!
 //! The expected streams are built with the product's codecs and compared byte for byte with those sent. That
-//! misses a codec that is wrong on both sides. This checker, based on the specifications' offsets, finds it.
+//! misses a codec that is wrong in both uses. This checker finds it by the offsets of the specifications.
 //!
 //! Sources: Nasdaq OUCH 5.0, TotalView-ITCH 5.0, SoupBinTCP 3.00, MoldUDP64 1.00. Numbers are big-endian.
 
@@ -66,13 +66,13 @@ fn long_price(price: Price) -> u64 {
     if price == Price::MARKET { MARKET } else { price.0.cast_unsigned() }
 }
 
-/// Encodes eight letters as a number; without a symbol, returns an invalid one.
+/// Returns a symbol's eight letters as a number; without a symbol, an invalid number.
 fn text(symbol: Option<Symbol>) -> u64 {
     symbol.map_or(0, |symbol| u64::from_be_bytes(symbol.0))
 }
 
-/// Returns the fields of a mass request or its answer, after its own number, which is at `at`. An empty
-/// option list is two zeros.
+/// Returns the fields of a mass cancel or its answer after the UserRefNum, which is at offset `at`. An empty
+/// option list is two zero bytes.
 fn mass_cancel(at: usize, request: &MassCancel, symbol: Option<Symbol>) -> Vec<Field> {
     const SIDE_TAG: u64 = 27;
     let is_of_all = request.instrument == InstrumentId(0);
@@ -211,7 +211,8 @@ pub(super) fn is_request(
     holds(bytes, &with(fields, &[(0, 1, u64::from(kind)), (1, 4, u64::from(user_ref.0))]))
 }
 
-/// Returns true if an OUCH request has the number and text of a refusal; only new orders have a text.
+/// Returns true if an OUCH request has the UserRefNum and client order id of a refusal; only new orders have
+/// a client order id.
 pub(super) fn is_refused(bytes: &[u8], user_ref: UserRefNum, client_order_id: ClientOrderId) -> bool {
     let (number_at, text_at) = match bytes.first() {
         Some(b'O') => (1, Some(31)),
@@ -253,7 +254,7 @@ impl<'a> Mold<'a> {
         (at == bytes.len()).then_some(Mold { sequence, messages })
     }
 
-    /// Returns the number after its last message.
+    /// Returns the sequence number after that of the packet's last message.
     pub(super) fn next_sequence(&self) -> u64 {
         self.sequence + self.messages.len() as u64
     }
@@ -276,8 +277,8 @@ mod tests {
         };
         let (command, session, ts) = (Sequence(1), SessionId(1), Nanos(5));
         let fields = order_event(&OrderEvent { command, session, ts, is_reply: false, kind }, None);
-        // By the specification: type, timestamp, number, quantity, price, liquidity, match number, no
-        // options.
+        // Fields of the specification: type, timestamp, UserRefNum, quantity, price, liquidity, match
+        // number, no options.
         let mut bytes = b"E".to_vec();
         bytes.extend(5_u64.to_be_bytes());
         bytes.extend(7_u32.to_be_bytes());

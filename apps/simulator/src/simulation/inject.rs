@@ -109,7 +109,7 @@ impl Simulation {
         let streams = Profile::stream_faults(level, &mut self.rng);
         let groups = [Some(LINES[0]), Some(LINES[1]), None];
         let datagrams = groups.map(|group| (group, Profile::datagram_faults(level, &mut self.rng)));
-        // Snapshots use line B's faults, with separate draws.
+        // The snapshot channel has line B's fault probabilities, with separate draws.
         let of_snapshots = (Some(SNAPSHOTS), datagrams[1].1);
         let mut wires = self.network.wires();
         wires.network.set_stream_faults(streams);
@@ -194,7 +194,7 @@ impl Simulation {
         }
     }
 
-    /// Ends all faults.
+    /// Ends all faults and begins the recovery phase.
     pub(super) fn end_all_faults(&mut self) {
         self.recovery_phase.has_begun = true;
         self.recovery_phase.began_at = self.now;

@@ -19,7 +19,7 @@ fn assert_found(checker: &str, corrupt: impl FnOnce(&mut Observed)) {
     assert!(violations.iter().any(|violation| violation.check == checker), "{violations:#?}");
 }
 
-/// Returns the last message that a client received.
+/// Returns the index and the bytes of the last message that a client received.
 fn last_received(observed: &mut Observed, client: usize) -> (usize, &mut Vec<u8>) {
     let events = &mut observed.clients[client].events;
     let is_one = |kind: &ClientEventKind| matches!(kind, ClientEventKind::Received { .. });
@@ -132,7 +132,7 @@ fn a_time_that_goes_back() {
     });
 }
 
-/// Returns the command with another time.
+/// Returns the command with its timestamp shifted.
 fn with_time_offset(command: &LogCommand, ns: i64) -> LogCommand {
     let ts = Nanos(command.ts().0.saturating_add_signed(ns));
     LogCommand::new(command.sequence(), command.session(), ts, command.kind())
@@ -220,7 +220,7 @@ fn an_unexpected_open_order() {
     }
 }
 
-/// Returns the cancels for this reason that clients received, in order: its letter is the 18th byte.
+/// Returns the received cancels with this reason code, the 18th byte of the message, in order.
 fn cancels(observed: &mut Observed, reason: u8) -> impl Iterator<Item = &mut Vec<u8>> {
     let all = observed.clients.iter_mut().flat_map(|client| &mut client.events);
     let messages = all.filter_map(|event| match &mut event.kind {
@@ -230,7 +230,7 @@ fn cancels(observed: &mut Observed, reason: u8) -> impl Iterator<Item = &mut Vec
     messages.filter(move |bytes| bytes[0] == b'C' && bytes[17] == reason)
 }
 
-/// The timestamp of a message is in the eight bytes after its letter.
+/// Shifts the timestamp of a message, the eight bytes after its type.
 fn shift(bytes: &mut [u8], ns: i64) {
     let stamp: &mut [u8; 8] = (&mut bytes[1..9]).try_into().unwrap();
     *stamp = u64::from_be_bytes(*stamp).saturating_add_signed(ns).to_be_bytes();
@@ -268,7 +268,7 @@ fn an_order_open_after_its_expiry() {
         observed.last.stopped_at = Nanos(Nanos::DAY.0 - 1);
         check(&observed).iter().any(|violation| violation.check == "expiry")
     };
-    // Not every one of these runs has an open one.
+    // Not every one of these runs ends with an open order that would expire.
     assert!((1..=8).any(is_found));
 }
 
@@ -367,7 +367,7 @@ fn a_feed_handler_that_is_behind() {
     assert_found("feeds", |observed| observed.feeds[0].next.0 -= 1);
 }
 
-/// Returns the command by which the venue cancelled for the disconnected user.
+/// Returns the index of the last command by which the venue cancelled for the disconnected user.
 fn cancel_on_disconnect_index(observed: &Observed) -> usize {
     let own = CommandKind::CancelAll { reason: CancelReason::System };
     observed.log.commands.iter().rposition(|command| command.engine_kind() == Some(&own)).unwrap()
@@ -434,7 +434,7 @@ fn a_wrong_counter() {
     }
 }
 
-/// Acknowledged records may be lost with the power under `async`, but never under `group`.
+/// Acknowledged records may be lost in a power loss under `async`, but never under `group`.
 #[test]
 fn only_the_async_policy_excuses_losses() {
     use tickpath_journal::Policy;

@@ -36,7 +36,7 @@ struct World {
     outputs: Outputs,
     observed: Observed,
     now: Nanos,
-    /// By user: number of its messages, and number of its next order.
+    /// By user: number of messages, and the next UserRefNum.
     message_counts: Vec<u64>,
     next_ref: Vec<u32>,
     connection: Vec<u32>,
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// Ends the day; numbers restart.
+    /// Ends the day; UserRefNums restart at 1.
     fn end_day(&mut self) {
         self.sequence(SessionId(0), CommandKind::EndDay);
         self.next_ref.fill(1);
@@ -338,7 +338,7 @@ impl World {
                 firm: *b"FIRM",
             }),
             98 => OrderRequest::Enter(self.order(user_ref, Qty(10), price)),
-            // Repeats the last number that was used, by any kind of request.
+            // Repeats the last UserRefNum that was used, by any kind of request.
             _ => OrderRequest::Enter(self.order(UserRefNum(user_ref.0.saturating_sub(1).max(1)), qty, price)),
         }
     }
@@ -382,7 +382,7 @@ impl World {
         }
     }
 
-    /// The venue's day runs faster, so that orders expire.
+    /// Returns the venue's time of day, which runs ten times as fast, so that orders expire.
     fn time_of_day(&self) -> Nanos {
         Nanos(10 * self.now.0)
     }

@@ -102,7 +102,7 @@ fn a_wrong_password_is_reported() {
 
 #[test]
 fn a_silent_venue_is_disconnected() {
-    // It accepts the connection and never sends anything.
+    // This listener accepts the connection and never sends anything.
     let (_listener, address) = listen();
     let now = TscClock::system().now();
     let mut entry = OrderEntry::connect(address, "A", "x", instruments(), now).unwrap();

@@ -8,7 +8,7 @@ use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, Price, PriceLevel, Qty, Side, UpdateKind,
 };
 
-/// Records its updates, and tries to buy.
+/// A strategy that records its updates and tries to buy.
 #[derive(Default)]
 struct Watcher {
     bids: Vec<(InstrumentId, Price)>,

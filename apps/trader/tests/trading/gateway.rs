@@ -135,7 +135,7 @@ fn reconciliation_needs_a_later_message_and_is_reported_once() {
     bench.until(|bench| bench.counters.logged_in.read() == 1);
     let login = bench.now;
     assert_eq!(bench.take_events(), [GatewayEvent::Disconnected, GatewayEvent::Reconnected]);
-    // The proxy passes nothing on: time alone reconciles nothing.
+    // The proxy forwards no answers: elapsed time alone reconciles nothing.
     bench.proxy.forwards_answers = false;
     bench.until(|bench| bench.now.since(login) > RECONCILE_AFTER + RECONCILE_AFTER);
     assert_eq!(bench.take_events(), []);
@@ -149,7 +149,7 @@ fn reconciliation_needs_a_later_message_and_is_reported_once() {
 
 #[test]
 fn no_duty_cycle_waits_for_a_connection() {
-    /// Maximum duration of a connection attempt, and of the following wait.
+    /// Maximum duration of a connection attempt, and the wait after it.
     const ATTEMPT: Nanos = Nanos::from_secs(2);
     const PAUSE: Nanos = Nanos::from_secs(1);
     let mut bench = Bench::new();
@@ -158,7 +158,7 @@ fn no_duty_cycle_waits_for_a_connection() {
     bench.until(|bench| bench.counters.disconnects.read() == 1);
     assert_eq!(bench.errors(), 1);
     let lost_at = bench.now;
-    // The venue's end detects its loss; its own errors are not counted here.
+    // The venue also reports the lost connection, but `errors` counts only those of the gateway.
     let pass = |bench: &mut Bench, end| bench.until(|bench| bench.now >= end);
     let moment = Nanos::from_millis(50);
     pass(&mut bench, lost_at + PAUSE + ATTEMPT - moment);
@@ -172,7 +172,7 @@ fn no_duty_cycle_waits_for_a_connection() {
     // In real time a duty cycle takes microseconds, even if the kernel does not answer.
     assert!(bench.longest_cycle < Duration::from_millis(500), "{:?}", bench.longest_cycle);
 
-    // Requests from the meantime are returned immediately.
+    // Requests made without a connection are returned immediately.
     bench.take_events();
     bench.requests.try_push(enter(1)).unwrap();
     bench.step();
@@ -217,7 +217,7 @@ fn answers_before_the_end_of_the_session_are_delivered() {
         "{received:?}"
     );
     let counters = &bench.counters;
-    // The start of the day comes before it, the end of the day after it: these are not answers.
+    // Before the answer comes the start of the day, and after it the end of the day: these are not answers.
     assert_eq!((counters.answers.read(), counters.last_sequence.read()), (1, 3 + QUERY));
     assert_eq!((counters.logged_in.read(), counters.disconnects.read()), (0, 1));
     assert!(bench.gateway.counters().agents[0].last_error().unwrap().contains("session has ended"));

@@ -24,7 +24,7 @@ fn update(sequence: u64) -> MarketUpdate {
     MarketUpdate { sequence, ts_event: 0, order_id: sequence, ..quote }
 }
 
-/// Enters an order at the first update, is too slow at the second, and cancels when its book is stale.
+/// Enters an order at the first update, is too slow at the second, and cancels when the book is stale.
 struct Slow {
     market: Arc<Mutex<broadcast::Sender<MarketUpdate>>>,
     order: Option<UserRefNum>,

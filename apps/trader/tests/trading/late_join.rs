@@ -122,7 +122,7 @@ impl Market {
         self.until("the answer", |market| market.answers > before);
     }
 
-    /// Checks that every feed has received everything, and that the books of each are the venue's.
+    /// Checks that every feed has received everything, and that its books equal the venue's.
     fn check(mut self, feeds: &[&FeedView]) {
         let venue = self.venue.clone();
         self.until("the last message everywhere", |_| {
@@ -187,7 +187,7 @@ fn losses_on_both_lines_are_recovered_by_snapshots() {
         feed.loss = Some(LossModel::new(&loss));
     });
     market.trade(200);
-    // A heartbeat may report the last one.
+    // The last loss may show only at a heartbeat, so wait for the recovery.
     for view in [&by_tcp, &by_multicast] {
         assert!(view.counters.injected_losses[0].read() >= 5);
         market.until("the healing", |_| view.counters.snapshots.waiting.read() == 0);

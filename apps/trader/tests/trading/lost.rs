@@ -109,7 +109,7 @@ fn later_drops_do_not_delay_reconciliation() {
     let first = drop_one(&mut site);
     let mut others = vec![];
     while others.len() < 12 {
-        // Four times as often as a reconciliation takes.
+        // Drop four requests per `RECONCILE_AFTER`.
         site.pass(Nanos(RECONCILE_AFTER.0 / 4));
         others.push(drop_one(&mut site));
     }

@@ -1,4 +1,4 @@
-//! A trader whose instrument file contradicts the venue's symbols for some numbers: it does not trade these.
+//! A trader whose instrument file contradicts the venue's symbols for some ids: it does not trade these.
 
 use tickpath_agent::TscClock;
 use tickpath_exchange::VenueSettings;
@@ -18,7 +18,7 @@ fn table(symbols: &[&str]) -> Vec<Instrument> {
     tickpath_test_support::instruments(symbols).as_slice().to_vec()
 }
 
-/// The result of an order.
+/// Enters an order; returns the result.
 fn enter(script: &Script, instrument: InstrumentId) -> Result<(), Refusal> {
     let count = script.log().sent.len();
     script.enqueue(Action::Enter(NewOrder::limit(instrument, Side::Buy, Qty(10), Price(999_000))));

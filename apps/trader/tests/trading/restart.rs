@@ -10,7 +10,7 @@ use tickpath_trading::{RandomStrategy, TraderSnapshot};
 use crate::site::venue_settings;
 use crate::threads::trader_of;
 
-/// A run of a trader until it has traded; returns its state, and the number of its first order.
+/// Runs a trader until it has traded; returns its state, and the UserRefNum of its first order.
 fn run_until_traded(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
     let strategy = RandomStrategy::new(seed, Default::default());
     let trader =
@@ -27,7 +27,7 @@ fn run_until_traded(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
 
 #[test]
 fn a_restarted_trader_continues_the_order_numbers() {
-    // Fewer messages are kept than a run causes: earlier messages are not requested.
+    // The venue retains fewer messages than a run causes: a restarted trader does not request earlier ones.
     let venue = RunningVenue::start(&VenueSettings { retained_responses: 64, ..venue_settings() });
     let mut first = 1;
     for seed in 1..=3 {
@@ -35,7 +35,7 @@ fn a_restarted_trader_continues_the_order_numbers() {
         assert_eq!(first_user_ref, first, "run {seed}");
         first += snapshot.counters.enters + snapshot.counters.replaces;
         assert_eq!(snapshot.counters.rejects, 0, "run {seed}: {:?}", snapshot.counters);
-        // It trades only with itself.
+        // The trader trades only with itself.
         assert_eq!(snapshot.positions[0].net_qty(), 0, "run {seed}");
         assert!(snapshot.positions[0].volume().0 > 0, "run {seed}");
     }

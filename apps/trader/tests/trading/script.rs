@@ -17,7 +17,7 @@ fn orders_trade_and_positions_are_right() {
 
     let bought = site.enter(NewOrder { time_in_force: TimeInForce::Ioc, ..buy(60, 1_000_000) });
     let resting = site.enter(sell(50, 1_000_200));
-    // 40 are left at 100.00 and come first: 20 are left for the strategy's offer.
+    // Of the rival's offer at 100.00, 40 are left and trade first: 20 are left for the strategy's offer.
     site.rival_enters(2, Side::Buy, 60, 1_000_200, TimeInForce::Ioc);
     site.until("the sale", |site| site.script.changes_of(resting).len() == 2);
 

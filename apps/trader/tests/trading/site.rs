@@ -29,7 +29,7 @@ use crate::strategy::{Action, Script};
 /// Simulated time of one step: the engine checks its timer every 5 ms and its view every 100 ms.
 const STEP: Nanos = Nanos::from_micros(500);
 pub const ALPHA: InstrumentId = InstrumentId(1);
-/// Number of queries before anything else: a gateway queries its first order number.
+/// Number of queries that precede all orders: a gateway queries its first UserRefNum.
 pub const QUERY: u64 = 1;
 
 pub fn instruments() -> InstrumentTable {
@@ -65,7 +65,7 @@ impl Site {
         Site::with(&EngineConfig::default())
     }
 
-    /// A started site with everyone logged in.
+    /// Creates and starts a site with everyone logged in.
     pub fn with(config: &EngineConfig) -> Site {
         let settings = venue_settings();
         let clock = TscClock::system();
@@ -175,7 +175,7 @@ impl Site {
         &mut self.rival.as_mut().unwrap().entry
     }
 
-    /// The rival enters an order, and gets its answer.
+    /// Enters an order of the rival, and waits for the answer.
     pub fn rival_enters(
         &mut self,
         user_ref: u32,
@@ -196,14 +196,14 @@ impl Site {
         self.until("the rival's answer", |site| site.rival.as_ref().unwrap().received.iter().any(is_answer));
     }
 
-    /// The script enters an order; returns its number, once the venue has accepted it.
+    /// Lets the script enter an order; returns its UserRefNum once the venue has accepted it.
     pub fn enter(&mut self, order: NewOrder) -> u32 {
         let user_ref = self.request(Action::Enter(order)).unwrap().0;
         self.until("its acceptance", |site| !site.script.changes_of(user_ref).is_empty());
         user_ref
     }
 
-    /// State of the engine, read after its view was updated.
+    /// Returns the state of the engine, read after its view was updated.
     pub fn snapshot(&mut self) -> TraderSnapshot {
         self.pass(Nanos::from_millis(250));
         self.view.snapshot().unwrap()
@@ -253,7 +253,7 @@ pub struct FaultProxy {
     pub address: SocketAddrV4,
     venue: SocketAddrV4,
     streams: Option<[TcpStream; 2]>,
-    /// The venue's end of a connection that was cut without its noticing.
+    /// The venue's end of a connection that was cut without the venue noticing.
     half_open: Option<TcpStream>,
     /// False while requests do not reach the venue: their bytes are lost when the connection is cut.
     pub forwards_requests: bool,
@@ -281,7 +281,7 @@ impl FaultProxy {
         }
     }
 
-    /// From now on the kernel does not answer new connections, as if a firewall dropped packets.
+    /// Makes the kernel leave new connections unanswered, as if a firewall dropped packets.
     pub fn block_connections(&mut self) {
         SockRef::from(&self.listener).listen(0).unwrap();
         loop {
@@ -304,7 +304,7 @@ impl FaultProxy {
         SockRef::from(&self.listener).listen(16).unwrap();
     }
 
-    /// Unforwarded bytes are lost; the next connection is not affected.
+    /// Cuts the connection. Unforwarded bytes are lost; the next connection is not affected.
     pub fn cut(&mut self) {
         self.streams = None;
         self.half_open = None;
@@ -348,7 +348,7 @@ impl FaultProxy {
     }
 }
 
-/// False when the connection has ended.
+/// Forwards pending bytes; returns false when the connection has ended.
 fn forward_bytes(from: &mut TcpStream, to: &mut TcpStream) -> bool {
     let mut bytes = [0; 4_096];
     loop {

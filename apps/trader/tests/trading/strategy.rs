@@ -41,7 +41,7 @@ impl Script {
         self.log.lock().unwrap().clone()
     }
 
-    /// The changes of one order so far.
+    /// Returns the changes of one order so far.
     pub fn changes_of(&self, user_ref: u32) -> Vec<OrderChange> {
         self.log().changes.iter().filter(|(of, _)| *of == user_ref).map(|(_, change)| *change).collect()
     }

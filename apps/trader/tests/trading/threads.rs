@@ -99,7 +99,7 @@ fn a_full_venue_ends_the_trader_with_the_reason() {
     first.join().unwrap();
 }
 
-/// The only client of a venue that accepts no more, logged in.
+/// Returns the only client of a venue that accepts no more clients, logged in.
 fn only_client(venue: &RunningVenue) -> Trader {
     let quiet = RandomStrategy::new(2, Default::default());
     let trader = Trader::start(&trader_of(venue, "RIVAL", 2), quiet.into(), TscClock::system()).unwrap();

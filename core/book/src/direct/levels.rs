@@ -10,7 +10,7 @@ use crate::grid::{CELLS, Grids, LEVELS_EXAMINED, OpenCells, USUAL_DISTANCE, dist
 use crate::ladder::{Ladder, Ladders};
 use crate::record::{LevelRecord, NIL, OrderRecord, Outside, key, merged};
 
-/// Number of orders added to levels outside before another grid is considered.
+/// Number of orders added to levels outside the cells before another grid is considered.
 const OUTSIDE_ADDS_MIN: u32 = 32;
 
 /// Maximum number of levels and orders moved to another grid; a side with more keeps its grid.
@@ -29,7 +29,7 @@ pub(super) struct BookSide {
     /// Key of the best level outside; the least key when there is none.
     outside_key: i64,
     pub(super) best: u32,
-    /// The levels that have no cell.
+    /// The levels outside, which have no cell.
     ladder: Ladder,
     /// Number of orders added to levels outside since the grid was chosen.
     outside_adds: u32,
@@ -49,7 +49,7 @@ impl BookSide {
         grid: Grids::NONE,
     };
 
-    /// Makes level `index`, which has an order, the best if its key is. Keys are equal only without a best.
+    /// Makes the open level `index` the best if its key is. Keys are equal only if there is no best level.
     #[inline(always)]
     fn update_best(&mut self, index: u32, key: i64) {
         let is_best = key >= self.best_key;
@@ -58,8 +58,8 @@ impl BookSide {
     }
 }
 
-/// The levels of all sides. Each side has cells for the levels of 256 neighbouring prices, so that nearly
-/// every level's price determines its place; the others are in sorted arrays and take records from a pool.
+/// The levels of all sides. Each side has cells for the levels of 256 neighbouring prices, so that the price
+/// of nearly every level determines its record. The others are in sorted arrays, with records from a pool.
 #[derive(Clone, Debug)]
 pub(super) struct Levels {
     sides: Vec<BookSide>,
@@ -75,10 +75,10 @@ pub(super) struct Levels {
     pub(super) count: u32,
 }
 
-/// The place for the level of a key.
+/// The cell for the level of a key.
 #[derive(Clone, Copy)]
 pub(super) struct Cell {
-    /// The record there, of any level.
+    /// Index of the cell's record, which may be the level of another key.
     pub(super) index: u32,
     wrap: u32,
     is_on_grid: bool,
@@ -140,14 +140,14 @@ impl Levels {
         self.sides.get(side as usize).unwrap_or(&BookSide::EMPTY)
     }
 
-    /// The place for the level of a key, if on the grid. Accepts any side and key; for others it is anywhere.
+    /// Record index of the cell for a key on the grid; arbitrary for any other key and for an unknown side.
     #[inline(always)]
     pub(super) fn likely_cell(&self, side: u32, key: i64) -> u32 {
         let grid = self.sides.get(side as usize).map_or(Grids::NONE, |book| book.grid);
         self.first_cell + side * CELLS as u32 + self.grids.get(grid).place(key).cell as u32
     }
 
-    /// The place for a level of this key. Accepts any side and key.
+    /// The cell for the level of this key. Accepts any side and key.
     #[inline(always)]
     pub(super) fn cell(&self, side: u32, key: i64) -> Cell {
         let place = self.grids.get(self.side(side).grid).place(key);
@@ -174,8 +174,8 @@ impl Levels {
         self.ladders.find(self.side(side).ladder, key).ok().map(|(level, _)| level)
     }
 
-    /// The cell of this key's level on the fast path: the level is open, or can be opened there. Accepts any
-    /// side and key.
+    /// The cell of this key's level if the fast path applies: the level is open there, or can be opened
+    /// there. Accepts any side and key.
     #[inline(always)]
     pub(super) fn free_cell(&self, side: u32, key: i64) -> Option<u32> {
         let book = self.sides.get(side as usize)?;
@@ -204,7 +204,7 @@ impl Levels {
         self.count -= u32::from(orders_left == 0);
         let book = &mut self.sides[side as usize];
         book.open.set(index as usize % CELLS, orders_left != 0);
-        // One branch, where a compiler makes two of an `and`. No CPU could predict whether a level closes.
+        // One branch: a compiler makes two of `&&`. No CPU could predict whether a level closes.
         if orders_left | (book.best ^ index) == 0 {
             self.find_best(side, key);
         }
@@ -212,8 +212,8 @@ impl Levels {
 
     /// The level of a key, opened if needed; the caller has ensured that there is capacity.
     ///
-    /// Of two levels with the same cell, the better one gets it, since most orders come and go there: so this
-    /// may move another level, if it has few orders.
+    /// Of two levels with the same cell, the better one gets it, since most orders are added and removed
+    /// there. So this may move another level, if it has few orders.
     pub(super) fn find_or_open(&mut self, side: u32, key: i64, orders: &mut [OrderRecord]) -> u32 {
         let cell = self.cell(side, key);
         let level = self.get(cell.index);
@@ -426,7 +426,7 @@ impl Levels {
         left.all(|left| left != u32::MAX)
     }
 
-    /// Moves a side to the grid of its best levels; false when that is its present one.
+    /// Moves a side to the grid of its best levels; false when it already has that grid.
     #[cold]
     fn change_grid(&mut self, side: u32, orders: &mut [OrderRecord]) -> bool {
         let all: ArrayVec<u32, { MOVES_MAX as usize }> = self.of_side(side).collect();

@@ -1,4 +1,4 @@
-//! Open orders, at places that their ids determine.
+//! Open orders, in slots that their ids determine.
 
 use tickpath_lockfree::cpu::prefetch_index;
 
@@ -13,11 +13,11 @@ const BUCKET_BYTES: usize = BUCKET_LEN * size_of::<OrderRecord>();
 
 const _: () = assert!(BUCKET_BYTES == 64);
 
-/// Places for each order that may rest: consecutive ids have a bucket each, and among scattered ids three
-/// rarely share one.
+/// Slots of the table for each order that may rest, so that consecutive ids have a bucket each, and three
+/// scattered ids rarely share one.
 const PLACES_PER_ORDER: u32 = 2 * BUCKET_LEN as u32;
 
-/// Slots are numbers of 32 bits.
+/// Maximum number of orders, since slots are numbers of 32 bits.
 const ORDERS_MAX: u32 = 1 << 29;
 
 /// The records of all orders, in buckets of two. The state of a bucket is in its first record.
@@ -153,13 +153,13 @@ impl OrderTable {
 mod tests {
     use super::*;
 
-    /// Ids of one bucket, starting with the usual ones.
+    /// The `count` smallest ids whose home bucket is `home`.
     fn ids_of(table: &OrderTable, home: u32, count: usize) -> Vec<u64> {
         (0..).filter(|id| table.home(*id) == home).take(count).collect()
     }
 
-    /// Many more ids than a bucket has places are added and removed, in every order of those present. Among
-    /// them is the id of a free place of the neighbouring bucket.
+    /// Many more ids of one bucket than it has slots are added and removed, in many sequences. Among them is
+    /// the id that marks free slots of the neighbouring bucket.
     #[test]
     fn ids_of_one_bucket_are_found_in_any_bucket() {
         for home in [4, 5, 127] {
@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(table.spot_of(*id).is_some(), count < BUCKET_LEN);
         }
         assert!(table.is_full() && table.spot_for(1 << 20).is_none());
-        // One order is displaced, so the first look cannot exclude the id, and none may enter directly.
+        // One order is displaced, so the home bucket cannot exclude the id, and the fast path rejects it.
         table.take(table.find(ids[0]).unwrap());
         assert!(table.spot_for(ids[0]).is_none());
     }

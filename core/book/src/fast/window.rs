@@ -8,14 +8,14 @@ const LEAD: i64 = 64;
 /// Number of orders added to levels outside before a window moves: twice its maximum number of levels.
 const OUTSIDE_ADDS_MAX: u16 = 2 * CELLS as u16;
 
-/// And before its first placing: with fewer, the distance between neighbouring prices would be unknown.
+/// Number of orders added before a window is first placed: fewer would not show the distance of prices.
 const FIRST_ADDS_MAX: u16 = 32;
 
 /// A side's window of prices, and its open levels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     open: OpenCells,
-    /// Key of its first price, its worst.
+    /// Key of the window's first price, its worst.
     base: i64,
     grid: u8,
     /// True while a level outside may be better than one inside.
@@ -25,7 +25,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// A window without any price that a venue uses.
+    /// A window that is not placed: it covers only keys that no venue uses.
     pub(super) const UNPLACED: Window = Window {
         open: OpenCells::NONE,
         base: i64::MIN,
@@ -34,7 +34,7 @@ impl Window {
         outside_adds_left: FIRST_ADDS_MAX,
     };
 
-    /// The window of a side with the best level `best` and these price steps, all of it better than `bound`.
+    /// The window of a side with the best key `best` and this distance of prices, all better than `bound`.
     pub(super) fn around(best: i64, distance: u64, bound: i64, grids: &mut Grids) -> Window {
         let mut place = || {
             let size = i64::try_from(distance).ok()?;
@@ -112,7 +112,7 @@ mod tests {
         for (best, size) in [(i64::MAX, 100), (i64::MIN, 100), (0, 1 << 60), (i64::MAX - 100, 1)] {
             let unplaced = Window::around(best, size, i64::MIN, &mut grids);
             let inside = unplaced.cell(&grids, best) < CELLS as u64;
-            // If it fits at all, its last price is within the range of prices.
+            // If the window is placed, the key of its last cell does not overflow.
             assert!(!inside || unplaced.key(&grids, CELLS - 1) >= best, "{best} {size}");
         }
     }

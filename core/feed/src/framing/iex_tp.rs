@@ -1,4 +1,4 @@
-//! Segments of IEX-TP.
+//! Framing of IEX-TP segments.
 
 use tickpath_iex::{Header, MESSAGE_LEN_MAX, Segment};
 use tickpath_types::Sequence;
@@ -8,12 +8,12 @@ use super::{Framing, PacketHeader, PacketKind};
 
 /// Segments of one channel of an IEX feed.
 ///
-/// The lines may cut segments differently, so messages are counted one by one. A segment that begins at 1 and
-/// was sent well after all others restarts the numbering.
+/// The lines may divide messages into segments differently, but every message has a sequence number. A
+/// segment that begins at 1 and was sent well after all others restarts the numbering.
 #[derive(Clone, Copy, Debug)]
 pub struct IexTp;
 
-/// The identifier of a numbering: feed, channel and session.
+/// Identifies a numbering: feed, channel and session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IexStream {
     /// Message Protocol ID, which identifies the feed and its version.
@@ -27,11 +27,11 @@ pub struct IexStream {
 /// A gap fill request for lost messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IexRequest {
-    /// The stream that lost them.
+    /// The stream of the lost messages.
     pub stream: IexStream,
-    /// Number of the first message.
+    /// Sequence number of the first message.
     pub first: u64,
-    /// Number of the last message.
+    /// Sequence number of the last message.
     pub last: u64,
 }
 

@@ -17,13 +17,13 @@ pub use moldudp64::MoldUdp64;
 pub enum PacketKind {
     /// Carries at least one message.
     Messages,
-    /// Shows that the line is alive, and which number comes next.
+    /// Shows that the line is alive, and states the next sequence number.
     Heartbeat,
-    /// Reports the end of the session and the number that would come next.
+    /// Reports the end of the session, and states the sequence number that would come next.
     EndOfSession,
-    /// Reports that the publisher no longer has these messages: they are lost for good.
+    /// Reports that the publisher no longer has certain messages: they are lost for good.
     Unavailable,
-    /// Out-of-band: not part of the numbered stream, such as a snapshot's packet. An arbiter drops it.
+    /// Not part of the numbered stream, such as a packet of a snapshot. The arbiter drops it.
     OutOfBand,
 }
 
@@ -34,19 +34,19 @@ pub struct PacketHeader<S> {
     pub session: S,
     /// The kind of the packet.
     pub kind: PacketKind,
-    /// Number of the first message, or of the next message if the packet has none.
+    /// Sequence number of the first message, or of the next message if the packet has none.
     pub first: u64,
-    /// Number of messages that it carries or reports as unavailable; `first + count` does not overflow.
+    /// Number of messages carried or reported as unavailable; `first + count` does not overflow.
     pub count: u64,
-    /// Send time by the publisher, in nanoseconds of a clock that runs on from packet to packet; 0 where the
-    /// protocol does not state it.
+    /// Send time, in nanoseconds of a monotonic clock of the publisher; 0 where the protocol does not state
+    /// it.
     pub sent_ns: u64,
-    /// True if it begins the numbering: the first packet of a session or after a restart.
+    /// True if the packet begins the numbering: the first packet of a session or after a restart.
     pub is_reset: bool,
 }
 
 impl<S> PacketHeader<S> {
-    /// Returns the number after that of its last message.
+    /// Returns the sequence number after that of the packet's last message.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.first + self.count
@@ -55,17 +55,17 @@ impl<S> PacketHeader<S> {
 
 /// The properties of one protocol's packets that an [`Arbiter`](crate::Arbiter) needs.
 pub trait Framing {
-    /// Identifies a numbering; `()` where the protocol has no identifier for it.
+    /// Identifies a session or stream; `()` where the protocol has no identifier for it.
     type Session: Copy + Eq + Debug;
     /// A request for lost messages.
     type Request: Copy + Debug;
     /// Storage for the longest message that can be held.
     type Storage: MessageStorage;
-    /// True if one packet answers a request, with the messages that fit; false for as many packets as needed.
+    /// True if one packet answers a request, with the messages that fit; false if several packets may.
     const ANSWERS_ARE_ONE_PACKET: bool;
 
-    /// Reads the header of a packet; `None` if it is missing or inconsistent. `near` is the number that is
-    /// expected next, for protocols that send only the low part of a number.
+    /// Reads the header of a packet; `None` if it is missing or inconsistent. `near` is the next expected
+    /// sequence number, which completes the numbers of protocols that send only the low part.
     fn header(datagram: &[u8], near: u64) -> Option<PacketHeader<Self::Session>>;
 
     /// Returns the messages of a packet with a valid header, in order; `None` unless all are whole.

@@ -1,4 +1,4 @@
-//! MoldUDP64: ITCH.
+//! Framing of MoldUDP64, which carries ITCH.
 
 use tickpath_nasdaq::moldudp64::{self, Kind, Packet, Request, Session};
 use tickpath_types::Sequence;
@@ -7,7 +7,7 @@ use zerocopy::FromBytes;
 use super::{Framing, PacketHeader, PacketKind};
 use crate::reorder_buffer::MAX_BUFFERED_MESSAGE;
 
-/// MoldUDP64: the packets that carry ITCH.
+/// Framing of the MoldUDP64 packets that carry ITCH.
 #[derive(Clone, Copy, Debug)]
 pub struct MoldUdp64;
 

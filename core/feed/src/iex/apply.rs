@@ -1,4 +1,4 @@
-//! The application of one message.
+//! Application of one IEX message to the books.
 
 use tickpath_book::{BooksById, Order};
 use tickpath_iex::{
@@ -11,7 +11,7 @@ use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Side,
 use super::state::{PRICE_MAX, State, Transition, TransitionListener};
 use crate::instruments::{Change, UpdateListener};
 
-/// The id of the order that represents a level of DEEP, or with price 0 a side of TOPS.
+/// Returns the id of the order that represents a DEEP price level or, with price 0, a side of a TOPS quote.
 #[inline(always)]
 const fn level_id(id: InstrumentId, side: Side, price: Price) -> OrderId {
     OrderId(((id.0 as u64) << 48) | ((side as u64) << 47) | price.0 as u64)
@@ -78,7 +78,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         Some(change)
     }
 
-    /// Begins, continues or ends the change of a DEEP book. Returns true at the end of one of several levels.
+    /// Begins, continues or ends a change of a DEEP book. Returns true at the end of one with several levels.
     #[inline(always)]
     fn update_transition(&mut self, id: InstrumentId, is_complete: bool) -> bool {
         let place = usize::from(id.0);
@@ -159,7 +159,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
             self.state.instruments.check_crossed(instrument);
         }
         if L::WANTS_UPDATES {
-            // Report the last part of a change even without effect: it shows the resulting best prices.
+            // Report the last part of a change even if it has no effect: it shows the resulting best prices.
             let (kind, qty) = set.unwrap_or((UpdateKind::Reduce, Qty::ZERO));
             let (ts, order_id) = (self.ts(message.timestamp), OrderId(0));
             self.report(&Change { instrument, ts, kind, order_id, side, price, qty });
@@ -236,7 +236,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
             }
             self.report(&Change { kind: UpdateKind::Reduce, qty: by, ..change });
         } else {
-            // More quantity, or another price, moves the order behind those already at the price.
+            // More quantity, or another price, moves the order behind the others at the price.
             instruments.take(instrument, order_id);
             self.enter(&change);
             self.report(&change);
@@ -285,7 +285,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
 }
 
 impl<B: BooksById, L> Apply<'_, B, L> {
-    /// Enters a DEEP+ order. The book may be crossed within an event; it is checked after it.
+    /// Adds a DEEP+ order. Within an event the book may be crossed, so it is checked only after the event.
     fn enter(&mut self, change: &Change) {
         let instruments = &mut self.state.instruments;
         if instruments.enter(change) && !self.state.transitions[usize::from(change.instrument.0)].is_open {
@@ -293,7 +293,7 @@ impl<B: BooksById, L> Apply<'_, B, L> {
         }
     }
 
-    /// Replaces the older of two orders with the same number.
+    /// Replaces the older of two orders with the same id.
     #[cold]
     fn replace_duplicate(&mut self, change: &Change) {
         let books = self.state.instruments.books_mut();

@@ -11,17 +11,17 @@ use crate::message_books::MessageBooks;
 
 /// Builds books from the messages of one feed in sequence, and tracks whether each book can be trusted.
 ///
-/// Symbols are numbered in the order of their first use. A price level of DEEP, and a side of a TOPS quote,
-/// is one order of its size in the books, so its order count has no meaning. While several levels of a DEEP
-/// book change, updates keep the previous best prices until the last level, because the market never had
-/// those between. The same holds within a DEEP+ event, for messages that [came together](Self::handle_next).
+/// Symbols get instrument ids in the order of their first use. Each price level of DEEP, and each side of a
+/// TOPS quote, is held as one order, so order counts have no meaning. While several levels of a DEEP book
+/// change, updates keep the previous best prices until the last level: the market never had those between.
+/// The same holds within a DEEP+ event, for messages that [arrived together](Self::handle_next).
 ///
 /// A message that contradicts its book is counted and applied as far as it makes sense. The book becomes
 /// [`Suspect`](BookHealth::Suspect). Lost messages make every book [`Stale`](BookHealth::Stale). A TOPS quote
 /// contains its whole book and makes it live; so does a DEEP+ Clear Book.
 pub struct BookBuilder<B> {
     pub(super) feed: Feed,
-    /// By message type: true if the feed has it.
+    /// Indexed by message type: true if the feed has it.
     listed: [bool; 256],
     pub(super) state: State<B>,
 }
@@ -37,7 +37,7 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Assigns the next number to a symbol before any message names it.
+    /// Assigns the next instrument id to a symbol before any message names it.
     pub fn name(&mut self, symbol: Symbol) {
         self.state.id_of(symbol);
     }
@@ -79,7 +79,7 @@ impl<B: BooksById> BookBuilder<B> {
     ) {
         let id = self.state.named_by(message);
         if id.0 == 0 {
-            // The book is still empty.
+            // The symbol is not known yet, so its book is empty.
             return self.apply(sequence, message, out);
         }
         let continues = next_message.is_some_and(|next_message| is_same_event(message, next_message));
@@ -99,7 +99,7 @@ impl<B: BooksById> BookBuilder<B> {
                 self.state.instruments.end_message(out);
             }
             if unreported(self.state.instruments.counters()) != unreported(&before) {
-                // The last message may have published no update; then the earlier changes are unreported too.
+                // The last message may have published no update, so publish the result of the earlier ones.
                 self.state.instruments.report_status(id, out);
             }
         }
@@ -108,7 +108,7 @@ impl<B: BooksById> BookBuilder<B> {
     #[inline(always)]
     fn apply(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
         self.state.instruments.begin_message(sequence);
-        // An empty message takes a number and has no effect.
+        // An empty message takes a sequence number and has no effect.
         let Some(&message_type) = message.first() else { return };
         if !self.listed[usize::from(message_type)] {
             self.state.instruments.count_unknown_type();
@@ -140,7 +140,7 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Returns the number of a symbol, if it has one.
+    /// Returns the instrument id of a symbol, if it has one.
     #[must_use]
     pub fn find(&self, symbol: Symbol) -> Option<InstrumentId> {
         self.state.find(symbol)
@@ -194,7 +194,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 
     fn handle_lost(&mut self, out: &mut impl UpdateListener) {
-        // The messages that close the transitions may be lost.
+        // The messages that close the transitions may be among those lost.
         self.state.transitions.fill(NO_TRANSITION);
         self.state.instruments.handle_lost(out);
     }
@@ -210,7 +210,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 }
 
-/// Returns true if both DEEP+ messages are parts of one event: same symbol, same time, on orders or trades.
+/// Returns true if two DEEP+ messages, on orders or trades, belong to one event: same time and symbol.
 fn is_same_event(message: &[u8], next: &[u8]) -> bool {
     const TIME_AND_SYMBOL: std::ops::Range<usize> = 2..18;
     let is_part = |message: &[u8]| message.first().is_some_and(|kind| b"aMRLT".contains(kind));

@@ -31,7 +31,7 @@ pub struct IexRecovery {
 }
 
 impl IexRecovery {
-    /// Creates a client with this token for SNAP.
+    /// Creates a client that sends this token in its SNAP requests.
     #[must_use]
     pub fn new(token: Alpha<40>) -> IexRecovery {
         IexRecovery {

@@ -17,14 +17,14 @@ pub(super) struct Transition {
     pub(super) best: [PriceLevel; 2],
 }
 
-/// The statuses that determine a symbol's trading state.
+/// The statuses from which a symbol's trading state is derived.
 #[derive(Clone, Copy)]
 pub(super) struct Status {
     /// The state at the listing market; `None` before the first message with it.
     pub(super) listing_state: Option<TradingState>,
-    /// True if IEX itself halted it.
+    /// True if IEX itself halted the symbol.
     pub(super) is_halted_here: bool,
-    /// True if its book may contain orders; other books are not accessed.
+    /// True if the symbol's book may contain orders; other books are not accessed.
     pub(super) has_book: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) const UNKNOWN_STATUS: Status =
 /// The symbols, books and counters of one feed.
 pub(super) struct State<B> {
     pub(super) instruments: Instruments<B>,
-    /// By the characters of each symbol, in the order of first use.
+    /// Instrument ids by the characters of the symbol, assigned in the order of first use.
     pub(super) symbols: Numbering<u64>,
     pub(super) transitions: Box<[Transition]>,
     pub(super) statuses: Box<[Status]>,
@@ -45,7 +45,7 @@ pub(super) struct State<B> {
     pub(super) midnight: Nanos,
 }
 
-/// Position of the symbol in every message but the System Event.
+/// Byte range of the symbol in every message but the System Event.
 const SYMBOL: std::ops::Range<usize> = 10..18;
 
 impl<B: BooksById> State<B> {
@@ -62,13 +62,13 @@ impl<B: BooksById> State<B> {
         }
     }
 
-    /// Returns the number of a symbol, if it has one.
+    /// Returns the instrument id of a symbol, if it has one.
     #[inline(always)]
     pub(super) fn find(&self, symbol: Symbol) -> Option<InstrumentId> {
         Some(self.symbols.find(u64::from_le_bytes(symbol.0))).filter(|id| id.0 != 0)
     }
 
-    /// Returns the number of a symbol, and assigns the next one if needed; `None` when none is left.
+    /// Returns the instrument id of a symbol, and assigns the next one if needed; `None` when none is left.
     #[inline(always)]
     pub(super) fn id_of(&mut self, symbol: Symbol) -> Option<InstrumentId> {
         match self.find(symbol) {
@@ -87,7 +87,7 @@ impl<B: BooksById> State<B> {
         entered
     }
 
-    /// Returns the instrument at the usual symbol position of a message; 0 if none is known there.
+    /// Returns the instrument whose symbol is at [`SYMBOL`] in a message; 0 if the symbol is unknown.
     pub(super) fn named_by(&self, message: &[u8]) -> InstrumentId {
         symbol_of(message).and_then(|symbol| self.find(symbol)).unwrap_or(InstrumentId(0))
     }
@@ -114,7 +114,7 @@ impl<B: BooksById> State<B> {
     }
 }
 
-/// Returns the symbol at the position that all messages but the System Event share.
+/// Returns the symbol at the byte range that all messages but the System Event share.
 pub(super) fn symbol_of(message: &[u8]) -> Option<Symbol> {
     message.get(SYMBOL)?.try_into().ok().map(Symbol)
 }

@@ -14,7 +14,7 @@ use crate::snapshot_recovery::{SnapshotOutcome, SnapshotScope};
 
 /// Time without a snapshot message after which the client disconnects. Heartbeats do not extend it.
 const SILENCE_MAX: Nanos = Nanos::from_secs(2);
-/// Time in the snapshot group before the next attempt at the server.
+/// Time in the snapshot group before the next attempt at the GLIMPSE server.
 const GROUP_DURATION: Nanos = Nanos::from_secs(10);
 /// Time from a failure to the next attempt.
 const RETRY_WAIT: Nanos = Nanos::from_millis(20);
@@ -38,7 +38,7 @@ enum State {
         deadline: Nanos,
     },
     InGroup {
-        /// Number of the group's next message.
+        /// Sequence number of the group's next message.
         next: Option<Sequence>,
         until: Nanos,
     },
@@ -59,7 +59,7 @@ pub struct ItchRecovery {
 }
 
 impl ItchRecovery {
-    /// Creates a client with a GLIMPSE server, a snapshot group, both, or neither. `login` is for the server.
+    /// Creates a client with a GLIMPSE server, a snapshot group, both, or neither. GLIMPSE needs the `login`.
     #[must_use]
     pub const fn new(login: LoginRequest, has_glimpse: bool, has_group: bool) -> ItchRecovery {
         let (state, request, requests, has_recovered) = (State::Idle, None, 0, false);
@@ -73,7 +73,7 @@ impl ItchRecovery {
         }
     }
 
-    /// Starts with the wanted source, or with the only one there is.
+    /// Starts with the wanted source if it is configured, else with the other one, if any.
     fn start(&mut self, now: Nanos, wanted: Source) {
         self.state = match (wanted, self.has_glimpse, self.has_group) {
             (Source::Glimpse, true, _) | (_, true, false) => State::Connecting,
@@ -158,7 +158,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
         }
     }
 
-    /// Handles a packet of snapshots.
+    /// Handles a packet of the snapshot group.
     fn handle_datagram(&mut self, _: Nanos, _: usize, datagram: &[u8], target: &mut Target<'_, B, L>) {
         let (State::InGroup { next, .. }, Ok(packet)) = (&mut self.state, Packet::parse(datagram)) else {
             return;
@@ -212,7 +212,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
                         self.state = State::Idle;
                         return StreamProgress::Finished;
                     }
-                    // The group may have a better one.
+                    // The group may have a better snapshot.
                     Some(SnapshotOutcome::TooFarAhead) => return StreamProgress::Failed,
                     // The server took this snapshot too early; a later one will do.
                     Some(SnapshotOutcome::TooOld | SnapshotOutcome::Ignored) => {
@@ -230,7 +230,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
         StreamProgress::Consumed(used)
     }
 
-    /// Handles a server failure: the group is next.
+    /// Handles a failure of the GLIMPSE server: the snapshot group is tried next.
     fn handle_disconnected(&mut self, now: Nanos, target: &mut Target<'_, B, L>) {
         target.abandon_snapshot();
         self.state = State::Waiting { until: now + RETRY_WAIT, next: Source::Group };

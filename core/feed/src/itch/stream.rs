@@ -52,7 +52,7 @@ impl SoupStream {
         }
     }
 
-    /// Handles the server's login response, which continues with this message of this session.
+    /// Handles the server's login response: the stream continues with message `next` of `session`.
     fn log_on<B: BooksById, L: UpdateListener>(
         &mut self,
         session: Session,
@@ -78,7 +78,7 @@ impl SoupStream {
         let books = channel.books_mut();
         books.instruments_mut().handle_recovering(false, out);
         if next > self.counters.next {
-            // The server no longer has the messages between.
+            // The server no longer has the messages before `next`.
             self.counters.lost += next.0 - self.counters.next.0;
             books.handle_lost(out);
         }

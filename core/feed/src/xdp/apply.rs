@@ -1,4 +1,4 @@
-//! The application of one XDP message.
+//! Application of one XDP message to the books.
 
 use tickpath_book::BooksById;
 use tickpath_nyse::{
@@ -13,7 +13,7 @@ use super::message::Channel;
 use super::state::State;
 use crate::instruments::{Change, UpdateListener};
 
-/// The application of one message.
+/// Message listener that applies one XDP message to the books.
 pub(super) struct Apply<'a, B, L> {
     pub(super) state: &'a mut State<B>,
     pub(super) channel: Channel,
@@ -23,7 +23,7 @@ pub(super) struct Apply<'a, B, L> {
 }
 
 impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
-    /// Returns the instrument of a symbol index and records the message's number; counts an unmapped index.
+    /// Returns the instrument of a symbol index and records its SymbolSeqNum; counts an unmapped index.
     #[inline(always)]
     fn instrument(&mut self, symbol_index: u32, symbol_seq_num: u32) -> Option<InstrumentId> {
         let known = self.instrument;
@@ -56,7 +56,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         self.state.instruments.report(change, self.out);
     }
 
-    /// Reports an entered order.
+    /// Adds the order of a change and reports it; counts `None` as a refused order.
     #[inline(always)]
     fn add_and_report(&mut self, change: Option<Change>, id: InstrumentId) {
         match change {
@@ -77,7 +77,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
     }
 }
 
-/// Returns the instrument of a message and records its number; returns from the function if it is unmapped.
+/// Returns a message's instrument and records its SymbolSeqNum; leaves the function if it is unmapped.
 macro_rules! instrument {
     ($self:ident, $message:ident) => {
         match $self.instrument($message.symbol_index.get(), $message.symbol_seq_num.get()) {
@@ -87,7 +87,7 @@ macro_rules! instrument {
     };
 }
 
-/// Enters the order of a message.
+/// Adds the order of a message.
 macro_rules! add {
     ($self:ident, $message:ident, $id:ident, $ts:ident) => {
         let price = $self.price($id, $message.price.get());
@@ -193,7 +193,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         if id.0 == 0 {
             return self.state.instruments.count_unmapped(id);
         }
-        // A refresh has no own number: it states the last message that it covers.
+        // A refresh message has no SymbolSeqNum. It states that of the last message that it covers.
         self.state.row_mut(id).next_seq = message.symbol_seq_num.get().wrapping_add(1);
         let ts = self.state.full_time(message.source_time.get(), message.source_time_ns.get());
         add!(self, message, id, ts);

@@ -17,20 +17,20 @@ use crate::message_books::MessageBooks;
 /// Builds order-by-order books from the messages of any number of channels, each in sequence, and tracks
 /// whether each book can be trusted.
 ///
-/// A symbol index denotes the instrument that its first mapping created, in mapping order. Messages about
-/// other indexes count as unmapped. A message that contradicts its book is counted and applied as far as it
-/// makes sense. It makes the book [`Suspect`](BookHealth::Suspect), as does a gap in a symbol's own numbers.
-/// Lost messages make their channel's books [`Stale`](BookHealth::Stale). A symbol clear empties the book and
-/// makes it live: the feed sends its orders again. At the close the remaining orders expire.
+/// Symbol indexes get instrument ids in the order of their first mapping. Messages about other indexes count
+/// as unmapped. A message that contradicts its book is counted and applied as far as it makes sense. It makes
+/// the book [`Suspect`](BookHealth::Suspect), as does a gap in a symbol's own sequence numbers. Lost messages
+/// make their channel's books [`Stale`](BookHealth::Stale). A symbol clear empties the book and makes it
+/// live: the feed sends its orders again. At the close the remaining orders expire.
 ///
-/// Books have prices of four decimals. An order with more decimals makes its book suspect. Books of several
-/// channels use the methods with a channel argument. Through [`MessageBooks`] all messages belong to channel
-/// 0, and a loss or a restart affects every book.
+/// Books have prices of four decimals. An order with more decimals makes its book suspect. For books of
+/// several channels, call the methods with a channel argument. Through [`MessageBooks`] all messages belong
+/// to channel 0, and a loss or a restart affects every book.
 pub struct BookBuilder<B> {
     pub(super) state: State<B>,
 }
 
-/// The channel for books of a single channel.
+/// The channel of all messages that arrive through [`MessageBooks`].
 const SINGLE_CHANNEL: Channel = Channel(0);
 
 impl<B: BooksById> BookBuilder<B> {
@@ -49,7 +49,7 @@ impl<B: BooksById> BookBuilder<B> {
     }
 
     /// Applies queued messages in order. The result is that of [`handle_message_on`](Self::handle_message_on)
-    /// for each, but their memory is prefetched. Returns the number of messages.
+    /// for each message, but memory is prefetched. Returns the number of messages.
     #[inline]
     pub fn handle_batch<'a>(
         &mut self,
@@ -81,8 +81,8 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Returns the subject of an order message; nothing for others. Free of branches on the type, which a CPU
-    /// cannot predict: each message is read both as an add and as a message about an existing order.
+    /// Returns the prefetch request for an order message, else an empty one. Has no branch on the type, which
+    /// a CPU cannot predict: reads each message both as an add and as one about an existing order.
     #[inline(always)]
     fn prefetch_request(&self, message: &[u8]) -> PrefetchRequest {
         let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else {
@@ -104,7 +104,7 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Sets the send time of a packet, which serves its messages until there is a time reference.
+    /// Sets the send time of a packet, which its messages use until the first time reference.
     #[inline]
     pub fn begin_packet(&mut self, channel: Channel, sent: SendTime) {
         self.state.clocks[usize::from(channel.0)].begin_packet(sent, self.state.midnight_secs);
@@ -243,7 +243,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         self.handle_batch(numbered, out);
     }
 
-    /// The symbols' own numbers restart as well.
+    /// Restarts the numbering of the channel and also the symbols' own sequence numbers.
     fn handle_restart(&mut self, out: &mut impl UpdateListener) {
         self.state.instruments.restart(out);
         for id in self.state.symbols.ids() {
@@ -252,7 +252,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 
     /// A mapping applies even while the book waits, since messages about the symbol are unreadable without
-    /// it. A clear waits like other messages: it covers the book, but not all that a refresh contains.
+    /// it. A clear is held like other messages: it covers the book, but not all that a refresh contains.
     #[inline]
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
         match message.get(2..4) {

@@ -8,7 +8,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// The clock of one channel: messages state only nanoseconds; the second is that of the last time reference.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChannelClock {
-    /// Current second, in nanoseconds since midnight; the packet's before the first reference.
+    /// Current second, in nanoseconds since midnight; that of the packet's send time before any reference.
     second_ns: u64,
     has_reference: bool,
     /// Nanoseconds within the second at which the packet was sent, while there is no reference.
@@ -39,7 +39,7 @@ impl ChannelClock {
         if self.has_reference {
             return Nanos(self.second_ns + nanos);
         }
-        // A message cannot be sent before its event, so the event was in the previous second.
+        // No event is later than its packet: a larger nanosecond part is of the previous second.
         let is_earlier = source_time_ns > self.sent_nanos;
         Nanos((self.second_ns + nanos).saturating_sub(if is_earlier { NANOS_PER_SECOND } else { 0 }))
     }

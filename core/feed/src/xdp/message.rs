@@ -1,17 +1,17 @@
-//! Channels, and messages with their position in one.
+//! Channels, and messages with their channel and sequence number.
 
 /// A channel of the feed: one partition of the matching engine, with its own numbers and clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Channel(pub u8);
 
-/// A message of a channel and its number.
+/// A message with its channel and sequence number.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// The channel.
     pub channel: Channel,
-    /// Its number in the channel.
+    /// Sequence number in the channel.
     pub sequence: u32,
-    /// Its bytes with its header.
+    /// Bytes of the message, including its header.
     pub bytes: &'a [u8],
 }
 

@@ -1,4 +1,4 @@
-//! XDP packets for an arbiter.
+//! Framing of XDP packets.
 
 use tickpath_nyse::{DeliveryFlag, HEADER_LEN, MESSAGE_LEN_MAX, Message, Packet, SequenceNumberReset};
 use tickpath_types::Sequence;
@@ -7,8 +7,8 @@ use crate::framing::{Framing, PacketHeader, PacketKind};
 
 /// The packets of one channel of NYSE's Integrated Feed.
 ///
-/// Numbers have 32 bits and wrap; the arbiter extends them to 64. A sequence number reset restarts them at 1,
-/// in the morning or in a failover. Refresh packets have separate numbers and are out-of-band.
+/// Sequence numbers have 32 bits and wrap; the arbiter extends them to 64. A sequence number reset restarts
+/// them at 1, in the morning or in a failover. Refresh packets have separate numbers and are out-of-band.
 #[derive(Clone, Copy, Debug)]
 pub struct Packets;
 
@@ -16,9 +16,9 @@ pub struct Packets;
 /// sender adds the client and the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Number of the first message.
+    /// Sequence number of the first message.
     pub begin_seq_num: u32,
-    /// Number of the last message.
+    /// Sequence number of the last message.
     pub end_seq_num: u32,
 }
 
@@ -65,14 +65,14 @@ impl Framing for Packets {
     }
 }
 
-/// Returns the 64-bit number that is nearest to `near` and ends in these 32 bits.
+/// Returns the 64-bit sequence number nearest to `near` whose low 32 bits are `sequence`.
 #[inline]
 #[must_use]
 pub const fn widened(sequence: u32, near: u64) -> u64 {
     let ahead = sequence.wrapping_sub(near as u32).cast_signed() as i64;
     match near.checked_add_signed(ahead) {
         Some(wide) => wide,
-        // No number precedes the first, so this is a large number ahead.
+        // The nearest number would be negative, so this one is far ahead.
         None => sequence as u64,
     }
 }
@@ -89,7 +89,7 @@ fn unusual(packet: &Packet<'_>, header: PacketHeader<()>) -> Option<PacketHeader
         let Ok(Message::MessageUnavailable(message)) = Message::parse(message) else { return None };
         let (begin, end) = (message.begin_seq_num.get(), message.end_seq_num.get());
         let count = u64::from(end.wrapping_sub(begin)) + 1;
-        // The numbers are close to the request, which is close to the expected number.
+        // The unavailable numbers were requested, so they are close to the expected number.
         let first = widened(begin, header.first);
         return Some(PacketHeader { kind: PacketKind::Unavailable, first, count, ..header });
     }

@@ -18,30 +18,30 @@ use crate::recovery::{
     Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 
-/// The server sends a heartbeat every minute. After this time without a packet it counts as lost.
+/// Time without a packet after which the server counts as lost. It sends a heartbeat every minute.
 const SILENCE_MAX: Nanos = Nanos::from_secs(150);
 
 type Target<'a, B, L> = Recovering<'a, BookBuilder<B>, Packets, L>;
 
-/// The client and the channel in requests.
+/// Identifies the client and the channel in requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestSource {
-    /// The client.
+    /// The client's source id.
     pub source_id: SourceId,
     /// The product of the feed.
     pub product_id: u8,
-    /// The channel.
+    /// Id of the channel.
     pub channel_id: u8,
 }
 
 /// Recovers an XDP channel: requests messages from the request server, and refreshes while books need one.
 pub struct XdpRecovery {
     source: RequestSource,
-    /// Number of the next packet to the server.
+    /// Sequence number of the next packet to the server.
     number: u32,
     /// A request queued for the connection.
     queued: Option<Missing>,
-    /// Number of the latest request for messages.
+    /// Sequence number of the latest request for messages.
     requested: Option<u32>,
     /// Server heartbeats without an answer yet.
     heartbeats: u32,
@@ -58,7 +58,7 @@ impl XdpRecovery {
     /// The group of refreshes.
     pub const REFRESH_GROUP: usize = 1;
 
-    /// Creates a client with this identity.
+    /// Creates a client that identifies itself as `source`.
     #[must_use]
     pub fn new(source: RequestSource) -> XdpRecovery {
         XdpRecovery {
@@ -74,7 +74,7 @@ impl XdpRecovery {
         }
     }
 
-    /// Writes a packet of one message; returns its number and its length.
+    /// Writes a packet of one message; returns the packet's sequence number and length.
     fn write(
         &mut self,
         now: Nanos,
@@ -149,7 +149,7 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for XdpRec
             return;
         }
         self.counters.answers += 1;
-        // Answers to other clients are useful too. Heartbeats there belong to another numbering.
+        // Use answers to other clients too. Skip heartbeats of this group: they have another numbering.
         let near = channel.arbiter().next_sequence().0;
         if Packets::header(datagram, near).is_some_and(|header| header.count > 0) {
             channel.handle_packet(now, Line::Recovery, datagram, out);

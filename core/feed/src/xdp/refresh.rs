@@ -27,7 +27,7 @@ type Recovery = SnapshotRecovery<<Packets as Framing>::Storage>;
 #[derive(Clone, Copy)]
 struct Requested {
     deadline: Nanos,
-    /// Number of the request.
+    /// Sequence number of the request.
     number: u32,
     is_of_all: bool,
 }
@@ -38,18 +38,18 @@ struct Loading {
     instrument: InstrumentId,
     packet: u16,
     packets: u16,
-    /// Number of the first live message that it does not cover.
+    /// Sequence number of the first live message that the refresh does not cover.
     end: u64,
     last_symbol_seq: u32,
 }
 
-/// Requests refreshes while books wait, and reads them.
+/// Requests refreshes while books wait, and loads them.
 #[derive(Default)]
 pub(super) struct Refresh {
     requested: Option<Requested>,
     failures: u32,
     loading: Option<Loading>,
-    /// The end of the first symbol in a refresh of all, while none of its packets was missed.
+    /// In a refresh of all symbols: the end of the first symbol's refresh; `None` after a missed packet.
     all: Option<u64>,
 }
 
@@ -88,7 +88,7 @@ impl Refresh {
         }
     }
 
-    /// Handles a packet of the group; returns true if it completes a refresh of one symbol or of all.
+    /// Handles a packet of the refresh group; returns true if it completes a refresh of one symbol or of all.
     pub(super) fn handle_packet<B: BooksById>(
         &mut self,
         now: Nanos,
@@ -118,7 +118,7 @@ impl Refresh {
             }
             let is_mapping = matches!(parsed, Ok(Message::SymbolIndexMapping(_)));
             if is_mapping {
-                // Without it, the other messages about the symbol are unreadable.
+                // Without the mapping, the other messages about the symbol are unreadable.
                 books.handle_message(Sequence(near), message, &mut IgnoreUpdates);
             }
             if let Some(refresh) = header {
@@ -131,7 +131,7 @@ impl Refresh {
         header.is_some() && self.end_packet(now, flag, recovery, books, out)
     }
 
-    /// Handles the first message of a packet, which names its symbol.
+    /// Begins the refresh of the symbol that a message names, or continues the one being loaded.
     fn begin<B: BooksById>(
         &mut self,
         refresh: RefreshHeader,

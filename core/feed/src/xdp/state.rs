@@ -16,11 +16,11 @@ const CHANNELS: usize = 1 << u8::BITS;
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) scale: PriceScale,
-    /// The venue's index.
+    /// The venue's index for the symbol.
     pub(super) index: u32,
     /// SymbolSeqNum of the next message, 0 before the first.
     pub(super) next_seq: u32,
-    /// The channel that mapped it.
+    /// The channel that mapped the symbol.
     pub(super) channel: u8,
 }
 
@@ -29,19 +29,19 @@ const UNKNOWN: Row = Row { scale: PriceScale::FOUR_DECIMALS, index: 0, next_seq:
 /// The symbols, books and counters of any number of channels.
 pub(super) struct State<B> {
     pub(super) instruments: Instruments<B>,
-    /// By the index of each symbol, in mapping order.
+    /// Instrument ids by symbol index, in mapping order.
     pub(super) symbols: Numbering<u32>,
-    /// By instrument; index 0 is no instrument.
+    /// State of each instrument, by its id; index 0 is unused.
     rows: Box<[Row]>,
     pub(super) clocks: Box<[ChannelClock; CHANNELS]>,
     pub(super) midnight_secs: u64,
-    /// Orders in the books whose number another symbol's order already had when they came.
+    /// Number of orders added under a [`shared_key`], because another symbol's order had the same id.
     shared: u32,
 }
 
-/// Bytes of the symbol index in messages about orders and trades.
+/// Byte range of the symbol index in messages about orders and trades.
 const SYMBOL_INDEX: std::ops::Range<usize> = 8..12;
-/// Bytes of the symbol index in messages with a full timestamp.
+/// Byte range of the symbol index in messages with a full timestamp.
 const SYMBOL_INDEX_FULL_TIME: std::ops::Range<usize> = 12..16;
 
 impl<B: BooksById> State<B> {
@@ -57,7 +57,7 @@ impl<B: BooksById> State<B> {
         }
     }
 
-    /// Returns the instrument of an order, a trade or a symbol's status from any message; 0 for none.
+    /// Returns the instrument of a message on an order, a trade or a symbol's status; 0 for other messages.
     pub(super) fn named_by(&self, message: &[u8]) -> InstrumentId {
         let place = match message.get(2..4) {
             Some([100..=104 | 110..=114, 0]) => SYMBOL_INDEX,
@@ -83,7 +83,7 @@ impl<B: BooksById> State<B> {
         &mut self.rows[usize::from(id.0)]
     }
 
-    /// Records the number of a message among those about its symbol.
+    /// Records a message's SymbolSeqNum, and counts a gap before it.
     #[inline(always)]
     pub(super) fn note_seq(&mut self, id: InstrumentId, symbol_seq_num: u32) {
         let row = self.row_mut(id);
@@ -96,14 +96,14 @@ impl<B: BooksById> State<B> {
     #[cold]
     fn note_seq_gap(&mut self, id: InstrumentId, expected: u32) {
         let health = self.instruments.instrument(id).map_or(BookHealth::Suspect, |state| state.health);
-        // Nothing is missing before a symbol's first message, and a stale book lacks messages anyway.
+        // No message is missing before a symbol's first, and a stale book lacks messages anyway.
         if expected != 0 && health < BookHealth::Stale {
             self.instruments.count_symbol_gap(id);
         }
     }
 
-    /// Returns the number under which the books hold an order. Numbers are unique only within a symbol: a
-    /// second order with the same number is kept under another one, which no venue uses.
+    /// Returns the id under which the books hold an order. XDP ids are unique only within a symbol: an order
+    /// with the same id as another symbol's order is kept under a [`shared_key`].
     #[inline(always)]
     pub(super) fn key(&self, id: InstrumentId, order_id: u64) -> OrderId {
         if self.shared == 0 { OrderId(order_id) } else { self.shared_key(id, order_id) }
@@ -116,7 +116,7 @@ impl<B: BooksById> State<B> {
         if rests { shared } else { OrderId(order_id) }
     }
 
-    /// Enters an order; a book that refuses it is suspect.
+    /// Adds an order; a book that refuses it is suspect.
     #[inline(always)]
     pub(super) fn add(&mut self, change: &Change) {
         let &Change { instrument, order_id, side, price, qty, .. } = change;
@@ -136,7 +136,7 @@ impl<B: BooksById> State<B> {
         }
     }
 
-    /// Enters an order whose number is already in the books, from another symbol or from a duplicate.
+    /// Adds an order whose id is already in the books: a duplicate, or the id of another symbol's order.
     #[cold]
     fn add_duplicate_id(&mut self, change: &Change) {
         let resting = self.instruments.books().find(change.order_id);
@@ -196,8 +196,8 @@ fn unnamed(mut index: u32) -> Symbol {
     Symbol(name)
 }
 
-/// Returns the number for an order whose own number another symbol's order has. Markets have numbers below 16
-/// and the highest byte is zero, so the changed bits are zero in any order's own number.
+/// Returns a substitute id for an order whose id another symbol's order has. In venue ids, the market is
+/// below 16 and the highest byte is zero, so every bit that changes here is zero.
 const fn shared_key(InstrumentId(id): InstrumentId, order_id: u64) -> OrderId {
     let id = id as u64;
     OrderId(order_id ^ ((id & 0xff) << 56 | (id >> 8 & 0xf) << 36 | (id >> 12) << 44))

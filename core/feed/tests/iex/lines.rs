@@ -1,4 +1,4 @@
-//! Segments of two lines through the arbiter.
+//! Arbitration of IEX-TP segments from two lines.
 
 use tickpath_feed::{Arbiter, ArbiterConfig, IexRequest, IexStream, IexTp, Line, MessageListener};
 use tickpath_iex::{Feed, SegmentBuilder};
@@ -30,7 +30,7 @@ fn segment(first: u64, count: usize, sent_s: u64) -> Vec<u8> {
     builder.finish(Nanos::from_secs(sent_s)).to_vec()
 }
 
-/// The lines may cut their segments differently: only the number of each message counts.
+/// The lines may divide messages into segments differently: only the messages' sequence numbers count.
 #[test]
 fn lines_that_cut_differently_make_one_sequence() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
@@ -58,7 +58,7 @@ fn a_heartbeat_reveals_a_lost_tail() {
     assert_eq!((seen.numbers.len(), seen.lost), (5, 0));
 }
 
-/// Several segments may answer a request: the arbiter requests the rest again only if it stays away.
+/// Several segments may answer a request: the arbiter requests the rest again only if none follows.
 #[test]
 fn a_partial_answer_delays_the_next_request() {
     let config =

@@ -25,7 +25,7 @@ impl UpdateListener for Updates {
     }
 }
 
-/// A channel into reference books.
+/// A channel with books of the reference model.
 pub(crate) struct Channel {
     pub(crate) builder: BookBuilder<Indexed<ReferenceBooks>>,
     pub(crate) updates: Updates,
@@ -56,7 +56,7 @@ impl Channel {
         self.updates.0.clone()
     }
 
-    /// Sends messages that came in one packet.
+    /// Applies messages as if they arrived in one packet.
     pub(crate) fn send_together(&mut self, messages: &[&[u8]]) -> Vec<MarketUpdate> {
         self.updates.0.clear();
         self.builder.handle_messages(Sequence(self.next), messages.iter().copied(), &mut self.updates);

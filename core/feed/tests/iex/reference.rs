@@ -1,4 +1,4 @@
-//! Seeded messages to the builder and to a reference model that is a map: equal books after each message.
+//! The builder against a reference model (a map) on seeded messages: equal books after each message.
 
 use std::collections::BTreeMap;
 

@@ -49,7 +49,7 @@ fn best_prices_change_when_the_last_level_of_a_change_came() {
     let mut deep = Channel::trading(Feed::Deep10);
     deep.send(&level(Side::Buy, true, 100, 100));
     deep.send(&level(Side::Sell, true, 100, 110));
-    // A trade removes the bid, and the ask moves down: between the two, the book is not the market's.
+    // A trade removes the bid, then the ask moves down: between these messages, the market had no such book.
     let update = deep.send(&level(Side::Buy, false, 0, 100))[0];
     assert_eq!((update.kind(), best(&update)), (Some(UpdateKind::Delete), (Some(100), Some(110))));
     assert_eq!(best(&deep.send(&level(Side::Buy, false, 50, 90))[0]), (Some(100), Some(110)));
@@ -70,7 +70,7 @@ fn a_book_that_is_crossed_while_it_trades_is_suspect_and_one_that_passes_through
     let published: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), update.reason())).collect();
     assert_eq!(published, [(UpdateKind::Add, None), (UpdateKind::Status, Some(SuspectReason::Crossed))]);
     assert_eq!(deep.health("ALPHA"), BookHealth::Suspect);
-    // Each change that leaves the book crossed is counted; its health is reported once.
+    // Each change that leaves the book crossed is counted; the book's health is reported once.
     assert_eq!(deep.send(&level(Side::Buy, true, 100, 96)).len(), 1);
     assert_eq!(deep.builder.counters().crossed, 2);
 }
@@ -164,7 +164,7 @@ fn the_flag_decides_whether_orders_keep_priority() {
     deep.send(&modify(3, 0x01, 100, 51));
     deep.send(&modify(1, 0x01, 70, 50));
     assert_eq!(queue(&deep), [(3, 51, 100), (2, 50, 40), (1, 50, 70)]);
-    // At its own level, regardless of the price of the trade.
+    // An execution reduces the order at its level, whatever the trade price.
     let executed = OrderExecuted::new(SaleFlags(0), Nanos(9), ticker("ALPHA"), OrderId(3), 30, 52, 9);
     let update = deep.send(&executed)[0];
     assert_eq!((update.kind(), update.price, update.qty), (Some(UpdateKind::Trade), 52, 30));
@@ -172,12 +172,12 @@ fn the_flag_decides_whether_orders_keep_priority() {
     deep.send(&OrderDelete::new(b' ', Nanos(9), ticker("ALPHA"), OrderId(2)));
     deep.send(&modify(1, 0x00, 0, 50));
     assert_eq!((queue(&deep), deep.health("ALPHA")), (vec![], BookHealth::Live));
-    // A number may be used again.
+    // An order id may be used again.
     deep.send(&add(2, Side::Buy, 5, 49));
     assert_eq!((queue(&deep), deep.health("ALPHA")), (vec![(2, 49, 5)], BookHealth::Live));
 }
 
-/// One event in several messages that came together: no best price between them was ever the market's.
+/// One event in several messages that arrived together: the market never had a best price between them.
 #[test]
 fn messages_of_one_time_change_the_best_prices_together() {
     let mut deep = Channel::trading(Feed::DeepPlus10);
@@ -189,7 +189,7 @@ fn messages_of_one_time_change_the_best_prices_together() {
     let updates = deep.send_together(&[executed.as_bytes(), behind.as_bytes()]);
     let published: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), best(update))).collect();
     assert_eq!(published, [(UpdateKind::Trade, (Some(50), Some(60))), (UpdateKind::Add, (None, Some(50)))]);
-    // Another time, another symbol, or another kind of message begins a separate event.
+    // A message with another time, symbol or kind begins a separate event.
     let later = AddOrder::new(Side::Buy, Nanos(10), symbol, OrderId(4), 5, 40);
     let other = AddOrder::new(Side::Buy, Nanos(11), ticker("BRAVO"), OrderId(5), 5, 41);
     let status = TradingStatus::new(TradingCode::TRADING, Nanos(11), ticker("BRAVO"), Alpha(*b"    "));

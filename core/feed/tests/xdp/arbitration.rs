@@ -1,4 +1,4 @@
-//! A channel's two lines through the arbiter.
+//! Arbitration of XDP packets from two lines.
 
 use tickpath_feed::xdp::Packets;
 use tickpath_feed::{Arbiter, ArbiterConfig, Framing, Line, LossConfig, MessageListener, PacketKind};
@@ -54,7 +54,7 @@ fn headers_state_the_packet_kind() {
     builder.push(&MessageUnavailable::new(20, 29, 11, 1)).unwrap();
     let unavailable = header(builder.finish(DeliveryFlag::UNAVAILABLE, SendTime::default()), 20);
     assert_eq!((unavailable.kind, unavailable.first, unavailable.count), (PacketKind::Unavailable, 20, 10));
-    // The numbers wrap.
+    // The 32-bit sequence numbers wrap.
     let next = header(&packet(DeliveryFlag::ORIGINAL, 1, 1), u64::from(u32::MAX));
     assert_eq!(next.first, (1 << 32) + 1);
     assert_eq!(Packets::header(&[0; 15], 1), None);
@@ -67,7 +67,7 @@ fn a_request_names_the_first_and_the_last_number() {
     assert_eq!((missing.begin_seq_num, missing.end_seq_num), (5, 14));
 }
 
-/// Messages lost on one line come on the other, and those lost on both are reported.
+/// Messages lost on one line arrive on the other, and those lost on both are reported.
 #[test]
 fn two_lines_with_losses_give_one_sequence() {
     let flow = ItchDayConfig { messages: 30_000, symbols: 20, live: 1_000, seed: 5 };
@@ -90,7 +90,7 @@ fn two_lines_with_losses_give_one_sequence() {
         while arbiter.poll_request().is_some() {}
     }
     assert!(day.counters().lost > 100);
-    // Line B brought the messages that line A lost.
+    // Line B delivered the messages that line A lost.
     assert!(arbiter.counters().lines[1].first_messages > 300, "{:?}", arbiter.counters());
     assert_eq!(seen.count + seen.lost, day.counters().messages);
     assert!(seen.lost > 0 && seen.lost < day.counters().messages / 100, "{}", seen.lost);

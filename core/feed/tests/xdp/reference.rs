@@ -1,4 +1,4 @@
-//! The builder against a reference model of maps and lists, on random messages of which some make no sense.
+//! The builder against a reference model of maps and lists, on random messages, some of them inconsistent.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -143,14 +143,14 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
             5..=6 => Operation::Modify { symbol, id, price, volume, lost: flag },
             7..=8 => Operation::Delete { symbol, id },
             9 => Operation::Execute { symbol, id, volume },
-            // No venue sends one number twice in a message.
+            // The two order ids may be equal here, although no venue sends that.
             _ => Operation::Replace { symbol, id, new_id, price, volume },
         },
     );
     vec(operation, 0..400)
 }
 
-/// Mappings between the orders, and orders of every unusual kind.
+/// Symbol mappings between orders, and order messages of every unusual kind.
 #[test]
 fn messages_that_come_together_do_what_each_does_alone() {
     let with_len = |mut bytes: Vec<u8>, len: u16| {

@@ -193,7 +193,7 @@ fn numbers_of_orders_are_a_symbols_own() {
     assert_eq!(feed.last().order_id, 10, "the venue's number is published");
     feed.send(&add_of(1, 4, 10, Side::Buy, 50_000, 2));
     feed.send(&delete(3, 10));
-    // The second order rests under a substitute number, and the first one's is free: still the same order.
+    // The second order 10 rests under a substitute id. A third is its duplicate, though id 10 is free.
     feed.send(&add_of(1, 5, 10, Side::Buy, 50_000, 2));
     assert_eq!(feed.builder.instruments().counters().duplicate_order, 1);
     feed.send(&xdp::OrderExecution::new(
@@ -256,7 +256,7 @@ fn lost_messages_make_the_books_stale_until_a_refresh() {
     feed.builder.handle_lost_on(CHANNEL, &mut feed.updates);
     check_health(&feed, BookHealth::Stale, None);
     assert_eq!(feed.last().health(), BookHealth::Stale);
-    // A gap in the symbol's own numbers is then not counted.
+    // In a stale book, a gap in the symbol's own sequence numbers is not counted.
     feed.send(&add(5, 12, Side::Buy, 99_000, 1));
     check_health(&feed, BookHealth::Stale, None);
     assert_eq!(feed.builder.instruments().counters().symbol_gaps, 0);
@@ -296,7 +296,7 @@ fn off_book_trades_are_published_and_change_nothing() {
     feed.send(&xdp::CrossCorrection::new(7, INDEX, 6, 6, 800));
     feed.send(&xdp::RetailPriceImprovement::new(7, INDEX, 7, xdp::RpiIndicator::BID));
     feed.send_bytes(&[5, 0, 140, 0, 1]);
-    // Its number follows that of the last message about a retail price.
+    // The order's SymbolSeqNum follows that of the retail price message.
     feed.send(&add(8, 11, Side::Buy, 99_000, 1));
     let counters = feed.builder.instruments().counters();
     assert_eq!((counters.unknown_type, counters.symbol_gaps), (1, 0));

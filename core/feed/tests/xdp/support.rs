@@ -1,4 +1,4 @@
-//! Messages and books for the tests.
+//! Messages and books for the XDP tests.
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::xdp::{BookBuilder, Channel};
@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 pub const CHANNEL: Channel = Channel(1);
 /// Midnight of the tests' day, in seconds since the Unix epoch.
 pub const MIDNIGHT_SECS: u32 = 1_795_150_800;
-/// The index of the tests' first symbol; others follow.
+/// Symbol index of the tests' first symbol; those of the others follow.
 pub const INDEX: u32 = 4_966;
 
 /// Keeps every update.
@@ -30,7 +30,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Creates books for this number of symbols, none of them mapped.
+    /// Creates books for this many symbols, none of them mapped.
     pub fn new(symbols: u16) -> Feed {
         let books = DirectBooks::new(BookLimits::new(InstrumentId(symbols), 1_000));
         let builder = BookBuilder::new(books, Nanos::from_secs(u64::from(MIDNIGHT_SECS)));
@@ -57,7 +57,7 @@ impl Feed {
         self.builder.handle_message_on(CHANNEL, Sequence(self.sequence), message, &mut self.updates);
     }
 
-    /// Returns the orders of a side from the front: number, price, quantity.
+    /// Returns the orders of a side from the front: id, price, quantity.
     pub fn orders(&self, id: u16, side: Side) -> Vec<(u64, i64, u64)> {
         let orders = self.builder.instruments().books().orders(InstrumentId(id), side);
         orders.map(|order| (order.id.0, order.price.0, order.qty.0)).collect()

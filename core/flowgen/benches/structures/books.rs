@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// Maximum sizes of the books of a day.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Highest book number; books are numbered from 1.
+    /// Highest instrument id; ids begin at 1.
     pub max_instrument: InstrumentId,
     /// Maximum number of open orders, with some reserve.
     pub max_orders: u32,
@@ -19,13 +19,13 @@ impl Limits {
         (usize::from(self.max_instrument.0) + 1) * 2
     }
 
-    /// Limits for the crate's own books.
+    /// The same limits for the books of `tickpath_book`.
     pub fn books(self) -> tickpath_book::BookLimits {
         tickpath_book::BookLimits::new(self.max_instrument, self.max_orders)
     }
 }
 
-/// Index of a side among all sides.
+/// Index of a book's side among the sides of all books.
 #[inline]
 pub fn side_index(instrument: InstrumentId, side: Side) -> usize {
     usize::from(instrument.0) * 2 + side as usize
@@ -59,8 +59,8 @@ pub struct Resting {
     pub qty: u64,
 }
 
-/// Books that identify orders by the venue's reference. The day is consistent, so a missing reference is a
-/// bug of the structure.
+/// Books that identify orders by the venue's order reference. The day is consistent, so an unknown reference
+/// is a bug of the structure.
 pub trait Books {
     /// Creates empty books.
     fn new(limits: Limits) -> Self;
@@ -78,7 +78,7 @@ pub trait Books {
     fn orders(&self, instrument: InstrumentId, side: Side) -> Vec<Resting>;
 }
 
-/// Books that identify orders by their storage location.
+/// Books that identify orders by handle, which is their storage location.
 pub trait HandleBooks {
     /// Creates empty books.
     fn new(limits: Limits) -> Self;
@@ -96,11 +96,11 @@ pub trait HandleBooks {
     fn orders(&self, instrument: InstrumentId, side: Side) -> Vec<Resting>;
 }
 
-/// A map from the venue's reference to an order's location.
+/// A map from order references to handles.
 pub trait IdMap {
     /// Creates an empty map with capacity for all orders.
     fn new(limits: Limits) -> Self;
-    /// Location of an order.
+    /// Handle of an order.
     fn find(&self, id: u64) -> Option<OrderHandle>;
     /// Adds an order.
     fn insert(&mut self, id: u64, handle: OrderHandle);
@@ -108,7 +108,7 @@ pub trait IdMap {
     fn remove(&mut self, id: u64) -> Option<OrderHandle>;
 }
 
-/// The index of a feed: all orders in its hash table.
+/// `OrderIndex`, the index of feed handlers, with all orders in its hash table.
 pub struct Hashed(OrderIndex);
 
 impl IdMap for Hashed {
@@ -132,7 +132,7 @@ impl IdMap for Hashed {
     }
 }
 
-/// Books by location, with the map from references to locations.
+/// Books by handle, with a map from order references to handles.
 pub struct Indexed<B, I> {
     books: B,
     index: I,
@@ -178,7 +178,7 @@ impl<B: HandleBooks, I: IdMap> Books for Indexed<B, I> {
     }
 }
 
-/// The crate's own books.
+/// The books of `tickpath_book`.
 pub struct Tickpath<B = FastBooks<()>>(B);
 
 impl<B: OrderBooks<()>> HandleBooks for Tickpath<B> {
@@ -232,7 +232,7 @@ pub fn order_of(side: usize, id: u64, key: i64, qty: u64) -> Order<()> {
     Order { id: OrderId(id), instrument, side, price: price(side, key), qty: Qty(qty), data: () }
 }
 
-/// The same digest as [`tickpath_book::state_hash`], and the number of resting orders.
+/// Returns the same digest as [`tickpath_book::state_hash`], and the number of resting orders.
 pub fn digest<B: Books>(books: &B, max_instrument: InstrumentId) -> (u64, u32) {
     let (mut hasher, mut live) = (Xxh3::new(), 0);
     for instrument in (0..=max_instrument.0).map(InstrumentId) {

@@ -1,5 +1,5 @@
-//! Instructions, mispredicted branches and cache misses. The bench runs itself under callgrind, which counts
-//! only inside the functions named `measured_day`.
+//! Counts instructions, mispredicted branches and cache misses. The bench runs itself under callgrind, which
+//! counts only inside the functions named `measured_day`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,15 +11,15 @@ use crate::catalogue::{self, Entry};
 use crate::day::Day;
 use crate::options::count_arguments;
 
-/// Simulated caches: size, ways, line. The first level is that of this core. Behind it are 2 MiB, a core's
-/// private second level, since other load on the host shares the third.
+/// Simulated caches: size, ways and line length. The first level is that of the measured CPU. The last level
+/// is a core's private second level of 2 MiB, since other load on the host shares the third.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64"];
 
-/// Number of messages to count: callgrind is a hundred times slower.
+/// Number of messages run under callgrind, which is a hundred times slower.
 const COUNTED_MESSAGES: u64 = 1_000_000;
 const QUICK_COUNTED_MESSAGES: u64 = 200_000;
 
-/// Counts per message.
+/// Events per message, by callgrind.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
     pub instructions: f64,
@@ -28,7 +28,7 @@ pub struct Counts {
     pub last_level_misses: f64,
 }
 
-/// Counts every structure on a fraction of a day, and returns this day. Returns nothing without valgrind.
+/// Counts each structure's events on a fraction of a day; returns this fraction, or nothing without valgrind.
 pub fn count_all(
     entries: &[&Entry],
     name: &'static str,
@@ -58,7 +58,7 @@ pub fn count_all(
     (totals.map(|totals| totals.map(by_message)).collect(), Some(config))
 }
 
-/// Runs callgrind's child process.
+/// Runs a structure over the day in a file; the body of callgrind's child process.
 pub fn run_counted(structure: &str, file: &str, limits: Limits) -> Result<(), String> {
     let bytes = std::fs::read(file).map_err(|error| format!("cannot read {file}: {error}"))?;
     (catalogue::by_name(structure)?.open)(limits).run(&bytes);

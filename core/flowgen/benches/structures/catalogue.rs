@@ -9,13 +9,13 @@ use crate::driver::{LookAhead, Runner, Sequential};
 use crate::id_map::Std;
 use crate::ordered_sets::{BTrees, Copies, Handles, RedBlack};
 
-/// One structure.
+/// A structure and the way to create it.
 pub struct Entry {
     /// Name for `--structure`.
     pub name: &'static str,
     /// Description of the books.
     pub books: &'static str,
-    /// Description of the map from references to orders.
+    /// Description of the map from order references to orders.
     pub index: &'static str,
     /// Creates empty books.
     pub open: fn(Limits) -> Box<dyn Runner>,
@@ -71,7 +71,7 @@ pub const REFERENCE: Entry = entry!(
     Sequential<Indexed<Tickpath<ReferenceBooks>, Hashed>>
 );
 
-/// Returns the structures with these names, or all without names.
+/// Returns the structures with these names, or all if there are no names.
 pub fn chosen(names: &[String]) -> Result<Vec<&'static Entry>, String> {
     if names.is_empty() {
         return Ok(ALL.iter().collect());
@@ -79,7 +79,7 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Entry>, String> {
     names.iter().map(|name| by_name(name)).collect()
 }
 
-/// Returns one structure.
+/// Returns the structure with a name.
 pub fn by_name(name: &str) -> Result<&'static Entry, String> {
     ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();

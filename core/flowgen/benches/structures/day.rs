@@ -1,4 +1,4 @@
-//! A standard day in memory, framed as in its file.
+//! A standard day in memory, in the framing of a file.
 
 use tickpath_flowgen::{ItchDay, ItchDayConfig};
 use tickpath_types::InstrumentId;
@@ -10,7 +10,7 @@ pub const PIECES: usize = 8;
 
 /// A day of messages.
 pub struct Day {
-    /// Name of the standard day of which this is a fraction.
+    /// Name of the standard day; this day may be a fraction of it.
     pub name: &'static str,
     /// All messages, each after its length.
     pub bytes: Vec<u8>,

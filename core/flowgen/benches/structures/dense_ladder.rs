@@ -13,27 +13,27 @@ use tickpath_types::{InstrumentId, Price, Qty, Side};
 use crate::books::{HandleBooks, Limits, Resting, key, order_of, price, side_index};
 use crate::queues::{Orders, Queue};
 
-/// One cent.
+/// Tick size: one cent.
 const TICK: i64 = 100;
-/// Size of the array in ticks, a power of two. A quarter of them is above the best price after each move.
+/// Size of the array in ticks, a power of two. After each move, a quarter of it is above the best price.
 const WINDOW: usize = 256;
 const ABOVE: i64 = WINDOW as i64 / 4;
 const WORD: usize = u64::BITS as usize;
 
-/// Location of an order's level: its side and its key. The level itself moves.
+/// Side and key of an order's level, by which it is found: the level itself moves.
 #[derive(Clone, Copy, Default)]
 struct Home {
     key: i64,
     side: u32,
 }
 
-/// One side of one book. Ticks are keys divided by [`TICK`]; a tick's slot is its remainder by [`WINDOW`].
+/// One side of one book. Ticks are keys divided by [`TICK`]; a tick's slot is the tick modulo [`WINDOW`].
 #[derive(Clone)]
 struct Ladder {
     /// Lowest tick of the array.
     base: i64,
     best: Option<i64>,
-    /// Bits of the slots with an open level.
+    /// Bit set of the slots with an open level.
     open: [u64; WINDOW / WORD],
     queues: [Queue; WINDOW],
     far: BTreeMap<i64, Queue>,
@@ -126,7 +126,7 @@ impl Ladder {
         const WORDS: usize = WINDOW / WORD;
         let top = slot(self.base - 1);
         let (first, below) = (top / WORD, u64::MAX >> (WORD - 1 - top % WORD));
-        // The top word is checked twice: first up to the top, and last above it.
+        // The word of the highest tick also has the lowest ticks, above `top`: they are checked last.
         let found = |word: usize, bits: u64| {
             let slot = word * WORD + bits.checked_ilog2()? as usize;
             Some(self.base + WINDOW as i64 - 1 - ((top + WINDOW - slot) % WINDOW) as i64)
@@ -141,7 +141,7 @@ impl Ladder {
             .or_else(|| found(first, self.open[first] & !below))
     }
 
-    /// Moves the array if the best price is above it or in its lower half.
+    /// Moves the array unless the best price is in its upper half.
     #[inline]
     fn follow(&mut self, best: i64) {
         let tick = best.div_euclid(TICK);
@@ -182,7 +182,7 @@ impl Ladder {
     }
 }
 
-/// Ladders that share one pool of orders.
+/// The ladders of all sides, which share one pool of orders.
 pub struct DenseLadder {
     ladders: Vec<Ladder>,
     orders: Orders<Home>,

@@ -1,4 +1,4 @@
-//! Decodes a day and applies it to books: a plain driver for all structures, and the feed's look-ahead path.
+//! Decodes a day and applies it to books: a plain driver for all structures, and that of feed handlers.
 
 use tickpath_book::{BooksById, Order};
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
@@ -30,7 +30,7 @@ pub trait Runner {
     fn digest(&self) -> Digest;
 }
 
-/// Folds the best prices after each message, so that no structure can postpone finding them.
+/// Digest of the best prices after each message, so that no structure can postpone finding them.
 #[derive(Clone, Copy, Default)]
 struct Tops(u64);
 
@@ -56,7 +56,7 @@ impl<B: Books> Sequential<B> {
         Sequential { books: B::new(limits), tops: Tops::default(), max_instrument: limits.max_instrument }
     }
 
-    /// Callgrind counts only inside functions with this name.
+    /// Applies a piece. Callgrind counts only inside functions with this name.
     #[inline(never)]
     fn measured_day(&mut self, bytes: &[u8]) {
         for message in frames(bytes) {
@@ -144,8 +144,8 @@ impl<B: Books> Runner for Sequential<B> {
     }
 }
 
-/// The path of feed handlers and of `lab bench`: batches with prefetched memory, every reference checked, and
-/// an update with both best levels for each message.
+/// The driver of feed handlers and of `lab bench`: batches with prefetched memory, every reference checked,
+/// and an update with both best levels for each message.
 pub struct LookAhead<B> {
     builder: BookBuilder<B>,
     next: Sequence,

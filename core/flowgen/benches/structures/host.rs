@@ -27,8 +27,8 @@ pub fn commit() -> String {
     output.map_or("unknown".to_owned(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Measures the CPU time of this thread, or elapsed time if the kernel does not report CPU time. Other work
-/// on the machine interrupts a run of seconds again and again. Only CPU time excludes it.
+/// Measures the CPU time of this thread, or elapsed time if the kernel does not report CPU time. Only CPU
+/// time excludes other work on the machine, which interrupts a run of seconds many times.
 pub struct Stopwatch {
     ran: Option<u64>,
     start: Instant,

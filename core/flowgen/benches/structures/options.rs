@@ -74,7 +74,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
     if has("--help") || has("-h") {
         return Ok(Command::Help);
     }
-    // Without `--bench` it runs as part of the tests, and unknown options are meant for these.
+    // Without `--bench` the bench runs as a test, and unknown options are those of the test runner.
     let is_own = |argument: &String| OWN.contains(&argument.as_str());
     if has("--test") || !(has("--bench") || arguments.iter().any(is_own)) {
         return Ok(Command::Test);

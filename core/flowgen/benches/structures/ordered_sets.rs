@@ -16,7 +16,7 @@ pub struct Element {
     qty: u64,
 }
 
-/// The sets of all sides, searched by place.
+/// One ordered set of orders per side, searched by [`Place`].
 pub trait OrderedSets {
     /// Creates empty sets.
     fn new(limits: Limits) -> Self;
@@ -113,7 +113,7 @@ impl OrderedSets for BTrees {
     }
 }
 
-/// Data of an order in the map: enough to find it in its set.
+/// Data of an order in the map, enough to find the order in its set.
 #[derive(Clone, Copy)]
 struct Copied {
     side: u32,
@@ -178,7 +178,7 @@ impl<S: OrderedSets> Books for Copies<S> {
     }
 }
 
-/// Data in a node of a set if the map points to the node.
+/// Data of an order in a set whose nodes the map refers to.
 #[derive(Clone, Copy, Default)]
 struct Placed {
     id: u64,

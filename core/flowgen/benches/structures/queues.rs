@@ -29,7 +29,7 @@ pub struct Queue {
     tail: u32,
 }
 
-/// All orders.
+/// The orders of all levels, in one array.
 pub struct Orders<H> {
     records: Vec<Record<H>>,
     /// Free records, linked by `next`.

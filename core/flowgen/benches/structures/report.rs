@@ -11,7 +11,7 @@ use crate::day::Day;
 use crate::host::{self, Stopwatch};
 use crate::options::Options;
 
-/// Conditions of all tables.
+/// Conditions of the measurement, the same for all tables.
 pub struct Conditions {
     machine: String,
     commit: String,
@@ -249,7 +249,7 @@ impl Table {
     }
 }
 
-/// Facts for the tables about a day whose messages are no longer in memory.
+/// Summary of a day whose messages are no longer in memory.
 pub struct DaySummary {
     description: String,
     name: &'static str,

@@ -4,7 +4,7 @@ use tickpath_types::{Instrument, Nanos};
 
 use crate::ConfigError;
 
-/// Shares are in parts per million.
+/// Unit of shares: parts per million.
 pub(super) const PPM: u64 = 1_000_000;
 /// Units of the hidden price per tick.
 pub(super) const SUBTICKS: i64 = 1_024;

@@ -11,7 +11,7 @@ pub(super) struct Market {
     pub instrument: Instrument,
     /// The hidden price, in 1/1024 of a tick.
     hidden: i64,
-    /// Bounds at which the hidden price turns around.
+    /// Bounds of the hidden price.
     low: i64,
     high: i64,
 }
@@ -19,7 +19,7 @@ pub(super) struct Market {
 impl Market {
     pub fn new(instrument: Instrument, config: &BackgroundFlowConfig) -> Market {
         let tick = instrument.tick_size.0;
-        // The opening's levels separate the bounds from the collar, so that both sides always fit.
+        // The opening's levels fit between these bounds and the collar, so that both sides are complete.
         let margin = i64::from(config.opening_levels) * SUBTICKS;
         let low = instrument.collar_low.0.div_euclid(tick) * SUBTICKS + margin;
         let high = instrument.collar_high.0.div_euclid(tick) * SUBTICKS - margin;

@@ -13,14 +13,14 @@ use super::message::{At, Buffer, NO_TRACKING, locate, put, put_message, wire_pri
 use super::symbol::{Security, TICK};
 use super::weights::qty;
 
-/// Messages about each security before system hours: directory, trading action and Reg SHO ...
+/// Messages per security before system hours, without market makers: directory, trading action, Reg SHO.
 const ENTRIES: u64 = 3;
-/// ... and the positions of this many market makers.
+/// Market maker positions per security before system hours.
 const MAKERS: u64 = 4;
 /// Number of market makers of the day.
 const MPIDS: u64 = 40;
 
-/// Times of the first message, and of the start and the duration of the directory.
+/// Time of the first message, then start and duration of the directory.
 const START_OF_MESSAGES: Nanos = Nanos::from_secs(3 * 3_600 + 4 * 60);
 const DIRECTORY_START: Nanos = Nanos::from_secs(3 * 3_600 + 5 * 60);
 const DIRECTORY_TIME: Nanos = Nanos::from_secs(50 * 60);
@@ -35,7 +35,7 @@ const RESTRICTED_ONE_IN: u64 = 64;
 const NO_CROSS_ONE_IN: u64 = 4;
 /// Factor between the quantity of a cross and that of an order.
 const CROSS_QTY_FACTOR: u64 = 64;
-/// Clearing prices of imbalances lie within this fraction of the reference price.
+/// Clearing prices of imbalances deviate from the reference price by at most one part in this many.
 const NEAR_PRICES_PER_REFERENCE: u64 = 32;
 
 /// Number of messages outside the order flow: prologue, opening, close, and end.
@@ -141,7 +141,7 @@ pub(super) fn cross(
     put_message!(out, at, CrossTrade(shares, security.stock, price, match_id, cross_type))
 }
 
-/// Writes the indicative result of a cross ahead.
+/// Writes the indicative result of a coming cross.
 pub(super) fn imbalance(
     at: At,
     security: &Security,

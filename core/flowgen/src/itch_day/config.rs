@@ -3,18 +3,18 @@
 use super::announce::announcements;
 use crate::ConfigError;
 
-/// Minimum of messages per live order: fewer could not fill and empty the books.
+/// Minimum number of messages per live order: fewer could not fill and empty the books.
 const MESSAGES_PER_LIVE_MIN: u64 = 8;
-/// Minimum of messages per security.
+/// Minimum number of messages per security.
 const MESSAGES_PER_SYMBOL_MIN: u64 = 32;
 /// Bounds of the number of messages.
 const MESSAGES_MIN: u64 = 1_000;
 const MESSAGES_MAX: u64 = 10_000_000_000;
 /// Messages per security of a day that is scaled down.
 const MESSAGES_PER_SYMBOL_SMALL: u64 = 1_000;
-/// Minimum of live orders per security: one per side.
+/// Minimum number of live orders per security: one per side.
 const LIVE_PER_SYMBOL_MIN: u32 = 2;
-/// Maximum of live orders: books of about five gigabytes.
+/// Maximum number of live orders; their books occupy about five gigabytes.
 const LIVE_MAX: u32 = 1 << 26;
 
 /// Settings of an [`ItchDay`](super::ItchDay). The same settings give the same bytes on every machine.

@@ -15,7 +15,7 @@ use super::symbol::{Securities, TICK};
 use super::weights::{power_law, qty, upper_below};
 
 /// Shares of the messages in hundred-thousandths. The rest of [`MIX_TOTAL`] are adds and deletes. The
-/// imbalances, 1.4 percent of the day, precede the crosses and are not part of it.
+/// imbalances before the crosses, 1.4 percent of the day, are not part of [`MIX_TOTAL`].
 const MIX_TOTAL: u64 = 98_600;
 const REPLACES: u64 = 8_000;
 const EXECUTIONS: u64 = 2_000;
@@ -28,7 +28,7 @@ const IMBALANCES_PER_100_000: u64 = 1_400;
 const SWEEP_IN_EIGHT: u64 = 3;
 const SWEEPS: u64 =
     EXECUTIONS * (8 * CLUSTER_LEN_MEAN - SWEEP_IN_EIGHT * (CLUSTER_LEN_MEAN - 1)) / (8 * CLUSTER_LEN_MEAN);
-/// One add in this many carries its market maker's name.
+/// One add in this many is attributed to a market maker.
 const NAMED_ONE_IN: u64 = 44;
 /// One message in this many breaks the last trade.
 const BROKEN_ONE_IN: u64 = 1 << 22;
@@ -43,19 +43,19 @@ const LEADER_IN_FOUR: u64 = 3;
 const STEP_ONE_IN: u64 = 8;
 /// Chances in four that an order on the wrong side of the reference price is chosen first.
 const STALE_IN_FOUR: u64 = 3;
-/// Median number of newer orders than an order chosen otherwise: new orders are preferred.
+/// Median number of orders that are newer than one chosen by age: new orders are preferred.
 const NEWER_MEDIAN: u64 = 2;
 /// Maximum move in ticks of a price that follows the market.
 const MOVE_TICKS_MAX: u64 = 8;
 
-/// Probability of an add, in units of 2^-16, at the target number of live orders of a security. Off the
-/// target, the probability shifts towards it in proportion to the distance, down to one in twenty ...
+/// Probability of an add instead of a delete, in units of 2^-16: at the target number of live orders of a
+/// security, and the minimum. It falls linearly as orders exceed the target, and rises as they fall short.
 const ADD_CHANCE_EVEN: i64 = 1 << 15;
 const ADD_CHANCE_MIN: i64 = 3_277;
-/// ... which it nearly reaches at this many orders plus this fraction of the target.
+/// Distance from the target at which the probability would reach 0 or 1: 3 orders plus a 24th of the target.
 const RETURN_ORDERS: i64 = 3;
 const RETURN_ORDERS_PER_TARGET: i64 = 24;
-/// The books are full after this fraction of the pre-market's messages, and empty likewise.
+/// Fraction of the pre-market's messages until the books are full, and of the post-market's until empty.
 const RAMP_NUMERATOR: u64 = 7;
 const RAMP_DENOMINATOR: u64 = 8;
 
@@ -90,7 +90,7 @@ pub(super) struct Flow {
     /// Security of the current cluster.
     leader: usize,
     imbalances: Imbalances,
-    /// Continuing aggressor: its security, and the side that it takes.
+    /// An aggressor that takes another order next: its time, its security, and the side that it takes.
     sweep: Option<(At, Side)>,
     /// The last order of each security that replaced another; it may no longer rest.
     last_replaced: Box<[Option<(OrderHandle, OrderId)>]>,
@@ -285,7 +285,7 @@ impl Flow {
         self.uncrossed(security, side, Price(tick * TICK))
     }
 
-    /// The price, or the best price that does not cross the other side.
+    /// Returns `price`, or the best price that does not cross or lock the other side.
     #[inline]
     fn uncrossed(&self, security: usize, side: Side, price: Price) -> Price {
         match (side, self.resting.best(security, side.opposite())) {
@@ -297,7 +297,7 @@ impl Flow {
 
     fn next_ref(&mut self) -> OrderId {
         self.ref_count += 1;
-        // Most references are adjacent; hidden and immediate orders use the numbers between.
+        // Most references are adjacent multiples; hidden and immediate orders take those between.
         let choice = self.rng.next();
         let skipped = if choice & 7 < 5 { 0 } else { 1 + upper_below(choice, 6) };
         self.last_ref += REF_STEP * (1 + skipped);
@@ -341,7 +341,7 @@ impl Flow {
         Some(put_message!(out, at, OrderCancel(order.id, canceled as u32)))
     }
 
-    /// A side with orders, preferably one that the reference price has passed.
+    /// Returns a side with orders, preferably one that the reference price has passed, and its front order.
     fn side_that_trades(&mut self, security: usize) -> Option<(Side, OrderHandle)> {
         let random_side = Side::BOTH[(self.rng.next() & 1) as usize];
         let first = self.stale_side(security).unwrap_or(random_side);

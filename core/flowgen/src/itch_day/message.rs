@@ -8,7 +8,7 @@ use zerocopy::{Immutable, IntoBytes};
 /// Buffer for one message of any type.
 pub(super) type Buffer = [u8; MESSAGE_LEN_MAX];
 
-/// Tracking numbers have a meaning only inside Nasdaq.
+/// Tracking number of every message; it has a meaning only inside Nasdaq.
 pub(super) const NO_TRACKING: U16 = U16::ZERO;
 
 /// The time of a message, and the index of its security.

@@ -46,7 +46,7 @@ impl ItchDayCounters {
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// Index of the message before system hours.
+    /// Before system hours, with the index of the next message.
     Prologue(u64),
     /// Order flow, up to the end of the session.
     Orders,
@@ -76,7 +76,7 @@ enum Stage {
 ///   pre-market takes 2.5 messages for each live order (at least 4 percent of all), the post-market 2 (at
 ///   least 2 percent).
 /// - **Activity**: a security's share of messages follows 1 / (rank + 8), Zipf's law with exponent 1, and its
-///   live orders follow the root of that. While books fill and empty, messages follow live orders.
+///   live orders follow the root of that. While books fill and empty, its messages follow its live orders.
 /// - **Time**: a rate by time of day; clusters of messages, three in four about one security, within
 ///   microseconds of each other. Cluster sizes follow a power law of exponent 1, up to 512.
 /// - **Orders**: newer orders are deleted, replaced or reduced more often, by a power law, so lifetimes range
@@ -84,7 +84,7 @@ enum Stage {
 ///   from the touch follow a power law of exponent 1. Executions take the front of the best level.
 /// - **Prices** follow a reference price for each security. It walks in steps of 1/8192 of itself, and waits
 ///   until orders that it has passed are removed. No message leaves a book crossed or locked.
-/// - **References** increase over the whole day in multiples of 4, as the real ones of one matching engine.
+/// - **References** increase over the whole day in multiples of 4, like those of one real matching engine.
 ///
 /// Memory is proportional to live orders and securities, independent of the number of messages.
 ///

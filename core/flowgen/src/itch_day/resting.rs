@@ -59,7 +59,7 @@ impl Resting {
         self.books.front(locate(security), side)
     }
 
-    /// The order with `newer` newer orders after it.
+    /// The order with `newer` orders after it in the list of its security.
     #[inline]
     pub fn by_age(&self, security: usize, newer: usize) -> Option<OrderHandle> {
         let list = &self.lists[security];
@@ -71,7 +71,7 @@ impl Resting {
         self.books.order(handle).expect("handles of removed orders are dropped")
     }
 
-    /// True if the order with this handle still rests. Slots are reused, references are not.
+    /// True if the order `id` still rests under this handle. Slots are reused, references are not.
     pub fn rests(&self, handle: OrderHandle, id: OrderId) -> bool {
         self.books.order(handle).is_some_and(|order| order.id == id)
     }

@@ -66,11 +66,11 @@ const SPANS: [Span; 19] = {
     ]
 };
 
-/// Messages of the pre-market per live order at its end, in tenths, so that the books can fill ...
+/// Pre-market messages per live order, in tenths, so that the books can fill.
 const PRE_MARKET_TENTHS_PER_LIVE: u64 = 25;
-/// ... and those of the post-market, so that they can empty; ...
+/// Post-market messages per live order, in tenths, so that the books can empty.
 const POST_MARKET_TENTHS_PER_LIVE: u64 = 20;
-/// ... but these are their minimum shares of the day.
+/// Minimum shares of the pre-market and the post-market in the day's messages.
 const PRE_MARKET_PERCENT_MIN: u64 = 4;
 const POST_MARKET_PERCENT_MIN: u64 = 2;
 
@@ -153,7 +153,7 @@ impl Schedule {
         SPANS[self.span].session
     }
 
-    /// Number of messages assigned in the session, and their total.
+    /// Number of messages assigned so far in the session, and the session's total.
     pub fn progress(&self) -> (u64, u64) {
         let len = self.lens.of(self.session());
         (len - self.session_left, len)

@@ -11,11 +11,11 @@ pub(super) const TICK: i64 = 100;
 const SUBTICKS: i64 = 256;
 /// A step is the reference price divided by this: about 0.012%.
 const STEPS_PER_REFERENCE: i64 = 8_192;
-/// Half of the orders lie within this fraction of the reference price from the front of their side.
+/// Median distance of an order from the front of its side: the reference price divided by this.
 const REACHES_PER_REFERENCE: i64 = 4_000;
 
-/// The most active security has rank 1. A security's share of the messages is proportional to 1 / (rank +
-/// this): Zipf's law with exponent 1, flattened at the top as in Mandelbrot's form.
+/// Flattens the most active ranks: a security's share of the messages is proportional to 1 / (rank + this),
+/// with rank 1 for the most active. This is Zipf's law with exponent 1, in Mandelbrot's form.
 const RANK_SHIFT: u64 = 8;
 const WEIGHT_UNIT: u64 = 1 << 40;
 
@@ -33,7 +33,7 @@ pub(super) struct Security {
     high: i64,
     /// Step in subticks.
     step: i64,
-    /// Half of the orders lie within this number of ticks.
+    /// Half of the orders lie within this number of ticks from the front of their side.
     reach: u64,
     /// Share of the day's live orders, in units of 2^-32.
     pub live_share_q32: u64,
@@ -73,9 +73,9 @@ impl Security {
 #[derive(Clone, Debug)]
 pub(super) struct Securities {
     pub list: Box<[Security]>,
-    /// Draws the security of the next message in the market session, ...
+    /// Draws the security of a message in the market session.
     pub by_activity: WeightedChoice,
-    /// ... and while the books fill and empty.
+    /// Draws the security of a message while the books fill and empty.
     pub by_live: WeightedChoice,
 }
 
@@ -119,7 +119,7 @@ impl Security {
     }
 }
 
-/// Four letters, spread evenly over all combinations, so that alphabetical order equals index order.
+/// Symbol `index` of `count`, evenly spaced over the four-letter strings in alphabetical order.
 fn symbol(index: u32, count: u32) -> Stock {
     let mut rest = u64::from(LETTERS.pow(SYMBOL_LEN)) * u64::from(index) / u64::from(count);
     let mut field = Stock::BLANK;
@@ -152,7 +152,7 @@ mod tests {
             counts[securities.by_activity.sample(&mut rng)] += 1;
         }
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        // (1000 + 8) / (10 + 8) etc., within the accuracy of a million draws.
+        // Expected ratio of rank 10 to rank r: (r + 8) / (10 + 8), within the accuracy of a million draws.
         let ratio = |rank: usize| counts[9] / counts[rank - 1];
         assert!((5..=7).contains(&ratio(100)), "{}", ratio(100));
         assert!(ratio(900) >= 45, "{}", ratio(900));

@@ -319,7 +319,7 @@ fn lifetimes_reach_from_microseconds_to_hours() {
 fn activity_follows_the_rank() {
     let mut counts = OBSERVED.by_locate[1..].to_vec();
     counts.sort_unstable_by(|a, b| b.cmp(a));
-    // (rank + 8) of the 46th and of the first: 54 / 9 in the market, less while the books fill and empty.
+    // Expected ratio of rank 1 to rank 46: 54 / 9 in the market, less while the books fill and empty.
     let ratio = counts[0] as f64 / counts[45] as f64;
     assert!((3.5..=6.5).contains(&ratio), "{ratio}");
 }

@@ -4,14 +4,14 @@ use tickpath_types::Rng;
 
 /// Draws an index in proportion to its weight, with one random number and one table access.
 ///
-/// Walker's alias method in Vose's form. Each place has the same probability; it returns its own index below
-/// its threshold, and an alias above.
+/// Walker's alias method in Vose's form. Each place is drawn with the same probability. A draw below the
+/// place's threshold returns its own index, others its alias.
 #[derive(Clone, Debug)]
 pub(super) struct WeightedChoice(Box<[Place]>);
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// The own index is returned below this, in units of 2^-32.
+    /// Draws below this return the place's own index; in units of 2^-32.
     threshold: u32,
     alias: u16,
 }
@@ -21,7 +21,7 @@ impl WeightedChoice {
     pub fn new(weights: &[u64]) -> WeightedChoice {
         let count = weights.len() as u64;
         let total: u64 = weights.iter().sum();
-        // Each weight in shares of a place: a place is full at `total`.
+        // Weights in units in which a full place is `total`.
         let mut shares: Vec<u64> = weights.iter().map(|weight| weight * count).collect();
         let mut places: Box<[Place]> =
             (0..weights.len()).map(|index| Place { threshold: u32::MAX, alias: index as u16 }).collect();

@@ -6,24 +6,24 @@ use tickpath_types::{Nanos, Price, Rng, Symbol};
 
 use crate::ConfigError;
 
-/// Maximum number of symbols of a generator: they are numbered by 16 bits.
+/// Maximum number of symbols of a generator, since a tick has 16 bits for its symbol.
 const SYMBOLS_MAX: usize = 1 << 16;
-/// Bounds of a starting price in ticks, at least ...
+/// Minimum starting price, in ticks.
 const START_TICKS_MIN: i64 = 256;
-/// ... and at most.
+/// Maximum starting price, in ticks.
 const START_TICKS_MAX: i64 = 1 << 16;
 const TICK_SIZE_MAX: i64 = 100 * Price::SCALE;
 const QTY_MAX: u32 = 1 << 23;
-/// Bounds of values in basis points: 100 times a year, and a jump by half.
+/// Maximum values in basis points: 100 times a year, and a jump by half.
 const YEARLY_BP_MAX: u32 = 1_000_000;
 const JUMP_BP_MAX: u32 = 5_000;
 const SPREAD_CBP_MAX: u32 = 100_000;
 const PPM: u32 = 1_000_000;
-/// Upper bound of the deviation per tick: below it the exponential is still exact.
+/// Upper bound of the standard deviation per tick; below it the exponential is still exact.
 const SIGMA_MAX: f64 = 0.5;
 /// Trading time per year: 252 days of six and a half hours.
 const YEAR_NS: f64 = 252.0 * 6.5 * 3_600.0 * 1e9;
-/// Number of random bits for a jump, and for a trade.
+/// Random bits that decide whether a tick is a jump, and whether it is a trade.
 const JUMP_BITS: u32 = 20;
 const TRADE_BITS: u32 = 11;
 
@@ -113,7 +113,7 @@ impl TickGeneratorConfig {
         (0..parts).map(part).collect()
     }
 
-    /// A draw below this is a trade.
+    /// A tick whose draw is below this is a trade.
     pub(super) fn trade_below(&self) -> u32 {
         share(self.trade_ppm, TRADE_BITS)
     }
@@ -132,7 +132,7 @@ impl TickGeneratorConfig {
     }
 }
 
-/// Draws one symbol of the list.
+/// Draws the parameters of one symbol.
 fn symbol(index: usize, regime: MarketRegime, rng: &mut Rng) -> TickSymbol {
     let (drift_bp, volatility_scale) = match regime {
         MarketRegime::Bull => (5_000, 100),
@@ -171,7 +171,7 @@ pub fn tick_symbol_name(index: usize) -> Symbol {
     Symbol(name)
 }
 
-/// Converts a share in parts per million to the bound of a draw with `bits` bits.
+/// Converts a share in parts per million to the bound below which a `bits`-bit draw has that probability.
 fn share(ppm: u32, bits: u32) -> u32 {
     let below = ((u64::from(ppm) << bits) + u64::from(PPM / 2)) / u64::from(PPM);
     u32::try_from(below).expect("at most 2^bits")
@@ -182,13 +182,13 @@ fn share(ppm: u32, bits: u32) -> u32 {
 pub(super) struct StepParameters {
     /// Starting price in ticks.
     pub(super) start: u32,
-    /// Drift per tick of the base-2 logarithm of the price ...
+    /// Drift per tick of the base-2 logarithm of the price.
     pub(super) drift: f64,
-    /// ... and standard deviation of its random step.
+    /// Standard deviation of that logarithm's random step per tick.
     pub(super) sigma: f32,
     /// Standard deviation of a step with a jump: the sum of two normals is normal.
     pub(super) jump_sigma: f32,
-    /// A draw below this is a jump.
+    /// A tick whose draw is below this is a jump.
     pub(super) jump_below: u32,
     /// Half of the mean spread as a fraction of the price.
     pub(super) half_spread: f32,
@@ -223,8 +223,8 @@ impl StepParameters {
             )
         })?;
         let jump_below = share(symbol.jump_ppm, JUMP_BITS);
-        // A symmetric jump has a mean factor above 1: e^(variance / 2) - 1, by its series. Each tick is
-        // reduced by the logarithm of all jumps' effect, also by its series. Both errors are below 10^-4.
+        // A symmetric jump raises the mean price by e^(variance / 2) - 1, by its series. The drift per tick
+        // subtracts the logarithm of the jumps' mean factor, also by its series. Both errors are below 10^-4.
         let half = jump_variance / 2.0;
         let jump_mean = half * (1.0 + half * (1.0 / 2.0 + half * (1.0 / 6.0)));
         let jump_share = f64::from(jump_below) / f64::from(1 << JUMP_BITS);
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// With a normal step in every tick, its mean is below 0 by half of its variance.
+    /// If every tick is a jump, the drift is minus half of a jump's variance.
     #[test]
     fn jumps_alone_cause_no_drift() {
         for jump_bp in [100, 1_000, 5_000] {

@@ -16,10 +16,10 @@ use zerocopy::FromZeros;
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// The same for numbers below 2^22.
 const ROUND_F32: f32 = 12_582_912.0;
-/// Bits of an `f32` below its exponent, and the exponent of 1.
+/// Position of the exponent in an `f32`, and the exponent of 1.
 const EXPONENT_SHIFT: u32 = 23;
 const EXPONENT_OF_ONE: u32 = 127;
-/// Base-2 logarithm of the factor within which a price stays.
+/// Maximum base-2 logarithm of a price relative to its start, and of the start relative to the price.
 const WANDER_LOG: f64 = 5.0;
 
 /// Positions in 64 random bits: four of 8 for quantities and spread, 20 for jump, 11 for trade, 1 for side.
@@ -56,7 +56,7 @@ impl Walk {
     }
 }
 
-/// Words of a batch's ticks, each for all ticks: bid, ask, price of the latest trade, volume, quantities of
+/// Words of a batch's ticks, one array per word: bid, ask, price of the latest trade, volume, quantities of
 /// bid and ask, and the latest quantity with symbol and kind.
 pub(super) type Words = [[u64; LANES]; 6];
 
@@ -72,7 +72,7 @@ pub(super) struct Batch {
     /// Prices in ticks.
     bid: [u32; LANES],
     ask: [u32; LANES],
-    /// Price of a trade in this tick, then of the latest trade.
+    /// Price of a trade in this tick; then, by `update_totals`, that of the latest trade.
     last: [u32; LANES],
     bid_qty: [u32; LANES],
     ask_qty: [u32; LANES],
@@ -81,7 +81,7 @@ pub(super) struct Batch {
     pub(super) words: Words,
 }
 
-/// Computes the ticks of one chunk of a tile.
+/// The work that computes the ticks of one chunk of a tile.
 pub(super) struct Next<'a> {
     pub(super) streams: &'a mut Streams,
     pub(super) walk: &'a mut Walk,
@@ -127,8 +127,8 @@ fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
     }
 }
 
-/// Iterates over runs of lanes with adjacent symbols: the lanes, and the symbols. The work on a run must be a
-/// loop: a closure would be a separate function without the wide vectors.
+/// Iterates over runs of lanes with adjacent symbols, as pairs of lane range and symbol range. The work on a
+/// run must be a loop: a closure would be a separate function without the wide vectors.
 struct Runs {
     from: usize,
     place: usize,
@@ -184,7 +184,7 @@ fn quote(lanes: &Lanes, batch: &mut Batch) {
         let half = price * lanes.half_spread[lane] * share;
         let (bid, ask) = (round(price - half - 0.5), round(price + half + 0.5));
         batch.bid[lane] = bid;
-        // Two halves that both round to the even tick would give bid = ask.
+        // If both round to the same even tick, the ask is raised by one tick.
         batch.ask[lane] = ask.max(bid + 1);
     }
 }
@@ -224,7 +224,7 @@ fn update_totals(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) 
         let total = &mut walk.volume[symbols];
         let len = price.len().min(qty.len()).min(kind.len()).min(volume.len());
         for at in 0..len.min(last.len()).min(last_qty.len()).min(total.len()) {
-            // All ones for a trade, of kind 1 or 2. A comparison would compile to slow masked stores.
+            // All bits are set for a trade (kind 1 or 2). A comparison would compile to slow masked stores.
             let mask = ((kind[at] + 1) >> 1).wrapping_neg();
             volume[at] = total[at] + u64::from(qty[at] & mask);
             price[at] = last[at] ^ (last[at] ^ price[at]) & mask;

@@ -49,12 +49,12 @@ impl TickKind {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(align(64))]
 pub struct Tick(
-    /// Sequence, time, bid, ask, price of the latest trade, volume, then quantities of bid and ask, and the
-    /// latest quantity with symbol and kind; the first of each in the lowest bits.
+    /// Sequence number, time, bid, ask, price of the latest trade, volume, then quantities of bid and ask,
+    /// and the latest quantity with symbol and kind. In a shared word, the first field is in the lowest bits.
     [u64; 8],
 );
 
-/// Declares the fields in a tick's words.
+/// Declares the accessors of the fields in a tick's words.
 macro_rules! tick_fields {
     ($($(#[$doc:meta])* $name:ident: $type:ty = |$words:ident| $value:expr;)*) => {
         impl Tick {
@@ -183,7 +183,7 @@ pub struct TickGenerator {
     streams: Streams,
     walk: Walk,
     tiles: Vec<Tile>,
-    /// The next tile, and its next chunk.
+    /// Index of the next tile, and of the next chunk in it.
     next: (usize, usize),
     /// Number of ticks of the batch, and their sequence numbers and times.
     len: usize,

@@ -95,7 +95,7 @@ mod tests {
         }
         let count = 2.0 * f64::from(COUNT);
         let [mean, square, cube, fourth] = moments.map(|sum| sum / count);
-        // Five standard errors each.
+        // Each tolerance is five standard errors.
         let close = |value: f64, expected: f64, variance: f64| {
             let error = 5.0 * (variance / count).sqrt();
             assert!((value - expected).abs() < error, "{value} is not {expected}");

@@ -2,10 +2,10 @@
 
 use tickpath_types::Rng;
 
-/// Number of generators. It exceeds any vector, so the loop over them is vectorised for every vector width.
+/// Number of generators. It exceeds the lanes of any vector, so the loop over them is always vectorised.
 pub(super) const STREAMS: usize = 64;
 
-/// States of the generators, word by word.
+/// States of the generators: the first words of all, then the second ones, and so on.
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
     words: [[u64; STREAMS]; 4],

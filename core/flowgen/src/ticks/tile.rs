@@ -1,4 +1,4 @@
-//! Layout of ticks on lanes.
+//! Assignment of ticks to lanes.
 
 use super::config::StepParameters;
 
@@ -18,7 +18,7 @@ pub(super) struct Tile {
     pub(super) symbols: usize,
     /// Number of lanes in use.
     used: usize,
-    /// A draw below this is a trade.
+    /// A tick whose draw is below this is a trade.
     pub(super) trade_below: u32,
     chunks: Vec<Lanes>,
 }
@@ -41,7 +41,7 @@ impl Tile {
     pub(super) fn build(trade_below: u32, first_symbol: u16, steps: &[StepParameters]) -> Vec<Tile> {
         let tiles = steps.len().div_ceil(TILE_SYMBOLS);
         let bound = |at: usize| at * steps.len() / tiles;
-        // Only a single tile has several steps, so that all symbols take turns.
+        // With several tiles, each has one step, so that all symbols take turns.
         let rounds = if tiles == 1 { rounds(steps.len()) } else { 1 };
         let tile = |at: usize| {
             Tile::new(trade_below, first_symbol, bound(at), &steps[bound(at)..bound(at + 1)], rounds)
@@ -96,7 +96,7 @@ fn rounds(symbols: usize) -> usize {
     let left_over = |rounds: usize| {
         let used = rounds * symbols;
         let lanes = used.next_multiple_of(LANES);
-        // In parts per million; of equal ones the longest.
+        // Unused lanes in parts per million; among equal shares the most steps win.
         ((lanes - used) * 1_000_000 / lanes, most - rounds)
     };
     (1..=most).min_by_key(|rounds| left_over(*rounds)).expect("one at least")

@@ -79,7 +79,7 @@ fn addresses(to: Ipv4Addr) -> u32 {
     sum(&SOURCE.ip().octets()) + sum(&to.octets())
 }
 
-/// Sum of big-endian 16-bit words, zero-padded at the end. At most 1400 bytes, so it cannot overflow.
+/// Sum of big-endian 16-bit words, zero-padded at the end. It cannot overflow for 1400 bytes at most.
 fn sum(bytes: &[u8]) -> u32 {
     let words = bytes.chunks_exact(2);
     let last = words.remainder().first().map_or(0, |byte| u32::from(*byte) << 8);

@@ -14,7 +14,7 @@ const HEARTBEAT_NS: u64 = NANOS_PER_SECOND;
 pub(super) struct Channel {
     pub id: u8,
     builder: PacketBuilder<[u8; PACKET_LEN_MAX]>,
-    /// Latest time to send the packet if it has a message.
+    /// Latest time to send the current packet; `u64::MAX` while it has no message.
     deadline_ns: u64,
     /// Second of the last time reference.
     second: u32,

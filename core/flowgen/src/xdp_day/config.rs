@@ -5,7 +5,7 @@ use tickpath_feed::LossConfig;
 use crate::{ConfigError, ItchDayConfig};
 
 const CHANNELS_MAX: u8 = 16;
-/// The wire format has 32 bits for an order's own number.
+/// Maximum number of messages: the wire format has 32 bits for the number of an order.
 const MESSAGES_MAX: u64 = 1_000_000_000;
 /// Maximum time that a venue waits for a packet to fill.
 const WINDOW_NS_MAX: u64 = 1_000_000_000;

@@ -22,7 +22,7 @@ use super::lines::Lines;
 /// Market and product: NYSE's Integrated Feed.
 const MARKET_ID: u16 = 1;
 const PRODUCT_ID: u8 = 11;
-/// Symbol indexes are those of the market over all days: they do not start at 1, and they have gaps.
+/// Symbol indexes are the market's over all days: they do not start at 1, and they have gaps.
 const SYMBOL_INDEX_FIRST: u32 = 1_003;
 const SYMBOL_INDEX_STEP: u32 = 7;
 
@@ -32,7 +32,7 @@ const MODIFIED_ONE_IN: u64 = 4;
 const RETAIL_ONE_IN: u32 = 4;
 /// One cross in this many is corrected.
 const CORRECTED_ONE_IN: u32 = 64;
-/// From this price on, prices may exceed four bytes with six decimals as they move.
+/// Starting price from which a security has four decimals: with six, a later price could exceed four bytes.
 const SIX_DECIMALS_MAX: Price = Price(5_000_000);
 const LOT: u32 = 100;
 /// Start and end of the core session, since midnight.
@@ -44,7 +44,7 @@ const fn symbol_index(security: usize) -> u32 {
     SYMBOL_INDEX_FIRST + SYMBOL_INDEX_STEP * security as u32
 }
 
-/// A resting order, by its ITCH reference.
+/// A resting order; the map's key is its ITCH reference.
 #[derive(Clone, Copy, Debug)]
 struct Resting {
     order_id: u64,
@@ -68,7 +68,7 @@ pub(super) struct Converter {
     pub lines: Lines,
     resting: FxHashMap<u64, Resting>,
     listed: Vec<ListedSymbol>,
-    /// The latest trade, which is the only one that can be broken.
+    /// Id of the latest trade, which is the only one that can be broken.
     last_trade: u32,
     crosses: u32,
 }
@@ -86,12 +86,12 @@ const fn secs_of(epoch_ns: u64) -> u32 {
     (epoch_ns / NANOS_PER_SECOND) as u32
 }
 
-/// The venue's number of an order: its own number in the lower half, then its market and partition.
+/// The venue's order id: the order's number in the lower half, then market and partition.
 const fn order_id(reference: OrderId, partition: u8) -> u64 {
     (reference.0 / 4) & 0xffff_ffff | (MARKET_ID as u64) << 40 | (partition as u64) << 48
 }
 
-/// Time of a message, since midnight as in ITCH and by the venue's clock, and its security.
+/// Time of a message, since midnight and by the venue's clock since the epoch, and its security.
 #[derive(Clone, Copy)]
 struct At {
     ts: Nanos,
@@ -147,7 +147,7 @@ impl Converter {
         self.channels[place].push(at.epoch_ns, message, &mut self.lines);
     }
 
-    /// Returns the next message number of the security.
+    /// Returns the symbol's next sequence number.
     fn next_seq(&mut self, security: usize) -> u32 {
         let listed = &mut self.listed[security];
         listed.symbol_seq_num += 1;
@@ -231,7 +231,7 @@ impl Converter {
         send!(self, at, OrderExecution(order.order_id, trade_id, units, volume, printable, 0, conditions));
     }
 
-    /// Sends a new price or volume of an order that keeps its number.
+    /// Sends a new price or volume of an order that keeps its order id.
     fn modify(&mut self, at: At, order: Resting) {
         let units = self.units(at, order.price);
         let (id, volume) = (order.order_id, order.volume);

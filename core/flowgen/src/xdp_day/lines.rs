@@ -10,7 +10,7 @@ use super::XdpDayConfig;
 /// Delay of line B relative to line A.
 pub(super) const LINE_B_LATER_NS: u64 = 14_000;
 
-/// Packets in flight.
+/// The lines of all channels, with their packets in flight.
 #[derive(Debug)]
 pub(super) struct Lines {
     /// Time that a partially filled packet waits for more messages.
@@ -41,7 +41,7 @@ impl Lines {
         }
     }
 
-    /// True if no later packet can arrive before those waiting: line A is never delayed.
+    /// True if the next packet to arrive is known: line A is never delayed, so none can overtake it.
     pub fn is_next_known(&self) -> bool {
         !self.waiting[0].is_empty()
     }

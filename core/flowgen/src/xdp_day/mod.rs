@@ -27,9 +27,9 @@ pub use lines::{XdpDayCounters, XdpPacket};
 ///   clear and its status. Symbols are assigned to the channels in turn; one channel is one partition. Prices
 ///   have six decimals, and four from 500 dollars on.
 /// - **Time**: a time reference on each channel in each second with messages; nanoseconds in steps of 256.
-/// - **Orders**: adds, deletes and executions as there. A reduction is a modification to the remaining
-///   volume. One replacement in four at another price is a modification of the same order. Hidden trades,
-///   retail indicators, crosses with a rare correction, imbalances, broken trades.
+/// - **Orders**: adds, deletes and executions as in the ITCH day. A reduction is a modification to the
+///   remaining volume. One replacement in four at another price is a modification of the same order. There
+///   are hidden trades, retail indicators, crosses with a rare correction, imbalances, and broken trades.
 /// - **Sessions**: early 04:00, core 09:30, late 16:00, closed 20:00 Eastern Time, with a status for each
 ///   symbol. The orders left at the close vanish without a message, as specified.
 /// - **Packets**: a packet is sent when the next message exceeds its 1400 bytes, or when its first message

@@ -37,7 +37,7 @@ fn a_seed_gives_the_same_capture_for_ever() {
     assert_eq!((bytes.len(), format!("{:016x}", xxh3_64(&bytes))), (1_084_012, "2e13ea4c660d7ee4".into()));
 }
 
-/// Each channel has consecutive numbers, and times never decrease.
+/// Each channel has consecutive sequence numbers, and times never decrease.
 #[test]
 fn each_channel_is_one_row_of_messages() {
     let mut next: HashMap<u8, u32> = HashMap::new();
@@ -71,7 +71,7 @@ fn each_channel_is_one_row_of_messages() {
                 Message::Imbalance(message) => (message.source_time_ns.get(), message.symbol_index.get()),
                 Message::SecurityStatus(status) => (status.source_time_ns.get(), status.symbol_index.get()),
                 Message::Unknown(_) => panic!("an unknown message"),
-                // All other types have them at the same offsets.
+                // All other types have nanoseconds and symbol index at the same offsets.
                 _ => {
                     let field = |at: usize| u32::from_le_bytes(*message[at..].first_chunk().unwrap());
                     (field(4), field(8))

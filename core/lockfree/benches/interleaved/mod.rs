@@ -1,13 +1,13 @@
-//! Compares contenders in interleaved rounds, so that all of them have the same noise and the same distance
-//! between the two cores.
+//! Benchmarks contenders in interleaved rounds, so that noise and the distance between the two cores are the
+//! same for all of them.
 
-/// A contender: takes a number of operations and returns the nanoseconds that one took.
+/// A contender: its name, and a function that runs a number of operations and returns the nanoseconds of one.
 pub type Contender<'a> = (&'static str, Box<dyn FnMut(u64) -> f64 + 'a>);
 
-/// Runs all contenders in turn, round by round, and prints each one's median beside its ratio to the
-/// first, which is the median of the ratios within a round.
+/// Runs all contenders in turn, round by round. Prints each contender's median time, and the median over the
+/// rounds of its ratio to the first contender.
 ///
-/// Without `--bench` among the arguments (`cargo test --benches`) it only checks that they work.
+/// Without `--bench` among the arguments (`cargo test --benches`) it only runs one short round.
 pub fn compare(title: &str, count: u64, mut contenders: Vec<Contender>) {
     #[allow(clippy::disallowed_methods)] //  the arguments decide whether a bench measures
     let timed = std::env::args().any(|argument| argument == "--bench");

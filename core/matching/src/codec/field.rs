@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{CodecError, Header};
 
-/// A field of fixed length: the type itself, or a marker type for another form of a value.
+/// Encoding of fixed length, implemented by the value's type itself or by a marker type for another encoding.
 pub trait Field {
     /// The value that the bytes represent.
     type Value: Copy;
@@ -21,7 +21,7 @@ pub trait Field {
     /// Reads the value of the field `name`.
     ///
     /// # Errors
-    /// [`CodecError::Value`] when no value has these bytes.
+    /// [`CodecError::Value`] when the bytes encode no value.
     fn read(name: &'static str, bytes: &mut FieldReader<'_>) -> Result<Self::Value, CodecError>;
 }
 
@@ -45,10 +45,10 @@ impl FieldWriter<'_> {
 pub struct FieldReader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> FieldReader<'a> {
-    /// The fields of a kind of command, which have `len` bytes.
+    /// A reader of the fields of a command kind, which must have `len` bytes.
     ///
     /// # Errors
-    /// [`CodecError::Length`] when there are more or fewer.
+    /// [`CodecError::Length`] when `fields` has another length.
     #[inline(always)]
     pub fn new(tag: u8, fields: &'a [u8], len: usize) -> Result<FieldReader<'a>, CodecError> {
         let (expected, len) = (Header::LEN + len, Header::LEN + fields.len());
@@ -64,7 +64,7 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// The greatest length of a field of the engine's state.
+/// Maximum encoded length of a field of the engine's state, in bytes.
 const HASHED_LEN_MAX: usize = 64;
 
 /// Adds the bytes of a field of the engine's state to a digest.
@@ -93,7 +93,7 @@ impl<const N: usize> Field for Reserved<N> {
     }
 }
 
-/// A field with a reserved byte behind it.
+/// A field followed by a reserved byte.
 pub struct Spaced<F>(std::marker::PhantomData<F>);
 
 impl<F: Field> Field for Spaced<F> {
@@ -114,7 +114,7 @@ impl<F: Field> Field for Spaced<F> {
     }
 }
 
-/// Integers, and names that are stored as their bytes.
+/// Implements `Field` for integers, and for names that are stored as their bytes.
 macro_rules! plain {
     ($($(const $n:ident,)? $name:ty: $len:tt, |$value:ident| $bytes:expr, $of:expr;)*) => { $(
         impl$(<const $n: usize>)? Field for $name {
@@ -155,7 +155,7 @@ plain! {
     const N, [u8; N]: N, |value| value, |bytes| bytes;
 }
 
-/// Values that are stored as one byte.
+/// Implements `Field` for values that are stored as one byte.
 macro_rules! codes {
     ($($name:ty: |$value:ident| $code:expr, $of:expr;)*) => { $(
         impl Field for $name {
@@ -191,7 +191,7 @@ codes! {
     SelfTradePrevention: |value| value.code(), SelfTradePrevention::from_code;
 }
 
-/// Code for both sides, of a request that is not restricted to one side.
+/// Side code of a request that is not restricted to one side.
 const BOTH_SIDES: u8 = 2;
 
 #[inline(always)]

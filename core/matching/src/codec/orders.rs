@@ -1,4 +1,4 @@
-//! The bytes of orders and of requests about them.
+//! The binary encoding of orders and of requests about them.
 
 use std::marker::PhantomData;
 
@@ -29,8 +29,8 @@ command_layouts! {
     }
 }
 
-/// Declares the bytes of a structure: its fields in the order in which they are written. Fields behind `without` are not
-/// written, and have the value given there when the structure is read.
+/// Implements `Field` for a structure from its fields, in the order in which they are written. The fields
+/// after `without` are not written; in a structure that is read they have the value given there.
 macro_rules! layout {
     ($Type:ident { $($field:ident: $type:ty),* $(,)? } $(without $rest:ident = $value:expr)?) => {
         impl $crate::codec::Field for $Type {
@@ -89,7 +89,7 @@ layout! {
 
 layout! { OrderAttributes { display: u8, capacity: u8, intermarket_sweep: u8, cross_type: u8 } }
 
-/// Version of the engine's snapshots, the only one so far. It changes with the layout of the instructions below.
+/// Version of the engine's snapshots, the only one so far. It changes with the layout of `OrderInstructions`.
 pub(crate) const SNAPSHOT_VERSION: u32 = 1;
 
 layout! { OrderInstructions { stop_price: Price, display_qty: Qty, expire_at: u32, is_hidden: bool } }
@@ -150,7 +150,7 @@ impl<O: SpecialOf> Field for WithSpecial<O> {
     }
 }
 
-/// The order of [`CommandKind::Force`](crate::CommandKind::Force): its instructions are always written.
+/// Encoding of the order in [`CommandKind::Force`](crate::CommandKind::Force), always with its instructions.
 pub(crate) struct Forced;
 
 impl Field for Forced {

@@ -7,7 +7,7 @@ use tickpath_types::{
 
 use crate::{Command, EngineCounters, EventListener};
 
-/// The last numbers of everything that the engine counts.
+/// The last sequence numbers and ids, and the counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     pub(super) last_command: Sequence,
@@ -17,7 +17,7 @@ pub(super) struct Progress {
     pub(super) counters: EngineCounters,
 }
 
-/// The command being applied, the listener of its events, and the event numbers.
+/// The command being applied, the listener for its events, and the engine's progress.
 pub(super) struct Context<'a, L> {
     pub(super) command: &'a Command,
     pub(super) out: &'a mut L,
@@ -25,13 +25,13 @@ pub(super) struct Context<'a, L> {
 }
 
 impl<L: EventListener> Context<'_, L> {
-    /// The first answer to the session that sent the command.
+    /// Sends the first response to the session that sent the command.
     #[inline]
     pub(super) fn reply(&mut self, kind: OrderEventKind) {
         self.report(self.command.session, true, kind);
     }
 
-    /// Sends any session an event of its order.
+    /// Sends a session an event of its order.
     #[inline]
     pub(super) fn report(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
         let Command { sequence, ts, .. } = *self.command;
@@ -49,7 +49,7 @@ impl<L: EventListener> Context<'_, L> {
         self.reply(OrderEventKind::Rejected { user_ref, reason, client_order_id });
     }
 
-    /// Numbers a public event and hands it out.
+    /// Publishes a market event under the next sequence number.
     #[inline]
     pub(super) fn publish(&mut self, instrument: InstrumentId, kind: MarketEventKind) {
         let sequence = self.progress.last_market.next();

@@ -1,4 +1,4 @@
-//! Requests to enter orders, and the fast path of plain ones. The `matcher` works all others.
+//! Entry and replacement of orders, with the fast path for plain ones. `matcher` works all others.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
@@ -18,16 +18,16 @@ use crate::EventListener;
 
 /// An accepted order on its way into the book.
 ///
-/// Mostly passed as separate arguments where the order rests at once: then it never leaves the registers.
+/// `take` gets the fields as separate arguments, so an order that rests at once never leaves the registers.
 #[derive(Clone, Copy, Debug)]
 struct Incoming<'a> {
     order: &'a EnterOrder,
     id: OrderId,
-    /// Limit to match at: never [`Price::MARKET`], which is replaced by the collar's limit.
+    /// Limit price for matching: the collar's limit in place of [`Price::MARKET`].
     limit: Price,
     /// Executed part of the order's quantity.
     executed: u64,
-    /// The resting order that it replaced, until its deletion is published.
+    /// Id of the displayed order that it replaces, until that order's deletion is published.
     replaced: Option<OrderId>,
 }
 
@@ -98,8 +98,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Answers a new order that the venue refused before the engine. A number that is already used names
-    /// another order, which the answer would seem to end, so such a request gets no answer.
+    /// Rejects a new order that the gateway refused. There is no response if its `UserRefNum` is already
+    /// used: the response would seem to end the earlier order.
     #[cold]
     pub(super) fn reject_for_gateway(
         &mut self,
@@ -113,7 +113,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Replaces an order by another of its side, instrument, capacity and cross type, with a new id and at the tail.
+    /// Replaces an order by one of its side, instrument, capacity and cross type, at the tail with a new id.
     ///
     /// The executed quantity of the old one counts towards the new one's size. If that is all of it or more, the old one
     /// is cancelled and no new one is entered.
@@ -161,13 +161,13 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.work_special(InFlightOrder { replaced, ..in_flight }, context);
     }
 
-    /// Returns the limit to match at for a plain order: a visible day or IOC order of a session without
+    /// Returns the limit price for matching a plain order: a visible day or IOC order of a session without
     /// rules, in an instrument that trades without a price band and without undisplayed resting orders.
     /// `None` sends the order to [`Matcher::check_entry`], which accepts or refuses all others.
     #[inline(always)]
     fn check_plain(&self, session: SessionId, owner: &Session, order: &EnterOrder) -> Option<Price> {
         let listing = self.orders.listings.find(order.instrument)?;
-        // Day and IOC are the first two.
+        // `Day` and `Ioc` are the first two variants.
         if !listing.is_plain
             || order.special.is_some()
             || order.time_in_force as u8 > TimeInForce::Ioc as u8
@@ -203,7 +203,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             && matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc)
     }
 
-    /// Returns the limit to match at, or the reason for a refusal.
+    /// Checks a new order; returns the limit price for matching, or the reason for a refusal.
     fn check_entry(&self, session: SessionId, order: &EnterOrder, now: Nanos) -> Result<Price, RejectReason> {
         let limit = self.check_parameters(order, order.qty, now)?;
         let sessions = &self.orders.sessions;
@@ -215,7 +215,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.check_capacity(session, order).map(|()| limit)
     }
 
-    /// Returns the open order, its replacement, and the limit to match at.
+    /// Checks a replacement; returns the open order, the new order, and the limit price for matching.
     fn check_replace(
         &self,
         session: SessionId,
@@ -251,7 +251,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         Ok(())
     }
 
-    /// Matches an order that has been answered, and rests or cancels the remainder.
+    /// Matches an accepted order or replacement, and rests or cancels the remainder.
     #[inline(always)]
     fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<impl EventListener>) {
         let Incoming { order, id, limit, executed, replaced } = incoming;
@@ -344,14 +344,14 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Out of line, as it is rare and would take registers from the loop.
+    /// Removes a special order's entry. Out of line: it is rare and would take registers from the loop.
     #[cold]
     #[inline(never)]
     fn forget_special(&mut self, handle: OrderHandle) {
         self.orders.specials.remove(handle);
     }
 
-    /// The instance of `rest` for orders that traded first; the other one is part of `work`.
+    /// `rest` out of line, for orders that traded first; `work` has an inlined instance.
     #[inline(never)]
     fn rest_remainder(&mut self, incoming: Incoming<'_>, context: &mut Context<impl EventListener>) {
         self.rest(incoming, context);
@@ -390,7 +390,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         context.report(context.command.session, false, kind);
     }
 
-    /// Publishes the deletion of the replaced order, unless that is done.
+    /// Publishes the deletion of the replaced order, unless it is already published.
     fn delete_replaced(&self, incoming: &mut Incoming<'_>, context: &mut Context<impl EventListener>) {
         if let Some(order_id) = incoming.replaced.take() {
             context.publish(incoming.order.instrument, MarketEventKind::Deleted { order_id });

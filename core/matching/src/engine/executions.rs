@@ -17,17 +17,17 @@ const KEY_BITS: u32 = 48;
 const KEY: u64 = (1 << KEY_BITS) - 1;
 const VALID: u64 = 1 << 63;
 
-/// The two orders of an execution and their instrument, in two words, as one is written for each execution.
+/// The two orders of an execution and their instrument, in two words: every execution writes one of these.
 ///
 /// The low bits of each word are an order's key. The high bits of the first word hold [`VALID`], which is
-/// missing in an unused slot and in a busted execution. The high bits of the second word hold the instrument.
+/// clear in an unused slot and in a busted execution. The high bits of the second word hold the instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Execution([u64; 2]);
 
 impl Execution {
     pub(super) const NONE: Execution = Execution([0; 2]);
 
-    /// A valid execution between the order named first and a resting order.
+    /// A valid execution between the order `first` and the resting order `rested`.
     #[inline(always)]
     pub(super) fn new(
         first: (SessionId, UserRefNum),
@@ -40,7 +40,7 @@ impl Execution {
         ])
     }
 
-    /// The two orders: the one named first, then the resting one.
+    /// The two orders: the `first` and the `rested` one of [`Execution::new`].
     pub(super) fn orders(&self) -> [(SessionId, UserRefNum); 2] {
         self.0.map(|word| (SessionId(((word & KEY) >> 32) as u16), user_ref_of(word)))
     }
@@ -54,10 +54,10 @@ impl Execution {
     }
 }
 
-/// The last executions by number. Older ones are overwritten and can no longer be busted.
+/// The latest executions by match id. Older ones are overwritten and can no longer be busted.
 #[derive(Clone, Debug)]
 pub(super) struct Executions {
-    /// A power of two of slots; an execution's slot is its number modulo their count.
+    /// Slots, a power of two of them; an execution's slot is its match id modulo their count.
     slots: Vec<Execution>,
 }
 
@@ -72,7 +72,7 @@ impl Executions {
         self.slots[slot] = execution;
     }
 
-    /// Sends an execution to both owners, first that of the order named first, and remembers it.
+    /// Reports an execution to both owners, the resting order's last, and records it.
     #[inline(always)]
     pub(super) fn execute(
         &mut self,
@@ -99,7 +99,7 @@ impl Executions {
         match_id
     }
 
-    /// Busts an execution, once, and publishes that to both owners and the public.
+    /// Busts an execution, at most once, and reports that to both owners and the public.
     #[cold]
     pub(super) fn break_trade(
         &mut self,
@@ -116,7 +116,7 @@ impl Executions {
         context.publish(execution.instrument(), MarketEventKind::TradeBroken { match_id });
     }
 
-    /// Removes an execution, if it is remembered and valid. `last` is the latest execution number.
+    /// Removes and returns an execution, if it is recorded and valid. `last` is the latest match id.
     fn take_valid(&mut self, id: MatchId, last: MatchId) -> Option<Execution> {
         let slot = self.slot(id);
         let execution = self.slots[slot];
@@ -128,7 +128,7 @@ impl Executions {
         Some(execution)
     }
 
-    /// True when the number is among the latest; `last` is the latest of all.
+    /// True when `id` is among the latest executions; `last` is the latest match id.
     pub(super) fn is_remembered(&self, id: MatchId, last: MatchId) -> bool {
         id.0 >= 1 && id <= last && last.0 - id.0 < self.slots.len() as u64
     }
@@ -142,7 +142,7 @@ impl Executions {
         id.0 as usize & (self.slots.len() - 1)
     }
 
-    /// Remembered executions that are still valid, with their numbers, ascending.
+    /// Recorded executions that are still valid, by ascending match id.
     pub(super) fn valid_executions(&self, last: MatchId) -> impl Iterator<Item = (MatchId, Execution)> {
         let first = last.0.saturating_sub(self.slots.len() as u64 - 1).max(1);
         let all = (first..=last.0).map(MatchId).map(|id| (id, self.slots[self.slot(id)]));

@@ -14,7 +14,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Of a valid instrument: tick and lot size are above zero, and all prices of the collar are positive.
+    /// The grid of a valid instrument: its tick and lot size, and all prices of its collar, are positive.
     pub(super) const fn new(instrument: &Instrument) -> Grid {
         let (tick, last) = (instrument.tick_size.0, instrument.collar_high.0);
         let below = (instrument.collar_low.0 - 1) / tick * tick;
@@ -37,7 +37,7 @@ impl Grid {
         self.lots.quotient(qty.0).wrapping_sub(1) < self.lot_count
     }
 
-    /// True for a price on tick within the collar. A lower price wraps to a large distance above the first.
+    /// True for a price on tick within the collar. For a lower price the difference wraps to a large number.
     #[inline(always)]
     pub(super) const fn has_price(&self, price: Price) -> bool {
         self.ticks.quotient(price.0.wrapping_sub(self.first_price).cast_unsigned()) < self.price_count

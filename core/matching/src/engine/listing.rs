@@ -9,16 +9,16 @@ use super::grid::Grid;
 pub(super) struct Listing {
     pub(super) instrument: Instrument,
     pub(super) state: TradingState,
-    /// Trades without a price band and has no undisplayed resting orders: see `Matcher::check_plain`.
+    /// True while it trades without a price band or undisplayed resting orders: see `Matcher::check_plain`.
     pub(super) is_plain: bool,
     pub(super) has_stops: bool,
     pub(super) grid: Grid,
-    /// Added after the start.
+    /// True for an instrument added during the day.
     pub(super) is_added: bool,
-    /// Zero before the first trade.
+    /// Price of the last trade; zero before the first.
     pub(super) last_price: Price,
     pub(super) band_reference: Price,
-    /// Zero for no band.
+    /// Maximum distance of a trade from `band_reference`; zero for no band.
     pub(super) band_width: Price,
 }
 
@@ -38,14 +38,14 @@ impl Listing {
         }
     }
 
-    /// Recomputes whether orders need the slow path, from the resting orders that are not displayed.
+    /// Updates `has_stops`, and `is_plain` for the current state and band.
     pub(super) fn update(&mut self, has_hidden: bool, has_stops: bool) {
         self.has_stops = has_stops;
         self.is_plain = self.state == TradingState::Trading && !has_hidden && self.band_width == Price(0);
     }
 
-    /// The lowest and the highest price at which trading does not pause. Nothing trades outside the collar, so a band
-    /// ends there too, and both prices can be published.
+    /// The lowest and the highest price at which trading does not pause. Both lie within the collar, outside
+    /// which nothing trades, so market data can encode them.
     #[inline]
     pub(super) fn band(&self) -> (Price, Price) {
         let Listing { band_reference: Price(reference), band_width: Price(width), .. } = *self;
@@ -99,7 +99,7 @@ impl Listings {
         }
     }
 
-    /// All of them, by ascending id.
+    /// All instruments, by ascending id.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Listing> {
         self.0.iter().flatten()
     }

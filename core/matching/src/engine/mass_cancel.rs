@@ -1,4 +1,4 @@
-//! Many orders that end at once: mass cancels, kill switches, suspensions, expiry and the end of the day.
+//! Cancelling many orders at once: mass cancels, kill switches, suspensions, expiry and the end of the day.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
@@ -15,7 +15,7 @@ use super::special::{Layer, SpecialOrder, is_special};
 use crate::EventListener;
 
 impl<B: OrderBooks<Owner>> OpenOrders<B> {
-    /// Changes the rules of the command's session, if it exists.
+    /// Changes the rules of the command's session. Returns false for an unknown session, without effect.
     #[cold]
     pub(super) fn set_rules(
         &mut self,
@@ -97,7 +97,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// Cancels all open orders of the command's session, in the order of entry.
     ///
-    /// One command, whatever the number of orders: a disconnected session must not continue to trade.
+    /// A single command cancels them all, so that no order of a disconnected session trades in between.
     #[inline(never)]
     pub(super) fn cancel_all(&mut self, reason: CancelReason, context: &mut Context<impl EventListener>) {
         self.cancel_selected(context.command.session, true, reason, context, |_, _| true);
@@ -114,8 +114,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Cancels those open orders of a session that `is_selected` selects, ascending by number, which is the
-    /// order of entry. The caller says whether the first of these events is the reply to the command.
+    /// Cancels those open orders of a session that `is_selected` selects, by ascending `UserRefNum`, which is
+    /// the order of entry. `is_reply` says whether the first of these events is the reply to the command.
     fn cancel_selected(
         &mut self,
         session: SessionId,
@@ -126,7 +126,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     ) {
         let end = order_key(session, UserRefNum(u32::MAX));
         let mut from = order_key(session, UserRefNum(0));
-        // Counted, since a search beyond the last order would continue to the next order of any session.
+        // Counted, since a search beyond the session's last order would continue into other sessions' orders.
         let mut left = self.sessions.find(session).map_or(0, |session| session.open_orders);
         while left > 0
             && let Some((key, handle)) = self.index.first_from(from).filter(|(key, _)| *key <= end)
@@ -161,7 +161,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.specials.update_expiry();
     }
 
-    /// Special orders that `is_selected` selects, by entry. The caller returns the list to `scratch`.
+    /// The selected special orders, in the order of entry. The caller puts the list back into `scratch`.
     fn specials_by_entry(&mut self, is_selected: impl Fn(&SpecialOrder) -> bool) -> Vec<(u64, OrderHandle)> {
         let mut orders = std::mem::take(&mut self.scratch);
         orders.clear();
@@ -171,7 +171,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         orders
     }
 
-    /// Cancels all orders except those that are good till cancelled, and restarts numbering at 1.
+    /// Cancels all orders except GTC ones, and restarts `UserRefNum`s, order ids and match ids at 1.
     #[cold]
     pub(super) fn end_day(&mut self, context: &mut Context<impl EventListener>) {
         self.cancel_in_all_sessions(CancelReason::EndOfDay, context, |orders, handle| {
@@ -187,7 +187,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.carry_orders(context);
     }
 
-    /// Gives remaining orders new numbers and references in the order of entry; their places stay.
+    /// Gives remaining orders new `UserRefNum`s and order ids, in the order of entry. Their priority stays.
     fn carry_orders(&mut self, context: &mut Context<impl EventListener>) {
         let mut parts = std::mem::take(&mut self.carried);
         for instrument in self.listings.ids() {
@@ -202,13 +202,13 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             self.renumber(*handle, OrderId(place as u64 + 1), context);
         }
         context.progress.last_order_id = OrderId(orders.len() as u64);
-        // All old references are deleted before the first new one, since the numbers may be the same.
+        // All old order ids are deleted before the first new one is added, since the two sets may overlap.
         for part in parts.iter().filter(|part| part.layer == Layer::Displayed) {
             let Order { id: order_id, instrument, .. } = self.books.order(part.handle).expect("it rests");
             context.publish(instrument, MarketEventKind::Deleted { order_id });
         }
         for part in parts.drain(..) {
-            // An entry's position in the order of entry is its new reference.
+            // The new order id is the order's position in the order of entry, counted from 1.
             let entry = self.specials.order(part.entry).entry;
             let place = orders.partition_point(|(other, _)| *other < entry);
             let order_id = OrderId(place as u64 + 1);
@@ -220,7 +220,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         (self.scratch, self.carried) = (orders, parts);
     }
 
-    /// Adds the parts of all orders of an instrument that rest, in the order of the books.
+    /// Appends all resting parts of an instrument's orders, in the order of the books.
     fn collect_parts(&self, instrument: InstrumentId, parts: &mut Vec<CarriedPart>) {
         for side in Side::BOTH {
             for layer in Layer::ALL {
@@ -233,8 +233,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Moves a part to the tail of its level under its order's new number and reference, and returns it. All
-    /// parts are moved, so they keep their order.
+    /// Moves a part to the tail of its level under its order's new `UserRefNum` and order id, and returns it.
+    /// The order within a level stays, since all parts move.
     fn requeue(&mut self, part: CarriedPart, id: OrderId) -> Order<Owner> {
         let user_ref = self.specials.order(part.entry).order.user_ref;
         let books = self.layer_mut(part.layer);
@@ -245,7 +245,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         new
     }
 
-    /// Gives an order the next number of its session, and reports it to the session.
+    /// Gives an order the next `UserRefNum` of its session, and reports that to the session.
     fn renumber(&mut self, handle: OrderHandle, id: OrderId, context: &mut Context<impl EventListener>) {
         let special = *self.specials.order(handle);
         let (part, leaves) = self.special_whole(&special);

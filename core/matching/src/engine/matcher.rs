@@ -1,6 +1,6 @@
-//! Orders that need the slow path: matching with all resting orders, all ways to rest, and stop prices.
+//! The slow path: special orders, stop prices, price bands, and matching with undisplayed orders.
 //!
-//! For a plain order in a plain instrument this does the same as `enter`, which is the fast path.
+//! For a plain order in a plain instrument this does the same as the fast path in `enter`.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
@@ -18,7 +18,7 @@ use super::special::{Layer, SpecialOrder, needs_entry, parts_of};
 use super::stops::TriggeredOrder;
 use crate::EventListener;
 
-/// Trades incoming orders with those that are open.
+/// Trades incoming orders with open ones.
 #[derive(Clone, Debug)]
 pub(super) struct Matcher<B> {
     pub(super) orders: OpenOrders<B>,
@@ -30,20 +30,20 @@ pub(super) struct InFlightOrder {
     pub(super) order: EnterOrder,
     pub(super) session: SessionId,
     pub(super) id: OrderId,
-    /// Limit to match at: never [`Price::MARKET`].
+    /// Limit price for matching: the collar's limit in place of [`Price::MARKET`].
     pub(super) limit: Price,
-    /// Part of the order's quantity that was executed or taken off.
+    /// Quantity of the order that was executed or removed.
     pub(super) used: u64,
     /// Executed quantity of the order and of those that it replaced.
     pub(super) executed: u64,
-    /// The displayed order that was replaced, until its deletion is published.
+    /// Id of the displayed order that it replaces, until that order's deletion is published.
     pub(super) replaced: Option<OrderId>,
-    /// True when the index has the order: it waited for its stop price.
+    /// True when the order is already in the index, because it waited for its stop price.
     pub(super) is_indexed: bool,
 }
 
 impl InFlightOrder {
-    /// An order that is new in the books; `executed` covers it and those that it replaced.
+    /// An order that is not yet in the index; `executed` includes executions of orders that it replaced.
     pub(super) const fn new(
         order: EnterOrder,
         session: SessionId,
@@ -79,7 +79,7 @@ enum MatchOutcome {
 }
 
 impl<B: OrderBooks<Owner>> Matcher<B> {
-    /// Parks, matches, rests or cancels an order that has been answered, then the orders that it triggers.
+    /// Parks, matches, rests or cancels an accepted order, then works the orders that it triggers.
     #[inline(never)]
     pub(super) fn work_special(
         &mut self,
@@ -188,7 +188,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         outcome
     }
 
-    /// Prevents a trade between two orders of one owner. True when this has ended the incoming one.
+    /// Prevents a trade between two orders of one owner. Returns true when this has ended the incoming order.
     fn prevent(
         &mut self,
         strategy: SelfTradePrevention,
@@ -262,7 +262,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
                     left -= qty;
                 }
                 SelfTradePrevention::CancelNewest | SelfTradePrevention::CancelBoth => break,
-                // The whole order was reduced when its displayed part was met.
+                // The whole order was already counted at its displayed part, so its rest counts nothing.
                 SelfTradePrevention::Decrement if !is_rest => {
                     let whole = self.orders.open_order(session, user_ref).expect("what rests is open");
                     left -= left.min(whole.leaves.0);
@@ -273,7 +273,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         traded >= min_qty.0
     }
 
-    /// Rests the remainder of an order: displayed, in part or not at all.
+    /// Rests the remainder of an order: displayed in whole, in part, or not at all.
     fn rest_special(&mut self, mut in_flight: InFlightOrder, context: &mut Context<impl EventListener>) {
         let InFlightOrder { order, session, id, executed, .. } = in_flight;
         let EnterOrder { instrument, side, price, .. } = order;
@@ -314,7 +314,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         publish_replaced(&mut in_flight, context);
     }
 
-    /// The entry of an order, created if it has none.
+    /// Handle of the order's entry in `specials`; the entry is created if the order has none.
     pub(super) fn entry_of(&mut self, in_flight: &InFlightOrder) -> OrderHandle {
         let InFlightOrder { order, session, .. } = *in_flight;
         if in_flight.is_indexed {
@@ -421,7 +421,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 }
 
-/// Publishes the deletion of the replaced order, unless that is done.
+/// Publishes the deletion of the replaced order, unless it is already published.
 fn publish_replaced(in_flight: &mut InFlightOrder, context: &mut Context<impl EventListener>) {
     if let Some(order_id) = in_flight.replaced.take() {
         context.publish(in_flight.order.instrument, MarketEventKind::Deleted { order_id });

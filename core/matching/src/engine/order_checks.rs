@@ -9,7 +9,7 @@ use super::listing::Listing;
 use super::special::expiry;
 
 impl Listing {
-    /// Checks the parameters of an order with the open quantity `leaves`. Returns the limit to match at.
+    /// Checks an order's parameters; `leaves` is its open quantity. Returns the limit price for matching.
     pub(super) fn check_parameters(
         &self,
         order: &EnterOrder,
@@ -35,7 +35,7 @@ impl Listing {
         self.check_price(order.price).map(|()| order.price)
     }
 
-    /// Limit to match at of an order with this price: the collar's limit for a market order.
+    /// Limit price for matching an order with this price: the collar's limit for a market order.
     pub(super) fn limit_of(&self, price: Price, side: Side) -> Price {
         match (price, side) {
             (Price::MARKET, Side::Buy) => self.instrument.collar_high,
@@ -84,12 +84,12 @@ pub(super) fn is_stop(order: &EnterOrder) -> bool {
     order.special.is_some_and(|special| special.stop_price != Price(0))
 }
 
-/// True when an order's untraded remainder may rest, or the order may wait.
+/// True when an order may rest, or may wait for its stop price.
 pub(super) fn can_rest(order: &EnterOrder) -> bool {
     is_stop(order) || may_rest(order)
 }
 
-/// True when the untraded remainder of a worked order may rest.
+/// True when an order's untraded remainder may rest.
 pub(super) fn may_rest(order: &EnterOrder) -> bool {
     order.time_in_force.may_rest() && order.price != Price::MARKET
 }

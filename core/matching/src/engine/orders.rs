@@ -19,7 +19,7 @@ use crate::{EngineLimits, EventListener};
 /// An open order as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenOrder {
-    /// Handle in the index.
+    /// Handle that the index has for the order.
     pub(super) handle: OrderHandle,
     pub(super) user_ref: UserRefNum,
     pub(super) instrument: InstrumentId,
@@ -35,7 +35,7 @@ pub(super) struct OpenOrder {
 pub(super) struct RemovedOrder {
     pub(super) instrument: InstrumentId,
     pub(super) leaves: Qty,
-    /// The reference under which it was displayed.
+    /// Order id under which it was displayed, if it was.
     pub(super) displayed: Option<OrderId>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct OpenOrders<B> {
     pub(super) sessions: Sessions,
     /// Displayed orders and displayed parts.
     pub(super) books: B,
-    /// Undisplayed quantity that can trade: hidden orders, and the rest of orders displayed in parts.
+    /// Undisplayed quantity that can trade: hidden orders, and the undisplayed rest of orders shown in parts.
     pub(super) hidden: B,
     /// Orders that wait for their stop price.
     pub(super) stops: Stops<B>,
@@ -70,7 +70,7 @@ pub(super) struct OpenOrders<B> {
 }
 
 impl<B: OrderBooks<Owner>> OpenOrders<B> {
-    /// No open orders, and memory that is touched at its first use, for instruments up to `max_instrument`.
+    /// No open orders, in untouched memory, for instruments up to `max_instrument`.
     pub(super) fn untouched(max_instrument: InstrumentId, limits: EngineLimits) -> OpenOrders<B> {
         let special = BookLimits::new(max_instrument, limits.max_special_orders);
         let displayed = BookLimits::new(max_instrument, limits.max_resting());
@@ -87,7 +87,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             books: B::untouched(displayed),
             hidden: B::untouched(special),
             stops: Stops::untouched(special, limits.max_special_orders),
-            // The least number is 1, so the numbers of a new day occupy as few pages as possible.
+            // Pages begin at `UserRefNum` 1, so that a new day's orders occupy as few pages as possible.
             index: PageIndex::untouched(index, order_key(SessionId(0), UserRefNum(1))),
             specials: Specials::new(limits.max_special_orders),
             scratch: Vec::with_capacity(max_special),
@@ -119,15 +119,15 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Adds an instrument, halted; false when it exists already, or there is no capacity for it.
+    /// Adds an instrument, halted; false when its definition is invalid, or its id taken or beyond the limit.
     pub(super) fn add_instrument(&mut self, instrument: &Instrument) -> bool {
         check_instrument(instrument, &self.limits).is_ok()
             && self.listings.add(Listing { is_added: true, ..Listing::new(*instrument) })
     }
 
-    /// Uses up a number for a request of the command's session, and returns that session. `None` when the
-    /// request is done: it was rejected, or dropped as a duplicate since its number is not above all earlier
-    /// ones.
+    /// Uses up a `UserRefNum` for a request of the command's session, and returns that session. `None` when
+    /// the request needs no further work: it was rejected, or dropped as a duplicate because its `UserRefNum`
+    /// is not above all earlier ones.
     #[inline]
     pub(super) fn use_number(
         &mut self,
@@ -142,8 +142,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         used
     }
 
-    /// Rejects an order of a session without numbers left. The answer never carries the number of an open
-    /// order, which it would seem to reject.
+    /// Rejects a request of an unknown session, or of one that has used all `UserRefNum`s; counts others as
+    /// duplicates. An open order's `UserRefNum` is never rejected, since that order would seem to end.
     #[cold]
     #[inline(never)]
     fn reject_number(
@@ -162,7 +162,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         context.progress.counters.duplicates += 1;
     }
 
-    /// The session's open order with this number.
+    /// The session's open order `user_ref`.
     #[inline]
     pub(super) fn open_order(&self, session: SessionId, user_ref: UserRefNum) -> Option<OpenOrder> {
         let handle = self.index.find(order_key(session, user_ref))?;
@@ -177,18 +177,18 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         Some(OpenOrder { handle, user_ref, instrument, side, executed, leaves, capacity, cross_type })
     }
 
-    /// The index's handle of an order that has a resting part.
+    /// Handle in the index of the order that has a resting part with this owner.
     pub(super) fn handle_of(&self, owner: &Owner) -> OrderHandle {
         self.index.find(order_key(owner.session, owner.user_ref)).expect("what rests is in the index")
     }
 
-    /// The displayed part of the session's open order with this number; `None` when none is displayed.
+    /// Handle of the displayed part of the session's open order `user_ref`; `None` if no part is displayed.
     pub(super) fn displayed_part(&self, session: SessionId, user_ref: UserRefNum) -> Option<OrderHandle> {
         let handle = self.index.find(order_key(session, user_ref))?;
         if is_special(handle) { self.specials.order(handle).part(Layer::Displayed) } else { Some(handle) }
     }
 
-    /// The part with the executed quantity, with the order's own side, and the open quantity of all parts.
+    /// The first part, with the executed quantity and the order's own side, and all parts' open quantity.
     #[cold]
     pub(super) fn special_whole(&self, special: &SpecialOrder) -> (Order<Owner>, Qty) {
         let parts = Layer::ALL.map(|layer| self.layer(layer).order(special.part(layer)?));
@@ -208,8 +208,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// True when the index and the entries of special orders have capacity for an order, which replaces `old`
-    /// if given. The books have capacity then, since an order leaves them first; so has the limit of special
-    /// orders, for the units of the old one.
+    /// if given. The books need no check for a replacement, since `old` leaves them first. The units of
+    /// `max_special_orders` that `old` takes count as free.
     pub(super) fn has_capacity(
         &self,
         session: SessionId,
@@ -225,7 +225,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             && self.specials.has_capacity(parts.saturating_sub(freed))
     }
 
-    /// Puts an order of a session into the index.
+    /// Puts an order of a session into the index, and counts it.
     #[inline(always)]
     pub(super) fn enter_index(&mut self, session: SessionId, user_ref: UserRefNum, handle: OrderHandle) {
         self.index
@@ -264,7 +264,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Takes out the orders that wait for a price from `low` to `high`, to be worked.
+    /// Moves the orders with stop prices from `low` to `high` from the books to the triggered orders.
     #[cold]
     #[inline(never)]
     pub(super) fn trigger(&mut self, instrument: InstrumentId, low: Price, high: Price) {
@@ -287,7 +287,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Changes the state of an existing instrument.
+    /// Changes the state of an instrument, and publishes it.
     pub(super) fn change_state(
         &mut self,
         id: InstrumentId,
@@ -315,9 +315,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         Some((layer, handle, self.layer(layer).order(handle)?))
     }
 
-    /// Orders of a side in trading order. An order that is shown in parts comes before the hidden orders of
-    /// its price as far as its parts do. The first of a pair is true for the undisplayed quantity of such an
-    /// order.
+    /// Orders of a side in trading order: at each price displayed orders, then the undisplayed rests of
+    /// orders shown in parts, then hidden orders. Each has a flag, true for an undisplayed rest.
     pub(super) fn in_trading_order(
         &self,
         instrument: InstrumentId,

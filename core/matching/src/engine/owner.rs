@@ -7,15 +7,15 @@ use crate::codec::orders::layout;
 /// The owner of a resting order, kept beside it in the books.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
-    /// Executed quantity of the order and of those that it replaced; with its quantity, its intended size.
+    /// Executed quantity of the order and of those it replaced; plus the open quantity, its intended size.
     pub executed: u64,
-    /// The session's number of the order.
+    /// The session's `UserRefNum` of the order.
     pub user_ref: UserRefNum,
-    /// The session.
+    /// The session that owns the order.
     pub session: SessionId,
-    /// OUCH Capacity, which an order that replaces it takes over.
+    /// OUCH Capacity, which a replacement inherits.
     pub capacity: u8,
-    /// OUCH CrossType, likewise.
+    /// OUCH CrossType, which a replacement inherits.
     pub cross_type: u8,
 }
 
@@ -33,13 +33,13 @@ layout! { Owner { executed: u64, user_ref: UserRefNum, session: SessionId, capac
 // Four orders' owners fill a cache line.
 const _: () = assert!(size_of::<Owner>() == 16);
 
-/// One key space for all sessions: a block of 2^32 numbers for each.
+/// Key of an order in the index: the session in the high half, the `UserRefNum` in the low one.
 #[inline]
 pub(super) fn order_key(session: SessionId, user_ref: UserRefNum) -> u64 {
     u64::from(session.0) << 32 | u64::from(user_ref.0)
 }
 
-/// The session's number in an [`order_key`].
+/// The `UserRefNum` in an [`order_key`].
 #[inline]
 pub(super) fn user_ref_of(key: u64) -> UserRefNum {
     UserRefNum(key as u32)

@@ -14,18 +14,18 @@ use super::owner::Owner;
 use super::special::Layer;
 use crate::EventListener;
 
-/// The result of a walk from both ends of a crossed book.
+/// The levels of a crossed book, after its bids and asks were paired off from the best.
 #[derive(Clone, Copy, Debug)]
 struct CrossedLevels {
     /// Largest volume that can trade at one price.
     volume: u64,
-    /// The worst levels that trade.
+    /// The worst bid and the worst ask that trade.
     bid: Price,
     ask: Price,
-    /// Quantity of these levels that does not trade; at most one of the two is not zero.
+    /// Untraded quantity at these two prices; at least one of the two is zero.
     bid_rest: u64,
     ask_rest: u64,
-    /// The next two levels of each side.
+    /// The next two levels of each side, which do not trade.
     next_bids: [Option<(Price, u64)>; 2],
     next_asks: [Option<(Price, u64)>; 2],
 }
@@ -159,7 +159,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Trades `left` at one price, best prices first, displayed before undisplayed, earliest first.
+    /// Trades `qty` at one price, best prices first, displayed before undisplayed, earliest first.
     fn trade_at(
         &mut self,
         instrument: InstrumentId,
@@ -229,7 +229,7 @@ impl CrossedLevels {
         Some(crossed)
     }
 
-    /// The price of largest volume, then least imbalance, then nearest to `reference`; imbalance and side.
+    /// Price of largest volume, then least imbalance, then nearest to `reference`; imbalance and its side.
     ///
     /// The volume is largest from the worst ask to the worst bid that trade, both included. Towards higher
     /// prices demand falls and supply grows, so the imbalance is least before either passes its next level.
@@ -256,7 +256,7 @@ impl CrossedLevels {
         if low <= high {
             return (nearest(reference, low, high, tick), 0, None);
         }
-        // The next bid and the next ask are neighbours: one of the two has the imbalance.
+        // There is no price between the next bid and ask: the imbalance is the quantity of one of the two.
         let low = if bid_qty <= ask_qty { above(next_bids[1], ask) } else { next_ask };
         let high = if ask_qty <= bid_qty { below(next_asks[1], bid) } else { next_bid };
         let price = nearest(reference, low, high, tick);
@@ -264,7 +264,7 @@ impl CrossedLevels {
     }
 }
 
-/// The on-tick price nearest to `reference` between `low` and `high`, both on tick; of two the lower.
+/// The on-tick price nearest to `reference` between `low` and `high`, both on tick; the lower of two.
 fn nearest(reference: Price, low: Price, high: Price, tick: i64) -> Price {
     let rounded = (reference.0 + (tick - 1) / 2).div_euclid(tick) * tick;
     failpoint!(CrossAtLowest => return low);

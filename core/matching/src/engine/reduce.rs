@@ -1,4 +1,4 @@
-//! Reducing and removing single orders: cancels, reductions, fills, and the next displayed part.
+//! Reducing and removing single orders: cancels, reductions, fills, and refreshed displayed parts.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
@@ -52,9 +52,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.reduce_open(&open, decrement, context);
     }
 
-    /// Changes the side marking, and reduces the intended size; the remainder keeps its priority. A removed
-    /// order has had its last event, and a refusal under its number would look like another: there is no
-    /// answer.
+    /// Changes the side marking, and reduces the intended size; the remainder keeps its priority. There is no
+    /// response for an order that is not open: its last event was already sent.
     #[inline(never)]
     pub(super) fn modify(&mut self, request: &ModifyOrder, context: &mut Context<impl EventListener>) {
         let ModifyOrder { user_ref, side_marking, qty } = *request;
@@ -140,7 +139,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.close(handle, (session, user_ref), is_reply, reason, context);
     }
 
-    /// Reduces an order by less than its open quantity: quantity that waits or is not displayed goes first.
+    /// Reduces an order by less than its open quantity: waiting or undisplayed quantity first.
     pub(super) fn reduce_open(
         &mut self,
         open: &OpenOrder,
@@ -223,7 +222,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.remove_from_index(part.data.session, part.data.user_ref);
     }
 
-    /// Displays the next part of an order, at the tail of its level and under a new reference.
+    /// Displays the next part of an order, at the tail of its level and under a new order id.
     fn refresh(
         &mut self,
         handle: OrderHandle,

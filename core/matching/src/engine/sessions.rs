@@ -1,4 +1,4 @@
-//! Sessions: their used numbers, their open orders, and the rules for their orders.
+//! Sessions: their used `UserRefNum`s, their open orders, and the rules for their orders.
 
 use tickpath_faults::failpoint;
 use tickpath_types::{EnterOrder, Price, Qty, RejectReason, SelfTradePrevention, SessionId, UserRefNum};
@@ -13,7 +13,7 @@ use crate::codec::orders::layout;
 pub(super) struct Session {
     pub(super) last_user_ref: UserRefNum,
     pub(super) open_orders: u32,
-    /// Number of open orders below which a plain order skips the session's rules; zero when none may.
+    /// Number of open orders below which a plain order skips the session's rules; zero if none may skip them.
     pub(super) max_plain_orders: u32,
 }
 
@@ -66,7 +66,7 @@ layout! {
     }
 }
 
-/// All sessions by id, and the kill switch of the venue.
+/// All sessions by id, and the venue's kill switch.
 #[derive(Clone, Debug)]
 pub(super) struct Sessions {
     pub(super) sessions: Vec<Session>,
@@ -93,7 +93,7 @@ impl Sessions {
         }
     }
 
-    /// A session within the limit.
+    /// The session `id`, which must be within the limit.
     #[inline]
     pub(super) fn session(&self, id: SessionId) -> &Session {
         &self.sessions[usize::from(id.0)]
@@ -104,13 +104,13 @@ impl Sessions {
         self.sessions.get(usize::from(id.0))
     }
 
-    /// The rules of a session within the limit.
+    /// The rules of the session `id`, which must be within the limit.
     pub(super) fn rules(&self, id: SessionId) -> &SessionRules {
         &self.rules[usize::from(id.0)]
     }
 
-    /// Uses up a number for a request; returns its session. `None` if unknown or the number is not the
-    /// greatest.
+    /// Uses up a `UserRefNum` for a request, and returns the session. `None` if the session is unknown or has
+    /// used the same or a greater one.
     #[inline]
     pub(super) fn use_number(&mut self, id: SessionId, user_ref: UserRefNum) -> Option<Session> {
         let session = self.sessions.get_mut(usize::from(id.0))?;
@@ -122,7 +122,7 @@ impl Sessions {
         Some(*session)
     }
 
-    /// Uses up the number after the last one.
+    /// Uses up the session's next `UserRefNum` and returns it.
     pub(super) fn use_next_number(&mut self, id: SessionId) -> UserRefNum {
         let session = &mut self.sessions[usize::from(id.0)];
         session.last_user_ref.0 += 1;
@@ -164,7 +164,7 @@ impl Sessions {
         }
     }
 
-    /// Recomputes which orders of a session may skip its rules.
+    /// Recomputes the session's `max_plain_orders`.
     fn update(&mut self, id: SessionId) {
         let rules = self.rules(id);
         let max = rules.max_open_orders.min(self.max_open_orders);
@@ -186,7 +186,7 @@ impl Sessions {
         if order.qty > max_qty {
             return Err(RejectReason::QtyAboveLimit);
         }
-        // No product of two such numbers overflows 128 bits.
+        // A product of two 64-bit numbers fits in 128 bits.
         let notional = i128::from(limit.0) * i128::from(order.qty.0);
         if rules.max_notional != u64::MAX && notional > i128::from(rules.max_notional) {
             return Err(RejectReason::NotionalAboveLimit);
@@ -194,7 +194,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The strategy that applies when an order of `incoming` meets one of `resting`.
+    /// The strategy that applies when an order of `incoming` would trade with one of `resting`.
     pub(super) fn prevention(&self, incoming: SessionId, resting: SessionId) -> SelfTradePrevention {
         failpoint!(SelfTradesAllowed => return SelfTradePrevention::None);
         if self.rules(incoming).account == self.rules(resting).account {

@@ -1,4 +1,4 @@
-//! The engine's state as bytes and back, and its digest.
+//! Snapshots of the engine's state, their restoration, and the digest of the state.
 
 use tickpath_book::{Order, OrderBooks, state_hash};
 use tickpath_faults::failpoint;
@@ -55,7 +55,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         hasher.digest()
     }
 
-    /// Appends everything that later events depend on to `out`, with the books' queues in order: about 60
+    /// Appends to `out` everything that later events depend on, with the books' queues in order: about 60
     /// bytes per open order. Walks all books and may allocate, so call it while idle or on a copy.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         let Engine { matcher: Matcher { orders, executions }, progress } = self;
@@ -65,7 +65,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             limits: _, // given to `restore`
             listings,
             sessions,
-            books: _, // these three by `put_layer`
+            books: _, // `put_layer` writes these three
             hidden: _,
             stops: _,
             index: _, // derived from the orders
@@ -162,7 +162,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 }
 
-/// The last numbers and the counters, with their names. Every field is named, so that a new one is not forgotten.
+/// Sequence numbers, ids and counters by name. Every field is named, so that a new one is not forgotten.
 fn counts(progress: &mut Progress) -> [(&'static str, &mut u64); 9] {
     let Progress { last_command, last_market, last_order_id, last_match_id, counters } = progress;
     let EngineCounters { commands, rejected, duplicates, ignored, executions } = counters;
@@ -179,7 +179,7 @@ fn counts(progress: &mut Progress) -> [(&'static str, &mut u64); 9] {
     ]
 }
 
-/// The instruments that were added during the day: nothing else has their definitions.
+/// Writes the instruments added during the day, whose definitions are not stored elsewhere.
 fn put_added_instruments(listings: &Listings, writer: &mut Writer<'_>) {
     failpoint!(SnapshotMissesAdded => return writer.put(0_u16));
     let added = || listings.iter().filter(|listing| listing.is_added);
@@ -270,7 +270,7 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
             user_ref,
             instrument,
             side,
-            qty: _, // the quantities follow from the books, as the other layers do
+            qty: _, // the quantities, like the other layers, follow from the books
             price,
             time_in_force,
             post_only,
@@ -296,7 +296,7 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
     }
 }
 
-/// An entry, and whether it has a displayed part.
+/// Reads an entry; true if it has a displayed part.
 fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool)> {
     let (entry, session) = (reader.take("entry")?, reader.take("session")?);
     let mut order = EnterOrder::limit(
@@ -369,7 +369,7 @@ fn restore_executions(executions: &mut Executions, last: MatchId, reader: &mut R
     Ok(())
 }
 
-/// Digest of all fields of a definition.
+/// Digest of all fields of an instrument's definition.
 fn definition_hash(instrument: &Instrument) -> u64 {
     let Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high } =
         *instrument;

@@ -1,4 +1,4 @@
-//! Orders with instructions beyond a quantity at a price.
+//! Special orders: hidden, displayed in part, stop, GTT and GTC orders.
 
 use tickpath_book::OrderHandle;
 use tickpath_types::{
@@ -8,24 +8,24 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::codec::{CodecError, Field, FieldReader, FieldWriter, hash_field};
 
-/// Bit set in the index handle of an order that has an entry here.
+/// Bit set in the index handle of an order that has an entry in [`Specials`].
 const TAG: u32 = 1 << 31;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// An open order with an entry: hidden, displayed in part, waiting for its stop price, GTT or GTC.
+/// An open special order: hidden, displayed in part, waiting for its stop price, GTT or GTC.
 ///
 /// Its quantity is in the books of the layers in which it has a part. Its executed quantity is stored there
 /// too, with the first of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SpecialOrder {
     pub(super) session: SessionId,
-    /// The order as entered, with its session's latest number. Quantities are not kept: the books have them.
+    /// The order as entered, under its current `UserRefNum`. Its quantities are in the books instead.
     pub(super) order: EnterOrder,
     /// Entry number, greater than that of every order entered before.
     pub(super) entry: u64,
-    /// Units of the limit that the order takes.
+    /// Units of `max_special_orders` that the order takes.
     pub(super) parts: u32,
-    /// Its part in each [`Layer`].
+    /// Handle of the order's part in each [`Layer`].
     pub(super) in_layers: [Option<OrderHandle>; 3],
 }
 
@@ -34,14 +34,14 @@ pub(super) struct SpecialOrder {
 pub(super) enum Layer {
     Displayed,
     Hidden,
-    /// It waits for its stop price and cannot trade.
+    /// Orders that wait for their stop price and cannot trade.
     Stop,
 }
 
 impl Layer {
     pub(super) const ALL: [Layer; 3] = [Layer::Displayed, Layer::Hidden, Layer::Stop];
 
-    /// The liquidity of a resting part that trades.
+    /// Liquidity flag of a resting part that trades.
     pub(super) const fn liquidity(self) -> Liquidity {
         match self {
             Layer::Displayed => Liquidity::Added,
@@ -59,7 +59,7 @@ impl SpecialOrder {
         self.in_layers[layer as usize] = part;
     }
 
-    /// The session and the order's number in it.
+    /// The order's session and `UserRefNum`.
     pub(super) const fn name(&self) -> (SessionId, UserRefNum) {
         (self.session, self.order.user_ref)
     }
@@ -84,7 +84,7 @@ impl SpecialOrder {
     }
 }
 
-/// True when the index handle leads here instead of into the books.
+/// True when the index handle refers to an entry of [`Specials`] instead of an order in the books.
 #[inline(always)]
 pub(super) const fn is_special(handle: OrderHandle) -> bool {
     handle.slot() & TAG != 0
@@ -96,7 +96,7 @@ pub(super) const fn needs_entry(order: &EnterOrder) -> bool {
     order.special.is_some() || matches!(order.time_in_force, TimeInForce::Gtt | TimeInForce::Gtc)
 }
 
-/// Units of the limit that an order takes: one per part that it can display, and one for the hidden rest.
+/// Units of `max_special_orders` that an order takes: one per part that it can display, and one more.
 pub(super) fn parts_of(order: &EnterOrder) -> u64 {
     match order.special {
         Some(instructions) if !instructions.display_qty.is_zero() => {
@@ -136,16 +136,16 @@ impl InstructionBytes {
     }
 }
 
-/// The entries, in slots that do not move.
+/// The entries of special orders, in slots that do not move.
 #[derive(Clone, Debug)]
 pub(super) struct Specials {
     orders: Vec<Option<SpecialOrder>>,
     free: Vec<u32>,
-    /// Units of the limit that are taken.
+    /// Units of `max_special_orders` in use.
     parts: u64,
     max_parts: u64,
     pub(super) last_entry: u64,
-    /// No GTT order expires before this.
+    /// Lower bound of the next expiry of a GTT order.
     next_expiry: Nanos,
 }
 
@@ -165,7 +165,7 @@ impl Specials {
         parts <= self.max_parts - self.parts
     }
 
-    /// Gives the order an entry and an entry number.
+    /// Adds an entry for the order, under a new entry number.
     pub(super) fn insert(&mut self, mut order: SpecialOrder) -> OrderHandle {
         self.last_entry += 1;
         order.entry = self.last_entry;
@@ -209,13 +209,13 @@ impl Specials {
         now >= self.next_expiry
     }
 
-    /// Recomputes when the next order expires.
+    /// Recomputes the next expiry.
     pub(super) fn update_expiry(&mut self) {
         let expiries = self.iter().filter_map(|(_, order)| order.expiry());
         self.next_expiry = expiries.min().unwrap_or(Nanos(u64::MAX));
     }
 
-    /// Adds all entries in the order of entry, whatever their places. Allocates.
+    /// Adds all entries to the digest in the order of entry, whatever their slots. Allocates.
     pub(super) fn hash(&self, hasher: &mut Xxh3) {
         let mut orders: Vec<&SpecialOrder> = self.iter().map(|(_, order)| order).collect();
         orders.sort_unstable_by_key(|order| order.entry);

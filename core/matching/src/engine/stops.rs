@@ -1,7 +1,7 @@
 //! Orders that wait for a trade at their stop price, and those whose price was reached.
 //!
-//! They rest in separate books at their stop price, on the side where the order that a trade triggers first
-//! is the best: purchases, which wait for a rising price, like asks, and sales like bids.
+//! They rest in separate books at their stop price: buy orders, which wait for a rising price, as asks, and
+//! sell orders as bids. So the best order of a side is the first that trades trigger.
 
 use tickpath_book::{BookLimits, Order, OrderBooks};
 use tickpath_types::{InstrumentId, Price, Qty, SessionId, Side, UserRefNum};

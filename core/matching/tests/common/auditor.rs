@@ -21,7 +21,7 @@ pub struct Auditor {
     last_market: u64,
     last_order_id: u64,
     last_match_id: u64,
-    /// Quantity accepted, traded (counted on each side) and removed, over the day.
+    /// Quantity accepted, traded (counted once per side) and removed, over the day.
     entered: u128,
     traded: u128,
     canceled: u128,

@@ -17,20 +17,20 @@ pub struct Shape {
     pub instruments: u16,
     /// Number of adjacent prices that nearly all orders use.
     pub prices: u32,
-    /// One in this many orders is special.
+    /// N, where one in N orders is special.
     pub special: u32,
-    /// Per mille of commands that the venue sends rarely.
+    /// Rare commands of the venue, per mille.
     pub rare: u32,
-    /// Per mille of commands that begin or end an auction.
+    /// Commands that begin or end an auction, per mille.
     pub auctions: u32,
-    /// Per mille of commands that set a price band.
+    /// Commands that set a price band, per mille.
     pub bands: u32,
-    /// One in this many restrictions is harsh; the others lift the earlier ones.
+    /// N, where one in N restrictions is harsh; the others lift earlier restrictions.
     pub harsh: u32,
 }
 
 impl Shape {
-    /// A bit of everything.
+    /// All kinds of commands.
     pub const MIXED: Shape = Shape {
         sessions: 4,
         instruments: 3,
@@ -41,13 +41,13 @@ impl Shape {
         bands: 4,
         harsh: 4,
     };
-    /// Two prices, so that all orders meet, and nearly all orders are special.
+    /// Two prices, so that all orders can trade with each other; nearly all orders are special.
     pub const NARROW: Shape = Shape { instruments: 1, prices: 2, special: 1, ..Shape::MIXED };
     /// Many sessions, many of them sharing an account.
     pub const MANY_SESSIONS: Shape = Shape { sessions: 40, instruments: 2, prices: 5, ..Shape::MIXED };
-    /// Hardly anything but auctions.
+    /// Frequent auctions.
     pub const AUCTIONS: Shape = Shape { instruments: 1, prices: 7, auctions: 120, harsh: 6, ..Shape::MIXED };
-    /// Limits, kill switches, price bands and ends of day all the time.
+    /// Frequent limits, kill switches, suspensions and ends of day.
     pub const HARSH: Shape = Shape { rare: 120, harsh: 2, ..Shape::MIXED };
     /// Price bands that are soon left and then set again.
     pub const BANDS: Shape = Shape { auctions: 30, bands: 60, harsh: 2, ..Shape::MIXED };
@@ -59,7 +59,7 @@ impl Shape {
 /// Time between two commands, long enough for orders to expire within a run.
 const STEP: Nanos = Nanos::from_millis(10);
 
-/// Commands as hostile and faulty clients would send them, at few prices so that they meet.
+/// Commands as hostile and faulty clients would send them, at few prices so that orders trade.
 pub struct CommandGenerator {
     shape: Shape,
     random: Xoshiro256PlusPlus,
@@ -76,7 +76,7 @@ impl CommandGenerator {
         CommandGenerator { shape, random, sequence: 0, last_user_ref, open: BTreeMap::new() }
     }
 
-    /// Learns which orders are open, so that later commands can name them.
+    /// Records which orders are open, so that later commands can name them.
     pub fn on_events(&mut self, events: &[Event]) {
         for event in events {
             let Event::Order(OrderEvent { session, kind, .. }) = event else { continue };
@@ -236,7 +236,7 @@ impl CommandGenerator {
         }
     }
 
-    /// Mostly plain; otherwise all kinds of special orders, and some that are invalid.
+    /// Order parameters: plain, or of every kind of special order, some of them invalid.
     fn special(&mut self) -> (TimeInForce, Option<OrderInstructions>) {
         use TimeInForce::{Day, Gtc, Gtt, Ioc};
         let mut instructions = OrderInstructions::default();
@@ -273,7 +273,7 @@ impl CommandGenerator {
         } as u16)
     }
 
-    /// Mostly the next number, sometimes a used one, sometimes one far off.
+    /// A `UserRefNum`: mostly the next one, sometimes a used one, sometimes one far ahead.
     fn new_number(&mut self, session: u16) -> UserRefNum {
         let last = self.last_user_ref[usize::from(session)];
         let number = match self.below(100) {
@@ -286,7 +286,7 @@ impl CommandGenerator {
         UserRefNum(number)
     }
 
-    /// Mostly the number of an open order.
+    /// A `UserRefNum`, mostly of an open order.
     fn old_number(&mut self, session: u16) -> UserRefNum {
         let of = |number| (SessionId(session), UserRefNum(number));
         let count = self.open.range(of(0)..=of(u32::MAX)).count() as u32;
@@ -333,7 +333,7 @@ impl CommandGenerator {
         }
     }
 
-    /// None, some, all or too much; sometimes where it is invalid.
+    /// A minimum quantity: zero, part of `qty`, all of it or more; rarely for an order that may not have one.
     fn min_qty(&mut self, is_ioc: bool, qty: Qty) -> Qty {
         match self.below(if is_ioc { 4 } else { 60 }) {
             0 => qty,

@@ -5,7 +5,7 @@
 //! | `accepted as #1` | the reply `Accepted`, of the order exactly as entered, live |
 //! | `rests as #1`, `rests as #1 showing 20` | the same, and it is added to the book, whole or in part |
 //! | `s2 1 takes 30 @ 10.00 of s1 1 #1 m1` | the execution, sent to both owners and the public |
-//! | `s2 1 takes 30 @ 10.00 of s1 1, a hidden sell, m1` | the same of an order that is not displayed |
+//! | `s2 1 takes 30 @ 10.00 of s1 1, a hidden sell, m1` | the same with an undisplayed resting order |
 //! | `s1 1 and s2 1 trade 30 @ 10.00 OpeningCross m1` | the execution in a cross, sent to both |
 //! | `s1 1 shows 20 as #2, sell @ 10.00` | the next part is added to the book, and the owner informed |
 //! | two events with `;` between them | a removal from an order: the owner's event, then the public one |
@@ -79,7 +79,7 @@ fn execution(events: &[Event]) -> Option<(String, usize)> {
 
 type Traded = (Qty, Price, MatchId);
 
-/// The order, its liquidity, and the trade.
+/// One side of an execution: the order, its liquidity flag, and the trade.
 fn side_of_execution(event: &OrderEvent) -> Option<(String, Liquidity, Traded)> {
     match event.kind {
         OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } if !event.is_reply => {
@@ -89,7 +89,7 @@ fn side_of_execution(event: &OrderEvent) -> Option<(String, Liquidity, Traded)> 
     }
 }
 
-/// The owner's and the public event of one change.
+/// The owner's and the public event of one change, as one line.
 fn pair(events: &[Event]) -> Option<(String, usize)> {
     let [first, second, ..] = events else { return None };
     let line = match (first, second) {

@@ -19,7 +19,7 @@ pub fn instruments(count: u16) -> Vec<Instrument> {
     (1..=count).map(instrument).collect()
 }
 
-/// The command, with the next sequence and a time to match.
+/// The command under the next sequence number, one microsecond after the one before.
 pub fn numbered(sequence: &mut u64, session: u16, kind: CommandKind) -> Command {
     *sequence += 1;
     Command { sequence: Sequence(*sequence), session: SessionId(session), ts: Nanos(*sequence * 1_000), kind }

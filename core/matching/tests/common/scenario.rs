@@ -12,7 +12,7 @@
 //! s1 prevent oldest [account 2] | s1 limits orders 5 qty 100 notional 1000000
 //! uncross 1 | close 1 | imbalance 1 | band 1 10.00 width 0.50 | suspend 1 | break 3 | expire 7 | end-day
 //! ```
-//! The exact events follow: behind the command if they fit on one line, otherwise in the indented lines below
+//! The exact events follow: after the command if they fit on one line, otherwise in the indented lines below
 //! it. `s1!` begins a reply, `*` a public event; [`event_text`] lists the events that share a line.
 
 mod event_text;
@@ -162,7 +162,7 @@ fn parse(line: &str) -> (u16, CommandKind) {
         "force-buy" => {
             return (session, CommandKind::Force(entered(user_ref(2), Side::Buy, number(3))));
         }
-        // The replacement has the old order's side.
+        // A replacement inherits the old order's side, so the side given here has no effect.
         "replace" => OrderRequest::Replace(entered(user_ref(4), Side::Buy, number(5)).replacing(user_ref(2))),
         "cancel" => {
             OrderRequest::Cancel(CancelOrder { user_ref: user_ref(2), qty: Qty(value("to").unwrap_or(0)) })

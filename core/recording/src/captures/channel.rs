@@ -8,18 +8,18 @@ use tickpath_feed::JUMP_BACK_PACKETS;
 
 use crate::StreamCounters;
 
-/// Maximum delay, in capture time, of a packet whose successor has already arrived: on the other line, or out
-/// of order.
+/// Time, in ns of capture time, after which a missing packet counts as lost once a later one has arrived.
+/// Until then it may arrive on the other line, or out of order.
 const REORDER_WAIT_NS: u64 = 100_000_000;
-/// Maximum delay, in capture time, of a duplicate on a line that delivered other packets; a later packet is
-/// not a duplicate but a sequence number that jumped back.
+/// Maximum delay, in ns of capture time, of a duplicate on a line that was the first to deliver other
+/// packets. A later packet is not a duplicate: its sequence number jumped back.
 const DUPLICATE_LATE_NS: u64 = 1_000_000_000;
-/// Stands for a missing line: requested packets may arrive at any time.
+/// Line index of retransmitted packets, which arrive on no line and at any time.
 pub(crate) const NO_LINE: usize = usize::MAX;
-/// Maximum bytes of packets held for a missing one; beyond this it counts as lost.
+/// Maximum payload bytes held behind a gap; beyond this the missing messages count as lost.
 const HELD_BYTES_MAX: usize = 16 << 20;
-/// Number of packets remembered for comparison with their duplicates: the first sequence number of each
-/// selects its slot, and a later packet overwrites an earlier one.
+/// Number of packets remembered for comparison with their duplicates. The first sequence number of a packet
+/// selects its slot; a later packet overwrites an earlier one.
 const RECENT_LEN: usize = 4_096;
 
 /// Counters of a channel's packets and messages.
@@ -27,7 +27,7 @@ const RECENT_LEN: usize = 4_096;
 pub struct ChannelReport {
     /// Channel name from its packets.
     pub name: String,
-    /// The lines: destination and number of packets.
+    /// Destination address and number of packets of each line.
     #[serde(skip)]
     pub lines: Vec<(SocketAddrV4, u64)>,
     /// Packets of all lines, heartbeats included.
@@ -44,27 +44,27 @@ pub struct ChannelReport {
     pub uncompared: u64,
     /// Messages before the first one that arrived too late to be applied: they are omitted.
     pub before_first: u64,
-    /// Times that missing messages arrived after all, late or on another line.
+    /// Number of gaps that were filled: the missing messages arrived late or on another line.
     pub gaps_filled: u64,
-    /// Times that messages were lost.
+    /// Number of gaps that were never filled.
     pub gaps: u64,
-    /// Messages that were lost.
+    /// Number of messages that were lost.
     pub lost: u64,
-    /// Times that the sequence numbers restarted.
+    /// Number of restarts of the sequence numbers.
     pub restarts: u64,
     /// Messages without a sequence number.
     pub unnumbered: u64,
     /// Packets with invalid contents, or of a session that has ended.
     pub malformed: u64,
-    /// Packets with other messages than their duplicates on another line.
+    /// Packets whose messages differ from those of their duplicate on another line.
     pub disagreements: u64,
-    /// Packets whose sequence numbers jumped back without an announcement, and whose messages were omitted:
-    /// on a line that had delivered these numbers with other contents, or more than a second ago. In a run of
-    /// such packets: those before the one at which a restart of the numbering was assumed.
+    /// Packets omitted because their sequence numbers jumped back without an announcement: their line had
+    /// delivered these numbers with other contents, or more than a second ago. Of a run of such packets,
+    /// those before the one at which a restart of the numbering was assumed.
     pub jumped_back: u64,
     /// Packets outside the sequence, such as refreshes.
     pub skipped: u64,
-    /// Books that were recovered by a refresh in the capture.
+    /// Number of books recovered by a refresh in the capture.
     #[serde(rename = "healed")]
     pub recovered: u64,
     /// Counters of the segments of a TCP stream.
@@ -79,7 +79,7 @@ pub(crate) struct BufferedPacket {
     count: u64,
 }
 
-/// A remembered packet.
+/// A packet remembered for comparison with its duplicate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct RecentPacket {
     first: u64,
@@ -88,41 +88,41 @@ struct RecentPacket {
     line: u16,
 }
 
-/// Result of comparing a packet with the remembered one of the same numbers.
+/// Result of comparing a packet with the remembered packet of the same sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comparison {
-    /// A packet with the same messages.
+    /// Both have the same messages.
     Same,
-    /// A packet with other messages, from the same line.
+    /// The messages differ, and both packets came from the same line.
     Reused,
-    /// A packet with other messages, from another line.
+    /// The messages differ, and the packets came from different lines.
     Disagrees,
-    /// No remembered packet.
+    /// No packet of these sequence numbers is remembered.
     Unknown,
 }
 
 /// The treatment of a packet's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// They are next; this many of them, from the first, arrived before.
+    /// The messages are next, except for this number of leading ones that arrived before.
     Take(u64),
-    /// All of them arrived before.
+    /// All messages arrived before.
     Duplicate,
     /// The numbering restarted without an announcement: call [`Channel::restart`], and judge again.
     Restarted,
-    /// Messages before them are missing.
+    /// Messages before these are missing.
     Hold,
 }
 
 /// Judges the packets of one channel by their sequence numbers.
 ///
-/// A capture may begin in the middle: the first packet is the beginning. Packets after a gap are held until
-/// the missing ones arrive; after a time limit of the capture, or a limit of held bytes, these are lost.
+/// A capture may begin in mid-session: the first packet then sets the first number. Packets after a gap are
+/// held until the missing ones arrive. After a time limit, or a limit of held bytes, these count as lost.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     pub(crate) report: ChannelReport,
     next: Option<u64>,
-    /// One past the highest number known to exist.
+    /// One past the highest sequence number known to exist.
     end: u64,
     held: BTreeMap<u64, BufferedPacket>,
     held_bytes: usize,
@@ -130,11 +130,12 @@ pub(crate) struct Channel {
     gap_since: Option<u64>,
     /// The latest packets, indexed by [`recent_slot`].
     recent: Vec<RecentPacket>,
-    /// The next number at two times; no duplicate from before the first of them arrives any more.
+    /// Capture time and next number, sampled at least a second apart, older first. On a line that has led, a
+    /// packet that ends at or before the older number is too late for a duplicate.
     past: [(u64, u64); 2],
     /// Number of consecutive packets whose numbers jumped back.
     back_run: u32,
-    /// Lines that were the first to deliver something: one bit each, of the first 64.
+    /// Lines that were the first to deliver some message: one bit each, of the first 64.
     leaders: u64,
 }
 
@@ -143,7 +144,7 @@ impl Channel {
         Channel { report: ChannelReport { name, ..ChannelReport::default() }, ..Channel::default() }
     }
 
-    /// The line of packets to a destination address.
+    /// Index of the line with destination `dst`, which is added if it is new.
     pub(crate) fn line(&mut self, dst: SocketAddrV4) -> usize {
         let lines = &mut self.report.lines;
         lines.iter().position(|(known, _)| *known == dst).unwrap_or_else(|| {
@@ -158,7 +159,7 @@ impl Channel {
         self.report.lines[line].1 += 1;
     }
 
-    /// Judges messages `first..first + count` of a line, [`NO_LINE`] if requested; `content` is their digest.
+    /// Judges messages `first..first + count` on a line, [`NO_LINE`] if resent; `content` is their digest.
     #[inline]
     pub(crate) fn judge(&mut self, line: usize, first: u64, count: u64, ts_ns: u64, content: u32) -> Verdict {
         let next = *self.next.get_or_insert_with(|| {
@@ -178,7 +179,7 @@ impl Channel {
             let is_jump = match comparison {
                 Comparison::Reused => true,
                 Comparison::Same => is_old && was_leader,
-                // The original of a late duplicate may be forgotten, but a single line has no duplicates.
+                // On several lines it may duplicate a forgotten packet; a single line has no duplicates.
                 Comparison::Unknown => was_leader && (is_old || self.report.lines.len() == 1),
                 Comparison::Disagrees => false,
             };
@@ -210,7 +211,7 @@ impl Channel {
         Verdict::Take(next - first)
     }
 
-    /// Records the next number and the time.
+    /// Samples the next number, at most once per second of capture time.
     #[inline]
     fn note_past(&mut self, next: u64, ts_ns: u64) {
         let [_, (latest_ns, _)] = self.past;
@@ -228,7 +229,7 @@ impl Channel {
         self.end = self.end.max(first);
     }
 
-    /// Handles a heartbeat, which names the next number.
+    /// Handles a heartbeat, which names the next sequence number.
     pub(crate) fn heartbeat(&mut self, next: u64, ts_ns: u64) {
         self.report.heartbeats += 1;
         self.expect(next);
@@ -242,12 +243,12 @@ impl Channel {
         self.gap_since.is_some() || !self.held.is_empty()
     }
 
-    /// The next number, once known.
+    /// The next expected sequence number; `None` before the first packet.
     pub(crate) const fn next(&self) -> Option<u64> {
         self.next
     }
 
-    /// Restarts the numbers at `first`: held packets belong to the earlier numbering.
+    /// Restarts the sequence numbers at `first`, and drops held packets, which have earlier numbers.
     pub(crate) fn restart(&mut self, first: u64) {
         self.report.restarts += 1;
         (self.next, self.end) = (Some(first), first);
@@ -259,7 +260,7 @@ impl Channel {
         self.back_run = 0;
     }
 
-    /// Holds a packet that must wait.
+    /// Holds a packet until the messages before it arrive or are given up.
     pub(crate) fn hold(&mut self, first: u64, count: u64, number: u64, payload: &[u8]) {
         if let Some(known) = self.held.get(&first).filter(|known| known.count >= count) {
             self.report.duplicates += count.min(known.count);
@@ -274,7 +275,7 @@ impl Channel {
         }
     }
 
-    /// The next held packet that is due, and the number of its messages that arrived before.
+    /// Removes and returns the next held packet that is due, with its number of messages that arrived before.
     pub(crate) fn poll_held(&mut self) -> Option<(BufferedPacket, u64)> {
         let next = self.next?;
         while let Some(entry) = self.held.first_entry() {
@@ -295,8 +296,8 @@ impl Channel {
         None
     }
 
-    /// Gives up missing messages that have been missing too long or behind which too much is held; at the end
-    /// of the capture (`None`) in any case. True when messages were given up, so that held ones may be next.
+    /// Gives up missing messages at the time limit, at the limit of held bytes, or at the end of the capture
+    /// (`None`). True when messages were given up, so that held ones may be next.
     pub(crate) fn give_up(&mut self, now_ns: Option<u64>) -> bool {
         let Some(since) = self.gap_since else { return false };
         let is_over = now_ns.is_none_or(|now| now.saturating_sub(since) > REORDER_WAIT_NS);
@@ -312,7 +313,7 @@ impl Channel {
         self.report.gaps += 1;
         self.report.lost += first - next;
         self.next = Some(first);
-        // The next gap gets its full waiting time.
+        // Another gap follows: its waiting time begins now.
         if self.held.len() > 1 || self.end > first {
             self.gap_since = now_ns.or(Some(since));
         }
@@ -335,7 +336,7 @@ impl Channel {
         (known.first, u64::from(known.count), known.content) == (first, count, content)
     }
 
-    /// Compares a packet with its original, if remembered; a packet that is `new` is remembered.
+    /// Compares a packet with the remembered one of the same numbers. Without one, remembers it if `is_new`.
     fn compare(&mut self, packet: RecentPacket, is_new: bool) -> Comparison {
         if self.recent.is_empty() {
             self.recent.resize(RECENT_LEN, RecentPacket::default());
@@ -430,12 +431,12 @@ mod tests {
         for (number, ts_ns) in [(1, 10 * SECOND), (2, 11 * SECOND), (3, 12 * SECOND)] {
             assert_eq!(channel.judge(0, number, 1, ts_ns, 7), Verdict::Take(0));
         }
-        // Just now on both lines; long ago on the other line, which was never first, and on the same.
+        // Message 3 again on both lines; message 1, two seconds old, on line 1, which never led, and on 0.
         for (line, number) in [(0, 3), (1, 3), (1, 1), (0, 1)] {
             assert_eq!(channel.judge(line, number, 1, 12 * SECOND + 1, 7), Verdict::Duplicate);
         }
         assert_eq!((channel.report.duplicates, channel.report.jumped_back), (3, 1));
-        // A new message between them, and then three in a row.
+        // A new message ends the run of one; `JUMP_BACK_PACKETS` in a row then restart the numbers.
         assert_eq!(channel.judge(1, 4, 1, 12 * SECOND + 2, 7), Verdict::Take(0));
         let verdicts: Vec<_> =
             (0..JUMP_BACK_PACKETS).map(|_| channel.judge(0, 1, 1, 12 * SECOND + 3, 7)).collect();
@@ -452,7 +453,7 @@ mod tests {
         for number in 1..=3 {
             assert_eq!(channel.judge(0, number, 1, number, 7), Verdict::Take(0));
         }
-        // A duplicate, other contents, and numbers from other packets: all within a moment.
+        // A duplicate, a number with other contents, and three numbers in one packet; none of them is late.
         for (first, count, content) in [(2, 1, 7), (2, 1, 8), (1, 3, 9)] {
             assert_eq!(channel.judge(0, first, count, 4, content), Verdict::Duplicate);
         }

@@ -17,15 +17,15 @@ const FLOWS_MAX: usize = 1 << 16;
 
 /// Replays a capture: passes its packets to their protocols, and their messages to the capture's recordings.
 ///
-/// Packets enter through [`Captures::handle_packets`] in the order of the capture; messages, trades and books
-/// leave through the [`Listener`] of the [`Pass`], and the integrity of each recording with its report.
+/// Packets enter through [`Captures::handle_packets`] in the order of the capture. Messages, trades and books
+/// go to the [`Listener`] of the [`Pass`]; [`Captures::finish`] returns a report on each recording.
 pub struct Captures<L> {
     readers: Readers<L>,
     recordings: Recordings<L>,
 }
 
 impl<L: Listener> Captures<L> {
-    /// The state before the first packet of a file of `file_len` bytes, 0 if unknown.
+    /// Creates the replay of a capture file of `file_len` bytes, 0 if unknown.
     pub fn new(pass: Pass<L>, file_len: u64) -> Captures<L> {
         let readers = Readers::new(pass.selection.protocol.is_some());
         Captures { readers, recordings: Recordings::new(pass, file_len) }
@@ -44,7 +44,7 @@ impl<L: Listener> Captures<L> {
         self.recordings.pass.ended.is_some()
     }
 
-    /// Handles packets, and applies their messages to the books as far as none before them is missing.
+    /// Handles packets, and applies their messages to the books, up to the first gap of each channel.
     ///
     /// # Errors
     /// When a recording cannot be replayed as requested.
@@ -57,7 +57,7 @@ impl<L: Listener> Captures<L> {
         out.flush()
     }
 
-    /// Ends the capture, when missing messages will not arrive any more: returns the pass, the reports of all
+    /// Ends the capture: messages that are still missing are lost. Returns the pass, the reports of all
     /// recordings, and the packets of unknown protocols.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl<L: Listener> Captures<L> {
 /// Passes packets to the readers of their protocols.
 struct Readers<L> {
     formats: Vec<PacketFormat<L>>,
-    /// The packet readers, by protocol.
+    /// The packet readers, in the order of `formats`.
     list: Vec<Box<dyn PacketReader<L>>>,
     by_flow: FxHashMap<FlowKey, usize>,
 }
@@ -102,7 +102,7 @@ impl<L: Listener> Readers<L> {
         }
     }
 
-    /// The flow of a packet; `None` beyond the bound.
+    /// Index of a flow, which is added if it is new; `None` beyond the maximum number of flows.
     fn flow(&mut self, key: FlowKey, out: &mut Recordings<L>) -> Option<usize> {
         if let Some(index) = self.by_flow.get(&key) {
             return Some(*index);
@@ -116,8 +116,8 @@ impl<L: Listener> Readers<L> {
         Some(out.flows.len() - 1)
     }
 
-    /// The protocol of a packet of an unknown flow, by its content. A protocol named by `--protocol` is
-    /// trusted: any packet whose messages are possible in it belongs to it.
+    /// Identifies the protocol of a packet by its content. If `--protocol` names a protocol, only that one is
+    /// considered, and any messages in its framing suffice.
     #[cold]
     fn recognise(&self, packet: &Packet<'_>, out: &Recordings<L>) -> Option<usize> {
         let requested = out.pass.selection.protocol;
@@ -129,7 +129,7 @@ impl<L: Listener> Readers<L> {
             requested.is_none_or(|requested| requested == format.protocol)
                 && is_of(packet.payload, requested.is_some())
         };
-        // A packet that fits two protocols belongs to the later one.
+        // A packet that fits two protocols belongs to the one that is later in the list.
         let found = self.formats.iter().rposition(is_of);
         found.filter(|_| packet.transport == Transport::Udp || !out.is_full())
     }

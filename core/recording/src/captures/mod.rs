@@ -1,9 +1,8 @@
 //! Packet captures: their protocols, their channels in sequence, and the books of each recording.
 //!
-//! A capture may hold several recordings: each session of ITCH is one, each feed of IEX another, and the
-//! channels of each market of XDP are one. Every packet belongs to a flow, and the content of its packets
-//! assigns every flow to a protocol. Every recording has separate books and a report. Messages are applied in
-//! the order of the file.
+//! A capture may hold several recordings: an ITCH session, an IEX feed, or all channels of an XDP market is
+//! one recording. Every packet belongs to a flow; the content of a flow's packets identifies its protocol.
+//! Every recording has separate books and a report. Messages are applied in the order of the file.
 
 mod channel;
 mod demux;

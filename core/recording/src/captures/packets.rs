@@ -5,14 +5,13 @@ use crate::error::Result;
 use crate::protocol_name::Protocol;
 use crate::{Packet, Segment};
 
-/// Recognition and reading of a protocol's packets.
+/// Functions that recognise and read the packets of a protocol.
 pub(crate) struct PacketFormat<L> {
     pub(crate) protocol: Protocol,
-    /// Returns whether a datagram must belong to the protocol: it has messages that only this protocol has.
-    /// The second argument says that `--protocol` names it: then any datagram with possible messages belongs
-    /// to it.
+    /// Returns whether a datagram belongs to the protocol, by its header or by all of its messages. If
+    /// `--protocol` names the protocol (second argument), any messages in its framing suffice.
     pub(crate) is_datagram: fn(&[u8], bool) -> bool,
-    /// The same for the first bytes of a TCP stream.
+    /// Returns whether a TCP stream with these first bytes belongs to the protocol; arguments as above.
     pub(crate) is_stream: fn(&[u8], bool) -> bool,
     /// Creates a reader of one capture's packets; the argument says whether `--protocol` names the protocol.
     pub(crate) reader: fn(bool) -> Box<dyn PacketReader<L>>,
@@ -20,7 +19,7 @@ pub(crate) struct PacketFormat<L> {
 
 /// Reads the packets of one protocol in a capture: finds their channels and recordings.
 ///
-/// Flows are counted from 0 over all protocols.
+/// Flow numbers are indexes over the flows of all protocols.
 pub(crate) trait PacketReader<L> {
     /// Handles a datagram of a flow of this protocol.
     fn datagram<'a>(&mut self, flow: usize, packet: &Packet<'a>, out: &mut Delivery<'_, 'a, L>) -> Result;
@@ -41,7 +40,7 @@ pub(crate) trait PacketReader<L> {
     }
 }
 
-/// The state of one of a reader's flows.
+/// Returns the state of a reader's flow, which is created if it does not exist.
 pub(crate) fn state_of<S: Default>(flows: &mut Vec<S>, flow: usize) -> &mut S {
     if flows.len() <= flow {
         flows.resize_with(flow + 1, S::default);

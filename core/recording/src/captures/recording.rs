@@ -30,9 +30,9 @@ pub(crate) struct MessageRun<'a> {
 /// A packet of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketMark {
-    /// Index of its first message in the run.
+    /// Index of the packet's first message in the run.
     pub(crate) first: usize,
-    /// Its number in the file.
+    /// Number of the packet in the file.
     pub(crate) number: u64,
     /// Capture time; `None` for a packet that was held.
     pub(crate) ts_ns: Option<u64>,
@@ -42,9 +42,9 @@ pub(crate) struct PacketMark {
 /// Channel and send time of a packet's messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Origin {
-    /// Index of the channel in the capture; 0 for ITCH.
+    /// Index of the channel in the books of its recording; 0 for ITCH.
     pub(crate) channel: u8,
-    /// Send time, of XDP.
+    /// Send time of the packet, for XDP only.
     pub(crate) sent: SendTime,
 }
 
@@ -57,7 +57,7 @@ impl<'a> MessageRun<'a> {
         })
     }
 
-    /// The packet of a message, as text.
+    /// The packet of message `index` of the run, as text.
     fn position_text(&self, index: usize) -> String {
         let at = self.packets.partition_point(|packet| packet.first <= index);
         let number = at.checked_sub(1).map_or(0, |at| self.packets[at].number);
@@ -70,66 +70,66 @@ pub(crate) trait PacketProtocol: RecordedProtocol {
     /// The protocol.
     const PROTOCOL: Protocol;
 
-    /// The messages of a run with the information from their position.
+    /// The messages of a run, with the context that earlier messages give them.
     fn messages_of<'r, 'a>(&mut self, run: &'r MessageRun<'a>) -> Cow<'r, [Self::Message<'a>]>;
 
-    /// Send time of a packet read earlier, where books need it, and its messages.
+    /// Returns the messages of a held packet, and its send time where books need it.
     fn unpack(payload: &[u8]) -> (SendTime, Vec<&[u8]>);
 
-    /// Handles the loss of a channel's messages before this one, its next.
+    /// Handles the loss of a channel's messages before sequence number `next`.
     fn handle_loss(&mut self, books: &mut BookPair<Self>, channel: u8, next: u64);
 
-    /// Handles a restart of a channel's numbering, also in its books: returns the instruments it resets.
+    /// Handles a restart of a channel's numbering, also in the books; returns the instruments that it resets.
     fn restart(&mut self, books: &mut BookPair<Self>, channel: u8) -> Vec<u16>;
 
-    /// Derives the meaning of the recording's times from the next messages, if unknown.
+    /// Determines the calendar of the recording from the next messages, if it is unknown.
     fn detect_calendar(&mut self, _selection: &Selection, _run: &MessageRun<'_>, _calendar: &mut Calendar) {}
 }
 
 /// One recording in a capture.
 pub(crate) struct CapturedRecording<P: PacketProtocol> {
-    /// Its name in reports.
+    /// Name of the recording in reports.
     pub(crate) name: String,
     pub(crate) replay: Replay<P>,
-    /// True when its window has ended.
+    /// True when the window of the recording has ended.
     is_ended: bool,
 }
 
 impl<P: PacketProtocol> CapturedRecording<P> {
-    /// A recording whose first packet was captured at `ts_ns`.
+    /// Creates a recording whose first packet was captured at `ts_ns`.
     pub(super) fn new(name: String, protocol: P, selection: &Selection, ts_ns: u64) -> Self {
         let mut calendar = selection.calendar(protocol.info().time_base, Zone::EASTERN);
         calendar.date.get_or_insert(calendar.zone.date_at(ts_ns));
         CapturedRecording { name, replay: Replay::new(protocol, calendar), is_ended: false }
     }
 
-    /// True while its messages are needed.
+    /// True while messages of the recording are needed.
     pub(crate) fn is_open<L>(&self, pass: &Pass<L>) -> bool {
         !self.is_ended && pass.ended.is_none()
     }
 
-    /// Creates the books, with capacity for every instrument that a number can identify.
+    /// Creates the books, with capacity for every 16-bit instrument id.
     pub(crate) fn create_books(&mut self, selection: &Selection, file_len: u64) {
         self.replay.create_books(selection, || BookSize::of_file(file_len, InstrumentId(u16::MAX)));
     }
 
-    /// Records the name of an instrument that no message of the sequence gave.
+    /// Records the name of an instrument from an out-of-band message.
     pub(crate) fn set_name(&mut self, selection: &Selection, instrument: u16, name: &[u8]) {
         self.replay.state.instrument(instrument, Some(name), selection);
     }
 }
 
-/// A recording of any protocol, see [`CapturedRecording`] and [`PacketProtocol`].
+/// A [`CapturedRecording`] of any [`PacketProtocol`].
 pub(crate) trait AnyRecording<L> {
-    /// Access for callers that know its protocol.
+    /// The recording as `Any`, for callers that know its protocol.
     fn as_any(&mut self) -> &mut dyn Any;
 
-    /// Its name in reports.
+    /// Name of the recording in reports.
     fn name(&self) -> &str;
 
     fn protocol(&self) -> Protocol;
 
-    /// True when its window has ended.
+    /// True when the window of the recording has ended.
     fn is_ended(&self) -> bool;
 
     /// Applies messages to the books and passes them to the listener.
@@ -144,7 +144,7 @@ pub(crate) trait AnyRecording<L> {
     /// See [`PacketProtocol::restart`].
     fn restart(&mut self, channel: u8);
 
-    /// The report, at the end of the capture.
+    /// Ends the recording at the end of the capture, and returns its report.
     fn finish(self: Box<Self>, pass: &mut Pass<L>) -> RecordingReport;
 }
 

@@ -19,25 +19,25 @@ use crate::{Packet, Transport};
 
 /// Maximum number of channels; packets of further channels count as unknown.
 const CHANNELS_MAX: usize = 1 << 10;
-/// Maximum time, by the clock of the capture, that packets of a flow wait until its channel is identified.
+/// Maximum time, in ns of capture time, that packets wait for their flow to be identified.
 pub(crate) const WAIT_NS: u64 = 1_000_000_000;
-/// Maximum number of waiting packets of all flows; beyond it a flow is decided at once.
+/// Maximum number of waiting packets of all flows; beyond it a flow is identified at once.
 const ALL_WAITING_MAX: usize = 4_096;
 
-/// Key of related packets: of UDP the destination address, of TCP one direction of a connection.
+/// Key of a flow: the destination address for UDP, one direction of a connection for TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FlowKey {
     pub(super) dst: SocketAddrV4,
-    /// Source address, of TCP.
+    /// Source address; `None` for UDP.
     pub(super) src: Option<SocketAddrV4>,
 }
 
 /// A flow and its protocol.
 pub(super) struct Flow {
     pub(super) key: FlowKey,
-    /// Index of its protocol in the registry.
+    /// Index of the flow's protocol in the registry; `None` while unknown.
     pub(super) protocol: Option<usize>,
-    /// Packets that did not identify the protocol.
+    /// Number of packets that could not be assigned to a protocol or channel.
     pub(super) unknown: u64,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct WaitingPacket {
 }
 
 impl WaitingPacket {
-    /// The packet as captured.
+    /// The packet as captured, except for its source address.
     pub(crate) fn packet(&self) -> Packet<'_> {
         let WaitingPacket { number, ts_ns, dst, ref payload } = *self;
         Packet { number, ts_ns, src: dst, dst, transport: Transport::Udp, payload }
@@ -67,10 +67,10 @@ pub(crate) struct ChannelLine {
 /// The sequence numbers of a packet's messages, from its header.
 #[derive(Clone, Copy)]
 pub(crate) struct PacketNumbers {
-    /// Number of the first message.
+    /// Sequence number of the first message.
     pub(crate) first: u64,
     pub(crate) count: u64,
-    /// Bytes before the messages, which may differ from line to line.
+    /// Length of the packet's header, whose content may differ from line to line.
     pub(crate) header_len: usize,
     /// Send time of the packet, where books need it.
     pub(crate) sent: SendTime,
@@ -80,9 +80,9 @@ pub(crate) struct PacketNumbers {
 pub(crate) struct ChannelEntry {
     pub(crate) channel: Channel,
     pub(crate) recording: usize,
-    /// Session named by its packets, and send time of the latest one.
+    /// Session named by the channel's packets, and send time of its latest packet in ns.
     pub(crate) session: (u32, u64),
-    /// Index of the channel among those that its recording's books distinguish.
+    /// Index of the channel in the books of its recording.
     pub(crate) ordinal: u8,
 }
 
@@ -91,13 +91,13 @@ pub(crate) struct Recordings<L> {
     pub(crate) pass: Pass<L>,
     /// Bytes of the file, 0 if unknown.
     pub(crate) file_len: u64,
-    /// Indexed by their numbers.
+    /// The recordings, indexed by their numbers.
     list: Vec<Box<dyn AnyRecording<L>>>,
     pub(crate) channels: Vec<ChannelEntry>,
     pub(super) flows: Vec<Flow>,
     /// Number of packets of all flows that wait for their flow to be identified.
     waiting: usize,
-    /// Packets beyond the bounds.
+    /// Number of packets beyond the maximum number of flows or channels.
     pub(super) beyond: u64,
 }
 
@@ -126,7 +126,7 @@ impl<L: Listener> Recordings<L> {
         self.list.len() - 1
     }
 
-    /// A recording of a protocol, and the pass.
+    /// Recording `index`, which must be of protocol `P`, and the pass.
     pub(crate) fn recording<P: PacketProtocol>(
         &mut self,
         index: usize,
@@ -141,13 +141,13 @@ impl<L: Listener> Recordings<L> {
         self.channels.len() == CHANNELS_MAX
     }
 
-    /// Adds a channel of a recording, which its books identify by `ordinal`; returns its number.
+    /// Adds a channel, which the books of its recording identify by `ordinal`; returns its number.
     pub(crate) fn add_channel(&mut self, recording: usize, ordinal: u8, name: String) -> usize {
         self.channels.push(ChannelEntry { channel: Channel::new(name), recording, session: (0, 0), ordinal });
         self.channels.len() - 1
     }
 
-    /// Channel and line of packets to an address; adds the key's channel if needed. `None` at the bound.
+    /// Channel of `key`, created by `add` if needed, and its line to `dst`. `None` at the channel limit.
     pub(crate) fn find_line<K: Eq + Hash>(
         &mut self,
         by_key: &mut FxHashMap<K, usize>,
@@ -175,12 +175,12 @@ impl<L: Listener> Recordings<L> {
         ChannelLine { channel, line: self.channels[channel].channel.line(dst) }
     }
 
-    /// Counts packets of a flow that did not identify the protocol.
+    /// Counts packets of a flow that could not be assigned to a protocol or channel.
     pub(crate) fn count_unknown(&mut self, flow: usize, packets: u64) {
         self.flows[flow].unknown += packets;
     }
 
-    /// Counts a packet that cannot be read.
+    /// Counts a malformed packet: for its channel, or as unknown if the channel is unknown.
     pub(crate) fn count_malformed(&mut self, flow: usize, channel_line: Option<ChannelLine>) {
         match channel_line {
             Some(channel_line) => {
@@ -197,20 +197,20 @@ impl<L: Listener> Recordings<L> {
         self.waiting < ALL_WAITING_MAX
     }
 
-    /// Stores a waiting packet.
+    /// Copies a packet that waits for its flow to be identified.
     pub(crate) fn keep(&mut self, packet: &Packet<'_>) -> WaitingPacket {
         self.waiting += 1;
         let Packet { number, ts_ns, dst, .. } = *packet;
         WaitingPacket { number, ts_ns, dst, payload: packet.payload.to_vec() }
     }
 
-    /// Handles the loss of a channel's messages before this one.
+    /// Handles the loss of a channel's messages before sequence number `next`.
     pub(crate) fn handle_loss(&mut self, channel: usize, next: u64) {
         let ChannelEntry { recording, ordinal, .. } = self.channels[channel];
         self.list[recording].handle_loss(ordinal, next);
     }
 
-    /// The final reports, and the packets of unknown protocols.
+    /// Returns the pass, the final reports, and the packets of unknown protocols.
     pub(super) fn finish(self) -> (Pass<L>, Vec<RecordingReport>, UnknownPackets) {
         let unknown = self.unknown();
         let Recordings { mut pass, list, channels, .. } = self;
@@ -253,7 +253,7 @@ impl<L: Listener> Recordings<L> {
 /// Puts the messages of a block of packets in sequence and passes them to their recordings.
 pub(crate) struct Delivery<'r, 'a, L> {
     recordings: &'r mut Recordings<L>,
-    /// Messages that are next, and are batched with others of their recording.
+    /// Messages in sequence that are not applied yet, all of one recording.
     run: MessageRun<'a>,
 }
 
@@ -276,12 +276,12 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Delivery::of(recordings, MessageRun::default())
     }
 
-    /// A delivery of messages in separate memory.
+    /// Creates a delivery that begins with the messages of `run`.
     pub(crate) fn of(recordings: &'r mut Recordings<L>, run: MessageRun<'a>) -> Self {
         Delivery { recordings, run }
     }
 
-    /// Handles waiting packets by `take`.
+    /// Passes waiting packets to `take`, and applies the messages of each at once.
     pub(crate) fn release(
         &mut self,
         waiting: &[WaitingPacket],
@@ -297,7 +297,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Ok(())
     }
 
-    /// Handles the messages of a packet in sequence.
+    /// Handles the messages of a packet by their sequence numbers: takes, holds or drops them.
     pub(crate) fn take(
         &mut self,
         channel_line: ChannelLine,
@@ -311,7 +311,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         let mut verdict =
             self.channels[index].channel.judge(channel_line.line, first, count, packet.ts_ns, content);
         if verdict == Verdict::Restarted {
-            // Messages missing at its beginning are lost.
+            // The new numbering begins with 1: messages before this packet count as missing.
             self.restart(index, 1)?;
             let channel = &mut self.channels[index].channel;
             verdict = channel.judge(channel_line.line, first, count, packet.ts_ns, content);
@@ -326,7 +326,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         self.release_held(index, Some(packet.ts_ns))
     }
 
-    /// Appends messages of a packet to those waiting to be applied.
+    /// Appends messages of a packet to those that are not applied yet.
     pub(crate) fn push(
         &mut self,
         channel: usize,
@@ -349,7 +349,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Ok(())
     }
 
-    /// Restarts the numbers of a channel at `first`, and its state with them.
+    /// Restarts the sequence numbers of a channel at `first`, and resets its state in the recording.
     pub(crate) fn restart(&mut self, channel: usize, first: u64) -> Result {
         self.flush()?;
         let entry = &mut self.channels[channel];
@@ -359,7 +359,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Ok(())
     }
 
-    /// Handles a packet without messages, which names the next number.
+    /// Handles a packet without messages, which names the next sequence number.
     pub(crate) fn heartbeat(&mut self, channel: usize, next: u64, ts_ns: u64) -> Result {
         self.channels[channel].channel.heartbeat(next, ts_ns);
         self.release_held(channel, Some(ts_ns))
@@ -390,7 +390,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         }
     }
 
-    /// Passes the waiting messages to their recording.
+    /// Passes the messages that are not applied yet to their recording.
     pub(crate) fn flush(&mut self) -> Result {
         let Delivery { recordings: Recordings { list, pass, file_len, .. }, run } = self;
         if run.messages.is_empty() {
@@ -405,13 +405,13 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
     }
 }
 
-/// True when this many sequence numbers exist from this one.
+/// True when `count` sequence numbers from `first` on do not overflow.
 pub(crate) fn is_countable(first: Sequence, count: u16) -> bool {
     first.0.checked_add(u64::from(count)).is_some()
 }
 
-/// A digest of a packet's messages, for comparison with its duplicate: of all bytes after its header, whose
-/// send time may differ from line to line.
+/// Digest of all bytes after a packet's header, for comparison with its duplicate, whose header may have
+/// another send time.
 pub(crate) fn content(payload: &[u8], header_len: usize) -> u32 {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let messages = payload.get(header_len..).unwrap_or(payload);

@@ -1,4 +1,4 @@
-//! The report of a capture besides its messages.
+//! The channels and the unknown packets of a capture, for its report.
 
 use core::net::SocketAddrV4;
 
@@ -6,14 +6,14 @@ use super::channel::ChannelReport;
 use crate::integrity::Integrity;
 use crate::protocol_name::Protocol;
 
-/// The report of a recording's capture.
+/// The part of a recording's report that describes its capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureReport {
-    /// Name of the recording: its protocol and its own name.
+    /// Name of the recording, with its protocol.
     pub name: String,
-    /// Its protocol.
+    /// Protocol of the recording.
     pub protocol: Protocol,
-    /// Its channels.
+    /// Channels of the recording.
     pub channels: Vec<ChannelReport>,
     /// Names of all recordings of the capture, this one among them.
     pub recordings: Vec<String>,
@@ -26,7 +26,7 @@ pub struct CaptureReport {
 pub struct UnknownPackets {
     /// Number of these packets.
     pub count: u64,
-    /// Destinations of most of them, with their counts.
+    /// Most frequent destinations of these packets, with the number of packets.
     pub destinations: Vec<(SocketAddrV4, u64)>,
 }
 
@@ -34,13 +34,13 @@ pub struct UnknownPackets {
 pub(super) const DESTINATIONS_NAMED: usize = 3;
 
 impl CaptureReport {
-    /// Channels that begin in the middle of their session.
+    /// Channels that begin in mid-session.
     fn without_beginning(&self) -> impl Iterator<Item = &ChannelReport> {
         self.channels.iter().filter(|channel| channel.first_sequence > 1)
     }
 
-    /// Crossed books without a known trading state, where the capture begins in the middle of the session:
-    /// orders missing from the books are better than those present, or those present were removed.
+    /// Describes crossed books without a known trading state in a capture that begins in mid-session: better
+    /// orders are missing from the books, or removed orders are still in them.
     pub(super) fn crossed_from_the_middle(&self, integrity: &Integrity) -> Option<String> {
         let crossed = &integrity.crossed.unknown;
         let channel = self.without_beginning().next().filter(|_| crossed.count > 0)?;

@@ -1,4 +1,4 @@
-//! Databento DBN: orders (mbo) as events; levels of all other schemas into books, trades and definitions.
+//! Databento DBN: orders (mbo) as events; books of levels, trades and definitions from the other schemas.
 
 use tickpath_book::{BooksById, Order};
 use tickpath_feed::{BuilderCounters, Change, UpdateListener};
@@ -18,7 +18,7 @@ use crate::updates::Updates;
 use crate::view::{MessageView, TradeInfo};
 use crate::{Depth, EventKind, IgnoredReason, RecordingInfo, TimeBase};
 
-/// Bits of an order's number that encode its level.
+/// Number of bits of an order id that encode the rank of its level.
 const RANK_BITS: u32 = 8;
 
 /// Maximum number of levels per side in a record.
@@ -27,7 +27,7 @@ pub const DBN_LEVELS_MAX: usize = 10;
 /// A DBN schema without orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DbnSchema {
-    /// The best level of each side after each event that changed it, and every trade; also of schema TBBO.
+    /// The best level of each side after each event that changed it, and every trade; also for schema TBBO.
     Mbp1,
     /// The best ten levels of each side after each event that changed them, and every trade.
     Mbp10,
@@ -38,7 +38,7 @@ pub enum DbnSchema {
 }
 
 impl DbnSchema {
-    /// Its name.
+    /// Name of the schema.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl DbnSchema {
         }
     }
 
-    /// Number of levels per side in its records.
+    /// Number of levels per side in the schema's records.
     #[must_use]
     pub const fn level_count(self) -> usize {
         match self {
@@ -84,7 +84,7 @@ pub struct DbnRecord {
     pub levels: [[Option<DbnLevel>; DBN_LEVELS_MAX]; 2],
 }
 
-/// DBN of schema mbo.
+/// The event format of DBN files of schema mbo.
 pub struct DbnOrders;
 
 impl EventFormat for DbnOrders {
@@ -109,9 +109,9 @@ impl EventFormat for DbnOrders {
     }
 }
 
-/// A recording of another schema.
+/// A recording of a DBN schema without orders.
 pub struct DbnLevelRecords {
-    /// Its schema.
+    /// Schema of the recording.
     pub schema: DbnSchema,
 }
 
@@ -186,7 +186,7 @@ impl RecordedProtocol for DbnLevelRecords {
         let instrument = instrument_id(record.instrument).map_or(0, |id| id.0);
         let code = match record.action {
             known @ (b'A' | b'C' | b'M' | b'R' | b'T' | b'D') => known,
-            // Neither an event of the book nor a trade.
+            // A record that is neither an event of the book nor a trade.
             b'N' | b'?' => b'N',
             _ => b'?',
         };
@@ -225,7 +225,7 @@ impl RecordedProtocol for DbnLevelRecords {
     }
 }
 
-/// The name of a record with an action, in any schema.
+/// The name of a record's action, in any schema.
 const fn action_name(code: u8) -> &'static str {
     match code {
         b'A' => "Add",
@@ -240,7 +240,7 @@ const fn action_name(code: u8) -> &'static str {
     }
 }
 
-/// Books of levels: each level is one order, whose number encodes instrument, side and rank.
+/// Books of levels: each level is one order, whose id encodes instrument, side and rank.
 pub struct LevelBooks<B> {
     books: B,
     counters: BuilderCounters,
@@ -256,7 +256,7 @@ impl<B: BooksById> LevelBooks<B> {
         };
         for side in Side::BOTH {
             let levels = &record.levels[side.index()];
-            // A level that moves to another rank is removed from its old one first.
+            // A level that moves to another rank is removed from its old rank first.
             for (rank, level) in levels.iter().enumerate() {
                 if is_changed(self.books.find(id(side, rank)), *level) {
                     self.books.remove(instrument, id(side, rank));

@@ -11,9 +11,9 @@ use crate::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
 ///
 /// A recording that reports the outcome of each fill in a separate record ([`RecordingInfo::sums_fills`]:
 /// Databento MBO) changes its books only by those records, as documented; in any other a fill takes its
-/// quantity off the order. In a best-levels recording an order that sank below them may be removed without a
-/// message. It is taken out when an event proves its removal, see [`EventBooks::unreported`]. References are
-/// looked up by number, so two instruments must not use the same one at a time.
+/// quantity off the order. In a best-levels recording, an order below the best levels may be removed without
+/// a message. It is taken out when an event proves its removal, see [`EventBooks::unreported`]. Orders are
+/// found by their reference alone, so two instruments must not use the same reference at a time.
 pub struct EventBooks<B> {
     books: B,
     counters: BuilderCounters,
@@ -22,7 +22,7 @@ pub struct EventBooks<B> {
     unreported: u64,
 }
 
-/// The books' id of a recording's instrument; `None` beyond the last id.
+/// Id in the books for an instrument index of a recording; `None` beyond the last id.
 pub(crate) fn instrument_id(index: u32) -> Option<InstrumentId> {
     u16::try_from(index + 1).ok().map(InstrumentId)
 }
@@ -132,7 +132,7 @@ impl<B: BooksById> EventBooks<B> {
         }
     }
 
-    /// Reduced orders keep their priority; at another price or with a larger quantity they move to the tail.
+    /// Changes an order. It keeps its priority if only reduced; otherwise it moves to the tail of its level.
     fn modify(&mut self, instrument: InstrumentId, order_id: u64, level: Level, qty: Qty) {
         match self.resting(instrument, order_id) {
             Some(order) if level == self::level(&order) && qty <= order.qty => {
@@ -156,8 +156,8 @@ impl<B: BooksById> EventBooks<B> {
         }
     }
 
-    /// Removes orders that an event proves to be gone. An event at the best level, or a fill, is at the best
-    /// price: no better order rests. An added order does not trade: it crosses no resting order.
+    /// Removes orders whose removal an event proves. A fill, or any event of a recording of one level, is at
+    /// the best price: no better order rests. An added order rests untraded: it crosses no resting order.
     fn remove_unreported(
         &mut self,
         instrument: InstrumentId,

@@ -1,4 +1,4 @@
-//! Recorded events of any format, those of DBN and LOBSTER: events into books.
+//! The protocol of recorded events, such as those of DBN and LOBSTER.
 
 use std::marker::PhantomData;
 
@@ -18,13 +18,13 @@ use crate::{EventKind, IgnoredReason, RecordedEvent, RecordingInfo, Status};
 pub trait EventFormat: 'static {
     /// The exchange's zone.
     const ZONE: Zone;
-    /// Times never run backwards.
+    /// True if times never run backwards.
     const IS_ORDERED_BY_TIME: bool;
 
     /// The format's letter or digit for an event.
     fn code(kind: &EventKind) -> u8;
 
-    /// The name of an event with a letter or digit.
+    /// The name of the event type with this letter or digit.
     fn name(code: u8) -> &'static str;
 }
 
@@ -35,7 +35,7 @@ pub struct Events<F> {
 }
 
 impl<F> Events<F> {
-    /// A recording with these properties.
+    /// Creates a recording with these properties.
     #[must_use]
     pub const fn new(info: RecordingInfo) -> Events<F> {
         Events { info, format: PhantomData }
@@ -104,7 +104,7 @@ impl<F: EventFormat> RecordedProtocol for Events<F> {
             }
             EventKind::Delete { .. } | EventKind::Reduce { .. } => view.order.must_rest = true,
             EventKind::Fill { order_id, qty, side, price, in_auction } => {
-                // If another record has the outcome of fills, the trade is a separate record too.
+                // A format that reports the outcome of fills separately has a record of the trade too.
                 let has_own_records = source.info.sums_fills;
                 view.order.is_execution = true;
                 view.order.must_rest = !has_own_records && !in_auction;
@@ -144,8 +144,8 @@ const fn is_malformed(reason: IgnoredReason) -> bool {
     !matches!(reason, IgnoredReason::OtherRecord | IgnoredReason::BrokenTrade)
 }
 
-/// Applies one event of a part to the books immediately, after [`Pass::begin_part`]; [`Replay::publish`] then
-/// handles the whole part.
+/// Applies event `index` of a part to the books as soon as it is read. Call [`Pass::begin_part`] before the
+/// part, and [`Replay::publish`] after it.
 #[inline]
 pub fn apply_at_once<F: EventFormat, L>(
     replay: &mut Replay<Events<F>>,

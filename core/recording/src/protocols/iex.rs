@@ -31,7 +31,7 @@ const TIME: std::ops::Range<usize> = 2..10;
 /// Byte range of the symbol, in all messages except System Event.
 const SYMBOL: std::ops::Range<usize> = 10..18;
 
-/// The registry entry.
+/// Registry entry of the IEX feeds.
 pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     PacketFormat {
         protocol: Iex::PROTOCOL,
@@ -41,15 +41,15 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// A message with the information from its position in the recording.
+/// A message, with the number and state of its symbol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IexMessage<'a> {
     bytes: &'a [u8],
-    /// Number of its symbol, 0 for a message without one.
+    /// Number of the message's symbol; 0 for a message without one.
     instrument: u16,
-    /// True for the first message about its symbol.
+    /// True for the first message about the symbol.
     is_first: bool,
-    /// The resulting trading state.
+    /// Trading state of the symbol after a status message; `None` for other messages.
     state: Option<TradingState>,
     feed: Feed,
 }
@@ -59,7 +59,7 @@ pub(crate) struct IexMessage<'a> {
 struct SymbolState {
     published: Option<TradingState>,
     is_halted_here: bool,
-    /// The channel that named it first.
+    /// Channel of the symbol's first message.
     channel: u8,
 }
 
@@ -67,7 +67,7 @@ struct SymbolState {
 pub(crate) struct Iex {
     feed: Feed,
     by_symbol: FxHashMap<[u8; 8], u16>,
-    /// Indexed by number.
+    /// State of each symbol, indexed by its number.
     known: Vec<SymbolState>,
 }
 
@@ -76,7 +76,7 @@ impl Iex {
         Iex { feed, by_symbol: FxHashMap::default(), known: vec![SymbolState::default()] }
     }
 
-    /// A message with its position's information.
+    /// Adds the number of its symbol, and the trading state, to a message.
     #[inline]
     fn message<'a>(&mut self, bytes: &'a [u8], channel: u8) -> IexMessage<'a> {
         let feed = self.feed;
@@ -105,7 +105,7 @@ impl Iex {
         message
     }
 
-    /// Handles a restart of a channel's numbering: resets its symbols except their numbers; returns these.
+    /// Resets the state of a channel's symbols when its numbering restarts; returns the kept symbol numbers.
     fn reset_channel(&mut self, channel: u8) -> Vec<u16> {
         let known = (0..).zip(&mut self.known).skip(1).filter(|(_, known)| known.channel == channel);
         known
@@ -142,7 +142,7 @@ impl RecordedProtocol for Iex {
         RecordingInfo { time_base: TimeBase::UnixEpoch, depth, ..RecordingInfo::ORDER_BY_ORDER }
     }
 
-    /// Every best price is announced as well.
+    /// True for TOPS too, which announces every best price.
     fn is_full_depth(&self) -> bool {
         true
     }
@@ -238,7 +238,7 @@ impl RecordedProtocol for Iex {
 
     #[inline]
     fn digest(message: &IexMessage<'_>, checksums: &mut Checksums) {
-        // `view` counts malformed messages.
+        // `view` detects malformed messages.
         let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.others.fields(fields)));
     }
 
@@ -280,7 +280,7 @@ fn stage(event: Stage) -> Option<SystemEventCode> {
     })
 }
 
-/// True for a segment of a known feed. Its header identifies it even without messages.
+/// True for a segment of a known feed. The header identifies the feed even without messages.
 fn is_iex(payload: &[u8], _is_requested: bool) -> bool {
     Segment::parse(payload).is_ok_and(|segment| segment.feed().is_some())
 }
@@ -317,18 +317,18 @@ impl PacketProtocol for Iex {
 /// Feed and channel.
 type Key = (Feed, u32);
 
-/// Reads IEX-TP.
+/// Packet reader of IEX-TP.
 #[derive(Default)]
 struct IexPackets {
-    /// Indexed by flow: channel and line of the latest segment.
+    /// Feed, channel and line of the latest segment of each flow.
     flows: Vec<Option<(Key, ChannelLine)>>,
     channels: FxHashMap<Key, usize>,
-    /// The recording of each feed.
+    /// Recording of each feed, by index.
     feeds: FxHashMap<Feed, usize>,
 }
 
 impl IexPackets {
-    /// Channel and line of a segment.
+    /// Channel and line of a segment, which are added if they are new.
     fn find_line<L: Listener>(
         &mut self,
         flow: usize,
@@ -379,7 +379,7 @@ impl<L: Listener> PacketReader<L> for IexPackets {
             }
             let restarts = segment.is_first() && sent > latest && next > first + count;
             if session != known || restarts {
-                // Messages missing at its beginning are lost.
+                // The session begins with message 1: messages before this segment count as missing.
                 out.restart(channel_line.channel, 1)?;
             }
         }

@@ -22,7 +22,7 @@ use crate::view::{MessageView, TradeInfo};
 /// One recording of ITCH.
 #[derive(Default)]
 pub struct Itch {
-    /// True when the zone of the midnight that times of a capture count from is known.
+    /// True when the zone of the midnight from which a capture's times count is known.
     is_midnight_known: bool,
 }
 
@@ -67,7 +67,7 @@ impl RecordedProtocol for Itch {
     #[inline]
     fn ts_ns(message: &&[u8]) -> u64 {
         match message.get(TIME) {
-            // The end of a snapshot has no time.
+            // The message that ends a snapshot has no time.
             _ if is_end_of_snapshot(message) => 0,
             Some([a, b, c, d, e, f]) => u64::from_be_bytes([0, 0, *a, *b, *c, *d, *e, *f]),
             _ => 0,
@@ -98,7 +98,7 @@ impl RecordedProtocol for Itch {
 
     #[inline]
     fn digest(message: &&[u8], checksums: &mut Checksums) {
-        // `view` counts malformed messages.
+        // `view` detects malformed messages.
         let _ = itch50::decode(message, &mut checksums.itch);
     }
 
@@ -191,7 +191,7 @@ pub fn size_of_messages(messages: &[&[u8]]) -> BookSize {
     BookSize { max_instrument: InstrumentId(last), max_orders: messages.len() as u32 + 1 }
 }
 
-/// True when the length matches the type.
+/// True when a message has the length of its type.
 fn is_whole(message: &[u8]) -> bool {
     is_end_of_snapshot(message)
         || message.first().is_some_and(|message_type| message_len(*message_type) == Some(message.len()))

@@ -5,7 +5,7 @@ use tickpath_types::Zone;
 use super::events::EventFormat;
 use crate::EventKind;
 
-/// Messages of LOBSTER.
+/// The event format of LOBSTER message files.
 pub struct Lobster;
 
 impl EventFormat for Lobster {

@@ -27,22 +27,22 @@ use crate::updates::Updates;
 use crate::view::{MessageView, TradeInfo};
 use crate::{RecordingInfo, TimeBase};
 
-/// A message with the information from its position in the recording.
+/// A message, with its time and the meaning of its symbol index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct XdpMessage<'a> {
     bytes: &'a [u8],
     channel: Channel,
-    /// Send time of its packet, for the first message of a packet.
+    /// Send time of the packet, for the first message of a packet.
     sent: Option<SendTime>,
     ts_ns: u64,
-    /// Number of its symbol; 0 while none is mapped, and for messages without one.
+    /// Number of the message's symbol; 0 while none is mapped, and for messages without one.
     instrument: u16,
     scale: PriceScale,
-    /// It is about an order and its symbol is unknown.
+    /// True when the message has a symbol index that is not mapped.
     is_unmapped: bool,
 }
 
-/// The mapping of a symbol.
+/// The mapping of a symbol index.
 #[derive(Clone, Copy)]
 struct MappedSymbol {
     number: u16,
@@ -54,7 +54,7 @@ struct MappedSymbol {
 #[derive(Default)]
 pub(crate) struct Xdp {
     by_index: FxHashMap<u32, MappedSymbol>,
-    /// Indexed by channel.
+    /// Clocks, indexed by channel.
     clocks: FxHashMap<u8, Clock>,
     incomplete: IncompleteSymbols,
 }
@@ -62,15 +62,15 @@ pub(crate) struct Xdp {
 /// The clock of a channel.
 #[derive(Clone, Copy, Default)]
 struct Clock {
-    /// Second of its last time reference.
+    /// Second of the channel's last time reference, since the Unix epoch.
     second: Option<u32>,
-    /// Time of its last message that has one, in nanoseconds since the Unix epoch.
+    /// Time of the channel's last message with a time, in nanoseconds since the Unix epoch.
     last_ns: u64,
 }
 
 impl Clock {
-    /// The time of a message, and the index of its symbol. A message without a time has that of the previous
-    /// message; the send time of a packet is later than its messages' events.
+    /// Returns the time of a message, and the index of its symbol. A message without a time has that of the
+    /// previous message, since the send time of its packet is later than its event.
     #[inline]
     fn stamp(&mut self, bytes: &[u8], message_type: u16, sent: SendTime) -> (u64, Option<u32>) {
         if message_type == SourceTimeReference::TYPE && bytes.len() >= SourceTimeReference::LEN {
@@ -88,15 +88,15 @@ impl Clock {
     }
 }
 
-/// A refresh of a symbol and the messages that follow it.
+/// A refresh of a symbol, and the messages to apply after it.
 struct BookRecovery<'a> {
     refresh: &'a Refresh,
-    /// Messages after the loss.
+    /// Messages about the symbol since the loss.
     held: Vec<u8>,
 }
 
 impl Xdp {
-    /// Adds the messages of a packet with their positions' information.
+    /// Appends the messages of a packet to `out`, with their times and symbols.
     fn messages<'a>(&mut self, messages: &[&'a [u8]], origin: &Origin, out: &mut Vec<XdpMessage<'a>>) {
         let channel = Channel(origin.channel);
         let mut sent = Some(origin.sent);
@@ -111,7 +111,7 @@ impl Xdp {
             };
             if let Some(index) = index.filter(|_| mapped.is_none() || !self.incomplete.is_empty()) {
                 match message_type {
-                    // It says that no order rests, and that the symbol's numbers continue from here.
+                    // It says that no order rests, and where the symbol's sequence numbers continue.
                     SymbolClear::TYPE if mapped.is_some() => self.incomplete.remove(index),
                     _ => self.incomplete.hold(index, origin.channel, bytes, mapped.is_some()),
                 }
@@ -129,7 +129,7 @@ impl Xdp {
         self.clocks.insert(origin.channel, clock);
     }
 
-    /// Records the meaning of a symbol index, as the books do.
+    /// Records a symbol index mapping, as the books do.
     #[cold]
     fn map(&mut self, bytes: &[u8], index: u32, channel: u8) -> Option<MappedSymbol> {
         let Ok(Message::SymbolIndexMapping(mapping)) = Message::parse(bytes) else { return None };
@@ -141,13 +141,13 @@ impl Xdp {
         Some(mapped)
     }
 
-    /// Handles the loss of all messages before this number of a channel.
+    /// Handles the loss of a channel's messages before `next`: the books of its symbols are incomplete.
     fn handle_symbols_loss(&mut self, channel: u8, next: u32) {
         let symbols = self.by_index.iter().filter(|(_, mapped)| mapped.channel == channel);
         self.incomplete.handle_loss(channel, next, symbols.map(|(index, _)| *index));
     }
 
-    /// Handles a restart of a channel's numbers: returns the numbers of its instruments.
+    /// Handles a restart of a channel's numbering: returns the ids of its instruments.
     fn reset_channel(&mut self, channel: u8) -> impl Iterator<Item = u16> {
         self.incomplete.restart(channel);
         self.clocks.remove(&channel);
@@ -160,7 +160,7 @@ impl Xdp {
         mapped.or_else(|| self.incomplete.channel_of(index))
     }
 
-    /// Handles a refresh on a channel: returns the recovery, if needed, and its instrument's number and name.
+    /// Handles a channel's refresh; returns the recovery, if needed, with the instrument's id and name.
     fn refresh<'a>(
         &mut self,
         channel: u8,
@@ -177,7 +177,7 @@ impl Xdp {
         Some((BookRecovery { refresh, held }, number, name))
     }
 
-    /// Handles a symbol mapping in a refresh; returns its number and name when it was unknown.
+    /// Handles a symbol mapping that arrived out of band; returns the symbol's number and name if it is new.
     fn add_mapping<'a>(&mut self, channel: u8, mapping: &'a [u8]) -> Option<(u16, &'a [u8])> {
         let index = index_of(mapping).filter(|index| !self.by_index.contains_key(index))?;
         let mapped = self.map(mapping, index, channel)?;
@@ -185,7 +185,7 @@ impl Xdp {
     }
 }
 
-/// The messages of a refresh, without those about other symbols.
+/// The messages of a refresh that are about its symbol.
 fn of_symbol(refresh: &Refresh) -> impl Iterator<Item = &[u8]> {
     split_messages(&refresh.messages).filter(|message| index_of(message) == Some(refresh.index))
 }
@@ -232,7 +232,7 @@ impl XdpMessage<'_> {
             Message::SecurityStatus(m) => view.state = trading_state(m),
             _ => {}
         }
-        // An unmapped message is counted separately.
+        // A message of an unmapped symbol counts as unmapped, not as an unknown reference.
         view.order.must_rest &= !self.is_unmapped;
     }
 }
@@ -244,7 +244,7 @@ fn shares(volume: u32) -> Qty {
 impl RecordedProtocol for Xdp {
     type Message<'a> = XdpMessage<'a>;
     type Books<B: BooksById> = xdp::BookBuilder<B>;
-    /// Each channel has another clock.
+    /// Each channel has a separate clock.
     const IS_ORDERED_BY_TIME: bool = false;
 
     fn info(&self) -> RecordingInfo {
@@ -269,7 +269,7 @@ impl RecordedProtocol for Xdp {
         let mut start = 0;
         while start < messages.len() {
             let rest = &messages[start..];
-            // The time of a packet applies to its messages.
+            // Packet by packet, since the books need the send time of each packet.
             let next_packet = rest[1..].iter().position(|message| message.sent.is_some());
             let len = next_packet.map_or(rest.len(), |next| next + 1).min(LOOK_AHEAD_LEN);
             let group = &rest[..len];
@@ -278,7 +278,7 @@ impl RecordedProtocol for Xdp {
             }
             let before = *books.instruments().counters();
             let known = updates.list.len();
-            // Numbers of the file may be longer than the feed's: they count from the group's beginning.
+            // The file's message numbers may not fit the feed's type: the books get the index in the group.
             let batch = (0..)
                 .zip(group)
                 .map(|(index, message)| xdp::Message::new(message.channel, index, message.bytes));
@@ -314,7 +314,7 @@ impl RecordedProtocol for Xdp {
 
     #[inline]
     fn digest(message: &XdpMessage<'_>, checksums: &mut Checksums) {
-        // `view` counts malformed messages.
+        // `view` detects malformed messages.
         let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.others.fields(fields)));
     }
 
@@ -354,7 +354,7 @@ impl RecordedProtocol for Xdp {
     }
 }
 
-/// Rebuilds the book of a symbol: true when it is complete then and nothing contradicted it.
+/// Rebuilds the book of a symbol from a refresh: true if the book exists and no message contradicted it.
 fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, recovery: &BookRecovery<'_>) -> bool {
     let BookRecovery { refresh, held } = recovery;
     let channel = Channel(channel);
@@ -366,7 +366,7 @@ fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, recovery:
     }
     let Some(id) = books.find(refresh.index) else { return false };
     books.instruments_mut().clear(id);
-    // Refresh numbers that do not continue those of the stale book are not a gap.
+    // While the book is stale, a jump to the symbol numbers of the refresh is not a gap.
     books.instruments_mut().set_health(id, BookHealth::Stale, None);
     let before = books.instruments().contradictions();
     for message in of(false) {

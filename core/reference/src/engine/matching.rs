@@ -6,7 +6,7 @@ use super::ReferenceEngine;
 use super::requests::{is_special, may_rest, parts_of};
 use super::state::{Execution, Incoming, MatchOutcome, ReferenceOrder};
 
-/// The reason why an entry exists.
+/// Panic message: the triggered order is not open.
 const TRIGGERED_IS_OPEN: &str = "a triggered order is open";
 
 impl ReferenceEngine {
@@ -49,7 +49,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Tries the trade on a copy of the whole engine.
+    /// True if the minimum quantity would trade, by a trial on a copy of the whole engine.
     pub(super) fn would_trade_minimum(&self, incoming: &Incoming) -> bool {
         let (mut trial, mut attempt) = (self.clone(), *incoming);
         trial.trade(&mut attempt);
@@ -196,7 +196,7 @@ impl ReferenceEngine {
         match_id
     }
 
-    /// Reduces the resting part whose turn it is by an execution, and displays more of the order.
+    /// Takes an executed quantity off an order's displayed or hidden part; displays the next part if needed.
     pub(super) fn fill(&mut self, at: usize, qty: u64) {
         let open = &mut self.orders[at];
         open.executed += qty;

@@ -18,7 +18,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Uses up a request's number; false when the request has been answered, or gets no answer.
+    /// Uses up a request's `UserRefNum`. Returns false when the request was rejected or is a duplicate.
     pub(super) fn use_number(&mut self, user_ref: UserRefNum, client_order_id: ClientOrderId) -> bool {
         match self.sessions.get_mut(usize::from(self.command.session.0)) {
             None => {
@@ -168,7 +168,7 @@ impl ReferenceEngine {
         self.delete(&removed);
     }
 
-    /// Cancels orders in the order of their numbers.
+    /// Cancels the selected orders of a session, by ascending `UserRefNum`.
     pub(super) fn cancel_all(
         &mut self,
         session: SessionId,
@@ -186,7 +186,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Cancels orders session by session.
+    /// Cancels the selected orders of all sessions, session by session.
     pub(super) fn cancel_where(
         &mut self,
         reason: CancelReason,
@@ -256,7 +256,7 @@ impl ReferenceEngine {
         Ok(limit)
     }
 
-    /// True for the venue's own order, which is exempt from the session's rules.
+    /// True while the command is the venue's own order, which is exempt from the session's rules.
     fn is_forced(&self) -> bool {
         matches!(self.command.kind, CommandKind::Force(_))
     }
@@ -284,7 +284,7 @@ impl ReferenceEngine {
         if has_parts { Ok(()) } else { Err(RejectReason::BookFull) }
     }
 
-    /// Returns the limit price; that of a market order is the collar.
+    /// Returns the limit price for matching: the collar's limit for a market order.
     pub(super) fn limit_of(&self, order: &EnterOrder) -> Price {
         let instrument = &self.instruments[&order.instrument].instrument;
         match (order.price, order.side) {
@@ -307,7 +307,7 @@ pub(super) fn is_special(order: &EnterOrder) -> bool {
     order.special.is_some() || matches!(order.time_in_force, TimeInForce::Gtt | TimeInForce::Gtc)
 }
 
-/// Number of slots that an order uses in the limit of special orders.
+/// Units of `max_special_orders` that an order takes.
 pub(super) fn parts_of(order: &EnterOrder) -> u64 {
     match order.special.unwrap_or_default().display_qty.0 {
         0 => 1,

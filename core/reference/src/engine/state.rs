@@ -2,7 +2,7 @@
 
 use tickpath_types::*;
 
-/// The last numbers assigned; 0 if none.
+/// The last sequence numbers and ids assigned; 0 if none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LastNumbers {
     pub(super) market: u64,
@@ -55,7 +55,7 @@ pub struct ReferenceOrder {
     pub executed: u64,
     /// Displayed part of the open quantity.
     pub shown: u64,
-    /// The reference number under which it is displayed.
+    /// Order id under which it is displayed.
     pub id: OrderId,
     /// The displayed part's position in the order of arrival at its level.
     pub(super) shown_at: u64,

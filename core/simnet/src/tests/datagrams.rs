@@ -8,7 +8,7 @@ fn number(datagram: &Datagram) -> u64 {
     u64::from_le_bytes(datagram.bytes.as_slice().try_into().unwrap())
 }
 
-/// Sends numbers to a group with two members that read at once. Returns the numbers that each received.
+/// Sends numbers to a group with two members that read at once; returns the numbers that each received.
 fn publish(network: &mut Network) -> [Vec<u64>; 2] {
     let members = [CLIENT, HostId(3)].map(|host| network.join(host, GROUP));
     let mut received = [vec![], vec![]];
@@ -60,7 +60,7 @@ fn lost_repeated_and_overtaken_datagrams_are_counted() {
         lost += COUNT - numbers.len() as u64;
     }
     assert_eq!((counters.datagrams_lost, counters.datagrams_duplicated), (lost, repeated));
-    // 8,000 trials at rates of 5, 2 and 1%, each within five standard deviations.
+    // Bounds of five standard deviations for 8,000 trials with rates of 5, 2 and 1%.
     assert!((300..500).contains(&lost) && (95..225).contains(&repeated), "{lost}, {repeated}");
     assert!((35..125).contains(&counters.datagrams_delayed), "{counters:?}");
     assert!(swapped > 100 && counters.datagrams_reordered >= swapped as u64, "{swapped}, {counters:?}");

@@ -1,4 +1,4 @@
-//! Guarantees of the network under all faults.
+//! Tests of the network's guarantees under all faults.
 
 mod datagrams;
 mod hosts;
@@ -9,10 +9,10 @@ use super::*;
 const CLIENT: HostId = HostId(1);
 const SERVER: HostId = HostId(2);
 const SERVER_ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
-/// Longer than any delivery takes without a partition.
+/// A time longer than any delivery without a partition.
 const LONG: Nanos = Nanos::from_secs(1);
 
-/// Advances the time until all data has arrived.
+/// Advances the time until all data has arrived that no partition holds.
 fn deliver_all(network: &mut Network) {
     network.advance(network.now() + LONG);
 }
@@ -30,7 +30,7 @@ fn connected(network: &mut Network) -> (SocketId, SocketId) {
     (client, server)
 }
 
-/// Reads all available bytes, and returns them with the final result: empty, the end, or an error.
+/// Reads all available bytes; returns them with the last result: empty, end of stream, or an error.
 fn read_all(network: &mut Network, id: SocketId) -> (Vec<u8>, Result<StreamRead, StreamError>) {
     let (mut all, mut buffer) = (vec![], [0; 777]);
     loop {
@@ -41,7 +41,7 @@ fn read_all(network: &mut Network, id: SocketId) -> (Vec<u8>, Result<StreamRead,
     }
 }
 
-/// Bytes without a repeated short sequence.
+/// Random bytes, in which lost, repeated or swapped parts are noticed.
 fn bytes(count: usize) -> Vec<u8> {
     let mut rng = Rng::new(count as u64);
     (0..count).map(|_| rng.next() as u8).collect()

@@ -1,7 +1,7 @@
 use super::super::streams::BACKLOG;
 use super::*;
 
-/// All faults that a connection survives.
+/// All faults that a connection survives, that is, all but resets and refusals.
 const ALL_FAULTS: StreamFaults = StreamFaults {
     delay_min: Nanos(1_000),
     jitter: Nanos(200_000),
@@ -14,7 +14,7 @@ const ALL_FAULTS: StreamFaults = StreamFaults {
     refusal_ppm: 0,
 };
 
-/// One busy direction of a connection.
+/// One direction of a connection, with the bytes to send and those received.
 struct Transfer {
     from: SocketId,
     to: SocketId,
@@ -28,7 +28,7 @@ impl Transfer {
         Transfer { from, to, sent: bytes(count), written: 0, read: vec![] }
     }
 
-    /// Writes and reads a few bytes. Returns false when nothing is left to do.
+    /// Writes and reads a few bytes; returns false when nothing is left to do.
     fn step(&mut self, network: &mut Network, rng: &mut Rng) -> bool {
         let end = self.sent.len().min(self.written + 1 + rng.below(900) as usize);
         self.written += network.write(self.from, &self.sent[self.written..end]).unwrap();

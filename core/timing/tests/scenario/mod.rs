@@ -11,7 +11,7 @@ use tickpath_timing::{
 };
 use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 
-/// Tables of 16; messages are finalised after 500 ns and tokens after 1,000.
+/// Tables of 16 entries; messages are finalised after 500 ns and tokens after 1,000 ns.
 pub const SMALL: JoinerConfig =
     JoinerConfig { market_capacity: 16, command_capacity: 16, token_capacity: 16, age: Nanos(1_000) };
 
@@ -45,7 +45,7 @@ pub fn check(text: &str, expected: &str) {
     }
 }
 
-/// Takes the next record of some ring until all are empty.
+/// Merges the rings in an order chosen by `seed`.
 pub fn interleave(mut rings: Vec<Vec<Stamp>>, seed: u64) -> Vec<Stamp> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut records = Vec::new();
@@ -124,7 +124,7 @@ fn token(text: &str) -> Token {
     )
 }
 
-/// Message 5, caused by order 1 of session 9, triggers order 42 of session 2, which causes message 6.
+/// Message 5, caused by order 1 of session 9, triggers order 42 of session 2; order 42 causes message 6.
 pub const ONE_TRADE: &str = "
     order-server:
         T1k o9.1 900

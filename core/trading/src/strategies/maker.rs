@@ -12,11 +12,11 @@ use crate::{
 /// [`Limits`](crate::Limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MakerConfig {
-    /// Distance from the regular quote, in ticks: 0 makes the market, more places quotes deep in the book so
-    /// as not to disturb a recorded flow.
+    /// Distance from the regular quote, in ticks: 0 for a normal market maker; more places quotes deep in the
+    /// book, so that they do not disturb a recorded flow.
     pub offset_ticks: u32,
-    /// Ticks by which the side that would add to the position backs off at the maximum position; in
-    /// proportion below it.
+    /// Distance, in ticks, by which the quote that adds to the position moves away at the maximum position;
+    /// proportionally less below it.
     pub skew_ticks: u32,
     /// Minimum distance, in ticks, before a quote is moved.
     pub min_move_ticks: u32,
@@ -32,7 +32,7 @@ impl Default for MakerConfig {
 ///
 /// A quote joins the best price of its side when the fair price is at least `threshold` (price units) away
 /// from it, and fades one tick otherwise: orders trade too easily at a price towards which the market leans.
-/// Inventory pushes the side that adds to it further away, and removes it when less than a lot is left.
+/// Inventory moves the quote that adds to it away, and removes it when less than a lot may be added.
 ///
 /// Quotes move by replacement, one request per order at a time. They are pulled while the book cannot be
 /// trusted. A second live order on a side is cancelled, as is a quote at or through the fair price that
@@ -138,7 +138,7 @@ fn replace_or_cancel(order: &OwnOrder, quote: &Quote, fair: Price, cx: &mut Cont
     let is_through_fair = order.side.crosses(order.price, fair);
     match cx.replace(order.user_ref, size, quote.price) {
         Ok(_) => true,
-        // The size includes all executions of the chain of replacements, and exceeds the maximum of an order.
+        // The size includes the executions of all replaced orders, and exceeds the maximum: cancel instead.
         Err(Refusal::InvalidQty) => cx.cancel(order.user_ref).is_ok(),
         Err(_) if is_through_fair => cx.cancel(order.user_ref).is_ok(),
         Err(_) => false,
@@ -206,8 +206,8 @@ impl Strategy for MarketMaker {
         }
     }
 
-    /// An answer may allow a quote to be moved. Requests that the venue refused are retried on a change or
-    /// on the timer; an immediate retry could loop.
+    /// Requotes, since an answer may allow a quote to be moved. Requests that the venue refused are retried
+    /// on a change or on the timer; an immediate retry could loop.
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
         let is_refused = match update.change {
             OrderChange::Rejected { reason } => reason != RejectReason::UnknownOrder,

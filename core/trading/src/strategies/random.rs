@@ -9,7 +9,7 @@ use crate::{Context, NewOrder, OwnState, Strategy};
 pub struct RandomConfig {
     /// Time between two actions.
     pub interval: Nanos,
-    /// Maximum distance, in ticks, of orders on either side of the best price of their own side.
+    /// Maximum distance of an order's price from the best price of its side, in ticks up or down.
     pub offset_ticks_max: u32,
     /// Number of open orders in an instrument at which the oldest of a side is cancelled instead.
     pub open_orders_max: u32,

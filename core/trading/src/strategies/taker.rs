@@ -4,28 +4,28 @@ use tickpath_types::{InstrumentId, Liquidity, MarketUpdate, Nanos, Qty, UpdateKi
 
 use crate::{Context, NewOrder, OrderChange, OrderUpdate, Strategy};
 
-/// Own orders per instrument whose venue times are remembered. Market data may lag behind the answers to
-/// consecutive orders by this number of orders.
+/// Number of own orders per instrument whose venue times are remembered. Market data may lag behind the
+/// answers by this many consecutive orders.
 const OWN_ORDERS: usize = 8;
 
 /// Follows large incoming orders. When one traded at least `threshold` (parts per million) of the quantity at
-/// the best price, it sends an IOC order for a clip the same way. The order is at the best remaining price
-/// and in whole lots; if no lot remains, none is sent.
+/// the best price, it sends an IOC order for a clip in the same direction. The order is at the best remaining
+/// price and in whole lots; if no lot remains, none is sent.
 ///
 /// Each incoming order is followed once, with one own order per instrument in flight; trades in the meantime
-/// are never followed. Its own orders are not followed either. A venue gives the answers to an order and the
-/// market data of its executions the same time, which identifies them, whichever comes first. Clip, threshold
-/// and position are in the instrument's [`Limits`](crate::Limits).
+/// are never followed. The taker's own orders are not followed either: their executions have the same venue
+/// time in the answers and in market data, which identifies them, whichever comes first. Clip, threshold and
+/// position are in the instrument's [`Limits`](crate::Limits).
 #[derive(Clone, Debug, Default)]
 pub struct LiquidityTaker {
-    /// By instrument.
+    /// Incoming orders not to follow, by instrument.
     ignored: Box<[IgnoredTimes]>,
 }
 
 /// Incoming orders of one instrument that are not followed, by their venue times.
 #[derive(Clone, Copy, Debug, Default)]
 struct IgnoredTimes {
-    /// The latest that was large enough.
+    /// The latest incoming order that was large enough to follow.
     large: Option<Nanos>,
     /// Own orders that traded, the latest in the slot before `next_own`.
     own: [Option<Nanos>; OWN_ORDERS],

@@ -105,7 +105,7 @@ fn beyond_the_loss_limit_only_reducing_orders_pass() {
     rig.act(|cx| _ = cx.buy(ONE, Qty(500), Price(100)).unwrap());
     rig.accept(1);
     rig.event(executed(1, 500, 100));
-    // Mid 80: 500 * 20 = 10_000, which is the limit; then one price unit more on each side.
+    // At mid 80 the loss is 500 * 20 = 10_000, the limit; then the mid falls by one price unit.
     rig.market(quote(1, (75, 10), (85, 10)));
     assert_eq!(rig.engine.desk().positions().pnl(ONE), Money(-10_000));
     rig.engine.strategy_mut().next = Some(Box::new(|cx| _ = cx.buy(ONE, Qty(10), Price(70)).unwrap()));
@@ -207,7 +207,7 @@ fn the_kill_switch_cancels_and_refuses_new_orders() {
     assert_eq!(rig.stop(StopReason::Shutdown), "");
     assert_eq!(rig.engine.stopped(), Some(StopReason::Killed), "the first reason stays");
 
-    // Whether or not the replacement succeeds, the rest of it is cancelled.
+    // The order that remains is cancelled, whether or not the replacement succeeds.
     rig.accept_replace(1, 3);
     rig.event(canceled(3, 100, CancelReason::User));
     rig.event(canceled(2, 100, CancelReason::User));

@@ -10,7 +10,7 @@ fn rig() -> Rig<MarketMaker> {
     Rig::new(MarketMaker::new(MakerConfig::default()))
 }
 
-/// Creates a maker that quotes 100 at 100 and 110, both accepted.
+/// Creates a maker with accepted quotes: a quantity of 100 at 100 and at 110.
 fn quoting() -> Rig<MarketMaker> {
     let mut rig = rig();
     assert_eq!(rig.market(quote(1, (100, 500), (110, 500))), "#1 buy 100 @100 post, #2 sell 100 @110 post");
@@ -225,7 +225,7 @@ fn a_replacement_chain_beyond_the_maximum_size_restarts() {
     panic!("the chain never ended");
 }
 
-/// Enters the bid, gives it up after a lost connection, enters it again; then the first proves open.
+/// Enters bid 1, gives it up after a lost connection, and enters bid 3. An acceptance of bid 1 can follow.
 fn with_two_bids() -> Rig<MarketMaker> {
     let mut rig = rig();
     let market = quote(1, (100, 500), (110, 500));
@@ -270,7 +270,7 @@ fn a_refused_cancel_of_the_second_order_is_retried() {
 fn a_quote_with_a_failed_replacement_is_entered_again() {
     let mut rig = quoting();
     assert_eq!(rig.market(quote(1, (102, 500), (110, 500))), "#1->#3 100 @102");
-    // Fill and replacement crossed: replace only up to the filled quantity.
+    // Order 1 executes in part and is cancelled while its replacement is in flight, so the replacement fails.
     rig.event(executed(1, 40, 100));
     assert_eq!(rig.event(canceled(1, 60, CancelReason::User)), "#4 buy 100 @102 post");
     rig.accept(4);

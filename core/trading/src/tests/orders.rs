@@ -27,7 +27,7 @@ fn state(rig: &Rig<Scripted>, user_ref: u32) -> String {
     }
 }
 
-/// Returns the order updates since the first acceptance: number and change.
+/// Returns the order updates since the first acceptance: UserRefNum and change.
 fn changes(rig: &Rig<Scripted>) -> Vec<(u32, &'static str)> {
     let short = |update: &OrderUpdate| match update.change {
         OrderChange::Executed { .. } => "Executed",
@@ -197,7 +197,7 @@ fn a_fill_may_overtake_a_cancel() {
     rig.event(canceled(1, 60, CancelReason::User));
     assert_eq!((state(&rig, 1), open_qty(&rig)), ("gone".to_owned(), 0));
 
-    // Filled whole before the cancel arrives: the venue ignores the cancel.
+    // The order fills completely before the cancel arrives: the venue ignores the cancel.
     let mut rig = rig_with_bid();
     rig.accept(1);
     rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap());
@@ -302,7 +302,7 @@ fn a_filled_original_ends_its_replacement() {
     rig.event(executed(1, 100, 90));
     assert_eq!((state(&rig, 1), state(&rig, 2), open_qty(&rig)), ("gone".into(), "gone".into(), 0));
     assert_eq!(changes(&rig), [(1, "Executed"), (2, "Rejected UnknownOrder")]);
-    // Nasdaq sends nothing here; this venue does.
+    // Nasdaq sends no rejection here; this venue does.
     rig.event(rejected(2, RejectReason::UnknownOrder));
     assert_eq!((changes(&rig).len(), rig.engine.desk().counters().rejects), (2, 1), "told once");
 }

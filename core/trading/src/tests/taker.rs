@@ -71,7 +71,7 @@ fn quotes_alone_move_nothing() {
 
 #[test]
 fn it_does_not_follow_its_own_orders() {
-    // Answer first: its order is no longer open when its market data comes.
+    // The answer comes first: the order is no longer open when its market data comes.
     let mut rig = rig();
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 7)), "#1 buy 100 @101 ioc");
     rig.accept(1);
@@ -80,7 +80,7 @@ fn it_does_not_follow_its_own_orders() {
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 8)), "", "its own");
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 9)), "#2 buy 100 @101 ioc", "another's");
 
-    // Market data first, in two parts, the second after the answers.
+    // Market data comes first, in two parts, the second after the answers.
     rig.accept(2);
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 10)), "");
     rig.event_at(10, taken(2, 60));

@@ -13,7 +13,7 @@ use crate::{
 const STEPS: usize = 5_000;
 /// Upper bound of the requests that one step causes for any strategy here.
 const REQUESTS_MAX: usize = 8;
-/// Number limit in the tests that reach it.
+/// Maximum UserRefNum in the tests that reach it.
 const USER_REF_MAX: u32 = 100;
 
 /// Returns the requests of each step, all of them answered.
@@ -41,7 +41,7 @@ fn counts(steps: &[Vec<OrderRequest>]) -> Vec<usize> {
     steps.iter().map(Vec::len).collect()
 }
 
-/// Returns a rig around a strategy, and the engine of its warm-up, with numbers up to `user_ref_max`.
+/// Returns a rig around a strategy, and the engine of its warm-up, with UserRefNums up to `user_ref_max`.
 fn warmed_up<S: Strategy>(warm_up: WarmUp<S>, user_ref_max: u32) -> (Rig<S>, WarmUpEngine<S, NoTrace>) {
     let WarmUp { strategy, instance } = warm_up;
     let rig = Rig::new(strategy);
@@ -124,7 +124,7 @@ fn numbers_restart_past_the_bound() {
     assert_numbers_restart(&taken);
 }
 
-/// Checks that numbers rise to the limit, or past it by one step's requests, and then start at 1.
+/// Checks that UserRefNums rise to the limit, or past it by one step's requests, and then restart at 1.
 fn assert_numbers_restart(steps: &[Vec<OrderRequest>]) {
     let numbers: Vec<_> = steps.iter().flatten().map(|request| request.user_ref().0).collect();
     let mut restarts = 0;

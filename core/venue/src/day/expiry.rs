@@ -4,13 +4,13 @@ use tickpath_types::Nanos;
 
 const SECONDS: usize = 24 * 3_600;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// Time of the next expiry while no order expires.
+/// Value of `next` while no order expires.
 const NEVER: Nanos = Nanos(u64::MAX);
 
-/// The seconds of the day at which an open order may expire, one bit each, for any number of orders.
+/// One bit for each second of the day at which at least one open order may expire.
 pub(crate) struct Expiries {
     seconds: Box<[u64]>,
-    /// The earliest of them, since midnight.
+    /// The earliest recorded expiry, since midnight.
     next: Nanos,
 }
 
@@ -19,7 +19,7 @@ impl Expiries {
         Expiries { seconds: vec![0; SECONDS.div_ceil(64)].into(), next: NEVER }
     }
 
-    /// Records an order's expiry; an order that expires after midnight ends with the day.
+    /// Records an order's expiry; one after midnight is ignored, because the order ends with the day.
     #[cold]
     pub(crate) fn add(&mut self, second: u32) {
         if let Some(word) = self.seconds.get_mut(second as usize / 64) {
@@ -34,7 +34,7 @@ impl Expiries {
         time_of_day >= self.next
     }
 
-    /// Clears the expiries up to this time of day.
+    /// Clears the expiries up to and including this time of day.
     #[cold]
     pub(crate) fn clear_until(&mut self, time_of_day: Nanos) {
         let second = (time_of_day.0 / NANOS_PER_SECOND) as u32;

@@ -1,4 +1,4 @@
-//! The trading day: the commands of each of its phases, and their times.
+//! The trading day: its phases, their commands, and the schedule.
 
 mod expiry;
 mod phases;
@@ -13,18 +13,18 @@ use tickpath_types::Nanos;
 /// Settings of the venue's trading day.
 #[derive(Clone, Debug)]
 pub struct DaySettings {
-    /// Interval at which the indicative price and the imbalance of an instrument in an auction are published.
+    /// Interval at which an auction publishes an instrument's indicative price and imbalance.
     pub imbalance_interval: Nanos,
-    /// Duration of the pause after a trade that would have left the price band; an auction ends it.
+    /// Duration of the trading pause before a trade outside the price band; it ends with an auction.
     pub pause: Nanos,
     /// Width of the initial price bands, in ppm of the reference price; no band when `None`.
     pub price_band_ppm: Option<u32>,
-    /// The schedule. Without it all instruments open for trading at the start, and the day ends by command.
+    /// The schedule. Without one all instruments open for trading at the start, and a command ends the day.
     pub schedule: Option<Schedule>,
 }
 
 impl Default for DaySettings {
-    /// No schedule and no band.
+    /// Imbalances each second, pauses of 5 s, no schedule and no band.
     fn default() -> Self {
         DaySettings {
             imbalance_interval: Nanos::from_secs(1),
@@ -38,23 +38,23 @@ impl Default for DaySettings {
 /// A phase of the trading day, or of one instrument in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// The day starts: ITCH system events, and every instrument's definition. Instruments are halted.
+    /// The day starts: publishes ITCH system events and all instruments' definitions. Instruments are halted.
     Start,
     /// Orders are accepted and do not trade; the opening auction's indicative price is published.
     PreOpen,
     /// The auction ends with its cross, or the day's trading begins; instruments trade.
     Open,
-    /// An auction within the day: orders are accepted and do not trade until it is opened again.
+    /// An auction within the day: orders are accepted and do not trade until the next `Open`.
     Auction,
-    /// An auction before the closing cross.
+    /// An auction that ends with the closing cross.
     PreClose,
-    /// The closing cross; instruments are halted.
+    /// The closing cross takes place; then instruments are halted.
     Close,
     /// Instruments halt; orders stay and may be cancelled.
     Halt,
     /// Instruments trade again; a crossed book is uncrossed first.
     Resume,
-    /// The day ends: instruments halt, day orders are cancelled, and numbers restart.
+    /// The day ends: instruments halt, day orders are cancelled, and numbering restarts.
     EndOfDay,
 }
 
@@ -72,7 +72,7 @@ impl Phase {
         Phase::EndOfDay,
     ];
 
-    /// Name in configurations and commands.
+    /// Name of the phase in configurations and commands.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

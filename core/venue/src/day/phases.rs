@@ -1,4 +1,4 @@
-//! The commands of each phase.
+//! Translation of each phase into commands.
 
 use std::sync::Arc;
 
@@ -13,30 +13,30 @@ use super::schedule::SchedulePosition;
 use super::{DaySettings, Phase};
 use crate::log_command::{LogCommandKind, VenueCommandKind};
 
-/// Most commands of a phase for each instrument: its definition, band, state, imbalance and cross.
+/// Maximum number of commands of a phase per instrument: definition, band, state, imbalance or cross.
 const COMMANDS_PER_INSTRUMENT: usize = 4;
 /// Maximum number of other commands: four system events, end of day, schedule progress, order expiry.
 const COMMANDS_OF_VENUE: usize = 8;
 const SYSTEM_EVENTS_MAX: usize = 6;
-/// Marks an instrument whose resume command is issued: no pause ends it again.
+/// Value of `paused_since` once the resume command is issued, so that it is issued once.
 const RESUMING: Nanos = Nanos(u64::MAX);
 
-/// The most commands that one phase needs, with instrument ids up to `max_id`.
+/// Maximum number of commands of one phase, with instrument ids up to `max_id`.
 #[must_use]
 pub const fn commands_max(max_id: InstrumentId) -> usize {
     COMMANDS_PER_INSTRUMENT * max_id.0 as usize + COMMANDS_OF_VENUE
 }
 
-/// The state of the day according to the log.
+/// The state of the day that results from the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedDay {
-    /// System events that occurred.
+    /// System events of the current day.
     pub system_events: Vec<SystemEventCode>,
-    /// Instruments that were opened.
+    /// Instruments opened in the current day.
     pub opened: Vec<InstrumentId>,
-    /// The last announced cross of each instrument that had one.
+    /// The last announced cross of each instrument with an auction.
     pub crosses: Vec<(InstrumentId, CrossKind)>,
-    /// Day and second of the last completed step of the schedule.
+    /// Day and second of the last completed schedule step.
     pub schedule: Option<(u32, u32)>,
 }
 
@@ -63,7 +63,7 @@ impl ReplayedDay {
                 }
             }
             Venue(VenueCommandKind::ScheduleDone { day, second }) => self.schedule = Some((day, second)),
-            // A new day: its system events and instruments follow again.
+            // The next day begins without system events and without opened instruments.
             Engine(CommandKind::EndDay) => {
                 self.system_events.clear();
                 self.opened.clear();
@@ -74,37 +74,37 @@ impl ReplayedDay {
     }
 }
 
-/// The venue's day in progress: translates phases into commands, and reports the due ones.
+/// The trading day in progress: translates phases into commands, and emits those that are due.
 ///
 /// Reads no clock and allocates nothing after creation.
 pub struct Day {
-    /// The settings given at creation.
+    /// Settings of the day.
     pub settings: DaySettings,
     instruments: InstrumentTable,
-    /// The code of the [`TradingState`] of each instrument id, as set by the matcher.
+    /// Code of each instrument's [`TradingState`] as last set by the matcher, indexed by instrument id.
     states: Arc<[Counter]>,
     system_events: ArrayVec<SystemEventCode, SYSTEM_EVENTS_MAX>,
-    /// Indexed by instrument id.
+    /// State of each instrument, indexed by instrument id.
     listings: Box<[Listing]>,
     next_imbalance: Nanos,
-    /// Next step of the schedule, once it is known.
+    /// Position of the next schedule step; `None` until first computed.
     position: Option<SchedulePosition>,
-    /// Day and second of the last step completed before the venue's start.
+    /// Day and second of the last schedule step completed before the venue's start.
     done: Option<(u32, u32)>,
 }
 
-/// The day's state of an instrument.
+/// An instrument's state within the day.
 #[derive(Clone, Copy)]
 struct Listing {
     is_opened: bool,
-    /// The cross that ends its auction.
+    /// The cross that ends the instrument's auction.
     cross: CrossKind,
-    /// Start of its pause; zero when it does not pause.
+    /// Start of the trading pause; zero when the instrument is not paused.
     paused_since: Nanos,
 }
 
 impl Day {
-    /// The day as of the replayed log.
+    /// The day that results from the replayed log.
     #[must_use]
     pub fn new(
         settings: DaySettings,
@@ -136,12 +136,12 @@ impl Day {
         }
     }
 
-    /// The most commands that one phase needs now.
+    /// Maximum number of commands that one phase can need with the current instruments.
     pub fn commands_max(&self) -> usize {
         commands_max(InstrumentId(self.instruments.next_id().0 - 1))
     }
 
-    /// Passes the commands of a phase to `emit`, for one instrument, for those listed, or for all.
+    /// Passes the commands of a phase for the selected instruments to `emit`.
     pub fn begin(
         &mut self,
         phase: Phase,
@@ -183,7 +183,7 @@ impl Day {
         }
     }
 
-    /// A band around `reference`, or around the instrument's reference price; a `width` of zero removes it.
+    /// A band around `reference`, or else the instrument's reference price; [`BandWidth::Off`] removes it.
     pub fn band(instrument: &Instrument, width: BandWidth, reference: Option<Price>) -> CommandKind {
         let reference = reference.unwrap_or(instrument.reference_price);
         let width = match width {
@@ -198,14 +198,14 @@ impl Day {
         CommandKind::SetPriceBand { instrument: instrument.id, reference, width }
     }
 
-    /// Opens the instruments that were added while the venue was down, if its day is in progress.
+    /// If a day is in progress, opens the instruments that were added while the venue was down.
     pub fn open_more(&mut self, emit: &mut impl FnMut(CommandKind)) {
         if self.has_started() {
             self.open_listings(TradingState::Halted, emit);
         }
     }
 
-    /// The venue's first commands without a schedule, except those already in the log: all instruments trade.
+    /// Starts a day without a schedule, with all instruments trading. Omits commands already in the log.
     pub fn open_at_once(&mut self, emit: &mut impl FnMut(CommandKind)) {
         self.reach(SystemEventCode::StartOfMessages, emit);
         self.reach(SystemEventCode::StartOfSystemHours, emit);
@@ -213,7 +213,7 @@ impl Day {
         self.reach(SystemEventCode::StartOfMarketHours, emit);
     }
 
-    /// The last commands of a session that ends with the venue.
+    /// Emits the last commands of a session that ends when the venue stops.
     pub fn end_session(&mut self, emit: &mut impl FnMut(CommandKind)) {
         if self.has_reached(SystemEventCode::StartOfMessages) {
             for system_event in [
@@ -226,7 +226,7 @@ impl Day {
         }
     }
 
-    /// Emits the commands that only time causes, except order expiry: ends of pauses, and imbalances.
+    /// Emits the commands that are due by the clock, except order expiry: ends of pauses, and imbalances.
     pub fn tick(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) {
         // An auction publishes its first imbalance when it begins.
         let is_published = self.next_imbalance != Nanos::ZERO && now >= self.next_imbalance;
@@ -257,20 +257,20 @@ impl Day {
         }
     }
 
-    /// Begins the due step of the schedule, if any; true when there was one.
+    /// Begins the due schedule step, if any; returns whether there was one.
     pub fn step(&mut self, now: Nanos, emit: &mut impl FnMut(LogCommandKind)) -> bool {
         let Some(schedule) = self.settings.schedule.take() else { return false };
         let position = *self.position.get_or_insert_with(|| schedule.position_after(self.done, now));
         let due = schedule.due(position, now);
         if let Some((step, next)) = due {
-            // The remaining steps of a day that was ended by command are skipped.
+            // After a command has ended the day, its remaining steps are skipped.
             if self.has_started() || step.phase.starts_day() {
                 let selection =
                     step.instruments.as_deref().map_or(InstrumentSelection::All, InstrumentSelection::Listed);
                 self.begin(step.phase, selection, &mut |kind| emit(kind.into()));
             }
             self.position = Some(next);
-            // Steps of the same second are completed, or repeated, together.
+            // Steps of the same second are recorded as done together, so a restart repeats all or none.
             if schedule.steps.get(next.step).is_none_or(|after| after.second != step.second) {
                 emit(VenueCommandKind::ScheduleDone { day: next.day, second: step.second }.into());
             }
@@ -285,7 +285,7 @@ impl Day {
         self.has_reached(SystemEventCode::StartOfMessages)
     }
 
-    /// The state of an instrument, as of the matcher's progress.
+    /// The instrument's trading state as last set by the matcher.
     #[must_use]
     pub fn state(&self, id: InstrumentId) -> TradingState {
         state_of(&self.states, id)
@@ -346,7 +346,7 @@ impl Day {
         });
     }
 
-    /// The cross that would end the instrument's current phase.
+    /// The cross that would end the instrument's current auction or pause.
     fn cross(&self, id: InstrumentId) -> CrossKind {
         let next = self.listings[usize::from(id.0)].cross;
         if self.state(id) == TradingState::Paused { CrossKind::Halt } else { next }
@@ -378,7 +378,7 @@ impl Day {
     }
 }
 
-/// The instruments of a phase.
+/// The instruments to which a phase applies.
 #[derive(Clone, Copy, Debug)]
 pub enum InstrumentSelection<'a> {
     /// One instrument.
@@ -396,11 +396,11 @@ pub enum BandWidth {
     Off,
     /// Parts per million of the reference price, rounded down to a tick, at least one tick.
     Ppm(u32),
-    /// Distance on each side.
+    /// Distance of each edge from the reference price.
     Price(Price),
 }
 
-/// The state of an instrument, as of the matcher's progress.
+/// The instrument's trading state as last set by the matcher; halted when unknown.
 #[must_use]
 pub fn state_of(states: &[Counter], id: InstrumentId) -> TradingState {
     let code = states.get(usize::from(id.0)).map_or(0, Counter::read) as u8;

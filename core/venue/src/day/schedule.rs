@@ -4,45 +4,45 @@ use tickpath_types::{InstrumentId, Nanos};
 
 use super::Phase;
 
-/// One step of every day; `I` identifies its instruments.
+/// A step of the daily schedule; `I` is the type that identifies an instrument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleStep<I = InstrumentId> {
     /// Seconds since midnight in the schedule's time zone.
     pub second: u32,
-    /// Phase that begins.
+    /// The phase that begins.
     pub phase: Phase,
-    /// Its instruments; when `None`, all instruments, including those added during the day.
+    /// Instruments of the phase; `None` for all, including those added during the day.
     pub instruments: Option<Vec<I>>,
 }
 
-/// The steps of every day, in the order of their times.
+/// The daily schedule of a venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// Offset of the schedule's clock from UTC, in seconds; positive when ahead.
     pub utc_offset: i32,
-    /// The steps.
+    /// Steps, by ascending time.
     pub steps: Vec<ScheduleStep>,
 }
 
-/// The next step.
+/// Position of the next schedule step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SchedulePosition {
     /// Days since 1970-01-01 in the schedule's time zone.
     pub(crate) day: u32,
-    /// Index of the step.
+    /// Index in [`Schedule::steps`].
     pub(crate) step: usize,
 }
 
 const DAY_SECONDS: i64 = 24 * 3_600;
 
 impl Schedule {
-    /// The day and the second in the schedule's time zone.
+    /// Day since 1970-01-01 and second since midnight, in the schedule's time zone.
     fn local(&self, now: Nanos) -> (u32, u32) {
         let seconds = (now.0 / 1_000_000_000) as i64 + i64::from(self.utc_offset);
         (seconds.div_euclid(DAY_SECONDS) as u32, seconds.rem_euclid(DAY_SECONDS) as u32)
     }
 
-    /// The step after the last one that the log records as done; today's first step when there is none.
+    /// The position after `done`, the last completed step in the log, or today's first step without one.
     pub(crate) fn position_after(&self, done: Option<(u32, u32)>, now: Nanos) -> SchedulePosition {
         let (today, _) = self.local(now);
         match done {
@@ -54,8 +54,8 @@ impl Schedule {
         }
     }
 
-    /// The due step, if any, and the position after it. If days passed without the venue, the remaining steps of
-    /// the first day are due, and none of the days between it and today.
+    /// The due step, if any, and the position after it. If the venue was down for days, the remaining steps
+    /// of its last day are due, then today's; the days in between are skipped.
     pub(crate) fn due(
         &self,
         position: SchedulePosition,
@@ -68,7 +68,7 @@ impl Schedule {
         is_due.then(|| (step, SchedulePosition { step: position.step + 1, ..position }))
     }
 
-    /// After a day's last step comes the next day's first step, or today's if that is later.
+    /// Moves a position behind the day's last step to the first step of the next day, or of today if later.
     fn normal(&self, position: SchedulePosition, today: u32) -> SchedulePosition {
         if position.step < self.steps.len() {
             return position;
@@ -76,8 +76,8 @@ impl Schedule {
         SchedulePosition { day: today.max(position.day + 1), step: 0 }
     }
 
-    /// Descriptions of the due steps: those that the venue missed while it was down and executes at its
-    /// start. If no day is in progress, steps that do not start one are omitted.
+    /// Descriptions of the steps that fell due while the venue was down and that it executes at its start.
+    /// While no day is in progress, steps that do not start one are omitted.
     #[must_use]
     pub fn missed(&self, done: Option<(u32, u32)>, mut has_started: bool, now: Nanos) -> Vec<String> {
         let mut position = self.position_after(done, now);
@@ -100,10 +100,10 @@ pub fn time_of_day(second: u32) -> String {
 }
 
 impl<I: PartialEq> ScheduleStep<I> {
-    /// Checks the step against those before it.
+    /// Checks the step against the preceding steps.
     ///
     /// # Errors
-    /// A contradiction, in one line that says what to change.
+    /// A description of the contradiction and of what to change, in one line.
     pub fn check(&self, before: &[ScheduleStep<I>]) -> Result<(), String> {
         let ScheduleStep { second, phase, instruments } = self;
         let (name, at) = (phase.name(), time_of_day(*second));
@@ -166,7 +166,7 @@ mod tests {
         Nanos::from_secs((day * 24 + hour) * 3_600)
     }
 
-    /// The missed steps of a venue whose day is in progress if one of its steps is done.
+    /// The missed steps; a day is in progress if `done` names a completed step.
     fn missed(done: Option<(u32, u32)>, now: Nanos) -> Vec<String> {
         schedule(0).missed(done, done.is_some(), now)
     }

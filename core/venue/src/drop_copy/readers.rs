@@ -1,4 +1,4 @@
-//! The users that may read drop copies, and the users that each of them watches.
+//! The users that may read drop copies, and the users that each reader watches.
 
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, Username};
 use tickpath_types::{Nanos, Sequence};
@@ -10,25 +10,25 @@ use crate::password::Password;
 use crate::user_registry::{UserRegistry, UserView};
 
 struct Reader {
-    /// True for each watched user, by the user's place.
+    /// For each user, by registry index, whether the reader watches it.
     watched: Vec<bool>,
-    /// Source of its next message, while it is logged in.
+    /// Source of the reader's next message; `None` while the reader is logged out.
     source: Option<CopySource>,
 }
 
-/// The users of the drop copy port, known by their places, and the streams of those that are logged in.
+/// Users of the drop copy port, identified by registry index, and the streams of those that are logged in.
 ///
-/// Includes users of other ports only, so that a wrong port looks like a wrong name.
+/// Includes users without access to this port: their refusal looks like that of an unknown name.
 pub struct Readers {
     session: Session,
     registry: UserRegistry,
     readers: Vec<Reader>,
-    /// The streams, by the places of the connections.
+    /// The streams, keyed by connection index.
     pub streams: CopyStreams,
 }
 
 impl Readers {
-    /// The users of the registry, who log in to `session`.
+    /// Creates readers for all users of the registry, who log in to `session`.
     #[must_use]
     pub fn new(session: Session, registry: UserRegistry, streams: CopyStreams) -> Readers {
         let mut readers = Vec::with_capacity(registry.capacity());
@@ -36,7 +36,7 @@ impl Readers {
         Readers { session, registry, readers, streams }
     }
 
-    /// Adds the users added to the registry since. A user that the log names is in the registry by then.
+    /// Adds users registered since the last call. The registry has each user before the log names it.
     pub fn take_new_users(&mut self) {
         if self.registry.get(self.readers.len()).is_some() {
             add_new_users(&mut self.readers, &self.registry);
@@ -49,7 +49,7 @@ impl Readers {
         self.registry[user].name()
     }
 
-    /// The source of a reader's next message, while it is logged in.
+    /// Source of a reader's next message; `None` while the reader is logged out.
     #[must_use]
     pub fn source(&self, reader: usize) -> Option<CopySource> {
         self.readers[reader].source
@@ -61,12 +61,12 @@ impl Readers {
         self.streams.next(source.as_mut()?, watched, now)
     }
 
-    /// Continues reading the log for the rewinding reader, as [`CopyStreams::advance_rewind`].
+    /// Continues the second reading of the log for `reader`; see [`CopyStreams::advance_rewind`].
     pub fn advance_rewind(&mut self, reader: usize, takes_all: bool, now: Nanos) -> RewindRun {
         self.streams.advance_rewind(&self.readers[reader].watched, takes_all, now)
     }
 
-    /// Handles the close of a reader's connection.
+    /// Logs out a reader whose connection has closed.
     pub fn log_out(&mut self, reader: usize) {
         self.readers[reader].source = None;
     }
@@ -99,7 +99,7 @@ impl LoginUsers for Readers {
             None | Some(CopyStart::NotAvailable) => {
                 Err(Denial::Rejected(LoginRejectReason::SESSION_NOT_AVAILABLE))
             }
-            // It can start when the log has been read again for another reader.
+            // The reader can start once the other reader's rewind has ended.
             Some(CopyStart::Busy) => Err(Denial::Busy(now + REWIND_TIMEOUT)),
             Some(CopyStart::At(number, source)) => {
                 reader.source = Some(source);
@@ -109,7 +109,7 @@ impl LoginUsers for Readers {
     }
 }
 
-/// Adds the registry's new users to the readers, and to the lists of the readers that watch them.
+/// Adds newly registered users as readers, and to the watch lists of the readers that watch them.
 fn add_new_users(readers: &mut Vec<Reader>, registry: &UserRegistry) {
     let users: Vec<&UserView> = registry.iter().collect();
     readers.resize_with(users.len(), || Reader {

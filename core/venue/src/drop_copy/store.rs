@@ -4,19 +4,19 @@ use tickpath_faults::failpoint;
 
 use crate::message_log::MAX_LOGGED_MESSAGE;
 
-/// A message of a user.
+/// A message to a user.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// The user's place.
+    /// Registry index of the user.
     pub user: u16,
     len: u16,
-    /// Message number in the user's session.
+    /// Message number in the user's session, from 1.
     pub number: u64,
     bytes: [u8; MAX_LOGGED_MESSAGE],
 }
 
 impl Entry {
-    /// A message of the user at a place, at most [`MAX_LOGGED_MESSAGE`] bytes long.
+    /// A message to the user with registry index `user`, of at most [`MAX_LOGGED_MESSAGE`] bytes.
     #[must_use]
     pub fn new(user: usize, number: u64, message: &[u8]) -> Entry {
         let mut bytes = [0; MAX_LOGGED_MESSAGE];
@@ -31,22 +31,22 @@ impl Entry {
     }
 }
 
-/// True for each user whose messages a reader receives, by the users' places.
+/// For each user, by registry index, whether a reader receives the user's messages.
 pub type Watched = [bool];
 
-/// The number of messages to the watched users, given the number of each user's next one.
+/// Total number of messages to the watched users; `next_numbers` has each user's next message number.
 pub fn count(watched: &Watched, next_numbers: impl Iterator<Item = u64>) -> u64 {
     watched.iter().zip(next_numbers).map(|(is_watched, next)| u64::from(*is_watched) * (next - 1)).sum()
 }
 
-/// The place of a reader's message.
+/// Position of a reader's message in the [`CopyStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyPosition {
-    /// It is kept at this place, or is the next one there.
+    /// The message is kept at this position, or will be the next one there.
     At(u64),
-    /// It is no longer kept.
+    /// The message is no longer kept.
     Before,
-    /// The number does not exist yet and is not the next one.
+    /// The message does not exist yet and is not the next one.
     Beyond,
 }
 
@@ -59,7 +59,7 @@ pub struct CopyStore {
 }
 
 impl CopyStore {
-    /// Capacity for `capacity` messages, rounded up to a power of two, after those before `next_numbers`.
+    /// A store of `capacity` messages, rounded up to a power of two; `next_numbers` are the users' next ones.
     pub fn new(capacity: usize, next_numbers: Vec<u64>) -> CopyStore {
         let slots = vec![Entry::new(0, 0, &[]); capacity.next_power_of_two()].into_boxed_slice();
         CopyStore { slots, next: 0, next_numbers }
@@ -89,18 +89,18 @@ impl CopyStore {
         self.next
     }
 
-    /// The message at a place, unless it is overwritten.
+    /// The message at a position, unless overwritten.
     pub fn entry(&self, at: u64) -> Option<&Entry> {
         let oldest = self.next.saturating_sub(self.slots.len() as u64);
         (oldest..self.next).contains(&at).then(|| &self.slots[self.index(at)])
     }
 
-    /// The number of a reader's next message.
+    /// Number of the next message in the stream of a reader that watches these users.
     pub fn next_number(&self, watched: &Watched) -> u64 {
         1 + count(watched, self.next_numbers.iter().copied())
     }
 
-    /// The place of a reader's message with this number. Searches the kept messages from the end.
+    /// Position of a reader's message with this number. Searches the kept messages from the newest.
     pub fn find(&self, watched: &Watched, number: u64) -> CopyPosition {
         let mut at = self.next;
         let mut found = self.next_number(watched);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn readers_numbers_are_found_among_all_messages() {
-        // Before: two messages of the first user, five of the second.
+        // Numbers before the store: two messages to the first user, five to the second.
         let mut store = CopyStore::new(4, vec![3, 6, 1]);
         let (first, both) = ([true, false, false], [true, true, false]);
         assert_eq!((store.next_number(&first), store.next_number(&both)), (3, 8));
@@ -149,14 +149,14 @@ mod tests {
         );
         let entry = store.entry(3).unwrap();
         assert_eq!((entry.user, entry.number, entry.message()), (0, 4, &[4][..]));
-        // One more than there is capacity for.
+        // One more message than the store keeps.
         store.push(Entry::new(1, 7, &[7]));
         assert!(store.entry(0).is_none() && store.entry(1).is_some());
         assert_eq!(
             [8, 9].map(|number| store.find(&both, number)),
             [CopyPosition::Before, CopyPosition::At(1)]
         );
-        // A message of a user that was added meanwhile.
+        // A message to a user that was added after the store was created.
         let all = [true; 5];
         let before = store.next_number(&all);
         store.push(Entry::new(4, 1, &[1]));

@@ -1,4 +1,4 @@
-//! Each reader's stream of copies: from the newest messages, or from a second reading of the log.
+//! Each reader's stream of copies, from the newest messages or from a second reading of the log.
 
 use std::collections::VecDeque;
 
@@ -14,15 +14,16 @@ use crate::stored_log::{LogReadError, LogResult, StoredLog};
 const COMMANDS_PER_RUN: usize = 1 << 12;
 /// Maximum number of queued messages for a reader that rewinds.
 const REWOUND_MAX: usize = 1 << 10;
-/// Maximum time that a rewinding reader may accept nothing: others wait for their turn.
+/// Maximum time for which a rewinding reader may accept nothing; other readers may be waiting to rewind.
 pub const REWIND_TIMEOUT: Nanos = Nanos::from_secs(10);
 
-/// Follows a log up to its durable end and gives each reader the messages of the users that it watches.
+/// Follows a log up to its durable end, and gives each reader the messages to the users that it watches.
 ///
-/// Keeps the newest messages; for a reader that begins before them, the log is read again, one at a time.
+/// Keeps the newest messages. For a reader that starts before them the log is read again (a rewind), for one
+/// reader at a time.
 pub struct CopyStreams {
     log: Box<dyn StoredLog>,
-    /// Number of kept messages.
+    /// Number of messages to keep.
     retained: usize,
     /// Maximum number of messages read from the log per run.
     messages_per_run: usize,
@@ -30,26 +31,26 @@ pub struct CopyStreams {
     rewind: Option<Rewind>,
 }
 
-/// The log up to its durable end.
+/// The main reading of the log, which follows its durable end.
 struct Live {
     follower: LogFollower,
     store: CopyStore,
-    /// Messages of the last command beyond one run's maximum: an end of day, for example, causes many.
+    /// Messages beyond one run's maximum, all of the last command: an end of day, for example, causes many.
     waiting: VecDeque<Entry>,
-    /// Readers are admitted once the log has been read up to here.
+    /// Readers may start once the log has been read up to this command.
     ready_at: Sequence,
 }
 
-/// A second reading of the log, from before the kept messages.
+/// A second reading of the log, for a reader that starts before the kept messages.
 struct Rewind {
     follower: LogFollower,
-    /// Key of the reader.
+    /// Key of the rewinding reader.
     key: usize,
-    /// Number of the reader's next message to be read.
+    /// Number of the reader's next message that the rewind will read.
     next_number: u64,
-    /// First message that the reader requested.
+    /// Number of the first message that the reader requested.
     first_requested: u64,
-    /// Messages that wait to be sent.
+    /// Messages to be sent to the reader.
     out: VecDeque<Entry>,
     /// Time at which the reader last accepted a message.
     last_progress: Nanos,
@@ -58,57 +59,57 @@ struct Rewind {
 /// The source of a reader's next message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopySource {
-    /// The newest messages, from this place.
+    /// The store of the newest messages, from this position.
     Store(u64),
-    /// The log, read again.
+    /// The rewind.
     Rewind,
 }
 
-/// The answer to a reader that requests copies.
+/// The response to a reader that requests copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyStart {
-    /// Starts at this number, from this source.
+    /// The stream starts with this message number, from this source.
     At(u64, CopySource),
-    /// There is no such number, or the log begins later.
+    /// The number does not exist, or its message is before the log's beginning.
     NotAvailable,
     /// The log is being read again for another reader.
     Busy,
 }
 
-/// A run of reading the log again.
+/// The result of one run of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RewindRun {
-    /// This many commands were read.
+    /// Number of commands read.
     Read(usize),
-    /// The reader has taken nothing for 10 s.
+    /// The reader has accepted no message for 10 s.
     Stalled,
-    /// The log can no longer be read there.
+    /// The rewind can no longer read the log.
     Lost,
 }
 
-/// A run of following the log.
+/// The result of one run of following the log.
 pub struct FollowRun {
     /// Amount of work; 0 when there was none.
     pub work: usize,
-    /// Messages that were kept.
+    /// Number of messages added to the store.
     pub messages: usize,
-    /// The last command whose messages are all kept.
+    /// The last command whose messages are all in the store.
     pub last_command: Sequence,
 }
 
 impl CopyStreams {
-    /// Keeps the newest `retained` messages of all users, and takes at most `messages_per_run` from the log at a time.
+    /// Keeps the newest `retained` messages of all users, and reads at most `messages_per_run` per run.
     #[must_use]
     pub fn new(log: Box<dyn StoredLog>, retained: usize, messages_per_run: usize) -> CopyStreams {
         CopyStreams { log, retained, messages_per_run, live: None, rewind: None }
     }
 
-    /// Makes each command that becomes durable wake the thread behind `waker`.
+    /// Makes newly durable commands wake the thread behind `waker`.
     pub fn wake_by(&self, waker: &Waker) {
         self.log.wake_by(waker);
     }
 
-    /// Reads some of the durable commands.
+    /// Reads some of the durable commands and stores their messages.
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be followed any more.
@@ -124,7 +125,7 @@ impl CopyStreams {
             }
         };
         let Live { follower, store, waiting, .. } = live;
-        // New messages must not overwrite the readers' next ones.
+        // One run must not overwrite a reader's next message.
         let messages_max = self.messages_per_run.min(store.capacity().div_ceil(2));
         let waited = waiting.len().min(messages_max);
         waiting.drain(..waited).for_each(|entry| store.push(entry));
@@ -149,7 +150,7 @@ impl CopyStreams {
         Ok(FollowRun { work: waited + commands, messages, last_command: Sequence(last) })
     }
 
-    /// True once the log was read up to its initial durable end: readers may start.
+    /// True once the log was read up to the durable end at the first run: readers may start.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.live.as_ref().is_some_and(|live| {
@@ -157,7 +158,7 @@ impl CopyStreams {
         })
     }
 
-    /// Begins the stream of the reader `key` with the message `number`, or with the next one when 0.
+    /// Starts the stream of the reader `key` at message `number`; 0 is the next new message.
     pub fn start(&mut self, key: usize, watched: &Watched, number: u64, now: Nanos) -> CopyStart {
         let Some(live) = &self.live else { return CopyStart::NotAvailable };
         let number = if number == 0 { live.store.next_number(watched) } else { number };
@@ -169,7 +170,7 @@ impl CopyStreams {
         }
         let is_before = |replica: &Replica| count(watched, replica.next_numbers()) < number;
         let follower = LogFollower::from_snapshot(&*self.log, is_before);
-        // An unreadable log is noticed and reported by the follower.
+        // The main reading notices and reports an unreadable log.
         let Ok(Some(follower)) = follower else { return CopyStart::NotAvailable };
         let next_number = 1 + count(watched, follower.replica().next_numbers());
         let out = VecDeque::with_capacity(REWOUND_MAX);
@@ -178,18 +179,18 @@ impl CopyStreams {
         CopyStart::At(number, CopySource::Rewind)
     }
 
-    /// Key of the rewinding reader.
+    /// Key of the rewinding reader, if any.
     #[must_use]
     pub fn rewinding(&self) -> Option<usize> {
         self.rewind.as_ref().map(|rewind| rewind.key)
     }
 
-    /// Continues reading for the rewinding reader, which watches these users; `takes_all` is true when no
-    /// message to it is pending. If the log lost its beginning meanwhile, only that reader is affected: each
-    /// other reader's own reading shows whether its part is still readable.
+    /// Continues the rewind of the reader that watches these users. `takes_all` is true when nothing is
+    /// pending on the reader's connection. If the log has lost the part to be read, this affects no other
+    /// reader: each reader's own rewind shows whether its part is still readable.
     pub fn advance_rewind(&mut self, watched: &Watched, takes_all: bool, now: Nanos) -> RewindRun {
         let (Some(rewind), Some(live)) = (&mut self.rewind, &self.live) else { return RewindRun::Read(0) };
-        // While no message is available to the reader, its turn is not over.
+        // The reader cannot accept a message while none is available, so the timeout restarts.
         if rewind.out.is_empty() && takes_all {
             rewind.last_progress = now;
         }
@@ -209,7 +210,7 @@ impl CopyStreams {
                 rewind.last_progress = now;
                 return Some(entry);
             }
-            // Once the second reading has reached the kept messages, the reader continues from the store.
+            // Once the rewind has reached the kept messages, the reader continues from the store.
             let next = rewind.next_number.max(rewind.first_requested);
             let CopyPosition::At(at) = live.store.find(watched, next) else { return None };
             *source = CopySource::Store(at);
@@ -225,20 +226,20 @@ impl CopyStreams {
         None
     }
 
-    /// False when the newest messages have overtaken a reader: it must not be sent a stream with a gap.
+    /// False when the reader's next message was overwritten: the stream would have a gap and must end.
     #[must_use]
     pub fn is_kept(&self, source: CopySource) -> bool {
         let (CopySource::Store(at), Some(live)) = (source, &self.live) else { return true };
         at >= live.store.next() || live.store.entry(at).is_some()
     }
 
-    /// True when a reader has been given all durable messages.
+    /// True when the reader has taken all messages in the store.
     #[must_use]
     pub fn is_sent(&self, source: CopySource) -> bool {
         self.live.as_ref().is_none_or(|live| source == CopySource::Store(live.store.next()))
     }
 
-    /// True when all durable commands were read.
+    /// True when all durable commands have been read and their messages are in the store.
     #[must_use]
     pub fn is_caught_up(&self) -> bool {
         self.live.as_ref().is_none_or(|live| {
@@ -253,7 +254,7 @@ impl CopyStreams {
 }
 
 impl Rewind {
-    /// Reads some of the log, as far as there is capacity for the messages; returns the number of commands.
+    /// Reads commands while `out` has capacity for their messages; returns the number of commands.
     fn read_log(&mut self, log: &dyn StoredLog, limit: Sequence, watched: &Watched) -> LogResult<usize> {
         let Rewind { follower, next_number, first_requested, out, .. } = self;
         let mut commands = 0;

@@ -13,53 +13,53 @@ use crate::message_log::MessageStore;
 use crate::replica::{Definition, Replica};
 use crate::stored_log::{LogResult, StoredCommands, StoredLog};
 
-/// Requests that wait for the archive, and answers that wait to be sent; further requests are dropped and counted.
+/// Capacity of the rings of requests and of answers; requests beyond it are dropped and counted.
 const RING_CAPACITY: usize = 16;
 const COMMANDS_PER_RUN: usize = 1 << 13;
-/// Minimum interval of snapshot reads: alternating old and new requests must not keep the disk busy.
+/// Minimum interval of snapshot reads, so that alternating old and new requests do not keep the disk busy.
 const REWIND_INTERVAL: Nanos = Nanos::from_millis(200);
-/// The state is dropped after this time without a request.
+/// Time without a request after which the state is dropped.
 const STATE_TTL: Nanos = Nanos::from_secs(30);
-/// A request that takes longer gets no answer, so that it does not delay the requests behind it.
+/// Maximum time spent on a request, so that it does not delay those behind it; then it gets no answer.
 const TIME_MAX: Nanos = Nanos::from_secs(2);
-/// Distance in messages within which a state reads on although a snapshot is next_snapshot.
+/// Distance in messages up to which the state reads on, even past a later snapshot.
 const NEAR: u64 = 1 << 17;
-/// A sequence after every command.
+/// A sequence number after every command.
 const END: Sequence = Sequence(u64::MAX);
-/// Minimum number of messages kept, so that a packet's first message is still there with its last.
+/// Minimum number of kept messages: a packet's first message is still kept when its last is reached.
 const MESSAGES_KEPT_MIN: usize = 1 << 16;
 
-/// A request for the messages `first..end`, from the requester at `to`.
+/// A request for the messages `first..end`, to be answered to the address `to`.
 #[derive(Clone, Copy)]
 pub struct ArchiveRequest<P> {
     /// Address of the requester.
     pub to: P,
-    /// The first message.
+    /// Sequence number of the first message.
     pub first: u64,
-    /// The message after the last.
+    /// Sequence number after the last message.
     pub end: u64,
 }
 
-/// A packet to be sent.
+/// A packet that answers a request.
 #[derive(Clone, Copy)]
 pub struct ArchiveAnswer<P> {
     /// Address of the requester.
     pub to: P,
-    /// Messages in the packet.
+    /// Number of messages in the packet.
     pub message_count: u16,
     len: u16,
     bytes: [u8; DATAGRAM_LEN_MAX],
 }
 
 impl<P> ArchiveAnswer<P> {
-    /// The packet.
+    /// Bytes of the packet.
     #[must_use]
     pub fn datagram(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 }
 
-/// The publisher's end: requests, and the packets that answer them.
+/// The publisher's end of the rings: sends requests, and receives the packets that answer them.
 pub struct ArchiveLink<P> {
     /// Sends requests.
     pub requests: spsc::Producer<ArchiveRequest<P>>,
@@ -67,7 +67,7 @@ pub struct ArchiveLink<P> {
     pub answers: spsc::Consumer<ArchiveAnswer<P>>,
 }
 
-/// The archive's end.
+/// The archive's end of the rings.
 pub struct ArchivePort<P> {
     requests: spsc::Consumer<ArchiveRequest<P>>,
     answers: spsc::Producer<ArchiveAnswer<P>>,
@@ -85,29 +85,29 @@ impl<P: Copy + Send> ArchiveLink<P> {
 
 /// The progress of building a market state from the log.
 pub enum CatchUp {
-    /// This much work was done; there is more.
+    /// Work remains; this much was done.
     Working(usize),
-    /// The state is complete.
+    /// The market state is complete.
     Done(Box<MarketImage>),
     /// The log cannot be read.
     Impossible,
 }
 
 /// Answers requests one after another: reads the newest snapshot before the requested messages, applies
-/// commands until the messages are available, and keeps the state for the next request.
+/// commands until these are available, and keeps the resulting state for the next request.
 pub struct MessageArchive<P> {
     log: Box<dyn StoredLog>,
     session: Session,
     packet_bytes: usize,
     port: ArchivePort<P>,
-    /// The current request, and its start time.
+    /// The current request, and the time at which it was taken.
     request: Option<(ArchiveRequest<P>, Nanos)>,
     state: Option<State>,
-    /// True while the state advances from the newest snapshot to the end.
+    /// True while the state advances from the newest snapshot to the log's durable end.
     is_catching_up: bool,
     next_rewind: Nanos,
     latest: Nanos,
-    /// Messages before this one are in no snapshot.
+    /// First message that can be recomputed; earlier ones precede all snapshots.
     oldest: u64,
     counters: Arc<RecoveryCounters>,
 }
@@ -115,23 +115,23 @@ pub struct MessageArchive<P> {
 struct State {
     replica: Replica,
     commands: Box<dyn StoredCommands>,
-    /// Here another definition takes over: a newer snapshot begins here.
+    /// First snapshot after which commands were decided under another definition; the state ends here.
     definition_end: Sequence,
-    /// Here the next snapshot begins: messages far behind it are reached faster from there.
+    /// The next usable snapshot. Messages far behind it are reached faster from there.
     next_snapshot: Sequence,
 }
 
-/// The progress of a request.
+/// The progress with a request.
 enum Progress {
     Working(usize),
-    /// The available part is in the state.
+    /// The requested messages, or the available part of them, are in the state.
     Found,
     /// The messages are not available.
     Impossible,
 }
 
 impl<P: Copy + Send> MessageArchive<P> {
-    /// An archive of a log, which answers in packets of at most `packet_bytes` of the market data session.
+    /// An archive of `log` that answers in packets of at most `packet_bytes` for the market data session.
     #[must_use]
     pub fn new(
         log: Box<dyn StoredLog>,
@@ -179,7 +179,7 @@ impl<P: Copy + Send> MessageArchive<P> {
         })
     }
 
-    /// Handles an error in reading the log or a command in it.
+    /// Drops the state after a failed read of the log.
     fn on_error(&mut self) {
         (self.state, self.is_catching_up) = (None, false);
         self.counters.archive_errors.add(1);
@@ -191,9 +191,9 @@ impl<P: Copy + Send> MessageArchive<P> {
         self.counters.archive_rewinds.add(1);
     }
 
-    /// The newest snapshot that has the message, or precedes it.
+    /// The state of the newest snapshot whose kept messages begin at or before `first`.
     fn rewind(&mut self, first: u64) -> Option<State> {
-        // The previous state is dropped first: two of them would need twice the memory.
+        // Drop the previous state first: two at a time would need twice the memory.
         self.state = None;
         let listed = self.log.snapshots().ok()?;
         let (mut newer, mut oldest) = (Vec::new(), self.oldest);
@@ -218,7 +218,7 @@ impl<P: Copy + Send> MessageArchive<P> {
         None
     }
 
-    /// Sends a packet of the requested messages; false when the ring is full.
+    /// Sends one packet with the requested messages; false when the ring is full.
     fn answer(&mut self, request: ArchiveRequest<P>) -> bool {
         let Some(state) = &self.state else { return true };
         let mut bytes = [0; DATAGRAM_LEN_MAX];
@@ -243,19 +243,19 @@ impl<P: Copy + Send> MessageArchive<P> {
         self.port.requests.wake_by(waker);
     }
 
-    /// True while there is work: the log can be read further, or the answer sent, in a moment.
+    /// True while there is work: a request to answer, or a market state to complete.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.request.is_some() || self.is_catching_up
     }
 
-    /// Time at which there is work even without a request.
+    /// Time at which there is work even without a request: the state is to be dropped.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         self.state.as_ref().map(|_| self.latest + STATE_TTL)
     }
 
-    /// Does some of the work for a market state that covers everything published by now.
+    /// Does part of the work towards a market state that covers everything published so far.
     pub fn catch_up(&mut self, now: Nanos) -> CatchUp {
         self.latest = now;
         if !self.is_catching_up {
@@ -269,7 +269,7 @@ impl<P: Copy + Send> MessageArchive<P> {
             self.is_catching_up = false;
             return CatchUp::Impossible;
         };
-        // Everything published is durable, so the durable log covers it.
+        // Every published message is durable, so the durable log covers it.
         let durable = self.log.durable();
         match state.apply_commands(durable, |_| true) {
             Ok(_) if state.replica.last_command() >= durable => {
@@ -284,7 +284,7 @@ impl<P: Copy + Send> MessageArchive<P> {
         }
     }
 
-    /// Does some of the work for the requests; returns the amount of work.
+    /// Does part of the work on the requests; returns the amount of work.
     pub fn poll(&mut self, now: Nanos) -> usize {
         let waiting = self.request.take().or_else(|| Some((self.port.requests.try_pop()?, now)));
         let Some((request, since)) = waiting else {
@@ -313,9 +313,9 @@ impl<P: Copy + Send> MessageArchive<P> {
     }
 }
 
-/// Sequence of the first command that another definition decided. `newer` has the newest snapshot first,
-/// without a definition where it is unusable. Commands after an unusable snapshot count as unchanged if the
-/// next usable one matches.
+/// Last command before another definition takes effect, or `END`. `newer` lists the later snapshots,
+/// newest first, with `None` for unusable ones. Commands after an unusable snapshot count as unchanged if
+/// the next usable one has the same definition.
 fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Definition) -> Sequence {
     let mut unknown_since = None;
     for (sequence, other) in newer.iter().rev() {
@@ -329,14 +329,14 @@ fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Def
 }
 
 impl State {
-    /// Applies commands until a packet of the messages `first..end` is available.
+    /// Applies commands until one packet of the messages `first..end` is available.
     fn advance(&mut self, first: u64, end: u64, durable: Sequence) -> LogResult<Progress> {
         let limit = self.definition_end.min(durable);
         let enough = end.min(first + MESSAGES_PER_PACKET);
         let count = self.apply_commands(limit, |replica| store(replica).next_sequence() < enough)?;
         let store = store(&self.replica);
         let is_complete = store.next_sequence() >= enough;
-        // The next record, or the next snapshot, is available soon, unless everything durable was read.
+        // While durable commands remain, the next run reads them, or those after another snapshot.
         let is_over = is_complete || (limit == durable && self.replica.last_command() >= durable);
         let has_more = count == COMMANDS_PER_RUN && !is_complete;
         Ok(match store.message(first) {
@@ -346,7 +346,7 @@ impl State {
         })
     }
 
-    /// Applies commands up to `limit` while more are needed, some at a time; returns their number.
+    /// Applies up to `COMMANDS_PER_RUN` commands up to `limit` while `wants_more`; returns their number.
     fn apply_commands(
         &mut self,
         limit: Sequence,
@@ -362,7 +362,7 @@ impl State {
     }
 }
 
-/// Maximum number of messages in a packet: the shortest has 12 bytes.
+/// Maximum number of messages in a packet: the shortest takes 14 bytes, with its length.
 const MESSAGES_PER_PACKET: u64 = (DATAGRAM_LEN_MAX / 14) as u64;
 
 fn store(replica: &Replica) -> &MessageStore {
@@ -398,7 +398,7 @@ mod tests {
         }
     }
 
-    /// A log of system events, one message each, and the snapshot before them.
+    /// A log of system events with one message each, and a snapshot before them.
     struct Stages;
 
     impl StoredLog for Stages {
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(of(&[]), END);
         assert_eq!(of(&[&same, &same]), END);
         assert_eq!(of(&[&other, &other, &same]), Sequence(800));
-        // An unusable one may have had another definition.
+        // The unusable snapshot may have had another definition.
         assert_eq!(of(&[&same, &None, &same]), END);
         assert_eq!(of(&[&other, &None, &same]), Sequence(800));
         assert_eq!(of(&[&None, &None, &same]), Sequence(800));

@@ -10,19 +10,19 @@ use crate::retransmission_limits::RequestLimits;
 use crate::token_bucket::RateLimit;
 
 const PENDING_MAX: usize = 64;
-/// Maximum number of requests per poll of a socket: more than may wait, so that a flood is dropped.
+/// Maximum number of datagrams read per poll of a socket; above `PENDING_MAX`, so that a flood is dropped.
 pub const REQUESTS_PER_POLL: usize = 2 * PENDING_MAX;
 
-/// Requests of a market data session, until each is answered by one packet.
+/// Requests for messages of a market data session; each is answered by one packet.
 ///
-/// The packet has as many messages as fit: a client that needs more requests again. So no client gets more
-/// than a packet for 20 bytes, and one that requests again after each packet gets nothing twice.
+/// The packet has as many of the messages as fit; a client that needs more sends another request. So a client
+/// gets at most one packet for 20 bytes, and no message twice if it waits for each packet.
 ///
-/// Requests are limited by the address of a host, `H`, and answered to an address of a socket, `P`.
+/// The request rate is limited per host address, `H`; answers go to a socket address, `P`.
 pub struct RetransmissionQueue<P, H> {
     session: Session,
     limits: RequestLimits<H>,
-    /// Addresses, and the messages that they requested.
+    /// Address of each requester, and the requested range of messages.
     pending: VecDeque<(P, Range<u64>)>,
     packet: Box<[u8]>,
 }
@@ -30,26 +30,26 @@ pub struct RetransmissionQueue<P, H> {
 /// The reason why a request is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestFault {
-    /// It is not a request.
+    /// The datagram is not a request.
     Malformed,
-    /// It is for another session.
+    /// The request is for another session.
     OtherSession,
-    /// Its address exceeds its request rate.
+    /// The requester's address exceeds its request rate.
     Limited,
 }
 
-/// The answer to a request.
+/// The answer to a retransmission request.
 pub struct Answer<'a, P> {
     /// Address of the requester.
     pub to: P,
-    /// Messages in the packet; 0 when the requested ones are unpublished or overwritten: then nothing is sent.
+    /// Messages in the packet; 0 when the first is unpublished or overwritten: then the packet is not sent.
     pub message_count: u16,
     /// The packet.
     pub datagram: &'a [u8],
 }
 
 impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
-    /// A queue for a session; answers have at most `packet_bytes`, and `limit` applies to each address.
+    /// A queue for a session. Answers have at most `packet_bytes` bytes; `limit` applies per host address.
     #[must_use]
     pub fn new(session: Session, packet_bytes: usize, limit: RateLimit) -> Self {
         RetransmissionQueue {
@@ -60,10 +60,10 @@ impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
         }
     }
 
-    /// The request in a datagram that came from an address.
+    /// Decodes and checks a datagram that came from the address `from`.
     ///
     /// # Errors
-    /// [`RequestFault`] when it is to be dropped.
+    /// [`RequestFault`] when the datagram is to be dropped.
     pub fn check(&mut self, now: Nanos, from: H, datagram: &[u8]) -> Result<Request, RequestFault> {
         let request = Request::parse(datagram).map_err(|_| RequestFault::Malformed)?;
         if request.session != self.session {
@@ -75,7 +75,7 @@ impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
         Ok(request)
     }
 
-    /// Queues the messages `first..end` for an address; false when the queue is full.
+    /// Queues the request for `first..end` by the address `to`; false when the queue is full.
     pub fn push(&mut self, to: P, first: u64, end: u64) -> bool {
         let has_capacity = self.pending.len() < PENDING_MAX;
         if has_capacity {
@@ -84,7 +84,7 @@ impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
         has_capacity
     }
 
-    /// The answer to the oldest request, from the kept messages.
+    /// Takes the oldest request and builds its answer; `message` returns a kept message by its number.
     pub fn poll_answer<'m>(&mut self, message: impl Fn(u64) -> Option<&'m [u8]>) -> Option<Answer<'_, P>> {
         let (to, requested) = self.pending.pop_front()?;
         let mut packet = PacketBuilder::new(&mut self.packet[..], self.session, Sequence(requested.start));

@@ -1,4 +1,4 @@
-//! The channel of multicast snapshots, one instrument after another.
+//! The multicast channel that repeats a snapshot of each instrument in turn.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use tickpath_types::{InstrumentId, Nanos, Sequence};
 use super::counters::RecoveryCounters;
 use crate::market_image::{MarketImage, next_message};
 
-/// Maximum time without a packet, after which a heartbeat is sent.
+/// Time without a packet after which a heartbeat is sent.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
 
-/// Publishes each instrument's state in turn, one an interval, in a separate MoldUDP64 session.
+/// Publishes one instrument's snapshot per interval, in turn, in a separate MoldUDP64 session.
 ///
-/// A snapshot begins with the instrument's directory in the first packet and ends with the message that names
-/// the sequence to join at. The numbers of the channel's session serve to detect loss: a client that missed a
-/// packet waits for the instrument's next turn. They begin at 1 when the venue starts.
+/// A snapshot begins with the instrument's directory in its first packet, and ends with the message that has
+/// the sequence number to join at. The channel's own sequence numbers, from 1 at the venue's start, serve to
+/// detect loss: a client that missed a packet waits for the instrument's next turn.
 pub struct SnapshotChannel {
     session: Session,
     buffer: Box<[u8]>,
-    /// Number of its next message.
+    /// Sequence number of the channel's next message.
     next: Sequence,
     interval: Nanos,
     next_at: Nanos,
@@ -27,7 +27,7 @@ pub struct SnapshotChannel {
     /// The instrument of the current snapshot.
     latest: InstrumentId,
     messages: Vec<u8>,
-    /// End of the part that was sent.
+    /// Byte offset in `messages` up to which they were sent.
     place: usize,
     /// The values of `next` and `place` after the current packet is sent.
     after_packet: (Sequence, usize),
@@ -58,7 +58,7 @@ impl SnapshotChannel {
         }
     }
 
-    /// Begins the next snapshot, if it is due and the previous one is sent.
+    /// Begins the next instrument's snapshot, if it is due and the previous one is sent.
     pub fn handle_time(&mut self, now: Nanos, image: &MarketImage) {
         if self.is_sending() || now < self.next_at || !image.is_complete() {
             return;
@@ -74,7 +74,7 @@ impl SnapshotChannel {
         self.counters.channel_snapshots.add(1);
     }
 
-    /// The next packet, with as many messages as fit; the same until it [is sent](Self::handle_sent).
+    /// The next packet, with as many messages as fit; the same one until [`handle_sent`](Self::handle_sent).
     pub fn poll_packet(&mut self) -> Option<&[u8]> {
         if !self.is_sending() {
             return None;
@@ -91,14 +91,14 @@ impl SnapshotChannel {
         Some(&self.buffer[..len])
     }
 
-    /// Records that the latest packet was sent.
+    /// Records that the packet from [`poll_packet`](Self::poll_packet) was sent.
     pub fn handle_sent(&mut self, now: Nanos) {
         (self.next, self.place) = self.after_packet;
         self.last_sent = now;
         self.counters.channel_packets.add(1);
     }
 
-    /// A heartbeat, if it is due.
+    /// A heartbeat to send, if due.
     pub fn poll_heartbeat(&mut self, now: Nanos) -> Option<Header> {
         let is_due = now.since(self.last_sent) >= HEARTBEAT;
         is_due.then(|| {
@@ -107,20 +107,20 @@ impl SnapshotChannel {
         })
     }
 
-    /// The time of the next snapshot or heartbeat.
+    /// Time of the next snapshot or heartbeat, whichever is first.
     #[must_use]
     pub fn poll_timeout(&self, image: &MarketImage) -> Nanos {
         let heartbeat = self.last_sent + HEARTBEAT;
         if image.is_complete() { heartbeat.min(self.next_at) } else { heartbeat }
     }
 
-    /// True while there are packets to be sent.
+    /// True while packets of the current snapshot remain to be sent.
     #[must_use]
     pub fn is_sending(&self) -> bool {
         self.place < self.messages.len()
     }
 
-    /// The packet that ends the session.
+    /// The packet that ends the channel's session.
     #[must_use]
     pub fn end_of_session(&self) -> Header {
         Header::end_of_session(self.session, self.next)

@@ -1,4 +1,4 @@
-//! The turns of the GLIMPSE clients, each of which receives a snapshot of the market.
+//! Turns of the GLIMPSE clients; each client receives a snapshot of the market.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use super::counters::RecoveryCounters;
 use crate::logins::is_for_session;
 use crate::market_image::{MarketImage, next_message};
 
-/// Maximum number of snapshots in memory. Clients that log in before a snapshot is taken share it. Clients
-/// that arrive when all are in use wait until one has been read, or its readers have had their turn.
+/// Maximum number of snapshots in memory. Clients that log in before a snapshot is taken share it. While all
+/// are in use, later clients wait until a snapshot's readers have finished or used up their turn.
 const SNAPSHOTS_MAX: usize = 2;
-/// Maximum reading time of a snapshot while others wait for capacity: slower clients are disconnected.
+/// Maximum time to read a snapshot while other clients wait for one: slower readers are disconnected.
 const TURN_MAX: Nanos = Nanos::from_secs(2);
 
 /// The progress of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Its login has not arrived.
+    /// The client has not sent its login.
     Login,
-    /// It waits for a snapshot.
+    /// The client waits for a snapshot.
     Waiting,
-    /// It has been sent this snapshot up to a place.
+    /// The client has been sent a snapshot up to this position.
     Reading(Reading),
-    /// It was refused, and the refusal is still to be sent.
+    /// The client is refused; the refusal is still to be sent.
     Refused,
-    /// It was sent everything: pending bytes are still to be sent, then the client closes its side.
+    /// The client has been given everything; pending bytes are still to be sent, then it closes its side.
     Draining,
-    /// It is disconnected.
+    /// The client is disconnected.
     Disconnected,
 }
 
@@ -43,36 +43,36 @@ pub struct Reading {
 }
 
 impl Stage {
-    /// True when the client has had its turn, and others wait.
+    /// True when the client has used up its reading time: it is disconnected if others wait.
     #[must_use]
     pub fn has_exceeded_turn(&self, now: Nanos) -> bool {
         matches!(self, Stage::Reading(reading) if now >= reading.since + TURN_MAX)
     }
 }
 
-/// A snapshot, and the number of its readers.
+/// A snapshot, and the number of clients that read it.
 #[derive(Default)]
 struct Snapshot {
     messages: Vec<u8>,
     readers: usize,
 }
 
-/// Gives each client, identified by its id, a snapshot in its turn; `P` is the address of a peer.
+/// Gives clients, identified by `id`, a snapshot in turn; `P` is the address of a peer.
 ///
-/// Names and passwords are not checked: the content is public, and the number of connections, their time and the memory for
-/// them are bounded. The state of each client is a [`Stage`], which its owner keeps.
+/// Checks no names and passwords, because the content is public. The number of connections, their duration
+/// and their memory are bounded. The caller keeps the [`Stage`] of each client.
 pub struct SnapshotTurns<P> {
     market_session: Session,
     /// Clients that have not logged in.
     pre_login: PreLogin<P>,
-    /// Clients that receive a snapshot or wait for one.
+    /// Clients that read a snapshot or wait for one.
     served: PreLogin<P>,
     snapshots: [Snapshot; SNAPSHOTS_MAX],
     counters: Arc<RecoveryCounters>,
 }
 
 impl<P: Copy + Eq> SnapshotTurns<P> {
-    /// The turns for the market of a session, with bounds for the clients before their login and after it.
+    /// Creates the turns for a market data session, with bounds for clients before and after login.
     #[must_use]
     pub fn new(
         market_session: Session,
@@ -94,32 +94,32 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         self.pre_login.admit(now, id, peer);
     }
 
-    /// Ends a client's login phase: the login has been answered, or will not arrive.
+    /// Ends a client's login phase, because its login is answered or will not arrive.
     pub fn end_login(&mut self, id: u64) {
         self.pre_login.remove(id);
     }
 
-    /// Handles a closed client.
+    /// Removes a client whose connection was closed.
     pub fn handle_close(&mut self, id: u64) {
         self.pre_login.remove(id);
         self.served.remove(id);
     }
 
-    /// The connection to close when there is no capacity for another one of `peer`.
+    /// The client to disconnect so that a new connection of `peer` can be accepted, if capacity is used up.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
         self.pre_login.victim(peer)
     }
 
-    /// A connection whose login time has expired.
+    /// A client whose time to log in has expired, if any.
     #[must_use]
     pub fn poll_expired(&self, now: Nanos) -> Option<u64> {
         self.pre_login.expired(now)
     }
 
-    /// Answers a login by the client's next stage, [`Waiting`](Stage::Waiting) or
-    /// [`Refused`](Stage::Refused). An address with many clients gives way to one with fewer: then the client
-    /// to disconnect is returned too. `is_open` is false while no snapshot can be taken.
+    /// Answers a login with the client's next stage, [`Waiting`](Stage::Waiting) or
+    /// [`Refused`](Stage::Refused). To admit a peer with fewer clients, one client of the peer with the most
+    /// may have to be disconnected: it is returned too. `is_open` is false while no snapshot can be taken.
     pub fn handle_login(
         &mut self,
         now: Nanos,
@@ -144,7 +144,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         (stage, evicted)
     }
 
-    /// Takes a snapshot for the waiting clients; false when there is no capacity for one.
+    /// Takes a snapshot and starts its reading by the waiting clients; false when there is no capacity.
     pub fn begin_snapshot<'a>(
         &mut self,
         now: Nanos,
@@ -171,7 +171,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         next_message(&self.snapshots[reading.snapshot].messages, reading.place)
     }
 
-    /// Frees the snapshots without readers.
+    /// Counts the readers of each snapshot; those without readers become free.
     pub fn release<'a>(&mut self, stages: impl Iterator<Item = &'a Stage>) {
         self.snapshots.iter_mut().for_each(|snapshot| snapshot.readers = 0);
         for stage in stages {
@@ -183,7 +183,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
 }
 
 impl Reading {
-    /// Records that the message was sent.
+    /// Records that the message of this length was sent.
     pub fn pass(&mut self, message_len: usize) {
         self.place += 1 + message_len;
     }

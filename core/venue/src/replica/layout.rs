@@ -1,9 +1,9 @@
-//! A replica as the payload of a snapshot, and back.
+//! Encoding of a replica as the payload of a snapshot, and decoding.
 //!
-//! Little-endian fields, one after the other: `TPVENUE`; a version byte; the definition; the replayed state;
-//! the engine's own snapshot with its length; each user's stream; the market's. Version 1 has no announced
+//! Little-endian fields in sequence: `TPVENUE`; a version byte; the definition; the replayed state; the
+//! engine's own snapshot after its length; each user's stream; the market data stream. Version 1 has no
 //! crosses and no schedule; versions 1 and 2 have only the engine's part of each user's limits. A stream is
-//! its first and next sequence, its digest, and its messages, each with a length of 2 bytes.
+//! its first and next sequence number, its digest, and its messages, each after a length of 2 bytes.
 
 use tickpath_matching::{CommandKind, Engine, EngineError, EngineLimits, SnapshotError};
 use tickpath_types::{CrossKind, Instrument, InstrumentId, Nanos, Price, Qty, Symbol, SystemEventCode};
@@ -15,33 +15,33 @@ use crate::message_log::MessageLog;
 use crate::token_bucket::RateLimit;
 use crate::user_limits::UserLimits;
 
-/// First bytes of a snapshot, before its version.
+/// First bytes of a snapshot, followed by the version.
 const MAGIC: [u8; 7] = *b"TPVENUE";
-/// The version that is written; earlier ones are read too.
+/// The version written; earlier versions are read too.
 const VERSION: u8 = 3;
-/// Maximum of a count, so that damaged bytes cause no large allocation.
+/// Maximum of a decoded count, so that damaged bytes cause no large allocation.
 const COUNT_MAX: u64 = 1 << 26;
 
-/// The state of a log was not restored.
+/// A replica could not be created or restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplicaError {
-    /// Use an older snapshot.
+    /// The snapshot is damaged: use an older one.
     #[error("not a venue's snapshot, or it is damaged: {0}")]
     Damaged(&'static str),
-    /// Use the version of the program that wrote it.
+    /// The program cannot read this version: use the version that wrote it.
     #[error(
         "version {0} of a venue's snapshot, which this program cannot read: use the version of the program that \
          wrote it"
     )]
     Version(u8),
-    /// Give the venue its original instruments, or begin a new session.
+    /// Instruments of the session are missing: add them to the file, or begin a new session.
     #[error(
         "the instrument file lacks what the journal's session has: {0}; put them back (tickpath admin instrument \
          suspend SYMBOL takes one out of trading), or begin another session by --new-session"
     )]
     InstrumentsMissing(String),
-    /// Give the instrument its original definition, or begin a new session.
+    /// An instrument's definition has changed: restore it, or begin a new session.
     #[error(
         "instrument {symbol} has changed since the journal's session got it ({field}): put its definition back, or begin \
          another session by --new-session"
@@ -49,45 +49,45 @@ pub enum ReplicaError {
     InstrumentChanged {
         /// Symbol of the instrument.
         symbol: Symbol,
-        /// Name of the changed field, with its old and new value.
+        /// Name of the changed field, with its old and its new value.
         field: String,
     },
-    /// List the instruments in their order, new ones after all others, or begin a new session.
+    /// The file lists instruments in another order: restore it, with new ones last, or begin a new session.
     #[error(
         "instrument {symbol} is at place {id} of the instrument file, which is that of {known} in the journal's \
          session: list the instruments in the order in which the session got them, with new ones behind them all, or \
          begin another session by --new-session"
     )]
     InstrumentMisplaced {
-        /// The file's symbol.
+        /// Symbol in the file.
         symbol: Symbol,
-        /// Its place, which is its id.
+        /// Position in the file, which is the instrument id.
         id: InstrumentId,
-        /// The session's symbol.
+        /// Symbol of this id in the session.
         known: Symbol,
     },
-    /// Give the venue its original users, new ones only after them, or begin a new session.
+    /// The users changed: restore them in their order, with new ones last, or begin a new session.
     #[error(
         "the users of the journal's session are {0}: keep them in this order, with new ones behind them, or \
          begin another session by --new-session"
     )]
     Users(String),
-    /// Begin a new session, which has capacity for the configured users and some more.
+    /// The session has no capacity for the configured users: begin a new one, which has.
     #[error(
         "the journal's session has room for {capacity} users, which is fixed while it lasts (max_sessions {expected}, not {found}): \
          configure no more, or begin another session by --new-session",
         capacity = expected - 1
     )]
     Capacity {
-        /// The bound of the session.
+        /// Maximum number of sessions, fixed when the session began.
         expected: u16,
-        /// The number that the configured users need.
+        /// Number of sessions that the configured users need.
         found: u16,
     },
-    /// Use an older snapshot, or raise the limits.
+    /// The engine's state cannot be restored: use an older snapshot, or raise the limits.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// Correct the instruments.
+    /// The engine rejects the instruments: correct them.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -97,7 +97,7 @@ const fn damaged(field: &'static str) -> ReplicaError {
 }
 
 impl Replica {
-    /// Appends everything to `out`. Walks all books and copies all kept messages: off the hot path.
+    /// Appends the encoding to `out`. Walks all books and copies all kept messages: not for the hot path.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let Replica { definition, engine, streams, replayed } = self;
         out.extend(MAGIC);
@@ -151,14 +151,14 @@ impl Replica {
     }
 }
 
-/// A part of a snapshot with the same encoding in all versions.
+/// A part of a snapshot whose encoding is the same in all versions.
 trait Part: Sized {
     fn put(&self, out: &mut Vec<u8>);
-    /// Reads the bytes that [`Part::put`] writes; `field` is its name in errors.
+    /// Reads the bytes that [`Part::put`] writes; `field` names the part in errors.
     fn take(fields: &mut Fields<'_>, field: &'static str) -> Result<Self, ReplicaError>;
 }
 
-/// Values with a fixed number of bytes: 8 for numbers of any width, 1 for codes.
+/// Implements `Part` for values of fixed length: 8 bytes for integers of any width, 1 for codes.
 macro_rules! values {
     ($($Value:ty: |$value:ident| $bytes:expr, $of:expr;)*) => { $(
         impl Part for $Value {
@@ -194,7 +194,7 @@ fn count(number: u64) -> Option<usize> {
     (number <= COUNT_MAX).then_some(number as usize)
 }
 
-/// Structures: their fields one after the other. A field without a name has the structure's name.
+/// Implements `Part` for structures, fields in order. Errors name an unnamed field after the structure.
 macro_rules! structures {
     ($($Type:ident { $($field:ident $(= $name:literal)?),* $(,)? })*) => { $(
         impl Part for $Type {
@@ -281,7 +281,7 @@ impl<T: Part> Part for Option<T> {
     }
 }
 
-/// An unset limit takes the same number of bytes.
+/// Each limit is a flag and a value; an unset limit has the value 0.
 impl Part for UserLimits {
     fn put(&self, out: &mut Vec<u8>) {
         let UserLimits { rate, open_orders, order_qty, order_notional } = *self;
@@ -319,7 +319,7 @@ fn put_stream<const LEN_MAX: usize>(out: &mut Vec<u8>, Stream { messages, digest
     }
 }
 
-/// The bytes that are still to be read.
+/// The bytes that have not been read yet.
 struct Fields<'a> {
     bytes: &'a [u8],
 }
@@ -352,7 +352,7 @@ impl<'a> Fields<'a> {
         Ok(ReplayedState { last_ts, is_killed, day, users })
     }
 
-    /// Reads the state of a user in versions 1 and 2.
+    /// Reads the state of a user as encoded in versions 1 and 2.
     fn user_without_configured(&mut self) -> Result<ReplayedUser, ReplicaError> {
         let mut user = ReplayedUser { is_killed: self.take("is_killed")?, ..ReplayedUser::default() };
         if let Some(((open_orders, order_qty), order_notional)) = self.take("user limits")? {
@@ -361,7 +361,7 @@ impl<'a> Fields<'a> {
         Ok(ReplayedUser { configured: None, ..user })
     }
 
-    /// Reads the first and the next sequence, the digest and the messages.
+    /// Reads the stream's first and next sequence number, its digest, and its messages.
     fn stream<const LEN_MAX: usize>(&mut self, capacity: usize) -> Result<Stream<LEN_MAX>, ReplicaError> {
         let ((first, next), digest): ((u64, u64), u64) = self.take("messages")?;
         if first == 0 || first > next || next - first > COUNT_MAX {
@@ -382,14 +382,14 @@ mod tests {
     use super::*;
     use crate::log_command::VenueCommandKind;
 
-    /// Writes the replayed state as versions 1 and 2 did, of a venue without a schedule and with one user.
+    /// Writes the replayed state as versions 1 and 2 did, for a venue with one user and no schedule.
     fn put_replayed_before(out: &mut Vec<u8>, version: u8, limits: Option<[u64; 3]>) {
         let replayed =
             ReplayedState { last_ts: Nanos(7), is_killed: false, day: ReplayedDay::default(), users: vec![] };
         let at = out.len();
         put_replayed(out, &replayed);
         if version == 1 {
-            // After the system events and the opened instruments.
+            // Cut what version 1 lacks: all after the system events and the opened instruments.
             out.truncate(at + 8 + 1 + 8 + 8);
         }
         out.extend([1, limits.is_some().into()]);

@@ -1,4 +1,4 @@
-//! The shadow book: the venue's state after all requests so far.
+//! The shadow book: the state of the venue's book after all requests so far.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::Level;
 /// An order of the recording: index of its instrument and the venue's reference.
 pub(crate) type Key = (u32, u64);
 
-/// The location of an order of the recording.
+/// The status of an order of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OrderStatus {
-    /// Rests at the venue, under this number.
+    /// The order rests at the venue, under this UserRefNum.
     Resting(UserRefNum),
-    /// Held back because it would cross.
+    /// The order is held back because it would cross.
     HeldBack,
-    /// Must not be entered.
+    /// The order must not be entered.
     Refused(Exclusion),
 }
 
@@ -28,26 +28,26 @@ pub(crate) struct Order {
     pub(crate) level: Level,
     /// Open quantity.
     pub(crate) qty: Qty,
-    /// Quantity that the venue executed of it and of those that it replaced.
+    /// Quantity that the venue executed of the order and of the orders that it replaced.
     pub(crate) executed: Qty,
     pub(crate) status: OrderStatus,
     pub(crate) is_synthesised: bool,
-    /// Position in time: a smaller rank is ahead.
+    /// Time priority: an order with a smaller rank is ahead.
     rank: u64,
 }
 
-/// Orders in trading order: price, lower is better; rank; reference.
+/// Orders in priority order: price key (the smallest trades first), rank, reference.
 type Queue = BTreeSet<(i64, u64, u64)>;
 
 #[derive(Default)]
 struct InstrumentBook {
     sides: [Queue; 2],
-    /// Oldest first.
+    /// Held-back orders, oldest first.
     held_back: Queue,
 }
 
 impl InstrumentBook {
-    /// The queue of an order, and its price in it.
+    /// The queue that holds an order, and the order's price key in the queue.
     fn queue(&mut self, order: &Order) -> Option<(&mut Queue, i64)> {
         let Level { side, price } = order.level;
         match order.status {
@@ -75,12 +75,12 @@ impl Books {
         self.orders.get(&key)
     }
 
-    /// The best price of resting orders.
+    /// Best price of the resting orders on one side.
     pub(crate) fn best(&self, instrument: u32, side: Side) -> Option<Price> {
         self.resting(instrument, side).next().map(|(_, order)| order.level.price)
     }
 
-    /// The resting order that trades next.
+    /// The resting order of a side that trades next.
     pub(crate) fn front(&self, instrument: u32, side: Side) -> Option<Key> {
         self.resting(instrument, side).next().map(|(key, _)| key)
     }
@@ -110,7 +110,7 @@ impl Books {
         self.instruments.get(instrument as usize).map_or(0, |book| book.held_back.len())
     }
 
-    /// Adds a new order after all others.
+    /// Adds a new order behind all others.
     pub(crate) fn add(
         &mut self,
         key: Key,
@@ -122,7 +122,7 @@ impl Books {
         self.insert(key, Order { level, qty, executed: Qty::ZERO, status, is_synthesised, rank: 0 });
     }
 
-    /// Moves an order after all others, with a new level, quantity and status.
+    /// Moves an order behind all others, with a new reference, level, quantity and status.
     pub(crate) fn move_to(&mut self, from: Key, to: Key, level: Level, qty: Qty, status: OrderStatus) {
         if let Some(order) = self.remove(from) {
             self.insert(to, Order { level, qty, status, ..order });
@@ -159,7 +159,7 @@ impl Books {
         }
     }
 
-    /// Records an execution by the venue.
+    /// Records that the venue executed `qty` of an order.
     pub(crate) fn execute(&mut self, key: Key, qty: Qty) {
         if let Some(order) = self.orders.get_mut(&key) {
             order.executed.0 += qty.0;

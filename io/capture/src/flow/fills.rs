@@ -9,7 +9,7 @@ use super::Exclusion;
 use super::book::{Books, Key, OrderStatus};
 use crate::{EventKind, RecordedEvent};
 
-/// A fill that was not mapped yet.
+/// A fill that is not mapped yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fill {
     pub(crate) key: Key,
@@ -23,13 +23,13 @@ pub(crate) struct Fill {
 /// The fills of one transaction.
 #[derive(Default)]
 pub(crate) struct Fills {
-    /// Fills that were not taken out.
+    /// Fills that are not mapped yet, in the order of the report.
     fills: VecDeque<Fill>,
     orders: FxHashSet<Key>,
 }
 
 impl Fills {
-    /// Collects a transaction's fills; returns also the number of reports about the incoming order itself.
+    /// Collects a transaction's fills; also returns the number of fills that report the incoming order.
     pub(crate) fn of(transaction: &[RecordedEvent]) -> (Fills, u64) {
         let incoming: FxHashSet<(Key, Side)> = transaction
             .iter()
@@ -54,29 +54,29 @@ impl Fills {
         (fills, incoming_count)
     }
 
-    /// Adds a fill, or puts back a partly executed one.
+    /// Adds a fill, or the rest of a partly executed one.
     pub(crate) fn push(&mut self, fill: Fill) {
         self.orders.insert(fill.key);
         self.fills.push_back(fill);
     }
 
-    /// The number of fills that were not taken out.
+    /// Number of fills that are not mapped yet.
     pub(crate) fn len(&self) -> usize {
         self.fills.len()
     }
 
-    /// True when nothing traded in this transaction.
+    /// True when the transaction has no fills, including mapped ones.
     pub(crate) fn is_empty(&self) -> bool {
         self.orders.is_empty()
     }
 
-    /// True when the order trades, or traded, in this transaction.
+    /// True when the transaction has a fill of the order, including mapped ones.
     pub(crate) fn is_about(&self, key: Key) -> bool {
         self.orders.contains(&key)
     }
 
-    /// Takes the first fill in price-time priority: that of the front order on the side of the earliest
-    /// reported fill, otherwise the earliest reported one.
+    /// Takes the next fill in price-time priority: that of the front order on the side of the earliest
+    /// reported fill. If the front order has none, takes the earliest reported fill.
     pub(crate) fn pop(&mut self, books: &Books) -> Option<Fill> {
         let earliest = self.fills.front()?.key;
         let front = books.order(earliest).and_then(|order| books.front(earliest.0, order.level.side));
@@ -86,7 +86,7 @@ impl Fills {
 }
 
 impl Fill {
-    /// The reason why the venue would not execute this order for this quantity now, if any.
+    /// The reason, if any, why the venue would not execute the order for the fill's quantity now.
     pub(crate) fn obstacle(&self, books: &Books, sums_fills: bool) -> Result<(), Exclusion> {
         if self.in_auction {
             return Err(Exclusion::Auction);

@@ -12,9 +12,9 @@ use crate::{Depth, EventKind, Level, RecordedEvent};
 /// Bounds of a mapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {
-    /// Maximum number of orders in the shadow book, including held-back ones; further adds are excluded.
+    /// Maximum number of orders in the shadow book, including held-back ones; adds beyond it are excluded.
     pub open_order_count_max: usize,
-    /// Maximum number of held-back crossing orders of one instrument; further adds are excluded permanently.
+    /// Maximum number of held-back crossing orders per instrument; adds beyond it are excluded permanently.
     pub held_back_count_max: usize,
     /// Maximum number of events of one transaction; a longer one is mapped in parts.
     pub transaction_len_max: usize,
@@ -28,8 +28,8 @@ impl Default for FlowLimits {
 
 /// Maps a recording to order requests, see the [module](super).
 ///
-/// Performs no IO. Events enter through [`Mapper::handle_event`], in the order of the recording and followed
-/// by [`Mapper::finish`]; requests leave through [`Mapper::poll_step`].
+/// Performs no IO. Pass all events in the order of the recording to [`Mapper::handle_event`], and then call
+/// [`Mapper::finish`]. After each call, take the requests from [`Mapper::poll_step`].
 pub struct Mapper {
     survey: Survey,
     limits: FlowLimits,
@@ -39,14 +39,14 @@ pub struct Mapper {
     transaction: Vec<RecordedEvent>,
     /// Index of the next event.
     event_index: u64,
-    /// The missing adds before it were entered.
+    /// Index of the next missing add; the ones before it were entered.
     next_missing: usize,
-    /// True when an order, better or ahead, was evicted for the current fill.
+    /// True when an order at a better price, or ahead in the queue, was evicted for the current fill.
     evicted_for_fill: bool,
 }
 
 impl Mapper {
-    /// A mapper for the surveyed recording.
+    /// Creates a mapper for the surveyed recording.
     #[must_use]
     pub fn new(survey: Survey, limits: FlowLimits) -> Self {
         Mapper {
@@ -85,7 +85,7 @@ impl Mapper {
         self.map_transaction();
     }
 
-    /// The next request to send, or `None` until the next event.
+    /// The next request to send; `None` until an event leads to another.
     pub fn poll_step(&mut self) -> Option<FlowStep> {
         self.requests.steps.pop_front()
     }
@@ -96,8 +96,8 @@ impl Mapper {
         self.counts
     }
 
-    /// Orders of one side of an instrument, by the recording's index, that rest at the venue after all
-    /// requests so far, in priority: the maker's number, the price, and the open quantity.
+    /// UserRefNum, price and open quantity of the maker's orders that rest at the venue after all requests so
+    /// far, in priority, on one side of the instrument with this index in the recording.
     pub fn resting(&self, instrument: u32, side: Side) -> impl Iterator<Item = (UserRefNum, Price, Qty)> {
         self.books.resting(instrument, side).filter_map(|(_, order)| match order.status {
             OrderStatus::Resting(user_ref) => Some((user_ref, order.level.price, order.qty)),
@@ -112,7 +112,7 @@ impl Mapper {
         let (mut fills, incoming_count) = Fills::of(&events);
         self.counts.executions.seen += fills.len() as u64 + incoming_count;
         self.counts.executions.excluded[Exclusion::IncomingOrder.index()] += incoming_count;
-        // Self-match prevention cancels before the trade, and is reported after it.
+        // Self-match prevention cancels an order before the trade, but is reported after it.
         if !fills.is_empty() {
             for event in &events {
                 if let EventKind::Delete { order_id, .. } = event.kind
@@ -151,7 +151,7 @@ impl Mapper {
         }
     }
 
-    /// Repeats an execution; returns the quantity beyond the displayed one, which was entered as a new slice.
+    /// Repeats an execution. Enters any quantity beyond the displayed one as a new slice; returns its fill.
     fn execute(&mut self, mut fill: Fill) -> Option<Fill> {
         let order = *self.books.order(fill.key)?;
         let OrderStatus::Resting(resting) = order.status else { return None };
@@ -173,7 +173,7 @@ impl Mapper {
         None
     }
 
-    /// Excludes an execution; the shadow book and the venue follow by a cancel.
+    /// Excludes an execution: reduces the order by a cancel instead, in the shadow book and at the venue.
     fn exclude(&mut self, fill: Fill, reason: Exclusion) {
         self.counts.executions.excluded[reason.index()] += 1;
         if let Some(order) = self.books.order(fill.key) {
@@ -182,14 +182,14 @@ impl Mapper {
         }
     }
 
-    /// Maps an event other than a fill. It may repeat the outcome for orders that traded in the transaction.
+    /// Maps an event other than a fill. It may repeat the outcome of a fill in the transaction.
     fn map_event(&mut self, event: &RecordedEvent, fills: &Fills) {
         let key = |order_id| (event.instrument, order_id);
         match event.kind {
             EventKind::Add { order_id, level, qty } => self.add(key(order_id), level, qty, false),
             EventKind::Delete { order_id, .. } => {
                 let is_known = self.reduce_to(key(order_id), Qty::ZERO);
-                // If there are fills, every delete of another order was mapped before them.
+                // With fills, the order of any other delete was removed before them, and is unknown by now.
                 self.counts.unknown_changes += u64::from(!is_known && fills.is_empty());
             }
             EventKind::Reduce { order_id, by, .. } => {
@@ -249,7 +249,7 @@ impl Mapper {
         }
     }
 
-    /// Enters an order at the tail of its level, holds it back or refuses it.
+    /// Adds an order to the shadow book: entered at the tail of its level, held back or refused.
     fn add(&mut self, key: Key, level: Level, qty: Qty, is_synthesised: bool) {
         if self.books.order(key).is_some() {
             self.counts.duplicate_adds += 1;
@@ -266,7 +266,7 @@ impl Mapper {
         self.books.add(key, level, qty, status, is_synthesised);
     }
 
-    /// The status of a new order; an order that can rest is entered.
+    /// Returns the status of a new order; enters an order that can rest.
     fn enter_or_hold(&mut self, key: Key, level: Level, qty: Qty) -> OrderStatus {
         if let Some(reason) = self.refusal(key.0, level, qty) {
             return OrderStatus::Refused(reason);
@@ -291,7 +291,7 @@ impl Mapper {
         obstacles.into_iter().find(|(applies, _)| *applies).map(|(_, reason)| reason)
     }
 
-    /// Moves an order to the tail of a level, possibly under another reference.
+    /// Moves an order to the tail of a level, under the reference `to`, which may be new.
     fn relocate(&mut self, from: Key, to: Key, level: Level, qty: Qty) {
         let Some(order) = self.books.order(from).copied() else { return };
         if to != from && self.books.order(to).is_some() {
@@ -312,7 +312,7 @@ impl Mapper {
         }
     }
 
-    /// Reduces an order in place, at the venue too; false when there is no such order.
+    /// Reduces an order in place, in the shadow book and at the venue; false for an unknown order.
     fn reduce_to(&mut self, key: Key, left: Qty) -> bool {
         let Some(order) = self.books.order(key) else { return false };
         if let OrderStatus::Resting(user_ref) = order.status {
@@ -323,7 +323,7 @@ impl Mapper {
         true
     }
 
-    /// Enters, oldest first, held-back orders that no longer cross.
+    /// Enters held-back orders that no longer cross, oldest first.
     fn enter_held_back(&mut self, instrument: u32) {
         for key in self.books.held_back(instrument) {
             let Some(order) = self.books.order(key).copied() else { continue };
@@ -338,7 +338,7 @@ impl Mapper {
 
 /// Reconstruction of the missing parts of a partial recording.
 impl Mapper {
-    /// Enters the unannounced orders that precede the order of this event, or are it.
+    /// Enters the unannounced orders with references up to that of the event's order.
     fn enter_missing(&mut self, event: &RecordedEvent) {
         let Some(order_id) = order_id(&event.kind) else { return };
         while let Some(missing) =
@@ -352,7 +352,7 @@ impl Mapper {
         }
     }
 
-    /// Cancels orders that this event contradicts and that have no later event in the recording.
+    /// Cancels orders that contradict the event and have no later event in the recording.
     fn evict_contradicted(&mut self, event: &RecordedEvent) {
         let Some(level) = event.kind.level() else { return };
         let instrument = event.instrument;
@@ -360,7 +360,7 @@ impl Mapper {
         self.evicted_for_fill = false;
         let is_best_level = self.survey.info.depth == Depth::Partial { levels: Some(1) };
         if is_best_level || is_fill {
-            // The recording reports the best level here.
+            // The event is at the best level of the recording.
             while let Some(best) = self.books.best(instrument, level.side)
                 && level.side.is_better(best, level.price)
                 && self.evict_front(instrument, level.side)
@@ -370,7 +370,7 @@ impl Mapper {
             }
         }
         if let EventKind::Fill { order_id, .. } = event.kind {
-            // An order that trades is at the front.
+            // An order that trades is at the front of its level.
             while self.books.best(instrument, level.side) == Some(level.price)
                 && self.books.front(instrument, level.side) != Some((instrument, order_id))
                 && self.evict_front(instrument, level.side)
@@ -384,14 +384,14 @@ impl Mapper {
         }
     }
 
-    /// Cancels orders whose removal a resting order at `level` proves.
+    /// Cancels orders that an order at `level` would cross: since it rests, they were removed before.
     fn evict_crossed(&mut self, instrument: u32, level: Level) {
         while self.books.crosses(instrument, level) && self.evict_front(instrument, level.side.opposite()) {
             self.counts.evicted_better += 1;
         }
     }
 
-    /// Cancels the front order of a side if the recording has no later event of it.
+    /// Cancels the front order of a side if the recording has no later event of the order.
     fn evict_front(&mut self, instrument: u32, side: Side) -> bool {
         let Some(front) = self.books.front(instrument, side) else { return false };
         let has_no_later_event =
@@ -403,12 +403,12 @@ impl Mapper {
     }
 }
 
-/// The instrument's id in requests; an instrument without one is never entered.
+/// Id of an instrument in requests. No order of an instrument beyond the last id is entered.
 const fn instrument_id(instrument: u32) -> InstrumentId {
     InstrumentId(instrument as u16 + 1)
 }
 
-/// The resting order of an event in a partial recording.
+/// The order that an event of a partial recording adds, changes or fills.
 const fn order_id(kind: &EventKind) -> Option<u64> {
     match kind {
         EventKind::Add { order_id, .. }

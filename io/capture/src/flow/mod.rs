@@ -1,10 +1,10 @@
 //! Turns a recording into order requests that drive a live venue through the same book.
 //!
-//! A [`Survey`] reads the recording once: it defines the instruments and, where the recording covers only the
-//! best levels, learns which orders it never announces. A [`Mapper`] then reads it again and yields requests
-//! of two sessions: the *maker* enters, reduces, replaces and cancels the resting orders; for each recorded
-//! execution the *taker* sends an immediate-or-cancel order for the executed quantity at the resting order's
-//! price.
+//! A [`Survey`] is the result of a first reading: it defines the instruments, and finds the orders that a
+//! recording of the best levels never announces. A [`Mapper`] then reads the recording again and yields
+//! requests of two sessions. The *maker* enters, reduces, replaces and cancels the resting orders. For each
+//! recorded execution the *taker* sends an immediate-or-cancel order for the executed quantity at the resting
+//! order's price.
 //!
 //! The mapper keeps a shadow of the venue's book. It sends a taking order only where price-time priority will
 //! select the order that was executed in the recording: that order must be at the front of the best level.
@@ -13,23 +13,23 @@
 //! leave the shadow book as a cancel.
 //!
 //! Prices of an instrument that need more than four decimals are multiplied by a power of ten, so that the
-//! venue represents all of them exactly.
+//! venue can represent them exactly.
 //!
 //! Assumptions of the mapper:
 //!
 //! - *Transactions.* Within one transaction the fills are reported in no particular order, so the mapper
-//!   takes them in price-time order; only an order ahead without a fill in the transaction excludes one. A
-//!   `Delete` without a fill beside fills is mapped before them: it is assumed to be self-match prevention,
-//!   which the recording does not mark.
+//!   takes them in price-time order. A fill is excluded only if an order ahead has no fill in the
+//!   transaction. In a transaction with fills, a `Delete` of an order without a fill is mapped before them:
+//!   it is assumed to be self-match prevention, which the recording does not mark.
 //! - *Icebergs.* A fill that exceeds the displayed quantity is assumed to have reached replenished slices.
 //!   Each is a separate order at the tail of the level.
 //! - *Crossed orders.* Makers are post-only. An add that would cross the shadow book is held back and entered
 //!   once it no longer crosses, as happens around an auction.
 //! - *Partial depth.* In a best-levels recording, orders entered at deeper levels are never announced, and
-//!   the cancels of orders that sank are missing. The former are entered (*synthesised*) at the place that
-//!   their order number gives them between the recorded adds; the latter are cancelled (*evicted*) when the
-//!   recording contradicts them and has no later event of them. Both are counted separately, and so are
-//!   executions of synthesised orders.
+//!   the cancels of orders that sank to deeper levels are missing. The mapper enters the former
+//!   (*synthesised*) between the recorded adds, in the sequence of the order references. It cancels the
+//!   latter (*evicted*) when the recording contradicts them and has no later event of them. Both are
+//!   counted separately, and so are executions of synthesised orders.
 
 mod book;
 mod counts;
@@ -53,31 +53,31 @@ pub const ORDER_PRICE_MAX: Price = Price(1_999_999_900);
 /// The session that sends a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Maintains the book.
+    /// Enters, reduces, replaces and cancels the resting orders.
     Maker,
-    /// Executes.
+    /// Sends the orders that execute resting orders.
     Taker,
 }
 
-/// One request to send, in order.
+/// One request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowStep {
-    /// Time of the recorded event that caused it, in the recording's time base.
+    /// Time of the recorded event that caused the request, in the recording's time base.
     pub ts_ns: u64,
     /// The sending session.
     pub role: Role,
     /// The request. User reference numbers are strictly increasing per role, from 1.
     pub request: OrderRequest,
-    /// The venue's required answer to a request of the taker.
+    /// The execution that a request of the taker must cause; `None` for the maker.
     pub expected: Option<Expected>,
 }
 
 /// The one execution that a request of the taker must cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// The maker's order that trades.
+    /// UserRefNum of the maker's order that trades.
     pub resting: UserRefNum,
-    /// Price of that order.
+    /// Price of the maker's order.
     pub price: Price,
     /// The total quantity of the taker's order.
     pub qty: Qty,

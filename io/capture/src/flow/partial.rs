@@ -1,4 +1,4 @@
-//! The missing parts of a best-levels recording, and the conclusions from its later events.
+//! The orders that a best-levels recording does not announce, and the last event of each order.
 
 use rustc_hash::FxHashMap;
 use tickpath_types::Qty;
@@ -6,7 +6,7 @@ use tickpath_types::Qty;
 use super::book::Key;
 use crate::{EventKind, Level, RecordedEvent};
 
-/// Maximum number of orders that a survey tracks; with more, nothing is reconstructed.
+/// Maximum number of orders that a survey tracks; if there are more, it reconstructs nothing.
 pub(crate) const HISTORY_ORDER_COUNT_MAX: usize = 1 << 24;
 
 /// An order that the recording refers to without announcing it.
@@ -14,13 +14,13 @@ pub(crate) const HISTORY_ORDER_COUNT_MAX: usize = 1 << 24;
 pub(crate) struct MissingAdd {
     pub(crate) key: Key,
     pub(crate) level: Level,
-    /// The total quantity that the recording takes off it.
+    /// The total quantity that the recording takes off the order.
     pub(crate) qty: Qty,
 }
 
-/// All information of a partial recording about its orders.
+/// The missing orders of a partial recording, and the index of each order's last event.
 pub(crate) struct History {
-    /// Ascending by order reference, which is the order of arrival.
+    /// Missing orders, ascending by reference, which is the order of arrival.
     pub(crate) missing: Vec<MissingAdd>,
     last_event: FxHashMap<Key, u64>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct HistoryBuilder {
     /// Unannounced orders so far, with their total quantities.
     missing: FxHashMap<Key, MissingAdd>,
     last_add: u64,
-    /// True when references do not follow the order of arrival.
+    /// True when references do not ascend in order of arrival; then no missing order is entered.
     is_unordered: bool,
     is_full: bool,
 }
@@ -75,7 +75,7 @@ impl HistoryBuilder {
         }
     }
 
-    /// `None` when there were more orders than the maximum.
+    /// Returns the history; `None` when there were more orders than the maximum.
     pub(crate) fn finish(self) -> Option<History> {
         if self.is_full {
             return None;

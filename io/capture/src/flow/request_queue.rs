@@ -1,4 +1,4 @@
-//! The two sessions' requests and their numbers.
+//! The requests of the two sessions and their UserRefNums.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,12 @@ use tickpath_types::{
 use super::{Expected, FlowStep, Role};
 use crate::Level;
 
-/// Numbers requests and queues them for the caller.
+/// Assigns UserRefNums to requests and queues the requests for the caller.
 pub(crate) struct RequestQueue {
-    /// Time of the event being mapped.
+    /// Time of the event being mapped, in the recording's time base.
     pub(crate) ts_ns: u64,
     pub(crate) steps: VecDeque<FlowStep>,
-    /// The next number of each [`Role`].
+    /// Next UserRefNum of each [`Role`].
     next: [u32; 2],
 }
 
@@ -24,7 +24,7 @@ impl RequestQueue {
         RequestQueue { ts_ns: 0, steps: VecDeque::new(), next: [1; 2] }
     }
 
-    /// True when either session has used its last number.
+    /// True when either session has used its last UserRefNum.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.next.contains(&u32::MAX)
     }
@@ -50,7 +50,7 @@ impl RequestQueue {
         user_ref
     }
 
-    /// Executes a resting order.
+    /// Sends an immediate-or-cancel order that executes a resting order.
     pub(crate) fn take(&mut self, instrument: InstrumentId, side: Side, expected: Expected) {
         let user_ref = self.next(Role::Taker);
         let order = EnterOrder {

@@ -1,4 +1,4 @@
-//! A first reading of a recording: its instruments, and the missing parts of a partial recording.
+//! The first reading of a recording: its instruments, and the missing orders of a partial recording.
 
 use tickpath_recording::gcd;
 use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
@@ -18,7 +18,7 @@ pub struct Survey {
     pub(crate) history: Option<History>,
 }
 
-/// Units of the recording per smallest price of the venue, 0.0001.
+/// Units of the recording's prices per 0.0001, the price unit of the venue.
 fn units_per_smallest(decimals: u8) -> i64 {
     10_i64.pow(u32::from(decimals.saturating_sub(PRICE_DECIMALS)))
 }
@@ -39,9 +39,9 @@ struct InstrumentStatistics {
     first_trade: Option<Price>,
 }
 
-/// Reads a recording to its end.
+/// Reads a recording to its end and returns the survey.
 ///
-/// A truncated recording is surveyed up to its end.
+/// A truncated recording is surveyed up to the truncation.
 ///
 /// # Errors
 /// [`CaptureError`] for any other failure to read.
@@ -57,7 +57,7 @@ pub fn survey(recording: &mut Recording) -> Result<Survey, CaptureError> {
     }
 }
 
-/// Collects a [`Survey`] event by event.
+/// Builds a [`Survey`] event by event.
 pub struct SurveyBuilder {
     info: RecordingInfo,
     statistics: Vec<InstrumentStatistics>,
@@ -65,7 +65,7 @@ pub struct SurveyBuilder {
 }
 
 impl SurveyBuilder {
-    /// Starts with the properties of a recording.
+    /// Creates a builder for a recording with these properties.
     #[must_use]
     pub fn new(info: RecordingInfo) -> Self {
         let is_partial = matches!(info.depth, Depth::Partial { .. });
@@ -83,7 +83,7 @@ impl SurveyBuilder {
             }
             EventKind::Replace { price, qty, .. } => (Some(price), qty, true),
             EventKind::Fill { side, price, qty, in_auction, .. } => {
-                // Only the order's own price is valid for an order.
+                // A fill has the order's price only outside auctions.
                 let level = side.zip(price).filter(|_| !in_auction);
                 (level.map(|(_, price)| price), qty, level.is_some())
             }
@@ -114,7 +114,7 @@ impl SurveyBuilder {
         }
     }
 
-    /// The survey, with the symbols that the reader has found by now.
+    /// Returns the survey, with the symbols that the reader has found.
     #[must_use]
     pub fn finish(self, symbols: &[String]) -> Survey {
         let history = self.history.and_then(HistoryBuilder::finish);
@@ -135,8 +135,8 @@ impl InstrumentStatistics {
         }
     }
 
-    /// Units of the recording per unit of the venue: a power of ten, or a tick if the prices would otherwise
-    /// exceed the venue's range.
+    /// Units of the recording per price unit of the venue: a power of ten, or the tick if prices would
+    /// otherwise exceed the venue's range.
     fn divisor(&self, decimals: u8) -> i64 {
         let mut divisor = units_per_smallest(decimals);
         while self.price_gcd % divisor != 0 {
@@ -167,16 +167,16 @@ impl InstrumentStatistics {
 }
 
 impl Survey {
-    /// Definitions of the instruments, with which every request of a mapper is valid.
+    /// Definitions of the instruments. They accept every request of a mapper.
     ///
     /// The instrument at index `i` of the recording has id `i + 1`. Its tick is the greatest common divisor
-    /// of all its prices and of one unit of currency, its lot that of all its quantities, its collar the
-    /// range of its prices, its reference price that of the first trade, otherwise of the first order. An
-    /// invalid or duplicate symbol becomes `#` and the id.
+    /// of all its prices and of one unit of currency; its lot is that of all its quantities. Its collar is
+    /// the range of its prices; its reference price is that of the first trade, or else of the first order.
+    /// An invalid or duplicate symbol becomes `#` and the id.
     ///
     /// Prices with more than four decimals are multiplied by a power of ten of their instrument, so that the
-    /// venue represents all of them exactly: 1.08455 is 10.8455 there. Where that exceeds the venue's range
-    /// they are counted in ticks of 0.0001: with ticks of 1/256 a price of 102 is 2.6112 there.
+    /// venue can represent them exactly: 1.08455 becomes 10.8455. Where that exceeds the venue's range,
+    /// prices are counted in ticks of 0.0001: with ticks of 1/256, a price of 102 becomes 2.6112.
     #[must_use]
     pub fn instruments(&self) -> Vec<Instrument> {
         let mut instruments: Vec<Instrument> = Vec::new();
@@ -196,7 +196,7 @@ impl Survey {
         instruments
     }
 
-    /// An event with the venue's prices of its instrument.
+    /// Converts an event's price to the venue's price of its instrument.
     pub(crate) fn at_venue(&self, event: &RecordedEvent) -> RecordedEvent {
         if self.info.price_decimals == PRICE_DECIMALS {
             return *event;
@@ -206,7 +206,7 @@ impl Survey {
             .statistics
             .get(event.instrument as usize)
             .map_or(1, |statistics| statistics.divisor(decimals));
-        // Exact for every valid order price; any other stays out of range.
+        // The division is exact for every valid order price; any other price stays out of range.
         let convert = |price: Price| match is_recorded_price(price, decimals) || price.0 <= 0 {
             true => Price(price.0 / divisor),
             false => Price(i64::MAX),
@@ -226,7 +226,7 @@ impl Survey {
     }
 }
 
-/// True for a valid order price.
+/// True for an order price that OUCH accepts.
 pub(crate) const fn is_price(price: Price) -> bool {
     price.0 > 0 && price.0 <= ORDER_PRICE_MAX.0
 }

@@ -1,4 +1,4 @@
-//! The pcapng file: sections of blocks, each section with separate interfaces.
+//! The pcapng format: sections of blocks. Each section has separate interfaces.
 //!
 //! Source: IETF draft "PCAP Next Generation (pcapng) Capture File Format" (draft-ietf-opsawg-pcapng).
 
@@ -7,12 +7,12 @@ use super::record::{ByteOrder, PACKET_LEN_MAX, Record, Step};
 
 /// Maximum number of interfaces per section.
 pub(super) const INTERFACES_MAX: usize = 4_096;
-/// Maximum length of a block that is read: a packet with its header and options. Other blocks are skipped.
+/// Maximum length in bytes of a block that is read: a packet with header and options.
 const BLOCK_LEN_MAX: usize = PACKET_LEN_MAX + 64 * 1024;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
-/// Obsolete, but still written by some programs.
+/// Obsolete packet block, which some programs still write.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
@@ -21,18 +21,18 @@ const OPTION_END: u16 = 0;
 const OPTION_RESOLUTION: u16 = 9;
 const OPTION_OFFSET: u16 = 14;
 
-/// Length of the type and length before a block and the length after it.
+/// Bytes of a block besides its body: type and length before the body, and the length again after it.
 const FRAMING_LEN: usize = 12;
 const NS_PER_SEC: u64 = 1_000_000_000;
 
 /// The unit of an interface's time stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Resolution {
-    /// This many nanoseconds.
+    /// One unit is this number of nanoseconds.
     Nanos(u64),
-    /// This many per nanosecond.
+    /// One nanosecond is this number of units.
     PerNano(u64),
-    /// 2^-n seconds.
+    /// One unit is 2^-n seconds.
     Binary(u8),
 }
 
@@ -63,11 +63,11 @@ impl Resolution {
 struct Interface {
     link: LinkLayer,
     resolution: Resolution,
-    /// Offset to add to the time stamps.
+    /// Seconds to add to the time stamps.
     offset_s: i64,
 }
 
-/// The state from the previous blocks.
+/// Byte order and interfaces of the current section.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     order: ByteOrder,
@@ -75,12 +75,12 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// The state before the header of the first section.
+    /// Creates the state before the header of the first section.
     pub(super) const fn new() -> Blocks {
         Blocks { order: ByteOrder::Little, interfaces: Vec::new() }
     }
 
-    /// The block at the start of some data.
+    /// Parses the block at the start of `data`.
     pub(super) fn next<'a>(&mut self, data: &'a [u8]) -> Step<'a> {
         let Some(header) = data.first_chunk::<12>() else { return Step::Incomplete };
         if self.order.u32(header, 0) == SECTION_HEADER {
@@ -153,7 +153,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// A packet whose block has time and lengths from byte 4.
+    /// The frame of a packet block whose time and lengths begin at byte 4.
     #[inline]
     fn record<'a>(&self, is_obsolete: bool, body: &'a [u8]) -> Result<Record<'a>, String> {
         let Some(fixed) = body.first_chunk::<20>() else {

@@ -9,17 +9,17 @@ const FILE_HEADER_LEN: usize = 24;
 const RECORD_HEADER_LEN: usize = 16;
 const NS_PER_SEC: u64 = 1_000_000_000;
 
-/// The properties of all records, from the header of the file.
+/// Properties of all records, from the file header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Classic {
     order: ByteOrder,
-    /// Nanoseconds per unit of the second time field.
+    /// Nanoseconds per unit of a record's second time field.
     ns_per_unit: u64,
     link: LinkLayer,
 }
 
 impl Classic {
-    /// Byte order and nanoseconds per unit, from the first bytes of a file.
+    /// Byte order, and nanoseconds per unit of time, from the first bytes of a file.
     pub(super) const fn magic(bytes: [u8; 4]) -> Option<(ByteOrder, u64)> {
         match bytes {
             [0xd4, 0xc3, 0xb2, 0xa1] => Some((ByteOrder::Little, 1_000)),
@@ -30,16 +30,16 @@ impl Classic {
         }
     }
 
-    /// Parses the header of the file and returns its length; `None` when it is incomplete or invalid.
+    /// Parses the file header and returns its length; `None` when the header is incomplete or invalid.
     pub(super) fn parse(data: &[u8]) -> Option<(Classic, usize)> {
         let header = data.first_chunk::<FILE_HEADER_LEN>()?;
         let (order, ns_per_unit) = Classic::magic([header[0], header[1], header[2], header[3]])?;
-        // The upper bits state a checksum after each frame, which the IP header's length excludes anyway.
+        // The upper bits describe a checksum after each frame, which the IP length excludes anyway.
         let link = LinkLayer::of(order.u32(header, 20) as u16);
         Some((Classic { order, ns_per_unit, link }, FILE_HEADER_LEN))
     }
 
-    /// The record at the start of some data.
+    /// Parses the record at the start of `data`.
     #[inline]
     pub(super) fn next<'a>(&self, data: &'a [u8]) -> Step<'a> {
         let Some(header) = data.first_chunk::<RECORD_HEADER_LEN>() else { return Step::Incomplete };

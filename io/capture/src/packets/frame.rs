@@ -1,4 +1,4 @@
-//! From a frame of a link layer to the payload of a datagram or segment.
+//! Decodes the frame of a link layer down to the payload of a UDP datagram or TCP segment.
 //!
 //! Sources: IEEE 802.3 and 802.1Q; the link-layer header types of tcpdump.org (NULL, LOOP, RAW, LINUX_SLL,
 //! LINUX_SLL2); RFC 791 (IPv4), RFC 768 (UDP), RFC 9293 (TCP).
@@ -7,24 +7,24 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_recording::{Segment, Transport};
 
-/// Maximum number of skipped VLAN tags of one frame; a frame with more is counted as malformed.
+/// Maximum number of VLAN tags that are skipped; a frame with more is counted as malformed.
 const VLAN_TAGS_MAX: usize = 4;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// 802.1Q, 802.1ad (QinQ) and the older number of the latter.
+/// EtherTypes of VLAN tags: 802.1Q, 802.1ad (QinQ), and the older number of 802.1ad.
 const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
-/// Ethernet, IPv4 without options, UDP.
+/// Length in bytes of the headers of Ethernet, IPv4 without options, and UDP.
 const FAST_PATH_HEADER_LEN: usize = 14 + 20 + 8;
 
-/// Mask of IPv4's flags and offset: more fragments, or an offset. Only the first fragment has ports.
+/// Mask of the IPv4 fields for "more fragments" and the offset, which are 0 except in a fragment.
 const FRAGMENT: u16 = 0x3fff;
 
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 
-/// The first header of an interface's frames.
+/// The link layer of an interface, which determines the first header of its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkLayer {
     Ethernet,
@@ -32,22 +32,22 @@ pub(super) enum LinkLayer {
     LinuxSll,
     /// Linux "any" device, cooked version 2.
     LinuxSll2,
-    /// An IP header without a link-layer header.
+    /// An IP header, without a link-layer header.
     Raw,
-    /// BSD loopback: the address family in four bytes of either order.
+    /// BSD loopback: four bytes with the address family, in either byte order.
     Loopback,
-    /// Any other.
+    /// Any other link layer.
     Other,
 }
 
 impl LinkLayer {
-    /// The link layer of a number in a capture file.
+    /// The link layer that a capture file identifies by `number`.
     pub(super) const fn of(number: u16) -> LinkLayer {
         match number {
             1 => LinkLayer::Ethernet,
             113 => LinkLayer::LinuxSll,
             276 => LinkLayer::LinuxSll2,
-            // LINKTYPE_RAW, the numbers that BSDs write instead, and IPv4 only.
+            // LINKTYPE_RAW, the numbers that BSDs write for it, and LINKTYPE_IPV4.
             101 | 12 | 14 | 228 => LinkLayer::Raw,
             0 | 108 => LinkLayer::Loopback,
             _ => LinkLayer::Other,
@@ -55,7 +55,7 @@ impl LinkLayer {
     }
 }
 
-/// The payload of a frame and its addresses.
+/// The addresses and the payload of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Datagram<'a> {
     pub(super) src: SocketAddrV4,
@@ -67,26 +67,26 @@ pub(super) struct Datagram<'a> {
 tickpath_types::enumerated! {
     /// The reason why a frame has no payload.
     pub enum Skip {
-        /// An unknown link layer.
+        /// The link layer is unknown.
         LinkLayer,
-        /// Not IP: ARP, LLDP and the like.
+        /// The frame is not IP but ARP, LLDP or the like.
         NotIp,
         Ipv6,
-        /// A fragment of an IPv4 datagram.
+        /// The packet is a fragment of an IPv4 datagram.
         Fragment,
-        /// Neither UDP nor TCP.
+        /// The packet is neither UDP nor TCP.
         Transport,
         /// Fewer bytes were captured than the headers state, because of the capture's snap length.
         Cut,
-        /// Headers that contradict each other or the length of the frame.
+        /// The headers contradict each other or the length of the frame.
         Malformed,
-        /// No time: a Simple Packet Block of pcapng.
+        /// The frame has no time: it is in a Simple Packet Block of pcapng.
         Time,
     }
 }
 
 impl Skip {
-    /// Description of these frames, for a report.
+    /// Description of the frames that are skipped for this reason, for a report.
     pub(super) const fn description(self) -> &'static str {
         match self {
             Skip::LinkLayer => "of an unknown link layer",
@@ -101,7 +101,7 @@ impl Skip {
     }
 }
 
-/// Finds the payload of a frame; `is_cut` when the capture has only its beginning.
+/// Finds the payload of a frame; `is_cut` when only the beginning of the frame was captured.
 pub(super) fn decode(link: LinkLayer, frame: &[u8], is_cut: bool) -> Result<Datagram<'_>, Skip> {
     let short = if is_cut { Skip::Cut } else { Skip::Malformed };
     let packet = match link {
@@ -116,7 +116,7 @@ pub(super) fn decode(link: LinkLayer, frame: &[u8], is_cut: bool) -> Result<Data
             let family = frame.first_chunk::<4>().ok_or(short)?;
             match u32::from_le_bytes(*family).min(u32::from_be_bytes(*family)) {
                 2 => &frame[4..],
-                // AF_INET6 of the BSDs, macOS and Linux.
+                // AF_INET6 on the BSDs, macOS and Linux.
                 10 | 24 | 28 | 30 => return Err(Skip::Ipv6),
                 _ => return Err(Skip::NotIp),
             }
@@ -126,7 +126,7 @@ pub(super) fn decode(link: LinkLayer, frame: &[u8], is_cut: bool) -> Result<Data
     internet(packet, short)
 }
 
-/// Skips VLAN tags up to an IPv4 packet.
+/// Skips VLAN tags and returns the IPv4 packet after them.
 fn network(mut ethertype: u16, mut rest: &[u8], short: Skip) -> Result<&[u8], Skip> {
     for _ in 0..=VLAN_TAGS_MAX {
         match ethertype {
@@ -142,8 +142,8 @@ fn network(mut ethertype: u16, mut rest: &[u8], short: Skip) -> Result<&[u8], Sk
     Err(Skip::Malformed)
 }
 
-/// As [`decode`], for a whole UDP datagram in an Ethernet frame without tags, after an IPv4 header without
-/// options, the form of nearly all market data; `None` leaves all other frames to [`decode`].
+/// As [`decode`], for the form of nearly all market data: a whole UDP datagram in an untagged Ethernet frame,
+/// after an IPv4 header without options. `None` for all other frames, which [`decode`] must handle.
 #[inline]
 pub(super) fn udp_fast_path(frame: &[u8]) -> Option<Datagram<'_>> {
     let (header, rest) = frame.split_first_chunk::<FAST_PATH_HEADER_LEN>()?;
@@ -168,7 +168,7 @@ fn internet(packet: &[u8], short: Skip) -> Result<Datagram<'_>, Skip> {
     }
     let header_len = usize::from(header[0] & 0x0f) * 4;
     let total_len = match usize::from(u16::from_be_bytes([header[2], header[3]])) {
-        // Segmentation by the network card leaves the field empty.
+        // The field is 0 when the network card segments the packet.
         0 => packet.len(),
         len => len,
     };
@@ -182,7 +182,7 @@ fn internet(packet: &[u8], short: Skip) -> Result<Datagram<'_>, Skip> {
     if protocol != PROTOCOL_UDP && protocol != PROTOCOL_TCP {
         return Err(Skip::Transport);
     }
-    // The bytes after the packet in the frame are padding, a checksum or a switch's time stamp.
+    // The bytes after the IP packet are padding, a checksum or a switch's time stamp.
     let segment = packet.get(header_len..total_len).ok_or(short)?;
     let address = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
     let ports = segment.first_chunk::<4>().ok_or(Skip::Malformed)?;
@@ -214,7 +214,7 @@ fn tcp(segment: &[u8]) -> Result<(Transport, &[u8]), Skip> {
     Ok((Transport::Tcp(segment), payload))
 }
 
-/// Two bytes at an offset.
+/// The big-endian 16-bit number at an offset.
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
 }

@@ -1,4 +1,4 @@
-//! Packets of capture files: pcap and pcapng, of several link layers, down to UDP and TCP payloads.
+//! Reads packets from pcap and pcapng files, and decodes several link layers down to UDP and TCP payloads.
 
 mod blocks;
 mod classic;
@@ -24,23 +24,23 @@ use crate::{Format, Position, ReadError, RecordingFile};
 
 pub use record::PACKET_LEN_MAX;
 
-/// Bytes read ahead: more than any packet with its framing.
+/// Length of the read-ahead buffer in bytes: longer than any packet with its framing.
 const WINDOW_LEN: usize = PACKET_LEN_MAX + 128 * 1024;
 
 /// Number of frames read, and the reasons for those without a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounters {
-    /// All frames.
+    /// Number of all frames.
     pub frames: u64,
-    /// UDP datagrams.
+    /// Number of UDP datagrams.
     pub udp: u64,
-    /// TCP segments.
+    /// Number of TCP segments.
     pub tcp: u64,
     skipped: [u64; Skip::COUNT],
 }
 
 impl PacketCounters {
-    /// The counts of skipped frames, with their names.
+    /// The number of skipped frames for each reason, with the reason's description.
     #[must_use]
     pub fn skipped(&self) -> [(&'static str, u64); Skip::COUNT] {
         Skip::ALL.map(|reason| (reason.description(), self.skipped[reason.index()]))
@@ -54,17 +54,17 @@ enum Framing {
     Blocks(Blocks),
 }
 
-/// The state between two blocks of packets.
+/// The reader's state between two blocks of packets.
 struct State {
     framing: Framing,
     counters: PacketCounters,
-    /// Bytes still to be skipped.
+    /// Number of bytes still to be skipped.
     skip: u64,
     malformed: Option<String>,
 }
 
-/// Reads the packets of a capture file - pcap with micro- or nanoseconds and in either byte order, or pcapng
-/// - in constant memory, already decompressed.
+/// Reads the packets of a decompressed capture file in constant memory. The file is pcapng, or pcap with
+/// micro- or nanoseconds in either byte order.
 ///
 /// Reading and framing are two calls, so that each can be timed separately: [`Packets::fill`] reads,
 /// [`Packets::block`] returns the packets in the read data, in place. [`Packets::next_packet`] does both, for
@@ -88,14 +88,13 @@ struct State {
 pub struct Packets<R> {
     window: Window<R>,
     state: State,
-    /// Bytes of the window used by the last block.
+    /// Number of bytes of the window that the last block used.
     taken: usize,
     is_finished: bool,
 }
 
 impl Packets<Input> {
-    /// Reads an open file, whose format should be [`Format::Pcap`] or
-    /// [`Format::PcapNg`].
+    /// Reads an open file, whose format should be [`Format::Pcap`] or [`Format::PcapNg`].
     #[must_use]
     pub fn of(file: RecordingFile) -> Self {
         Packets::new(file.input)
@@ -103,7 +102,7 @@ impl Packets<Input> {
 }
 
 impl<R: Read> Packets<R> {
-    /// A reader of one file.
+    /// Creates a reader of one file.
     pub fn new(reader: R) -> Self {
         let state = State {
             framing: Framing::Unknown,
@@ -120,10 +119,10 @@ impl<R: Read> Packets<R> {
         &self.state.counters
     }
 
-    /// Reads more: false at the end of the file. Waits for a pipe only until it has any data.
+    /// Reads more data; false at the end of the file. Returns as soon as a pipe has any data.
     ///
     /// # Errors
-    /// [`ReadError`], with the position; every packet before it was delivered, and there are no more.
+    /// [`ReadError`], with the position; every packet before it was delivered, and the reader has no more.
     pub fn fill(&mut self) -> Result<bool, ReadError> {
         if self.is_finished {
             return Ok(false);
@@ -161,14 +160,14 @@ impl<R: Read> Packets<R> {
         }
     }
 
-    /// The packets in the data read by [`Packets::fill`]; possibly none. Packets that the iterator has not
-    /// returned when it is dropped are in the next block.
+    /// The packets in the data read by [`Packets::fill`]; possibly none. If the iterator is dropped early,
+    /// the next block begins with the packets that it did not return.
     #[inline]
     pub fn block(&mut self) -> PacketBlock<'_> {
         PacketBlock { data: self.window.data(), state: &mut self.state, taken: &mut self.taken }
     }
 
-    /// The next packet, or `None` when there are no more.
+    /// Reads the next packet; `None` at the end.
     ///
     /// # Errors
     /// As [`Packets::fill`].
@@ -203,7 +202,7 @@ impl<'a> Iterator for PacketBlock<'a> {
     }
 }
 
-/// A packet whose payload is a part of the window.
+/// A packet, with its payload as a range of the window's data.
 struct PacketLocation {
     number: u64,
     ts_ns: u64,
@@ -222,8 +221,8 @@ impl PacketLocation {
 }
 
 impl State {
-    /// The packet right after the used bytes, if it has the usual form: see [`udp_fast_path`]. Otherwise nothing
-    /// is used, and [`State::find`] handles it.
+    /// The packet right after the used bytes, if it has the form that [`udp_fast_path`] accepts. Otherwise
+    /// uses no bytes; [`State::find`] then handles the packet.
     #[inline]
     fn fast_path<'a>(&mut self, data: &'a [u8], taken: &mut usize) -> Option<Packet<'a>> {
         let Framing::Classic(classic) = &self.framing else { return None };
@@ -238,7 +237,7 @@ impl State {
         Some(Packet { number: self.counters.frames, ts_ns: record.ts_ns, src, dst, transport, payload })
     }
 
-    /// The first packet after the used bytes of some data.
+    /// The first packet with a payload after the used bytes of `data`.
     #[inline(never)]
     fn find(&mut self, data: &[u8], taken: &mut usize) -> Option<PacketLocation> {
         while self.skip == 0 && self.malformed.is_none() {
@@ -272,7 +271,7 @@ impl State {
         None
     }
 
-    /// The payload of a frame, which is a part of `data`.
+    /// Counts a frame, and returns its payload, which is a part of `data`.
     #[inline]
     fn datagram(&mut self, record: &Record<'_>, data: &[u8]) -> Option<PacketLocation> {
         self.counters.frames += 1;
@@ -298,7 +297,7 @@ impl State {
         })
     }
 
-    /// Detects the format from the header of the file.
+    /// Detects the format from the file header.
     #[cold]
     fn begin<'a>(&mut self, data: &'a [u8]) -> Step<'a> {
         let Some(magic) = data.first_chunk::<4>() else { return Step::Incomplete };

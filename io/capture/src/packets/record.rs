@@ -2,7 +2,7 @@
 
 use super::frame::LinkLayer;
 
-/// Maximum length of a captured packet in bytes; a longer one is damaged. It is also tcpdump's maximum.
+/// Maximum length of a captured packet in bytes, as in tcpdump; a longer one means that the file is damaged.
 pub const PACKET_LEN_MAX: usize = 256 * 1024;
 
 /// The byte order of stored integers.
@@ -31,7 +31,7 @@ impl ByteOrder {
     }
 }
 
-/// One frame in a file.
+/// One captured frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'a> {
     pub(super) ts_ns: u64,
@@ -40,17 +40,17 @@ pub(super) struct Record<'a> {
     pub(super) frame: &'a [u8],
 }
 
-/// The record at the start of some data.
+/// The result of parsing a record or block at the start of the data.
 #[derive(Debug)]
 pub(super) enum Step<'a> {
-    /// A frame, and its length in bytes.
+    /// A frame, and the length of its record or block in bytes.
     Record(Record<'a>, usize),
-    /// A frame without a time.
+    /// A frame without a time, of a block of this length in bytes.
     WithoutTime(usize),
-    /// A number of bytes to skip, which may not have been read yet.
+    /// This number of bytes is to be skipped; some may not have been read yet.
     Skip(u64),
-    /// An incomplete record.
+    /// The record is incomplete.
     Incomplete,
-    /// Invalid data.
+    /// The record is invalid, with a description.
     Malformed(String),
 }

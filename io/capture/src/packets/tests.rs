@@ -1,11 +1,11 @@
-//! Captures built by hand, truncated and damaged.
+//! Tests on generated, truncated and damaged captures.
 
 use super::frame::LinkLayer;
 use super::*;
 use tickpath_recording::Segment;
 use tickpath_types::Rng;
 
-/// IPv4 with UDP around a payload.
+/// An IPv4 packet with a UDP datagram around a payload.
 fn ip(payload: &[u8]) -> Vec<u8> {
     let total = (28 + payload.len()) as u16;
     let mut packet = vec![0x45, 0];
@@ -52,7 +52,7 @@ fn block(kind: u32, body: &[u8], is_big: bool) -> Vec<u8> {
     block
 }
 
-/// A section with a nanosecond Ethernet interface and a microsecond raw one, and a packet of each.
+/// A section with a nanosecond Ethernet interface and a microsecond raw interface, and a packet from each.
 fn section(is_big: bool) -> Vec<u8> {
     let word = |value: u32| if is_big { value.to_be_bytes() } else { value.to_le_bytes() };
     let half = |value: u16| if is_big { value.to_be_bytes() } else { value.to_le_bytes() };
@@ -199,7 +199,7 @@ fn a_file_cut_at_any_byte_gives_whole_packets_and_the_position() {
             match error {
                 Some(ReadError::Truncated { offset }) => assert!(offset <= len as u64, "{len}"),
                 None => {
-                    // The end of a record is a valid end of the data.
+                    // A cut at the end of a record is a valid end of the data.
                     let (more, _, error) = read(&[&file[..len], &[0; 3]].concat());
                     assert_eq!((more.len(), error.is_some()), (found.len(), true), "{len}");
                 }
@@ -314,7 +314,7 @@ fn the_fast_path_equals_the_general_decoder() {
     let mut plain = 0;
     for _ in 0..200_000 {
         let mut frame = whole.clone();
-        // Padding, a checksum, or a shortened frame.
+        // Add padding, or shorten the frame.
         frame.resize((frame.len() + next(8)).saturating_sub(next(12)), 0);
         for _ in 0..next(3) {
             let at = 12 + next(30);

@@ -1,16 +1,16 @@
-//! Columns of tables, their values, and the columns of the exported tables.
+//! Columns of tables, their values, and the list of all exported columns.
 
 use tickpath_types::Decimal;
 
 /// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Whole numbers from 0 to 2^63 - 1, a greater one is left empty; Parquet `INT64`.
+    /// Whole numbers from 0 to 2^63 - 1; a greater number is left empty; Parquet `INT64`.
     Integer,
     /// Times in nanoseconds; in CSV whole numbers, Parquet `TIMESTAMP` in nanoseconds.
     Time {
-        /// True when all count from 1970-01-01 UTC, which Parquet then states; otherwise some may count from
-        /// the midnight of an unknown day.
+        /// True when all times count from 1970-01-01 UTC, which Parquet then states. Otherwise some may count
+        /// from the midnight of an unknown day.
         is_utc: bool,
     },
     /// Prices; in CSV with four decimals or as many as needed, Parquet `DECIMAL(18, 9)`.
@@ -22,33 +22,33 @@ pub enum ColumnKind {
 /// One column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// The type of its values.
+    /// The type of the column's values.
     pub kind: ColumnKind,
 }
 
 impl Column {
-    /// A column.
+    /// Creates a column.
     #[must_use]
     pub const fn new(name: &'static str, kind: ColumnKind) -> Column {
         Column { name, kind }
     }
 
-    /// The exported column with a name.
+    /// The exported column with this name.
     ///
     /// # Errors
-    /// No exported table has such a column.
+    /// A description, when no exported table has such a column.
     pub fn known(name: &str) -> Result<Column, String> {
         let found = KNOWN_COLUMNS.into_iter().find(|column| column.name == name);
         found.ok_or_else(|| format!("no exported table has a column '{}'", name.escape_debug()))
     }
 }
 
-/// One value.
+/// A value to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell<'a> {
-    /// An empty field, or null.
+    /// An empty field in CSV, null in Parquet.
     Empty,
     /// A whole number.
     Integer(u64),
@@ -65,7 +65,7 @@ impl Cell<'_> {
     }
 }
 
-/// A value of a row that was read.
+/// A value that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Empty,
@@ -88,11 +88,11 @@ impl Value {
 /// A table being read.
 pub(super) struct ReadTable {
     pub(super) columns: Vec<Column>,
-    /// The rows in order, in constant memory.
+    /// The rows in order; they are read one by one, in constant memory.
     pub(super) rows: Box<dyn Iterator<Item = Result<Vec<Value>, String>>>,
-    /// Number of rows, if the table has it.
+    /// Number of rows, if the file states it.
     pub(super) row_count: Option<u64>,
-    /// True when the table states the epoch of its times.
+    /// True when the file states the epoch of its times.
     pub(super) knows_times: bool,
 }
 

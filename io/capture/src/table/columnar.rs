@@ -1,4 +1,4 @@
-//! Parquet: columns in row groups.
+//! Parquet tables: the values of each column, in groups of rows.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,13 +20,13 @@ use tickpath_types::Decimal;
 
 use super::column::{Cell, Column, ColumnKind, ReadTable, Value};
 
-/// Rows per group, which are kept in memory until it is written.
+/// Number of rows per group; a group is kept in memory until it is written.
 const GROUP_ROWS: usize = 65_536;
-/// Digits of a decimal column: the maximum for 64 bits.
+/// Number of digits of a decimal column: the maximum for 64 bits.
 const DECIMAL_PRECISION: i32 = 18;
 /// Decimals of a price: those of the finest recordings.
 const DECIMAL_SCALE: u8 = 9;
-/// The largest number with those digits.
+/// The largest number with [`DECIMAL_PRECISION`] digits.
 const DECIMAL_MAX: u64 = 10_u64.pow(DECIMAL_PRECISION as u32) - 1;
 
 /// The values of one column in the current group.
@@ -37,7 +37,7 @@ enum Values {
 
 struct Buffer {
     values: Values,
-    /// 1 where there is a value, 0 where it is empty.
+    /// 1 for a row with a value, 0 for an empty one.
     defined: Vec<i16>,
 }
 
@@ -52,7 +52,7 @@ impl<W: Write + Send> ParquetSink<W> {
         let fields = fields.collect::<Result<Vec<_>, _>>().map_err(io_error)?;
         let schema = Type::group_type_builder("schema").with_fields(fields).build().map_err(io_error)?;
         let mut properties = WriterProperties::builder();
-        // Times and prices differ little from row to row: delta packing shrinks them without a compressor.
+        // Times and prices differ little from row to row: delta packing compresses them well.
         for column in columns.iter().filter(|column| column.kind != ColumnKind::Text) {
             let path = ColumnPath::from(column.name);
             properties = properties
@@ -146,7 +146,7 @@ impl Buffer {
     }
 }
 
-/// A price in the column's format.
+/// A price as an integer with [`DECIMAL_SCALE`] decimals.
 fn decimal(price: Decimal) -> io::Result<i64> {
     let units = price.at(DECIMAL_SCALE).filter(|units| units.unsigned_abs() <= DECIMAL_MAX);
     units.ok_or_else(|| {
@@ -176,17 +176,17 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
     .build()
 }
 
-/// The rows of a file, group by group.
+/// Reads the rows of a file, group by group.
 struct ParquetRows {
     rows: RowIter<'static>,
     columns: Vec<Column>,
-    /// Decimals of a price, by column.
+    /// Decimals of the prices of each column.
     scales: Vec<u8>,
-    /// Number of rows that the file states and that were not read yet.
+    /// Number of rows of the file that were not read yet.
     left: u64,
 }
 
-/// Columns and rows of a file. In tables of earlier versions, times are whole numbers.
+/// Opens a table. In tables of earlier versions, times are whole numbers.
 pub(super) fn open(path: &Path) -> Result<ReadTable, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let reader = guarded(|| SerializedFileReader::new(file))?;
@@ -255,12 +255,12 @@ impl ParquetRows {
 }
 
 thread_local! {
-    /// True while this thread is in a call whose panic is treated as an error.
+    /// True while this thread is in a call of [`guarded`], which turns a panic into an error.
     static IS_GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Calls the library, which panics on some damaged files: here that is a normal error, which the panic hook
-/// does not report.
+/// Calls the Parquet library, which panics on some damaged files. Returns an error instead, which the panic
+/// hook does not print.
 fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -272,7 +272,7 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Strin
         }));
     });
     IS_GUARDED.set(true);
-    // Its state after a panic is never used again: an error ends the reading.
+    // Asserting unwind safety is correct: after an error, the library's state is not used again.
     let result = panic::catch_unwind(AssertUnwindSafe(call));
     IS_GUARDED.set(false);
     match result {
@@ -285,7 +285,7 @@ fn one_line(error: &ParquetError) -> String {
     error.to_string().replace('\n', " ")
 }
 
-/// An error of the library, as an error of the file where it is one.
+/// The underlying file error if there is one; otherwise the library's error.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

@@ -1,8 +1,8 @@
 //! Tables of recorded data in files: CSV, and Parquet with the feature `parquet`.
 //!
-//! A table is written in the same folder under the name `FILE.part` and renamed when it is finished (see
-//! [`PartFile`]), so a file under its own name is complete. A non-regular file, such as a pipe, is written
-//! directly. Memory is constant: rows are kept only until a group of them is written.
+//! A table is written to `FILE.part` in the same folder and renamed when it is complete (see [`PartFile`]),
+//! so a file under its final name is complete. A non-regular file, such as a pipe, is written directly.
+//! Memory is constant: rows are kept only until a group of them is written.
 //!
 //! ```
 //! use tickpath_capture::table::{Cell, Column, ColumnKind, TableWriter};
@@ -45,12 +45,12 @@ pub enum TableError {
         /// The file.
         path: PathBuf,
     },
-    /// The file system refused: free space, or choose another folder.
+    /// Writing to the file system failed: free space, or choose another folder.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -63,10 +63,10 @@ const fn formats() -> &'static str {
 /// Writes the rows of one table.
 pub struct TableWriter {
     path: PathBuf,
-    /// `None` once it is finished or has failed.
+    /// `None` once the table is finished or has failed.
     sink: Option<Sink>,
     row_count: u64,
-    /// The file that holds the table until it is complete; `None` if the output is not a regular file.
+    /// The temporary file of the incomplete table; `None` if the output is not a regular file.
     part: Option<PartFile>,
 }
 
@@ -77,14 +77,14 @@ enum Sink {
 }
 
 impl TableWriter {
-    /// Creates a file whose format its name determines.
+    /// Creates a file, in the format that the extension of its name determines.
     ///
     /// # Errors
-    /// [`TableError`] when the name determines none, or the file cannot be created.
+    /// [`TableError`] when the extension is unknown, or the file cannot be created.
     pub fn create(path: &Path, columns: &[Column]) -> Result<TableWriter, TableError> {
         let extension = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let failed = |source| TableError::Write { path: path.to_owned(), source };
-        // A rename would replace a device or a pipe by a file.
+        // A rename would replace a device or a pipe with a file.
         let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
         let open = || -> io::Result<(BufWriter<File>, Option<PartFile>)> {
             if !is_file {
@@ -133,7 +133,7 @@ impl TableWriter {
     /// Completes the file, renames it and returns its number of rows.
     ///
     /// # Errors
-    /// [`TableError`]; the file does not exist then.
+    /// [`TableError`]; the file then does not exist.
     pub fn finish(mut self) -> Result<u64, TableError> {
         let finished = match self.sink.take() {
             Some(Sink::Csv(sink)) => sink.finish(),
@@ -147,7 +147,7 @@ impl TableWriter {
         Ok(self.row_count)
     }
 
-    /// Removes the file.
+    /// Removes the incomplete file, and returns the error to report.
     fn fail(&mut self, source: io::Error) -> TableError {
         (self.sink, self.part) = (None, None);
         TableError::Write { path: self.path.clone(), source }
@@ -183,7 +183,7 @@ mod tests {
     fn a_second_writer_of_a_table_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");
-        // The leftover of a killed process is replaced.
+        // The new writer replaces the file that a killed process left.
         fs::write(part_path(&path), "m\n1\n2\n3\n").unwrap();
         let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
         let error = TableWriter::create(&path, &COLUMNS).err().unwrap().to_string();

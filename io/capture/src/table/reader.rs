@@ -1,4 +1,4 @@
-//! Reading of exported tables: CSV, and Parquet with the feature `parquet`.
+//! Reads exported tables, CSV or (with the feature `parquet`) Parquet, and converts them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::CaptureError;
 use crate::format::open;
 use crate::input::Input;
 
-/// Maximum bytes of one row of CSV.
+/// Maximum length of a CSV row in bytes.
 pub const ROW_LEN_MAX: usize = 64 * 1024;
-/// Rows between two checks of the stop signal.
+/// Number of rows between two checks of the stop signal.
 const ROWS_AT_ONCE: u64 = 1_024;
-/// Times from midnight are below this, on the longest day; no recorded market is from 1970.
+/// Times since midnight are below this, even on the longest day; times since 1970 are above it.
 const OF_DAY_NS_MAX: u64 = 2 * 86_400_000_000_000;
 
 /// The reason why a table could not be converted.
@@ -26,10 +26,10 @@ pub enum ConvertError {
     /// The table could not be opened: see the source.
     #[error(transparent)]
     Open(#[from] CaptureError),
-    /// The other table could not be written: see the source.
+    /// The new table could not be written: see the source.
     #[error(transparent)]
     Write(#[from] TableError),
-    /// It is not an exported table, or is damaged: export it again.
+    /// The file is not an exported table, or is damaged: export it again.
     #[error("{} is no table that can be converted: {what}", path.display())]
     Malformed {
         /// The file.
@@ -44,7 +44,7 @@ pub enum ConvertError {
 pub struct ConvertProgress {
     /// Number of rows written.
     pub rows: u64,
-    /// Amount read, in stored bytes of CSV, or in rows of Parquet.
+    /// Amount read: stored bytes of CSV, or rows of Parquet.
     pub done: u64,
     /// Total amount to read; 0 when unknown.
     pub total: u64,
@@ -59,11 +59,11 @@ pub struct Converted {
     pub columns: usize,
 }
 
-/// Converts a table of exported rows to the target name's format: CSV to Parquet, the reverse, or a copy.
+/// Converts an exported table to the format of the target's name: CSV to Parquet, the reverse, or a copy.
 ///
 /// Every value is checked against the type of its column. Memory is constant. `observer` receives the
-/// progress every thousand rows. After a stop nothing is written and the result is `None`. CSV may be
-/// compressed by gzip or Zstandard. Its times count from 1970-01-01 UTC if the first of them does.
+/// progress every thousand rows. After a stop, no file is written and the result is `None`. CSV may be
+/// compressed by gzip or Zstandard. Times of CSV count from 1970-01-01 UTC if those of the first row do.
 ///
 /// # Errors
 /// [`ConvertError`]; the target file is then removed.
@@ -118,7 +118,7 @@ fn convert_all(
     Ok(Some(Converted { rows: table.finish()?, columns: columns.len() }))
 }
 
-/// Columns and rows of a table of any format.
+/// Opens a table of any format.
 #[cfg_attr(
     not(feature = "parquet"),
     expect(unused_variables, reason = "a Parquet file is opened by its path")
@@ -152,7 +152,7 @@ struct CsvRows {
 }
 
 impl CsvRows {
-    /// Reads a line, which continues where a quote is open: false at the end.
+    /// Reads a line, including its continuation where a quote is open; false at the end.
     fn read_line(&mut self) -> Result<bool, String> {
         self.line.clear();
         loop {
@@ -196,7 +196,7 @@ impl CsvRows {
     }
 }
 
-/// The fields of a line, without their quotes.
+/// The fields of a CSV line, without quotes.
 fn fields(line: &[u8]) -> Result<Vec<String>, String> {
     let text = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
     let mut fields = vec![String::new()];
@@ -236,7 +236,7 @@ fn value(column: &Column, field: String) -> Result<Value, String> {
     }
 }
 
-/// A decimal with at most nine decimals, exactly.
+/// Parses a decimal number with at most nine decimals, exactly.
 fn price(text: &str) -> Option<Decimal> {
     let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.trim_end_matches('0').len());
     let decimals = u8::try_from(decimals.max(Price::DECIMALS)).ok().filter(|decimals| *decimals <= 9)?;

@@ -1,4 +1,4 @@
-//! The project's matching engine as the venue.
+//! The project's matching engine in the role of the venue.
 
 use tickpath_book::OrderBooks;
 use tickpath_capture::flow::{FlowStep, Role};
@@ -12,7 +12,7 @@ use tickpath_types::{
 const MAKER: SessionId = SessionId(1);
 const TAKER: SessionId = SessionId(2);
 
-/// The answers to one command.
+/// The events that answer one command.
 #[derive(Default)]
 struct Answers(Vec<OrderEvent>);
 
@@ -24,7 +24,7 @@ impl EventListener for Answers {
     fn on_market_event(&mut self, _: &MarketEvent) {}
 }
 
-/// The engine, which must answer every request as the mapper expects.
+/// The matching engine, which must execute every request as the mapper expects.
 pub struct EngineVenue {
     engine: Engine<ReferenceBooks<Owner>>,
     answers: Answers,
@@ -49,7 +49,7 @@ impl EngineVenue {
         self.engine.apply(&command, &mut self.answers);
     }
 
-    /// Sends one request and asserts its answers.
+    /// Sends one request and asserts that the answers are as expected.
     pub fn handle(&mut self, step: &FlowStep) {
         let session = if step.role == Role::Maker { MAKER } else { TAKER };
         self.apply(session, CommandKind::Order(step.request));
@@ -72,19 +72,19 @@ impl EngineVenue {
                 assert_eq!(executed, [taken, (MAKER, expected.resting, price, qty, Liquidity::Added)]);
             }
         }
-        // Accepted, and not cancelled at once: one answer, besides those about executions.
+        // Besides executions, each request has exactly one answer: the engine accepts it and keeps it.
         let others = self.answers.0.len() - executed.len();
         assert_eq!(others, 1, "{step:?} was answered {:?}", self.answers.0);
     }
 
-    /// Asserts that no request was refused, ignored or repeated, and the number of executions.
+    /// Asserts the number of executions, and that no request was rejected, ignored or a duplicate.
     pub fn assert_clean(&self, executions: u64) {
         let counters = self.engine.counters();
         assert_eq!((counters.rejected, counters.duplicates, counters.ignored), (0, 0, 0));
         assert_eq!(counters.executions, executions);
     }
 
-    /// Price and open quantity of one side's orders in priority.
+    /// Price and open quantity of the orders of one side, in priority.
     pub fn resting(&self, id: InstrumentId, side: Side) -> Vec<(Price, u64)> {
         self.engine.books().orders(id, side).map(|(_, order)| (order.price, order.qty.0)).collect()
     }

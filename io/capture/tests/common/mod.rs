@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use tickpath_capture::flow::{FlowStep, Role};
 use tickpath_types::{Instrument, OrderRequest, Price, Side, UserRefNum};
 
-/// Priority of a side's orders: price first, then time.
+/// Priority of an order on its side: price key (the smallest trades first), then time of entry.
 type Priority = (i64, u64);
 
 #[derive(Clone, Copy)]
@@ -16,17 +16,17 @@ struct Order {
     side: Side,
     priority: Priority,
     price: Price,
-    /// Intended size, including the executed quantity.
+    /// Total quantity, including the executed quantity.
     total: u64,
     executed: u64,
 }
 
-/// Price-time matching written for readability. It panics at any request that a venue would refuse, ignore or
-/// cancel: a mapper must not send one.
+/// A venue with simple price-time matching. It panics at any request that a venue would refuse, ignore or
+/// cancel, since a mapper must not send one.
 #[derive(Default)]
 pub struct ReferenceVenue {
     instruments: Vec<Instrument>,
-    /// Per instrument, buys then sells.
+    /// The resting orders of each instrument: buys, then sells.
     books: Vec<[BTreeMap<Priority, UserRefNum>; 2]>,
     makers: HashMap<UserRefNum, Order>,
     last_user_ref: [u32; 2],
@@ -39,7 +39,7 @@ impl ReferenceVenue {
         ReferenceVenue { instruments, books, ..Default::default() }
     }
 
-    /// Handles one request; asserts the result that the mapper expects.
+    /// Handles one request; asserts the execution that the mapper expects.
     pub fn handle(&mut self, step: &FlowStep) {
         let is_new = step.request.is_new_order();
         if is_new {
@@ -128,7 +128,7 @@ impl ReferenceVenue {
         order
     }
 
-    /// Number, price and open quantity of one side's orders in priority.
+    /// UserRefNum, price and open quantity of the orders of one side, in priority.
     pub fn resting(&self, index: usize, side: Side) -> Vec<(UserRefNum, Price, u64)> {
         self.books[index][side.index()]
             .values()

@@ -13,7 +13,7 @@ pub fn session() -> SessionName {
     SessionName::new("SESSION001").unwrap()
 }
 
-/// Small sizes, so that segments and buffers fill.
+/// Returns a configuration with small sizes, so that segments and buffers fill.
 pub fn config(policy: Policy) -> JournalConfig {
     JournalConfig {
         policy,
@@ -90,7 +90,7 @@ pub fn close(opened: Opened<FaultyDisk>) {
 /// A change of a file's bytes.
 pub type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
 
-/// Returns a disk with the same files, one of them changed.
+/// Returns a copy of the disk with one file changed.
 pub fn with_change(disk: &FaultyDisk, file: &str, change: impl FnOnce(&mut Vec<u8>)) -> FaultyDisk {
     use tickpath_journal::Storage;
     let copy = FaultyDisk::new(1, DiskFaults::default());

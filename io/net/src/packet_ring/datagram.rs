@@ -22,8 +22,8 @@ pub(super) enum Reject {
 }
 
 impl<'a> Datagram<'a> {
-    /// Parses a packet from its IPv4 header. `is_checked` says that its checksum has been verified, or needs
-    /// no check; otherwise it is verified here. Bytes after the datagram are padding.
+    /// Parses a packet from its IPv4 header on. `is_checked` means that its checksum has been verified or
+    /// needs no check; otherwise this verifies it. Bytes after the datagram are padding.
     #[inline]
     pub(super) fn parse(packet: &'a [u8], is_checked: bool) -> Result<Datagram<'a>, Reject> {
         let header_len = usize::from(packet.first().ok_or(Reject::Damaged)? & 0x0f) * 4;
@@ -54,7 +54,7 @@ fn half(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Verifies the checksum over both addresses, the datagram and its length; 0 means that there is none.
+/// Verifies the checksum over both addresses, the datagram and its length. A checksum of 0 means none.
 #[cold]
 fn is_sum_right(addresses: &[u8], udp: &[u8]) -> bool {
     if half(udp, 6) == 0 {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use socket2::Socket;
 
-/// Bytes of one allocation of the kernel; frames do not cross its end.
+/// Minimum length of a block, in bytes. The kernel allocates blocks, and a frame lies within one block.
 const BLOCK_LEN: usize = 64 << 10;
 /// Maximum size of the kernel's part of a frame: its header, the sender's address, alignment.
 const FRAME_HEADER_LEN_MAX: usize = 96;
@@ -21,22 +21,22 @@ pub(super) struct Status(u32);
 
 impl Status {
     const USER: Status = Status(libc::TP_STATUS_USER);
-    /// Only the first bytes are in the frame. Set by [`Frames::take`], from the lengths.
+    /// The frame holds only the first bytes of the packet. Set by [`Frames::take`], from the lengths.
     pub(super) const TRUNCATED: Status = Status(1 << 30);
-    /// Packets were dropped since the last query of the drops.
+    /// Packets were dropped since the last query of the drop count.
     pub(super) const LOSING: Status = Status(libc::TP_STATUS_LOSING);
     /// The checksum was verified, or the packet never left the machine and has none yet.
     pub(super) const CHECKED: Status = Status(libc::TP_STATUS_CSUM_VALID | libc::TP_STATUS_CSUMNOTREADY);
 
-    /// True when any of another's bits is set.
+    /// Returns whether any bit of `other` is set.
     #[inline]
     pub(super) const fn contains(self, other: Status) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// A mapped ring. A frame belongs to the kernel until it sets `TP_STATUS_USER`, then to the program until that
-/// stores `TP_STATUS_KERNEL`.
+/// A mapped ring of frames. A frame belongs to the kernel until the kernel sets `TP_STATUS_USER`, then to the
+/// program until the program stores `TP_STATUS_KERNEL`.
 #[derive(Debug)]
 pub(super) struct Frames {
     memory: NonNull<c_void>,
@@ -45,7 +45,7 @@ pub(super) struct Frames {
     count: usize,
     /// Index of the next frame.
     next: usize,
-    /// True while the program owns that frame.
+    /// True while the program owns the next frame.
     is_taken: bool,
 }
 
@@ -58,7 +58,7 @@ impl Frames {
     pub(super) fn map(socket: &Socket, packet_len_max: usize, packets_max: usize) -> io::Result<Frames> {
         let frame_len = (packet_len_max + FRAME_HEADER_LEN_MAX).next_power_of_two();
         let block_len = BLOCK_LEN.max(frame_len);
-        // One more than the maximum that waits: the frame owned by the program.
+        // One frame more than the packets that may wait, because the program owns one.
         let block_count = (packets_max + 1).div_ceil(block_len / frame_len);
         let count = block_len / frame_len * block_count;
         let fits = |value: usize| u32::try_from(value).map_err(|_| io::ErrorKind::InvalidInput);
@@ -79,8 +79,9 @@ impl Frames {
         Ok(Frames { memory, memory_len: memory_len.get(), frame_len, count, next: 0, is_taken: false })
     }
 
-    /// The next frame, if the kernel has filled it: its status, its time in nanoseconds since the Unix epoch,
-    /// and the packet from its network header. The program owns it until [`release`](Frames::release).
+    /// Returns the next frame, if the kernel has filled it: its status, its receive time in nanoseconds since
+    /// the Unix epoch, and the packet from its IPv4 header on. The program owns it until
+    /// [`release`](Frames::release).
     #[inline]
     pub(super) fn take(&mut self) -> Option<(Status, u64, &[u8])> {
         let frame = self.frame();
@@ -149,7 +150,7 @@ pub(super) fn bind(socket: &Socket, interface: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Returns the number of packets dropped since the last query, and resets it.
+/// Returns the number of packets dropped since the last query, and resets the count.
 #[cold]
 pub(super) fn take_drop_count(socket: &Socket) -> u64 {
     let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };

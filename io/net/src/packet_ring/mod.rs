@@ -28,7 +28,7 @@ pub struct PacketRingConfig {
 }
 
 impl Default for PacketRingConfig {
-    /// 16 MiB: packets up to the length of two standard Ethernet frames, and 4 ms at a million a second.
+    /// 2 MiB: packets somewhat longer than a standard Ethernet frame, and 1 ms at a million packets a second.
     fn default() -> Self {
         PacketRingConfig { packet_len_max: 1_900, packets_max: 1_000 }
     }
@@ -50,7 +50,7 @@ pub struct PacketRingCounters {
 /// A datagram in the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingDatagram<'a> {
-    /// Index of its group among the joined ones.
+    /// Index of the datagram's group among the joined groups.
     pub group: usize,
     /// Address of the sender.
     pub from: Ipv4Addr,
@@ -64,16 +64,16 @@ pub struct RingDatagram<'a> {
 /// shares with the program (`PACKET_RX_RING`, packet(7)).
 ///
 /// Checking for a datagram and taking it are only memory reads: no system call evicts the program's code from
-/// the processor's caches, and the sender's core does the kernel's part. Needs `CAP_NET_RAW`. Datagrams must
-/// be complete: those that a sender on the same machine sends in segments (UDP_SEGMENT) arrive unsegmented,
-/// and are dropped as truncated or fail in the protocol. Linux only.
+/// the processor's caches, and the sender's core does the kernel's part. Needs `CAP_NET_RAW`. Segments that a
+/// sender on the same machine sends at once (UDP_SEGMENT) arrive as one packet, which is dropped as truncated
+/// or rejected by the protocol. Linux only.
 #[derive(Debug)]
 pub struct PacketRing {
     frames: Frames,
     groups: Vec<SocketAddrV4>,
     counters: PacketRingCounters,
     socket: Socket,
-    /// Keep the interface joined to the groups; unbound, so that they receive no datagrams.
+    /// Sockets that keep the interface joined to the groups; unbound, so that they receive no datagrams.
     _memberships: Vec<Socket>,
 }
 
@@ -81,7 +81,7 @@ impl PacketRing {
     /// Joins `groups` on the interface with the address `interface`.
     ///
     /// # Errors
-    /// [`NetError::PacketRing`] where the system does not offer one: then use [`MulticastReceiver`].
+    /// [`NetError::PacketRing`] if the system offers no packet ring: then use [`MulticastReceiver`].
     /// [`NetError::NotMulticast`], [`NetError::JoinGroup`].
     ///
     /// [`MulticastReceiver`]: crate::MulticastReceiver
@@ -93,7 +93,7 @@ impl PacketRing {
         groups.iter().try_for_each(|group| check_group(*group))?;
         let refused = |what| move |source| NetError::PacketRing { what, source };
         let index = interface_index(interface).map_err(refused("interface"))?;
-        // Without a protocol, nothing arrives before the filter is set.
+        // The socket has no protocol yet, so that nothing arrives before the filter is set.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None).map_err(refused("socket"))?;
         socket.attach_filter(&filter::accepting(groups)).map_err(refused("filter"))?;
         let frames =
@@ -109,8 +109,8 @@ impl PacketRing {
         })
     }
 
-    /// The next datagram, if there is one; its frame returns to the kernel with the next call. A packet that
-    /// is dropped is counted, and `None` is returned for it.
+    /// Returns the next datagram, if any. Its frame returns to the kernel with the next call. Returns `None`
+    /// for a packet that is dropped, and counts it.
     #[inline]
     pub fn recv(&mut self) -> Option<RingDatagram<'_>> {
         self.frames.release();
@@ -146,7 +146,7 @@ fn join(group: SocketAddrV4, interface: Ipv4Addr) -> Result<Socket, NetError> {
     Ok(socket)
 }
 
-/// Index of the interface with an address.
+/// Returns the index of the interface with an address.
 fn interface_index(address: Ipv4Addr) -> io::Result<u32> {
     let has_address = |found: &nix::ifaddrs::InterfaceAddress| {
         let found = found.address.as_ref().and_then(|address| address.as_sockaddr_in());

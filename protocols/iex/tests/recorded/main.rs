@@ -1,4 +1,4 @@
-//! Real captures: every segment is fully read, every message is known, and numbers have no gaps.
+//! Real captures: every segment is fully read, every message is known, and sequence numbers have no gaps.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 #![allow(clippy::disallowed_methods)] // recorded data is read from files
@@ -14,7 +14,7 @@ use tickpath_test_support::recorded;
 use tickpath_types::Sequence;
 use zerocopy::IntoBytes;
 
-/// The contents of a capture.
+/// Counts of a capture's contents.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Content {
     segments: u64,
@@ -23,7 +23,7 @@ struct Content {
     types: BTreeMap<char, u64>,
 }
 
-/// Reads all segments of a capture, which must be of one feed and numbered without gaps.
+/// Reads all segments of a capture, which must be of one feed and have sequence numbers without gaps.
 fn read(file: &Path, feed: Feed) -> Content {
     let mut content = Content::default();
     let mut next: Option<(u64, u64)> = None;

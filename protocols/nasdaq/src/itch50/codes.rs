@@ -165,7 +165,7 @@ codes! {
 }
 
 maps_to! {
-    /// The side; `None` for a code that is neither.
+    /// The side; `None` for a code that is neither buy nor sell.
     BuySell, side: Side { BUY = Buy, SELL = Sell, }
     /// The stage; `None` when the specification does not list the code.
     EventCode, stage: SystemEventCode {
@@ -193,7 +193,7 @@ maps_to! {
 }
 
 impl PriceVariation {
-    /// Returns the code for a near price and the reference price that it is compared with.
+    /// Returns the code for the distance of a near price from its reference price.
     #[must_use]
     pub fn between(near: Price, reference: Price) -> PriceVariation {
         if reference.0 <= 0 {

@@ -1,4 +1,4 @@
-//! Messages of a BinaryFILE, Nasdaq's day files.
+//! Messages in a BinaryFILE, the format of Nasdaq's day files.
 //!
 //! Source: Nasdaq BinaryFILE: `u16 length | message`, big-endian, the length not counting itself; a
 //! length of zero ends the session. Some published samples have zero in every length field, and the
@@ -6,7 +6,7 @@
 
 use super::message_len;
 
-/// Bytes before each message.
+/// Length of the length field before each message, in bytes.
 const PREFIX_LEN: usize = 2;
 
 /// The source of a message's length.
@@ -43,7 +43,7 @@ pub enum Frame<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FramingError {
-    /// The data ends inside a message: the file is truncated, get it again.
+    /// The data ends inside a message: the file is truncated, fetch it again.
     #[error("{len} bytes are left at offset {offset}, inside a message: the file is cut short")]
     Truncated {
         /// Offset of the message.
@@ -67,8 +67,8 @@ pub enum FramingError {
     },
 }
 
-/// Reads the frame at the start of `data`. Returns the frame and its length in bytes, or `None` when it is
-/// incomplete; a reader of chunks then provides more bytes.
+/// Reads the frame at the start of `data`. Returns the frame and its length in bytes, or `None` when the
+/// frame is incomplete; a reader of chunks then provides more bytes.
 ///
 /// # Errors
 /// [`FramingError`], with offset 0, when the frame cannot be a message.
@@ -124,7 +124,7 @@ impl<'a> Frames<'a> {
         self.is_end_of_session
     }
 
-    /// Handles everything except a whole message with a length prefix.
+    /// Handles every case but a complete message with a length prefix: the end, errors, implied lengths.
     #[cold]
     #[inline(never)]
     fn next_unusual(&mut self) -> Option<Result<&'a [u8], FramingError>> {

@@ -39,8 +39,8 @@ macro_rules! itch_messages {
         } )*
 
         messages! {
-            /// One message, borrowed from the received bytes. It suits tools that read a few messages of
-            /// every type; a hot path uses [`decode`].
+            /// One message, borrowed from the received bytes, for tools that read a few messages of every
+            /// type; a hot path uses [`decode`].
             enum Message<'a> of u8, type_of, read;
             /// Returns the length of a message of this type, or `None` when ITCH 5.0 does not list it.
             fn message_len = LEN;
@@ -48,8 +48,8 @@ macro_rules! itch_messages {
             {
                 /// Handles an [`AddOrder`] or an [`OrderDelete`]; by default calls the method of its type.
                 ///
-                /// These two are most of a day, in unpredictable order. A listener that treats them alike
-                /// avoids mispredictions.
+                /// Most messages of a day are of these two types, in unpredictable order. A listener that
+                /// handles both alike avoids mispredictions.
                 #[inline]
                 fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
                     match message.get() {
@@ -63,7 +63,7 @@ macro_rules! itch_messages {
         /// Calls the listener's method for one message.
         ///
         /// # Errors
-        /// [`Malformed`] when the message is empty, or is not as long as its type says; the listener
+        /// [`Malformed`] when the message is empty or its length is wrong for its type; the listener
         /// is then not called. An unknown type is not an error, see [`Listener::on_unknown`].
         #[inline(always)]
         pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
@@ -86,8 +86,8 @@ macro_rules! itch_messages {
             Ok(())
         }
 
-        /// Combines every field of every message into one number. This measures a decoder without a consumer,
-        /// and is a checksum of the decoded messages.
+        /// A listener that combines every field of every message into one number. It is a checksum of the
+        /// decoded messages, and a minimal consumer for the measurement of a decoder.
         ///
         /// The same messages in the same order give the same number on every machine. Every field counts,
         /// including the type and the tracking number; of an unknown message, its length and every byte.
@@ -108,7 +108,7 @@ macro_rules! itch_messages {
                 }
             )*
 
-            /// Equals the result of either method: missing fields are zero, and zero changes nothing.
+            /// Equals the message's method: fields missing in a delete are zero, and zero changes nothing.
             #[inline]
             fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
                 let (head, details) = (message.head, message.details());
@@ -140,7 +140,7 @@ fn type_of(message: &[u8]) -> Result<u8, Malformed> {
     message.first().copied().ok_or(Malformed("an empty message"))
 }
 
-/// Passes the message in these bytes to a function.
+/// Passes `message`, as a structure of its type, to `take`.
 #[inline(always)]
 fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, Malformed>
 where
@@ -152,16 +152,16 @@ where
 }
 
 impl Checksum {
-    /// An odd multiplier with well-distributed bits: the product loses no bit.
+    /// An odd multiplier with well-distributed bits; because it is odd, the product loses no bit.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// Returns the number so far.
+    /// Returns the checksum so far.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// Each field is rotated by a different number of bits: fields stay independent and order counts.
+    /// Adds fields, each rotated by a different number of bits: fields stay independent and order counts.
     #[inline(always)]
     fn take_fields<const N: usize>(&mut self, fields: [u64; N]) {
         const ROTATION: u32 = 11;
@@ -189,7 +189,7 @@ struct AddDetails {
 const ADD_DETAILS_LEN: usize = AddOrder::LEN - OrderDelete::LEN;
 const NO_DETAILS: [u8; ADD_DETAILS_LEN] = [0; ADD_DETAILS_LEN];
 
-/// An [`AddOrder`] or an [`OrderDelete`]; the latter's layout is the start of the former's.
+/// An [`AddOrder`] or an [`OrderDelete`]; an add begins with the layout of a delete.
 #[derive(Clone, Copy)]
 pub struct AddOrDelete<'a> {
     message: &'a [u8],
@@ -208,15 +208,15 @@ impl<'a> AddOrDelete<'a> {
         let this = kind(head[0], message.len());
         let from_add = this ^ kind(AddOrder::TYPE, AddOrder::LEN);
         let from_delete = this ^ kind(OrderDelete::TYPE, OrderDelete::LEN);
-        // A product, since compilers turn an `or` into two branches. As one factor is odd, zero means a zero
-        // factor.
+        // A product, since compilers turn an `or` into two branches. One factor is odd, so the product is
+        // zero only if a factor is zero.
         if from_add.wrapping_mul(from_delete) != 0 {
             return None;
         }
         Some(AddOrDelete { message, head: transmute_ref!(head), rest })
     }
 
-    /// Returns the add's fields; zeroes for a delete.
+    /// Returns the fields that only an add has; zeroes for a delete.
     #[inline(always)]
     fn details(self) -> &'a AddDetails {
         let details = self.rest.first_chunk::<ADD_DETAILS_LEN>();
@@ -227,7 +227,7 @@ impl<'a> AddOrDelete<'a> {
     /// Returns the message as one of the two types.
     ///
     /// # Errors
-    /// The delete, if it is not an add.
+    /// The [`OrderDelete`], if the message is not an add.
     #[inline(always)]
     pub fn get(self) -> Result<&'a AddOrder, &'a OrderDelete> {
         AddOrder::ref_from_bytes(self.message).map_err(|_| self.head)
@@ -245,9 +245,9 @@ itch_messages! {
     StockDirectory = b'R', 39, on_stock_directory, "Stock Directory" {
         /// Symbol.
         11 stock: Stock,
-        /// Its listing market.
+        /// Listing market.
         19 market_category: MarketCategory,
-        /// Its issuer's compliance with its obligations.
+        /// Compliance of the issuer with its obligations.
         20 financial_status: FinancialStatus,
         /// Shares in a round lot.
         21 round_lot_size: Shares,
@@ -259,17 +259,17 @@ itch_messages! {
         27 issue_sub_type: Alpha<2>,
         /// Live or test symbol.
         29 authenticity: Authenticity,
-        /// Whether the short sale threshold applies.
+        /// `Y` if the short sale threshold applies.
         30 short_sale_threshold: YesNo,
-        /// Whether it is set up for an IPO release.
+        /// Setup for an IPO release.
         31 ipo_flag: IpoFlag,
         /// Limit up, limit down tier.
         32 luld_tier: LuldTier,
-        /// Whether it is an exchange traded product.
+        /// `Y` for an exchange traded product.
         33 etp_flag: YesNo,
-        /// Leverage of the product, a multiple; 0 when it has none.
+        /// Leverage factor of the product; 0 when it has none.
         34 etp_leverage: U32,
-        /// Whether the product moves against its index.
+        /// `Y` if the product moves against its index.
         38 inverse: YesNo,
     }
 
@@ -277,7 +277,7 @@ itch_messages! {
     StockTradingAction = b'H', 25, on_stock_trading_action, "Stock Trading Action" {
         /// Symbol.
         11 stock: Stock,
-        /// The state.
+        /// The trading state.
         19 trading_state: StockTradingState,
         /// Reserved, a space.
         20 reserved: Alpha<1>,
@@ -289,7 +289,7 @@ itch_messages! {
     RegShoRestriction = b'Y', 20, on_reg_sho_restriction, "Reg SHO Short Sale Price Test Restricted Indicator" {
         /// Symbol.
         11 stock: Stock,
-        /// Whether the restriction is in effect.
+        /// State of the restriction.
         19 reg_sho_action: RegShoAction,
     }
 
@@ -299,11 +299,11 @@ itch_messages! {
         11 mpid: Alpha<4>,
         /// Symbol.
         15 stock: Stock,
-        /// Whether it is a primary market maker.
+        /// `Y` for a primary market maker.
         23 primary_market_maker: YesNo,
-        /// Its quoting mode.
+        /// Quoting mode of the participant.
         24 market_maker_mode: MarketMakerMode,
-        /// Its registration.
+        /// Registration of the participant.
         25 participant_state: ParticipantState,
     }
 
@@ -319,7 +319,7 @@ itch_messages! {
 
     /// Market Wide Circuit Breaker Status (`W`): a level was breached.
     MwcbStatus = b'W', 12, on_mwcb_status, "MWCB Status Message" {
-        /// The level.
+        /// The breached level.
         11 breached_level: BreachedLevel,
     }
 
@@ -329,7 +329,7 @@ itch_messages! {
         11 stock: Stock,
         /// Time of the quoting release, in **seconds** since midnight Eastern Time.
         19 release_time: U32,
-        /// Expected or called off.
+        /// Release expected or called off.
         23 release_qualifier: IpoQualifier,
         /// Price of the IPO.
         24 ipo_price: ShortPrice,
@@ -341,15 +341,15 @@ itch_messages! {
         11 stock: Stock,
         /// Reference price of the collar.
         19 reference_price: ShortPrice,
-        /// Upper price.
+        /// Upper price of the collar.
         23 upper_price: ShortPrice,
-        /// Lower price.
+        /// Lower price of the collar.
         27 lower_price: ShortPrice,
         /// Number of extensions of the auction so far.
         31 extension: U32,
     }
 
-    /// Operational Halt (`h`): trading in a security was interrupted on one market.
+    /// Operational Halt (`h`): trading in a security was halted or resumed on one market.
     OperationalHalt = b'h', 21, on_operational_halt, "Operational Halt" {
         /// Symbol.
         11 stock: Stock,
@@ -363,13 +363,13 @@ itch_messages! {
     AddOrder = b'A', 36, on_add_order, "Add Order - No MPID Attribution" {
         /// Reference of the order, unique within the day.
         11 order_ref: OrderRef,
-        /// Its side.
+        /// Side of the order.
         19 side: BuySell,
-        /// Its quantity.
+        /// Number of shares.
         20 shares: Shares,
         /// Symbol.
         24 stock: Stock,
-        /// Its level.
+        /// Price of the order.
         32 price: ShortPrice,
     }
 
@@ -377,15 +377,15 @@ itch_messages! {
     AddOrderMpid = b'F', 40, on_add_order_mpid, "Add Order with MPID Attribution" {
         /// Reference of the order, unique within the day.
         11 order_ref: OrderRef,
-        /// Its side.
+        /// Side of the order.
         19 side: BuySell,
-        /// Its quantity.
+        /// Number of shares.
         20 shares: Shares,
         /// Symbol.
         24 stock: Stock,
-        /// Its level.
+        /// Price of the order.
         32 price: ShortPrice,
-        /// MPID of its owner.
+        /// MPID of the order's owner.
         36 attribution: Alpha<4>,
     }
 
@@ -395,7 +395,7 @@ itch_messages! {
         11 order_ref: OrderRef,
         /// Executed quantity.
         19 executed_shares: Shares,
-        /// Number of the execution.
+        /// Match number of the execution.
         23 match_number: MatchNumber,
     }
 
@@ -405,7 +405,7 @@ itch_messages! {
         11 order_ref: OrderRef,
         /// Executed quantity.
         19 executed_shares: Shares,
-        /// Number of the execution.
+        /// Match number of the execution.
         23 match_number: MatchNumber,
         /// `N` when the execution is part of a later bulk print and does not count by itself.
         31 printable: YesNo,
@@ -413,7 +413,7 @@ itch_messages! {
         32 execution_price: ShortPrice,
     }
 
-    /// Order Cancel (`X`): a resting order was reduced and keeps its place.
+    /// Order Cancel (`X`): a resting order was reduced and keeps its priority.
     OrderCancel = b'X', 23, on_order_cancel, "Order Cancel Message" {
         /// Reference of the order.
         11 order_ref: OrderRef,
@@ -434,9 +434,9 @@ itch_messages! {
         11 original_order_ref: OrderRef,
         /// Reference of the new order.
         19 new_order_ref: OrderRef,
-        /// Its quantity.
+        /// Number of shares.
         27 shares: Shares,
-        /// Its level.
+        /// Price of the order.
         31 price: ShortPrice,
     }
 
@@ -452,7 +452,7 @@ itch_messages! {
         24 stock: Stock,
         /// Execution price.
         32 price: ShortPrice,
-        /// Number of the execution.
+        /// Match number of the execution.
         36 match_number: MatchNumber,
     }
 
@@ -464,7 +464,7 @@ itch_messages! {
         19 stock: Stock,
         /// Price of the cross.
         27 cross_price: ShortPrice,
-        /// Number of the execution.
+        /// Match number of the execution.
         31 match_number: MatchNumber,
         /// Kind of cross.
         39 cross_type: CrossType,
@@ -472,7 +472,7 @@ itch_messages! {
 
     /// Broken Trade (`B`): an execution was broken; statistics change and books do not.
     BrokenTrade = b'B', 19, on_broken_trade, "Broken Trade / Order Execution Message" {
-        /// Number of the execution.
+        /// Match number of the execution.
         11 match_number: MatchNumber,
     }
 
@@ -490,7 +490,7 @@ itch_messages! {
         36 far_price: ShortPrice,
         /// Clearing price of cross and continuous orders; 0 when not available.
         40 near_price: ShortPrice,
-        /// Reference price of these quantities.
+        /// Reference price for which these quantities are calculated.
         44 current_reference_price: ShortPrice,
         /// Kind of cross.
         48 cross_type: CrossType,
@@ -510,7 +510,7 @@ itch_messages! {
     DirectListing = b'O', 48, on_direct_listing, "Direct Listing with Capital Raise Price Discovery Message" {
         /// Symbol.
         11 stock: Stock,
-        /// Whether the security may be released for trading.
+        /// `Y` if the security may be released for trading.
         19 open_eligibility_status: YesNo,
         /// Lowest price at which it may open.
         20 minimum_allowable_price: ShortPrice,
@@ -518,7 +518,7 @@ itch_messages! {
         24 maximum_allowable_price: ShortPrice,
         /// Price at which it would open now.
         28 near_execution_price: ShortPrice,
-        /// Calculation time of that price, in nanoseconds since midnight Eastern Time.
+        /// Calculation time of the near price, in nanoseconds since midnight Eastern Time.
         32 near_execution_time: LongTimestamp,
         /// Lower price of the auction collar.
         40 lower_price_range_collar: ShortPrice,

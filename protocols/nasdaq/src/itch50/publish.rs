@@ -16,8 +16,8 @@ const COMMON_STOCK: Alpha<1> = Alpha(*b"C");
 /// Issue sub-type: not applicable.
 const NO_SUB_TYPE: Alpha<2> = Alpha(*b"Z ");
 
-/// Writes the message of an event from its specific fields. The tracking number has a meaning only inside
-/// Nasdaq, so it is zero.
+/// Writes a message of the event's instrument and time and of the given fields. The tracking number has a
+/// meaning only inside Nasdaq, so it is zero.
 macro_rules! put {
     ($out:ident, $event:ident, $message:ident($( $field:expr ),*)) => {
         put($out, $message::new($event.instrument, U16::ZERO, $event.ts $(, $field)*))
@@ -43,7 +43,7 @@ pub enum EncodeError {
     /// The packet accepts no further message: start another one.
     #[error(transparent)]
     PacketFull(#[from] PushError),
-    /// The event needs the symbol of its instrument, and none was given.
+    /// The event needs the symbol of its instrument, and no instrument was given.
     #[error("the event is about an instrument that was not given: look it up by the event's id")]
     NoInstrument,
 }
@@ -73,9 +73,9 @@ pub const fn market_event_len(kind: &MarketEventKind) -> usize {
 /// Writes an event as its ITCH message at the start of `out` and returns the message's length.
 ///
 /// System becomes `S`, Directory `R`, TradingAction `H`, Add `A`, Executed `E`, Reduced `X`, Deleted `D`,
-/// Replaced `U`, ExecutedAt `C` (not printable: its cross is), Traded `P`, Cross `Q`, TradeBroken `B`,
-/// Imbalance `I`, PriceBand `J`. Only messages with a symbol need the instrument: `R`, `H`, `A`, `P`, `Q`,
-/// `I`, `J`.
+/// Replaced `U`, ExecutedAt `C` (not printable: the cross is printed), Traded `P`, Cross `Q`, TradeBroken
+/// `B`, Imbalance `I`, PriceBand `J`. Only messages with a symbol need the instrument: `R`, `H`, `A`, `P`,
+/// `Q`, `I`, `J`.
 ///
 /// # Errors
 /// [`EncodeError`] states the correction; `out` is then unchanged.
@@ -116,10 +116,10 @@ pub fn encode_market_event(
     }
 }
 
-/// Returns an event's ITCH message by itself, without a packet; see [`encode_market_event`].
+/// Returns an event's ITCH message in a separate buffer; see [`encode_market_event`].
 ///
 /// # Errors
-/// As there, except that the buffer always suffices.
+/// The errors of [`encode_market_event`], except [`EncodeError::BufferTooShort`].
 pub fn market_event_message(
     event: &MarketEvent,
     instrument: Option<&Instrument>,
@@ -130,7 +130,7 @@ pub fn market_event_message(
     Ok(message)
 }
 
-/// Writes the messages of crosses, hidden orders, broken trades and price bands.
+/// Writes the rare messages: crosses, imbalances, hidden orders, broken trades and price bands.
 #[cold]
 fn put_other(
     event: &MarketEvent,
@@ -164,7 +164,7 @@ fn put_other(
     }
 }
 
-/// Without orders for the cross alone there is no far price.
+/// Writes an imbalance. The far price is 0, since no orders are for the cross alone.
 fn put_imbalance(
     event: &MarketEvent,
     symbol: Symbol,
@@ -191,8 +191,8 @@ fn put_imbalance(
     )
 }
 
-/// Every instrument is an ordinary share in good standing, without a listing market or a tier of price bands,
-/// since the bands are the venue's own.
+/// Writes the directory message of an instrument: an ordinary share in good standing, without a listing
+/// market, and without a LULD tier, since the venue sets the price bands.
 fn put_directory(event: &MarketEvent, instrument: &Instrument, out: &mut [u8]) -> Result<usize, EncodeError> {
     let lot_size = Shares::try_from(instrument.lot_size)?;
     put!(

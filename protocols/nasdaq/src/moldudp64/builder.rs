@@ -5,27 +5,27 @@ use zerocopy::IntoBytes;
 
 use super::{BLOCK_PREFIX_LEN, HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
 
-/// A message was not added; the packet is unchanged. Send it, start another and push the message again.
+/// A message was not added to the packet. Send the packet, start another and push the message again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The buffer has no space for it.
+    /// The buffer has no space for the message.
     #[error("the message needs {needed} bytes and {remaining} are left: send the packet first")]
     NoCapacity {
-        /// Length of the message.
+        /// Length of the message, in bytes.
         needed: usize,
-        /// Longest message that fits.
+        /// Length of the longest message that fits, in bytes.
         remaining: usize,
     },
-    /// The packet has the maximum number of messages of a header.
+    /// The packet already has [`MESSAGE_COUNT_MAX`] messages.
     #[error("the packet has {MESSAGE_COUNT_MAX} messages: send it first")]
     TooMany,
 }
 
-/// Fills a buffer with one packet.
+/// Builds one packet in a buffer.
 ///
 /// The buffer is anything that provides bytes, such as an owned array or a slice of a larger batch. Its
-/// length bounds the packet's. Nothing is allocated, and a message is written in place.
+/// length is the packet's maximum. Nothing is allocated, and a message is written in place.
 #[derive(Clone, Debug)]
 pub struct PacketBuilder<B> {
     buffer: B,
@@ -36,7 +36,7 @@ pub struct PacketBuilder<B> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
-    /// Starts a packet whose first message will be numbered `sequence`.
+    /// Starts a packet whose first message will have sequence number `sequence`.
     ///
     /// # Panics
     /// When the buffer is shorter than a header, [`HEADER_LEN`].
@@ -46,7 +46,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         PacketBuilder { buffer, session, sequence, message_count: 0, len: HEADER_LEN }
     }
 
-    /// Starts the next packet in the same buffer; its first message follows the last one of this packet.
+    /// Starts the next packet in the same buffer; its sequence numbers continue after this packet's.
     #[inline]
     pub fn start_next(&mut self) {
         self.sequence = self.next_sequence();
@@ -57,7 +57,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
     /// Adds a message.
     ///
     /// # Errors
-    /// [`PushError`] when it does not fit; the packet is then unchanged.
+    /// [`PushError`] when the message does not fit; the packet is then unchanged.
     #[inline]
     pub fn push(&mut self, message: &[u8]) -> Result<(), PushError> {
         let remaining = self.remaining();
@@ -68,8 +68,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         })
     }
 
-    /// Adds a message that `write` puts at the start of the buffer that it receives, and whose length it
-    /// returns. The buffer holds [`remaining`](Self::remaining) bytes.
+    /// Adds a message by `write`, which receives a buffer of [`remaining`](Self::remaining) bytes, writes the
+    /// message at its start and returns the message's length.
     ///
     /// # Errors
     /// The error of `write`, or [`PushError::TooMany`]; the packet is then unchanged.
@@ -121,35 +121,35 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         self.len
     }
 
-    /// Returns true while it has no message.
+    /// Returns true while the packet has no message.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.message_count == 0
     }
 
-    /// Returns its number of messages.
+    /// Returns the packet's number of messages.
     #[inline]
     #[must_use]
     pub const fn message_count(&self) -> u16 {
         self.message_count
     }
 
-    /// Returns the number of its first message.
+    /// Returns the sequence number of the packet's first message.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
         self.sequence
     }
 
-    /// Returns the number of the next message to be pushed.
+    /// Returns the sequence number of the next message to be pushed.
     #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
         Sequence(self.sequence.0 + self.message_count as u64)
     }
 
-    /// Writes the header and returns the datagram. Without a message it is a heartbeat.
+    /// Writes the header and returns the datagram. A packet without messages is a heartbeat.
     #[inline]
     pub fn finish(&mut self) -> &[u8] {
         let header = Header::new(self.session, self.sequence, self.message_count);

@@ -7,13 +7,13 @@ use zerocopy::byteorder::big_endian::{U16, U64};
 use super::{END_OF_SESSION, Session};
 
 layout! {
-    /// Begins every downstream packet; a heartbeat or an end of session consists of it alone.
+    /// The header of every downstream packet; a heartbeat or an end of session has nothing else.
     ///
     /// Source: MoldUDP64 1.00, "Downstream Packet"; 20 bytes, big-endian.
     Header, 20 => {
         /// The session.
         0 session: Session,
-        /// Number of the first message, or of the next message if there is none.
+        /// Sequence number of the first message, or of the next message if the packet has none.
         10 sequence: U64,
         /// Number of messages that follow; 0 is a heartbeat, 0xffff the end of the session.
         18 message_count: U16,
@@ -21,7 +21,7 @@ layout! {
 }
 
 impl Header {
-    /// Creates the header of `message_count` messages, the first of them numbered `sequence`.
+    /// Creates the header for `message_count` messages, the first of them with sequence number `sequence`.
     #[inline]
     #[must_use]
     pub fn new(session: Session, sequence: Sequence, message_count: u16) -> Header {
@@ -34,8 +34,8 @@ impl Header {
         Header::new(session, next, 0)
     }
 
-    /// Creates an end of session: no message will have the number `next`. It is repeated for a while, in
-    /// which messages can still be requested.
+    /// Creates an end of session: no message will have sequence number `next`. The publisher repeats it for a
+    /// while, during which messages can still be requested.
     #[must_use]
     pub fn end_of_session(session: Session, next: Sequence) -> Header {
         Header::new(session, next, END_OF_SESSION)

@@ -11,13 +11,13 @@ use super::{BLOCK_PREFIX_LEN, END_OF_SESSION, Header, Session};
 pub enum Kind {
     /// Carries at least one message.
     Messages,
-    /// Shows that the line is alive, and which number comes next.
+    /// Carries no message: shows that the line is alive, and the next sequence number.
     Heartbeat,
-    /// Reports the end of the session and the number that would come next.
+    /// Reports the end of the session and the sequence number after its last message.
     EndOfSession,
 }
 
-/// A downstream packet, checked from end to end.
+/// A downstream packet whose whole structure was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     header: &'a Header,
@@ -53,7 +53,7 @@ impl<'a> Packet<'a> {
         self.header.session
     }
 
-    /// Returns the number of the first message, or of the next message if there is none.
+    /// Returns the sequence number of the first message, or of the next message if the packet has none.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
@@ -70,14 +70,14 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Returns the number after that of its last message.
+    /// Returns the sequence number that follows the packet's last message.
     #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
         Sequence(self.header.sequence.get() + self.message_count() as u64)
     }
 
-    /// Returns its kind.
+    /// Returns the kind of the packet.
     #[inline]
     #[must_use]
     pub const fn kind(&self) -> Kind {
@@ -88,7 +88,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Returns its messages with their numbers. An empty message also takes a number.
+    /// Returns the messages with their sequence numbers. An empty message has a sequence number, too.
     #[inline]
     #[must_use]
     pub const fn messages(&self) -> Messages<'a> {
@@ -96,7 +96,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The messages of a [`Packet`] with their numbers.
+/// The messages of a [`Packet`] with their sequence numbers.
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
     next: u64,
@@ -121,7 +121,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// Returns the first message of `blocks` and the rest, or `None` when it is incomplete.
+/// Returns the first message of `blocks` and the rest, or `None` when that message is incomplete.
 #[inline]
 fn split_block(blocks: &[u8]) -> Option<(&[u8], &[u8])> {
     let (prefix, rest) = blocks.split_first_chunk::<BLOCK_PREFIX_LEN>()?;

@@ -16,7 +16,7 @@ use super::{HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
 pub struct Request {
     /// The session.
     pub session: Session,
-    /// Number of the first requested message.
+    /// Sequence number of the first requested message.
     pub sequence: Sequence,
     /// Number of requested messages.
     pub message_count: u16,

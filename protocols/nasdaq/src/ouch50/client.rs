@@ -10,7 +10,7 @@ use crate::soupbintcp::{
 /// Size of the buffer for requests, in bytes.
 const SEND_BUFFER: usize = 16 * 1024;
 
-/// The connection is over.
+/// The reason why the connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -48,7 +48,7 @@ impl Client {
         Client {
             soup: ClientSession::new(login, now),
             instruments,
-            // A pattern other than zero touches every page now, and not at the first requests.
+            // A value other than zero faults in every page now, and not at the first requests.
             out: vec![1; SEND_BUFFER].into_boxed_slice(),
             out_len: 0,
             has_debug_message: false,
@@ -58,13 +58,13 @@ impl Client {
         }
     }
 
-    /// Returns the login that resumes without a missed or duplicate numbered message.
+    /// Returns the login that resumes on a new connection, with no sequenced message missed or duplicated.
     #[must_use]
     pub fn resume(&self) -> LoginRequest {
         self.soup.resume()
     }
 
-    /// Starts over on a new connection, established at `now`.
+    /// Switches to a new connection, established at `now`.
     pub fn reconnect(&mut self, login: LoginRequest, now: Nanos) {
         self.soup = ClientSession::new(login, now);
     }
@@ -89,11 +89,11 @@ impl Client {
         Ok(())
     }
 
-    /// Queues a query for the number of the user's next order; [`next_user_ref`](Self::next_user_ref) returns
-    /// the answer once it came.
+    /// Queues a query for the UserRefNum of the user's next order; once the venue has answered,
+    /// [`next_user_ref`](Self::next_user_ref) returns it.
     ///
     /// # Errors
-    /// As [`queue`](Self::queue).
+    /// The errors of [`queue`](Self::queue).
     #[cold]
     pub fn query_account(&mut self) -> Result<(), EncodeError> {
         self.out_len += self.soup.frame_message_with(&mut self.out[self.out_len..], |space| {
@@ -116,13 +116,13 @@ impl Client {
         self.out_len = 0;
     }
 
-    /// Notes that the queued bytes are sent now, which postpones the next heartbeat.
+    /// Records that the queued bytes are sent at `now`, which postpones the next heartbeat.
     #[inline]
     pub fn sent(&mut self, now: Nanos) {
         self.soup.sent(now);
     }
 
-    /// Handles received bytes and passes on their answers one by one; returns the number of bytes consumed.
+    /// Passes each answer in the received bytes to `on_answer`; returns the number of bytes consumed.
     ///
     /// # Errors
     /// [`ClientError`]: the connection is over.
@@ -139,7 +139,7 @@ impl Client {
                 ClientEvent::Message { message, .. } => {
                     match decode_event(message, |symbol| self.instruments.find(symbol)) {
                         Ok(Answer::Order(answer)) => on_answer(&answer),
-                        // Market data and the answers to orders show whether the venue accepts orders.
+                        // Ignored: market data and order answers show whether the venue accepts orders.
                         Ok(Answer::Other(Outbound::SystemEvent(..))) => {}
                         Ok(Answer::Other(Outbound::QueryResponse(answer, ..))) => {
                             self.next_user_ref = Some(answer.next_user_ref.get());
@@ -158,8 +158,8 @@ impl Client {
         Ok(taken)
     }
 
-    /// Reports a silent venue or an unanswered login after the timeout; otherwise queues the login or the
-    /// heartbeat that is due.
+    /// Fails if the venue was silent, or left the login unanswered, until the timeout; otherwise queues the
+    /// login or the heartbeat that is due.
     ///
     /// # Errors
     /// [`SessionError`]: the connection is over.
@@ -180,25 +180,25 @@ impl Client {
         self.out_len += self.soup.poll_transmit(now, &mut self.out[self.out_len..]);
     }
 
-    /// Returns whether the venue has sent text (a debug packet) since the last call. This project's venue
+    /// Returns true if the venue has sent a debug packet (text) since the last call. This project's venue
     /// sends one when it drops a request that it cannot record.
     pub const fn take_debug_message(&mut self) -> bool {
         std::mem::replace(&mut self.has_debug_message, false)
     }
 
-    /// Returns the number of the user's next order from the venue's last answer; 0 when none is left.
+    /// Returns the UserRefNum of the user's next order, by the venue's last answer; 0 when none is left.
     #[must_use]
     pub const fn next_user_ref(&self) -> Option<UserRefNum> {
         self.next_user_ref
     }
 
-    /// Returns the venue's time, since midnight, of its answer to the last query, once. Its log keeps the
-    /// order, so all answers to requests sent before that query were already read.
+    /// Takes the time, since midnight, of the venue's answer to the last query. The venue answers in the
+    /// order of its log, so all answers to requests sent before that query were already read.
     pub const fn take_query_answer(&mut self) -> Option<Nanos> {
         self.query_answered.take()
     }
 
-    /// Returns the number of the venue's next message, from 1: the messages received plus one.
+    /// Returns the sequence number of the venue's next message, from 1: the messages received plus one.
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.soup.next_sequence().0

@@ -62,7 +62,7 @@ codes! {
         LIVE = b'L' "live",
         DEAD = b'D' "accepted and already gone",
     }
-    /// Stage of the session.
+    /// Event of the trading day.
     EventCode {
         START_OF_DAY = b'S' "start of day",
         END_OF_DAY = b'E' "end of day",
@@ -98,7 +98,7 @@ codes! {
         SET_NBBO = b'7' "added, set the national best price",
         SET_QBBO = b'8' "added, set the venue's best price",
     }
-    /// Prevention of a trade between two orders of one owner.
+    /// Rule that prevents a trade between two orders of one owner.
     AiqStrategy {
         CANCEL_NEWEST = b'N' "the order that came in is canceled",
         CANCEL_OLDEST = b'O' "the resting order is canceled",
@@ -123,8 +123,8 @@ maps_to! {
     /// The side; `None` for a code that is not listed.
     SideMarking, side: Side { BUY = Buy, SELL = Sell, }
     read { SELL_SHORT = Sell, SELL_SHORT_EXEMPT = Sell, }
-    /// The time in force; `None` for a code without an equivalent. OUCH has no good-till-cancelled orders:
-    /// within the day, one is a day order.
+    /// The time in force; `None` for a code without an equivalent. OUCH has no code for good-till-cancelled
+    /// orders: `From` encodes them as day orders.
     TimeInForceCode, time_in_force: TimeInForce { DAY = Day, IOC = Ioc, GTT = Gtt, }
     written { TimeInForce::Gtc => TimeInForceCode::DAY, }
     /// The state; `None` for a code that is not listed.

@@ -21,7 +21,7 @@ use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef};
 /// SelfTradePrevented `D` with its strategy, Restated `R` with SecondaryOrderRef and DisplayQty, Triggered
 /// `T`, Broken `B` with a blank text, MassCanceled `X`, OrderEntrySet `G` or `K`. Minimum quantity,
 /// post-only, displayed part and expire time are echoed as options. Messages that had no options in the
-/// edition of 2023 are written without.
+/// edition of 2023 are written without an empty list of options.
 ///
 /// # Errors
 /// [`EncodeError`]: nothing may be sent.
@@ -63,7 +63,7 @@ pub fn encode_event(
     }
 }
 
-/// Writes the answers that few sessions receive.
+/// Encodes the rare answers, outside the hot path.
 #[cold]
 fn encode_other(
     ts: Nanos,
@@ -140,8 +140,8 @@ fn accepted_order(
 pub enum Answer<'a> {
     /// An event of an order.
     Order(OrderAnswer),
-    /// A message without an equivalent event: the stage of the session, the answer to a query, a corrected
-    /// execution, a pending or failed cancel, a restatement without a new reference.
+    /// A message without an equivalent event: a system event, the answer to a query, a price correction, a
+    /// pending or rejected cancel, a restatement without a new reference.
     Other(Outbound<'a>),
 }
 
@@ -154,11 +154,11 @@ pub struct OrderAnswer {
     pub kind: OrderEventKind,
     /// False when `kind` is only the nearest equivalent of the venue's code.
     pub is_exact: bool,
-    /// The venue's code for the reason of a refusal.
+    /// The venue's code for the reason of a reject; `None` for other events.
     pub reject: Option<RejectCode>,
 }
 
-/// A message of the venue is invalid.
+/// The reason why a message of the venue is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
@@ -268,7 +268,7 @@ pub fn decode_event(
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, is_exact, reject }))
 }
 
-/// Decodes the answers that few sessions receive.
+/// Decodes the rare answers, outside the hot path.
 #[cold]
 fn decode_other(
     message: Outbound<'_>,
@@ -335,7 +335,7 @@ fn decode_other(
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, is_exact, reject: None }))
 }
 
-/// Returns the equivalent of a code, or else the nearest one and clears `is_exact`.
+/// Returns `value`; if there is none, returns `nearest` and clears `is_exact`.
 #[inline]
 fn nearest_value<T>(value: Option<T>, nearest: T, is_exact: &mut bool) -> T {
     *is_exact &= value.is_some();
@@ -346,7 +346,7 @@ fn order_entry_set(user_ref: UserRef, is_enabled: bool, firm: Alpha<4>) -> Order
     OrderEventKind::OrderEntrySet(SetOrderEntry { user_ref: user_ref.get(), is_enabled, firm: firm.0 })
 }
 
-/// Returns the request that a response to a mass cancel repeats.
+/// Returns the mass cancel request that `response` echoes.
 fn mass_cancel(
     response: &MassCancelResponse,
     options: Options<'_>,
@@ -363,7 +363,7 @@ fn mass_cancel(
     Ok(MassCancel { user_ref: response.user_ref.get(), instrument, side, firm: response.firm.0 })
 }
 
-/// Returns the state; a code that is not listed counts as dead, so that the client expects no fill.
+/// Returns the state of the order; a code that is not listed counts as dead, so that no fill is expected.
 #[inline]
 fn order_state(code: OrderStateCode) -> OrderState {
     code.state().unwrap_or(OrderState::Dead)

@@ -45,7 +45,7 @@ pub const MESSAGE_LEN_MAX: usize = Replaced::LEN + 2 + OPTIONS_LEN_MAX;
 /// Highest limit price, 199,999.9900.
 pub const PRICE_MAX: u64 = 1_999_999_900;
 
-/// The bytes are not an OUCH 5.0 message: count it, and drop the message or the connection.
+/// The bytes are not an OUCH 5.0 message: count and drop the message, or close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
@@ -63,7 +63,7 @@ pub enum ParseError {
     Truncated {
         /// The type byte.
         message_type: u8,
-        /// Length of its fixed part.
+        /// Length of the message's fixed part.
         needed: usize,
         /// Length of the message.
         len: usize,
@@ -108,8 +108,8 @@ impl From<SendError> for EncodeError {
     }
 }
 
-/// Declares the messages of one direction and the type that holds any of them. The string after the option
-/// rule is the message's title in the specification, followed by its edition if that is not the first.
+/// Declares the messages of one direction and the enum of all of them. The string after the option rule is
+/// the message's title in the specification; `of` adds its edition if that is not the first.
 macro_rules! ouch_messages {
     (
         $(#[$enum_doc:meta])*
@@ -170,7 +170,7 @@ macro_rules! ouch_messages {
     (@options Always) => { " and options" };
     (@options Maybe) => { ", perhaps with options" };
     (@options AfterStrategy) => { ", perhaps with a strategy and options" };
-    // The common fields repeat in each message; a macro repeats only one level at a time.
+    // A macro expands one level of repetition at a time, and the common fields repeat in each message.
     (@structs $common:tt $( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal $own:tt )*) => {
         $( ouch_messages! { @struct $(#[$doc])* $name = $type, $len $common $own } )*
     };

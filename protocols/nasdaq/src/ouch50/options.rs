@@ -21,7 +21,7 @@ pub(super) const OPTIONS_LEN_MAX: usize = 3 * 6 + 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// The total length, which this type always has, is missing.
+    /// The total length, mandatory in messages of this type, is missing.
     #[error("the length of the options is missing")]
     Missing,
     /// The total length differs from the number of bytes that follow.
@@ -35,29 +35,29 @@ pub enum OptionsError {
     /// An element has no tag, or is longer than the remaining bytes.
     #[error("the option at offset {offset} does not fit the options")]
     BadElement {
-        /// Its offset from the first element.
+        /// Offset of the element from the first element.
         offset: usize,
     },
-    /// An element's value does not have the length of its tag.
+    /// The length of an element's value is wrong for its tag.
     #[error("option {tag} has a value of {expected} bytes and this has {len}")]
     WrongLength {
         /// The tag.
         tag: u8,
-        /// Length of the tag's value.
+        /// Length that the tag requires.
         expected: usize,
         /// Length of the value.
         len: usize,
     },
 }
 
-/// The presence of options in a message, possibly as an empty list.
+/// Rule for the presence of a list of options, which may be empty, in a message type.
 ///
 /// The edition of 2025 appends an empty list to messages that had none in 2023; both are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     Always,
     Maybe,
-    /// As `Maybe`, after the AIQ strategy of the edition of 2025.
+    /// As `Maybe`, but the AIQ strategy of the edition of 2025 may precede the list.
     AfterStrategy,
 }
 
@@ -75,7 +75,7 @@ macro_rules! tags {
             Unknown {
                 /// The tag.
                 tag: u8,
-                /// Its value.
+                /// The value.
                 value: &'a [u8],
             },
         }
@@ -124,7 +124,7 @@ tags! {
     1 SecondaryOrderRef(u64: U64),
     /// The firm that the order is for.
     2 Firm(Alpha<4>: Alpha<4>),
-    /// Minimum number of shares to trade, or not at all.
+    /// Minimum quantity to trade on entry, otherwise nothing trades.
     3 MinQty(u32: U32),
     /// `R` retail, `N` not.
     4 CustomerType(u8: u8),
@@ -162,15 +162,15 @@ tags! {
     22 DisplayQty(u32: U32),
     /// Price shown.
     23 DisplayPrice(u64: U64),
-    /// The client's number of a group of orders.
+    /// The client's identifier of a group of orders.
     24 GroupId(u16: U16),
     /// `Y`: shares were located for a short sale.
     25 SharesLocated(u8: u8),
-    /// Broker that located them.
+    /// Broker that located the shares.
     26 LocateBroker(Alpha<4>: Alpha<4>),
-    /// A new side marking.
+    /// Side and marking.
     27 Side(u8: u8),
-    /// Index of the client's number space.
+    /// Index of the client's UserRefNum space.
     28 UserRefIndex(u8: u8),
     /// The owner's self-trade prevention rule.
     29 AiqStrategy(u8: u8),
@@ -186,7 +186,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Checks all bytes after a message's fixed part.
+    /// Parses and checks all bytes after a message's fixed part.
     #[inline]
     pub(super) fn parse(rest: &'a [u8], presence: Presence) -> Result<Self, OptionsError> {
         if let (Presence::AfterStrategy, Some((&strategy, rest))) = (presence, rest.split_first()) {
@@ -230,7 +230,7 @@ impl<'a> Options<'a> {
         self.aiq_strategy
     }
 
-    /// Returns true when there is none.
+    /// Returns true when there are no options.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -244,7 +244,7 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// Returns tag and value of the first element and the rest, or `None` when it is incomplete.
+/// Returns tag and value of the first element and the rest, or `None` when that element is incomplete.
 fn split_element(elements: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&len, rest) = elements.split_first()?;
     let (element, after) = rest.split_at_checked(usize::from(len))?;
@@ -256,8 +256,8 @@ fn split_element(elements: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 /// length. For a message that never has options, use its `as_bytes` alone.
 ///
 /// # Errors
-/// [`BufferTooShort`]; an unknown option whose value is longer than 254 bytes, and more than 65535 bytes of
-/// options, fit no buffer.
+/// [`BufferTooShort`]. No buffer suffices for an unknown option whose value is longer than 254 bytes, or for
+/// more than 65535 bytes of options.
 #[inline]
 pub fn encode_with_options<M: IntoBytes + Immutable>(
     message: &M,

@@ -11,14 +11,14 @@ use super::{ParseError, ouch_messages};
 use crate::wire::{Alpha, LongPrice, LongTimestamp, MatchNumber, OrderRef, Shares, Stock, UserRef};
 
 layout! {
-    /// An order as the venue accepted it: the end of [`Accepted`] and [`Replaced`].
+    /// An order as the venue accepted it: the last part of [`Accepted`] and [`Replaced`].
     ///
     /// Source: Nasdaq OUCH 5.0, "Order Accepted Message" from offset 13 and "Order Replaced Message" from
     /// offset 17; 49 bytes.
     AcceptedOrder, 49 => {
         /// Side and marking.
         0 side: SideMarking,
-        /// Shares; of a replacement the intended ones, including those that the old order has executed.
+        /// Number of shares; for a replacement, including those that the old order has executed.
         1 quantity: Shares,
         /// Symbol.
         5 symbol: Stock,
@@ -28,17 +28,17 @@ layout! {
         21 time_in_force: TimeInForceCode,
         /// Display of the order.
         22 display: Display,
-        /// The venue's reference.
+        /// The venue's reference of the order.
         23 order_ref: OrderRef,
         /// Capacity in which the client acts.
         31 capacity: Capacity,
-        /// Whether it is an intermarket sweep order.
+        /// Intermarket sweep order, yes or no.
         32 intermarket_sweep: YesNo,
-        /// Continuous market or a cross.
+        /// The market or cross that the order is for.
         33 cross_type: CrossType,
-        /// Its state after acceptance.
+        /// State of the order after acceptance.
         34 order_state: OrderStateCode,
-        /// The client's own text.
+        /// The client's text, echoed.
         35 client_order_id: Alpha<14>,
     }
 }
@@ -52,13 +52,13 @@ ouch_messages! {
 
     /// System Event (`S`).
     SystemEvent = b'S', 10, options Maybe, "System Event Message" {
-        /// The stage.
+        /// Start or end of the day.
         9 event_code: EventCode,
     }
 
     /// Order Accepted (`A`).
     Accepted = b'A', 62, options Always, "Order Accepted Message" {
-        /// The client's number of the order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
         /// The order as accepted.
         13 order: AcceptedOrder,
@@ -66,9 +66,9 @@ ouch_messages! {
 
     /// Order Replaced (`U`).
     Replaced = b'U', 66, options Always, "Order Replaced Message" {
-        /// The order that was replaced.
+        /// UserRefNum of the replaced order.
         9 orig_user_ref: UserRef,
-        /// The replacement.
+        /// UserRefNum of the replacement.
         13 user_ref: UserRef,
         /// The replacement, as accepted.
         17 order: AcceptedOrder,
@@ -76,7 +76,7 @@ ouch_messages! {
 
     /// Order Canceled (`C`).
     Canceled = b'C', 18, options Maybe, "Order Canceled Message" {
-        /// The order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
         /// Number of shares removed by this event alone.
         13 quantity: Shares,
@@ -84,10 +84,10 @@ ouch_messages! {
         17 reason: CancelReasonCode,
     }
 
-    /// AIQ Canceled (`D`): an order would have traded with another of its owner. The edition of 2025 adds the
-    /// owner's rule as a 32nd byte, see [`Options::aiq_strategy`].
+    /// AIQ Canceled (`D`): an order would have traded with another order of its owner. The edition of 2025
+    /// adds the owner's rule as a 32nd byte, see [`Options::aiq_strategy`].
     AiqCanceled = b'D', 31, options AfterStrategy, "AIQ Canceled Message" {
-        /// The order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
         /// Number of shares removed.
         13 decrement_shares: Shares,
@@ -95,15 +95,15 @@ ouch_messages! {
         17 reason: CancelReasonCode,
         /// Number of shares that would have traded.
         18 quantity_prevented: Shares,
-        /// The price at which they would have traded.
+        /// Price of the prevented trade.
         22 execution_price: LongPrice,
-        /// The liquidity flag that they would have had.
+        /// Liquidity flag of the order in the prevented trade.
         30 liquidity_flag: LiquidityFlag,
     }
 
     /// Order Executed (`E`).
     Executed = b'E', 34, options Always, "Order Executed Message" {
-        /// The order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
         /// Number of shares in this execution alone.
         13 quantity: Shares,
@@ -111,25 +111,25 @@ ouch_messages! {
         17 price: LongPrice,
         /// Liquidity flag.
         25 liquidity_flag: LiquidityFlag,
-        /// Number of the execution.
+        /// Match number of the execution.
         26 match_number: MatchNumber,
     }
 
     /// Broken Trade (`B`): an execution was broken.
     BrokenTrade = b'B', 36, options Maybe, "Broken Trade Message" {
-        /// The order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
-        /// Number of the execution.
+        /// Match number of the execution.
         13 match_number: MatchNumber,
         /// The reason.
         21 reason: BrokenTradeReason,
-        /// The client's own text.
+        /// The client's text, echoed.
         22 client_order_id: Alpha<14>,
     }
 
     /// Trade Correction (`F`): the price of an execution changed.
     PriceCorrection = b'F', 49, options Maybe, "Price Correction Message" {
-        /// The order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
         /// Number of shares.
         13 quantity: Shares,
@@ -137,41 +137,41 @@ ouch_messages! {
         17 price: LongPrice,
         /// Liquidity flag.
         25 liquidity_flag: LiquidityFlag,
-        /// Number of the execution.
+        /// Match number of the execution.
         26 match_number: MatchNumber,
         /// The reason.
         34 reason: Alpha<1>,
-        /// The client's own text.
+        /// The client's text, echoed.
         35 client_order_id: Alpha<14>,
     }
 
     /// Rejected (`J`): a request was refused and had no effect.
     Rejected = b'J', 29, options Maybe, "Rejected Message" {
-        /// Number of the request.
+        /// UserRefNum of the request.
         9 user_ref: UserRef,
         /// The reason.
         13 reason: RejectCode,
-        /// The client's own text.
+        /// The client's text, echoed.
         15 client_order_id: Alpha<14>,
     }
 
     /// Cancel Pending (`P`): the order is in a cross and will be canceled after it.
     CancelPending = b'P', 13, options Maybe, "Cancel Pending Message" {
-        /// The order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
     }
 
     /// Cancel Reject (`I`): the order cannot be canceled now.
     CancelReject = b'I', 13, options Maybe, "Cancel Reject Message" {
-        /// The order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
     }
 
-    /// Order Priority Update (`T`): the order has another place and reference.
+    /// Order Priority Update (`T`): the order has a new priority and a new reference.
     PriorityUpdate = b'T', 30, options Maybe, "Order Priority Update Message" {
-        /// The order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
-        /// Its price.
+        /// Price of the order.
         13 price: LongPrice,
         /// Display of the order.
         21 display: Display,
@@ -181,17 +181,17 @@ ouch_messages! {
 
     /// Order Modified (`M`).
     Modified = b'M', 18, options Maybe, "Order Modified Message" {
-        /// The order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
-        /// Its marking.
+        /// Side and marking of the order.
         13 side: SideMarking,
-        /// Its shares.
+        /// Number of shares of the order.
         14 quantity: Shares,
     }
 
     /// Order Restated (`R`): the venue changed the order by itself.
     Restated = b'R', 14, options Always, "Order Restated Message" {
-        /// The order.
+        /// UserRefNum of the order.
         9 user_ref: UserRef,
         /// The reason.
         13 reason: RestateReason,
@@ -199,33 +199,33 @@ ouch_messages! {
 
     /// Mass Cancel Response (`X`): the request was accepted; the orders' own messages follow.
     MassCancelResponse = b'X', 25, options Maybe, "Mass Cancel Response" of 2025 {
-        /// Number of the request.
+        /// UserRefNum of the request.
         9 user_ref: UserRef,
-        /// As requested.
+        /// The firm, as requested.
         13 firm: Alpha<4>,
-        /// As requested.
+        /// The symbol, as requested.
         17 symbol: Stock,
     }
 
     /// Disable Order Entry Response (`G`).
     DisableOrderEntryResponse = b'G', 17, options Maybe, "Disable Order Entry Response" of 2025 {
-        /// Number of the request.
+        /// UserRefNum of the request.
         9 user_ref: UserRef,
-        /// As requested.
+        /// The firm, as requested.
         13 firm: Alpha<4>,
     }
 
     /// Enable Order Entry Response (`K`).
     EnableOrderEntryResponse = b'K', 17, options Maybe, "Enable Order Entry Response" of 2025 {
-        /// Number of the request.
+        /// UserRefNum of the request.
         9 user_ref: UserRef,
-        /// As requested.
+        /// The firm, as requested.
         13 firm: Alpha<4>,
     }
 
     /// Account Query Response (`Q`).
     QueryResponse = b'Q', 13, options Maybe, "Account Query Response Message" {
-        /// Number to use next.
+        /// The UserRefNum to use next.
         9 next_user_ref: UserRef,
     }
 }

@@ -15,33 +15,33 @@ use super::{EncodeError, PRICE_MAX, ParseError};
 use crate::soupbintcp::BufferTooShort;
 use crate::wire::{Alpha, LongPrice, Shares, Stock};
 
-/// A message is not a request that the venue accepts.
+/// The reason why a message is not a request that the venue accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// Not an OUCH message: drop it, and close the connection if they repeat.
+    /// Not an OUCH message: drop it, and close the connection if more follow.
     #[error(transparent)]
     Malformed(#[from] ParseError),
     /// The request needs a feature that this venue does not offer: answer with
     /// [`OrderEventKind::Rejected`](tickpath_types::OrderEventKind::Rejected) and these fields.
     #[error("request {user_ref} is refused: {reason:?}")]
     Refused {
-        /// Number of the new order.
+        /// UserRefNum of the refused request.
         user_ref: UserRefNum,
         /// The reason.
         reason: RejectReason,
         /// Text to echo.
         client_order_id: ClientOrderId,
     },
-    /// It is about an order of another number space, so about no open order: count it and drop it.
+    /// The UserRefNum is from another space than 0, which is the only one: count and drop the message.
     #[error("request about order {user_ref} of number space {index}: drop it, the venue has one space, 0")]
     OtherIndex {
-        /// Number of the order in that space.
+        /// UserRefNum of the order in that space.
         user_ref: UserRefNum,
         /// The option UserRefIndex.
         index: u8,
     },
-    /// It queries the next order number: answer with a [`QueryResponse`](super::QueryResponse).
+    /// The message queries the next UserRefNum: answer with a [`QueryResponse`](super::QueryResponse).
     #[error("an account query: answer with the next number")]
     AccountQuery,
 }
@@ -52,12 +52,12 @@ pub enum RequestError {
 /// [`PRICE_MAX`] and the market marker, which becomes [`Price::MARKET`]; the options MinQty, PostOnly,
 /// MaxFloor and ExpireTime. It ignores options that only inform (Firm, CustomerType, SharesLocated,
 /// LocateBroker) and those that state the default (PriceType `L`, TradeNow `N`, UserRefIndex 0). It refuses
-/// all others. The last of two equal options counts. A sale's marking is dropped on entry, as the venue has
-/// no rules for it.
+/// all others. If an option is repeated, the last one counts. A sale's marking is dropped on entry, as the
+/// venue has no rules for it.
 ///
 /// Matching checks quantities, times, tick, collar, the state of the order and the marking of a modification;
-/// this function does not. A refused request therefore always has its own number. Of a cancel's and a
-/// modification's options only UserRefIndex is checked.
+/// this function does not. It therefore refuses no cancel and no modification, so [`RequestError::Refused`]
+/// never has the UserRefNum of an earlier order. Of their options it checks only UserRefIndex.
 ///
 /// # Errors
 /// [`RequestError`] separates messages to drop from requests to refuse.
@@ -198,7 +198,7 @@ fn decode_order_entry(
     Ok(OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled, firm }))
 }
 
-/// Checks the number space: the venue has only one.
+/// Checks the UserRefNum space: the venue has only one.
 #[inline]
 fn check_index(user_ref: UserRefNum, options: Options<'_>) -> Result<(), RequestError> {
     if options.is_empty() {
@@ -227,7 +227,7 @@ fn offered_display(display: Display) -> Result<u8, RejectReason> {
     }
 }
 
-/// With one market a sweep has no effect: both values are accepted and echoed.
+/// Accepts and echoes both values, since a sweep has no effect with one market.
 fn offered_sweep(sweep: YesNo) -> Result<u8, RejectReason> {
     sweep.meaning().map(|_| sweep.0).ok_or(RejectReason::OptionNotOffered)
 }
@@ -272,7 +272,7 @@ impl OrderParameters {
     }
 }
 
-/// Returns the order parameters in the options of a request, if all are offered.
+/// Returns the order parameters in the options of a request, if the venue offers all these options.
 fn offered(options: Options<'_>) -> Result<OrderParameters, RejectReason> {
     let mut parameters = OrderParameters::default();
     if options.is_empty() {
@@ -322,8 +322,8 @@ pub(super) fn option_values(
 /// Writes a request of a client at the start of `out` and returns its length, at most
 /// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
 ///
-/// A cancel and a modification have no empty list of options, as in the edition of 2023. The requests of the
-/// 2025 edition have one: mass cancels, and disabling and enabling of order entry.
+/// Cancels and modifications are written without an empty list of options, as in the edition of 2023. The
+/// requests of the 2025 edition have one: mass cancels, and disabling and enabling of order entry.
 ///
 /// # Errors
 /// [`EncodeError`]: nothing may be sent.

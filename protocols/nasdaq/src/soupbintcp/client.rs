@@ -15,19 +15,19 @@ pub enum ClientEvent<'a> {
     LoginAccepted {
         /// The session.
         session: Session,
-        /// Number of the next message; may be higher than requested, so do not assume that it is equal.
+        /// Sequence number of the next message; may be higher than requested, so do not assume equality.
         next_sequence: Sequence,
     },
     /// The login was refused; the connection is over.
     LoginRejected(LoginRejectReason),
-    /// The next numbered message.
+    /// The next sequenced message.
     Message {
-        /// Its number.
+        /// Sequence number of the message.
         sequence: Sequence,
         /// The message.
         message: &'a [u8],
     },
-    /// A message without a number, in editions 4.x.
+    /// A message without a sequence number, in editions 4.x.
     Unsequenced(&'a [u8]),
     /// A heartbeat.
     Heartbeat,
@@ -68,15 +68,15 @@ impl ClientSession {
         ClientSession { login, endpoint: Endpoint::new(now, State::Connected, login.session, login.sequence) }
     }
 
-    /// Returns the login that resumes without a missed or duplicate numbered message.
+    /// Returns the login that resumes on a new connection, with no sequenced message missed or duplicated.
     #[must_use]
     pub fn resume(&self) -> LoginRequest {
         LoginRequest { session: self.endpoint.session, sequence: self.endpoint.next_sequence, ..self.login }
     }
 
-    /// Handles one packet at the start of `bytes`, which are all bytes received and not yet consumed. Returns
-    /// the event and the number of bytes consumed, or `None` until a packet is complete. To be repeated until
-    /// `None`.
+    /// Handles the packet at the start of `bytes`, which are all received bytes not yet consumed. Returns its
+    /// event and the number of bytes consumed, or `None` until the packet is complete. Call it until it
+    /// returns `None`.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket.
@@ -143,7 +143,7 @@ impl ClientSession {
     }
 
     /// Writes the next control packet that is due - login, heartbeat, logout - and returns its length, or 0
-    /// when none is. To be called after each `handle_*`.
+    /// when none is. Call it after each `handle_*`.
     ///
     /// # Panics
     /// When `out` is shorter than [`CONTROL_LEN_MAX`](super::CONTROL_LEN_MAX).
@@ -157,8 +157,9 @@ impl ClientSession {
         self.endpoint.transmit(now, &packet, state, out)
     }
 
-    /// Frames a message to the server, which is lost if the connection is. `write` puts it at the start of
-    /// its buffer and returns its length. Returns the packet's length; once sent, call [`sent`](Self::sent).
+    /// Frames a message to the server, which is lost if the connection is. `write` puts the message at the
+    /// start of its buffer and returns the message's length. Returns the packet's length; after sending the
+    /// packet, call [`sent`](Self::sent).
     ///
     /// # Errors
     /// The error of `write`, or [`SendError`]: nothing was framed.
@@ -174,7 +175,7 @@ impl ClientSession {
         encode_data_with(out, b'U', write)
     }
 
-    /// Notes that messages were sent now, which postpones the next heartbeat.
+    /// Records that messages were sent at `now`, which postpones the next heartbeat.
     #[inline]
     pub fn sent(&mut self, now: Nanos) {
         self.endpoint.sent(now);
@@ -207,7 +208,7 @@ impl ClientSession {
         self.endpoint.session
     }
 
-    /// Returns the number of the next numbered message.
+    /// Returns the sequence number of the next sequenced message.
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
         self.endpoint.next_sequence

@@ -4,7 +4,7 @@ use tickpath_types::{Nanos, Sequence};
 
 use super::{CONTROL_LEN_MAX, FrameError, HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, PEER_TIMEOUT, Packet, Session};
 
-/// A connection is over: close the socket.
+/// The reason why a connection is over: close the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -14,7 +14,7 @@ pub enum SessionError {
     /// The other side sent a packet that is not permitted, or not in this state.
     #[error("a packet '{}' has no place here: close the connection", *packet_type as char)]
     UnexpectedPacket {
-        /// Its type byte.
+        /// The type byte.
         packet_type: u8,
     },
     /// The other side was silent until the timeout; a client connects again.
@@ -23,7 +23,7 @@ pub enum SessionError {
         /// Maximum silence.
         timeout: Nanos,
     },
-    /// No login, or no answer to it, came in time.
+    /// The login was not sent, or not answered, in time.
     #[error("no login was completed within {timeout}: close the connection")]
     LoginTimeout {
         /// Maximum duration of the login.
@@ -36,11 +36,11 @@ pub enum SessionError {
 
 /// The state of one side.
 pub(super) trait State: Copy {
-    /// The connection is over.
+    /// The state once the connection is over.
     const CLOSED: Self;
 }
 
-/// The common part of both sides of a connection: state, timers, session and numbers.
+/// The common part of both sides of a connection: state, timers, session and sequence number.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint<S> {
     pub(super) state: S,
@@ -113,7 +113,7 @@ impl<S: State> Endpoint<S> {
         self.last_received = now;
     }
 
-    /// Returns the number of a message and advances. Numbers saturate, as a peer may claim the maximum.
+    /// Returns the next sequence number and advances it; saturates, as a peer may claim the maximum.
     #[inline]
     pub(super) fn take_sequence(&mut self) -> Sequence {
         let next = Sequence(self.next_sequence.0.saturating_add(1));

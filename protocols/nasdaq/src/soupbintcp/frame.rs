@@ -9,7 +9,7 @@ use crate::wire::Alpha;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// The length field leaves no space for a type.
+    /// The length field is zero, but must count the type byte.
     #[error("a packet of length zero: close the connection")]
     NoType,
     /// No packet has this type.
@@ -18,7 +18,7 @@ pub enum FrameError {
         /// The type byte.
         packet_type: u8,
     },
-    /// The payload does not have the length of its type.
+    /// The payload's length is wrong for the packet's type.
     #[error("a packet '{}' with a payload of {len} bytes: close the connection", *packet_type as char)]
     WrongLength {
         /// The type byte.
@@ -26,7 +26,7 @@ pub enum FrameError {
         /// Length of the payload.
         len: usize,
     },
-    /// A field that must be digits, padded with spaces on the left, is not.
+    /// A numeric field, digits padded with spaces on the left, is not a number.
     #[error("{field} in a packet '{}' is not a number: close the connection", *packet_type as char)]
     NotANumber {
         /// The type byte.
@@ -36,8 +36,8 @@ pub enum FrameError {
     },
 }
 
-/// Reads the packet at the start of `bytes`. Returns the packet and its length in bytes, or `None` until it
-/// is complete.
+/// Reads the packet at the start of `bytes`. Returns the packet and its length in bytes, or `None` until the
+/// packet is complete.
 ///
 /// # Errors
 /// [`FrameError`] when the bytes are not a packet; reported as soon as length and type have arrived.
@@ -73,7 +73,7 @@ pub fn next_packet(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, FrameErr
     Ok(Some((packet, 2 + len)))
 }
 
-/// Returns the stated length of the packet at the start of `bytes`, header included, once it has arrived.
+/// Returns the length of the packet at the start of `bytes`, header included, once its length field arrived.
 ///
 /// A peer may announce up to 64 KiB; a receiver with a smaller buffer closes the connection.
 #[inline]
@@ -85,7 +85,7 @@ pub fn packet_len(bytes: &[u8]) -> Option<usize> {
 const LOGIN_LEN: usize = 46;
 const LOGIN_LEN_4_1: usize = 51;
 
-/// Refuses a wrong length before the payload arrives: a peer must not make the receiver hold 64 KiB for a
+/// Refuses a wrong length before the payload arrives: a peer must not make the receiver buffer 64 KiB for a
 /// heartbeat.
 #[inline]
 fn check_len(packet_type: u8, len: usize) -> Result<(), FrameError> {
@@ -132,7 +132,7 @@ fn number(text: &[u8], packet_type: u8, field: &'static str) -> Result<u64, Fram
     parse_ascii_number(text).ok_or(FrameError::NotANumber { packet_type, field })
 }
 
-/// Parses digits with spaces on their left; accepts spaces on their right, since some clients pad so.
+/// Parses digits that are padded with spaces on the left or, as some clients do, on the right.
 pub(crate) fn parse_ascii_number(text: &[u8]) -> Option<u64> {
     let digits = text.trim_ascii();
     if digits.is_empty() {

@@ -19,7 +19,7 @@ impl Username {
         Alpha::new(text).map(Username)
     }
 
-    /// Returns true if it is this name, ignoring case.
+    /// Returns true if `name` is the same name, ignoring case.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         Username::new(name).is_some_and(|other| self.0.0.eq_ignore_ascii_case(&other.0.0))
@@ -43,7 +43,7 @@ impl Password {
         Alpha::new(text).map(Password)
     }
 
-    /// Returns true if it is this password, ignoring case, in constant time.
+    /// Returns true if `password` is the same password, ignoring case, in constant time.
     #[must_use]
     pub fn matches(&self, password: &str) -> bool {
         let Some(other) = Password::new(password) else { return false };
@@ -53,7 +53,7 @@ impl Password {
         differences == 0
     }
 
-    /// Returns it in lower case and padded with spaces, for hashing: the protocol ignores its case.
+    /// Returns the password in lower case, padded with spaces, for hashing: the protocol ignores its case.
     #[must_use]
     pub fn to_lowercase(&self) -> [u8; 10] {
         self.0.0.map(|byte| byte.to_ascii_lowercase())
@@ -66,7 +66,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// Login Request (`L`): the user, the session, and the first message wanted.
+/// Login Request (`L`): the user, the session, and the first requested message.
 ///
 /// Source: SoupBinTCP 3.00 and 4.1, "Login Request Packet"; 49 bytes with its length, 54 in edition 4.1.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ pub struct LoginRequest {
     pub password: Password,
     /// The session; blank means the current one.
     pub session: Session,
-    /// Number of the first message wanted; 1 is the start, 0 means new messages only.
+    /// Sequence number of the first requested message; 1 is the start, 0 means new messages only.
     pub sequence: Sequence,
     /// Edition 4.1: silence of the client after which the server should end the connection.
     pub heartbeat_timeout: Option<Nanos>,

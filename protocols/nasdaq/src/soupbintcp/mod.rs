@@ -65,7 +65,7 @@ pub const CONTROL_LEN_MAX: usize = 54;
 pub const HEARTBEAT_INTERVAL: Nanos = Nanos::from_secs(1);
 /// Silence of the other side after which a connection ends.
 pub const PEER_TIMEOUT: Nanos = Nanos::from_secs(15);
-/// Maximum time of a connection without a login, and of a client's wait for the answer.
+/// Time after connecting at which a connection ends if the login was not completed.
 pub const LOGIN_TIMEOUT: Nanos = Nanos::from_secs(30);
 /// Shortest timeout of edition 4.1 that a server grants; a shorter request is raised to it.
 pub const PEER_TIMEOUT_MIN: Nanos = Nanos::from_secs(2);

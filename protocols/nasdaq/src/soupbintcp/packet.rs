@@ -14,7 +14,7 @@ pub enum Packet<'a> {
     LoginAccepted(LoginAccepted),
     /// `J`, to the client, before the server closes.
     LoginRejected(LoginRejectReason),
-    /// `S`, to the client: the next numbered message; both sides count, the number is not sent.
+    /// `S`, to the client: the next sequenced message. Its sequence number is not sent: both sides count.
     SequencedData(&'a [u8]),
     /// `H`, to the client.
     ServerHeartbeat,
@@ -22,8 +22,8 @@ pub enum Packet<'a> {
     EndOfSession,
     /// `L`, to the server.
     LoginRequest(LoginRequest),
-    /// `U`, to the server, in editions 4.x also to the client: a message without a number, lost when
-    /// the connection is.
+    /// `U`, to the server, in editions 4.x also to the client: a message without a sequence number, which
+    /// is lost if the connection is.
     UnsequencedData(&'a [u8]),
     /// `R`, to the server.
     ClientHeartbeat,
@@ -45,7 +45,7 @@ pub struct BufferTooShort {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// There is no login yet, or no longer.
+    /// The session is not logged in yet, or no longer.
     #[error("the session is not logged in: wait for the login, or connect again")]
     NotLoggedIn,
     /// The buffer is too short.
@@ -95,8 +95,8 @@ impl Packet<'_> {
     }
 }
 
-/// Frames a message that `write` puts at the start of the buffer that it receives and whose length it
-/// returns. Returns the length of the packet, header included.
+/// Frames a message by `write`, which receives a buffer, writes the message at its start and returns the
+/// message's length. Returns the length of the packet, header included.
 ///
 /// # Errors
 /// The error of `write`, or [`SendError::BufferTooShort`] when not even the header fits.
@@ -149,7 +149,7 @@ fn put(out: &mut [u8], packet_type: u8, parts: &[&[u8]]) -> Result<usize, Buffer
     Ok(needed)
 }
 
-/// Returns ASCII digits, padded with spaces on the left; `N` digits must hold the value.
+/// Returns `value` in ASCII digits, padded with spaces on the left; it must have at most `N` digits.
 pub(crate) fn ascii_number<const N: usize>(mut value: u64) -> [u8; N] {
     let mut digits = [b' '; N];
     for digit in digits.iter_mut().rev() {

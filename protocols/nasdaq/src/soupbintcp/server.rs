@@ -59,9 +59,9 @@ impl ServerSession {
         ServerSession { endpoint: Endpoint::new(now, State::AwaitingLogin, Session::BLANK, Sequence(1)) }
     }
 
-    /// Handles one packet at the start of `bytes`, which are all bytes received and not yet consumed. Returns
-    /// the event and the number of bytes consumed, or `None` until a packet is complete. To be repeated until
-    /// `None`. While a login is undecided, later bytes wait.
+    /// Handles the packet at the start of `bytes`, which are all received bytes not yet consumed. Returns its
+    /// event and the number of bytes consumed, or `None` until the packet is complete. Call it until it
+    /// returns `None`. Until the application answers a login, later packets are not handled.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket.
@@ -111,8 +111,8 @@ impl ServerSession {
         })
     }
 
-    /// Accepts the login; messages to the client are numbered from `next_sequence`. Without an undecided
-    /// login it does nothing and returns false.
+    /// Accepts the pending login; the next message to the client gets sequence number `next_sequence`.
+    /// Without a pending login it has no effect and returns false.
     pub fn accept(&mut self, session: Session, next_sequence: Sequence) -> bool {
         let waits = matches!(self.endpoint.state, State::Deciding);
         if waits {
@@ -123,8 +123,8 @@ impl ServerSession {
         waits
     }
 
-    /// Refuses the login; the connection is over once that is sent. Without an undecided login it does
-    /// nothing and returns false.
+    /// Refuses the pending login; the connection is over once the refusal is sent. Without a pending login it
+    /// has no effect and returns false.
     pub fn reject(&mut self, reason: LoginRejectReason) -> bool {
         let waits = matches!(self.endpoint.state, State::Deciding);
         if waits {
@@ -133,7 +133,7 @@ impl ServerSession {
         waits
     }
 
-    /// Ends the session for good; the connection is over once that is sent.
+    /// Ends the session for good; the connection is over once the end of session is sent.
     pub fn end_session(&mut self) {
         self.endpoint.state = match self.endpoint.state {
             State::Accepting | State::Active => State::Ending,
@@ -156,7 +156,7 @@ impl ServerSession {
     }
 
     /// Writes the next control packet that is due - login answer, heartbeat, end of session - and returns its
-    /// length, or 0 when none is. To be called after each `handle_*` and before messages.
+    /// length, or 0 when none is. Call it after each `handle_*` and before messages.
     ///
     /// # Panics
     /// When `out` is shorter than [`CONTROL_LEN_MAX`](super::CONTROL_LEN_MAX).
@@ -177,11 +177,11 @@ impl ServerSession {
         self.endpoint.transmit(now, &packet, state, out)
     }
 
-    /// Frames the next numbered message; returns the packet's length and the message's number.
+    /// Frames the next sequenced message; returns the packet's length and the message's sequence number.
     ///
     /// # Errors
-    /// [`SendError`]: nothing was sent and no number used. An accepted login counts only after
-    /// [`poll_transmit`](Self::poll_transmit) has sent the acceptance.
+    /// [`SendError`]: nothing was framed and no sequence number used. Messages can be framed only after
+    /// [`poll_transmit`](Self::poll_transmit) has written the acceptance of the login.
     #[inline]
     pub fn encode_message(
         &mut self,
@@ -197,11 +197,11 @@ impl ServerSession {
         })
     }
 
-    /// As [`encode_message`](Self::encode_message), for a message that `write` puts at the start of the
-    /// buffer that it receives and whose length it returns.
+    /// As [`encode_message`](Self::encode_message), but `write` puts the message at the start of the buffer
+    /// that it receives, and returns the message's length.
     ///
     /// # Errors
-    /// The error of `write`, or [`SendError`]: nothing was sent and no number used.
+    /// The error of `write`, or [`SendError`]: nothing was framed and no sequence number used.
     #[inline]
     pub fn encode_message_with<E: From<SendError>>(
         &mut self,
@@ -217,7 +217,7 @@ impl ServerSession {
         Ok((len, self.endpoint.take_sequence()))
     }
 
-    /// Returns true once the acceptance of the login was sent, while messages may be sent.
+    /// Returns true while messages may be sent, from the sending of the login's acceptance on.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
@@ -236,7 +236,7 @@ impl ServerSession {
         self.endpoint.session
     }
 
-    /// Returns the number of the next message to the client.
+    /// Returns the sequence number of the next message to the client.
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
         self.endpoint.next_sequence

@@ -1,4 +1,4 @@
-//! Every request and every answer that OUCH can express.
+//! Generators of every request and every answer that OUCH can express.
 
 use proptest::option;
 use proptest::prelude::*;
@@ -93,7 +93,7 @@ fn order_entry() -> impl Strategy<Value = SetOrderEntry> {
 /// Generates any request of a client.
 pub fn request() -> impl Strategy<Value = OrderRequest> {
     let replace = (user_ref(), order()).prop_map(|(orig_user_ref, order)| {
-        // A replacement cannot express these two.
+        // A replacement has neither capacity nor cross type.
         let OrderAttributes { capacity, cross_type, .. } = OrderAttributes::default();
         let attributes = OrderAttributes { capacity, cross_type, ..order.attributes };
         OrderRequest::Replace(EnterOrder { attributes, ..order }.replacing(orig_user_ref))
@@ -117,7 +117,7 @@ pub fn event_kind() -> impl Strategy<Value = OrderEventKind> {
     let reject: Vec<RejectReason> =
         reject.filter(|reason| ouch50::RejectCode::from(*reason).reason() == Some(*reason)).collect();
     let cancel: Vec<CancelReason> = (0..=u8::MAX).filter_map(CancelReason::from_code).collect();
-    // The client's general codes cover two reasons and a stop price.
+    // The filter must leave most of the reasons.
     assert!(reject.len() >= 24 && cancel.len() >= 9);
     let broken: Vec<BrokenReason> = (0..=u8::MAX).filter_map(BrokenReason::from_code).collect();
     let strategies: Vec<SelfTradePrevention> = (1..=4).filter_map(SelfTradePrevention::from_code).collect();

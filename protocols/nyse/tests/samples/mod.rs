@@ -1,6 +1,6 @@
 //! Recorded packets.
 
-/// Returns all of them with their names.
+/// Returns all recorded packets with their names.
 pub fn samples() -> Vec<(String, Vec<u8>)> {
     let lines = include_str!("../data/packets.hex").lines().filter(|line| !line.starts_with('#'));
     lines
@@ -12,7 +12,7 @@ pub fn samples() -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// Returns the packet of this name.
+/// Returns the recorded packet with this name.
 #[allow(dead_code, reason = "not every test asks for one")]
 pub fn packet(name: &str) -> Vec<u8> {
     samples().into_iter().find(|(of, _)| of == name).unwrap().1

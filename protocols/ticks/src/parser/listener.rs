@@ -17,7 +17,7 @@ pub struct Gap {
 
 /// Receives messages, in the order of the stream.
 pub trait TickListener {
-    /// Consecutive ticks, each with a valid checksum and a new number.
+    /// Consecutive ticks, each with a valid checksum and a new sequence number.
     fn on_ticks(&mut self, ticks: &[Tick]);
     /// The first message of the stream.
     fn on_hello(&mut self, _: &Hello) {}
@@ -31,7 +31,7 @@ pub trait TickListener {
     fn on_refused(&mut self, _: &Refused) {}
     /// The server omitted messages.
     fn on_skipped(&mut self, _: &Skipped) {}
-    /// The last message.
+    /// The last message of the stream.
     fn on_end_of_stream(&mut self, _: &EndOfStream) {}
     /// Messages are missing before the next one.
     fn on_gap(&mut self, _: Gap) {}

@@ -13,9 +13,9 @@ use crate::message::{
 use super::listener::{Gap, TickListener};
 use super::numbers::{Numbers, Order};
 
-/// Bytes without a valid message after which a stream fails.
+/// Number of bytes without a valid message after which a stream fails.
 pub const RESYNC_LEN_MAX: u64 = 65_536;
-/// Maximum number of ticks per call: they are still in the nearest cache when the listener reads them.
+/// Maximum number of ticks per call, so that they are still in the L1 cache when the listener reads them.
 pub const BATCH_MAX: usize = 256;
 
 /// The stream cannot be read further: close the connection.
@@ -55,9 +55,9 @@ pub struct ParserStats {
     pub resync_bytes: u64,
     /// Number of gaps in the sequence numbers.
     pub gaps: u64,
-    /// Missing numbers.
+    /// Number of missing sequence numbers.
     pub lost: u64,
-    /// Ticks with a repeated number.
+    /// Ticks with a repeated sequence number.
     pub duplicates: u64,
     /// Messages that the server reported as omitted.
     pub skipped: u64,
@@ -68,9 +68,9 @@ enum State {
     /// Nothing has been received.
     #[default]
     BeforeHello,
-    /// A message begins here.
+    /// The next byte begins a message.
     Messages,
-    /// The data is damaged here; this many bytes were skipped since.
+    /// The data is damaged; this many bytes were skipped in search of the next valid message.
     Resync(u64),
     /// The stream cannot be read further.
     Failed(StreamError),
@@ -88,7 +88,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// At the beginning of a stream.
+    /// Creates a machine at the beginning of a stream.
     pub(super) fn new() -> Machine {
         Machine {
             instruction: Instruction::detect(),
@@ -123,7 +123,7 @@ impl Machine {
         self.take_any(rest, listener)
     }
 
-    /// As `take_all`, for messages of all kinds.
+    /// The slow path of `take_all`, for messages of all kinds.
     #[inline(never)]
     fn take_any<'a>(
         &mut self,
@@ -132,7 +132,7 @@ impl Machine {
     ) -> Result<&'a [u8], StreamError> {
         let mut rest = bytes;
         loop {
-            // After a full batch, the next one, before any single message.
+            // Handle batches until one is not full, and only then a single message.
             while self.can_batch() {
                 let batch = rest;
                 rest = self.take_ticks(batch, listener);
@@ -150,13 +150,13 @@ impl Machine {
         }
     }
 
-    /// True while ticks may be handled in batches.
+    /// Returns true while ticks may be handled in batches.
     #[inline]
     fn can_batch(&self) -> bool {
         self.state == State::Messages && self.numbers.are_of_session()
     }
 
-    /// Handles leading valid ticks with consecutive numbers, at most [`BATCH_MAX`]; returns the other bytes.
+    /// Handles leading valid ticks with consecutive numbers, at most [`BATCH_MAX`]; returns the bytes after.
     #[inline]
     fn take_ticks<'a>(&mut self, bytes: &'a [u8], listener: &mut impl TickListener) -> &'a [u8] {
         let few = match self.instruction {
@@ -168,7 +168,7 @@ impl Machine {
         few.unwrap_or_else(|| self.take_many(bytes, listener))
     }
 
-    /// Handles `N` ticks if all are valid and consecutive: branch-free, as `N` is known at compile time.
+    /// Handles `N` ticks if all are valid and consecutive; unrolled, as `N` is known at compile time.
     #[inline(always)]
     fn take_few<'a, S: Step, const N: usize>(
         &mut self,
@@ -273,7 +273,7 @@ impl Machine {
         Ok(message.len())
     }
 
-    /// Skips the first word of damaged data.
+    /// Reports damaged data and skips its first word.
     fn damaged(&mut self, listener: &mut impl TickListener) -> usize {
         self.stats.corrupt += 1;
         self.stats.resync_bytes += WORD_LEN as u64;
@@ -309,7 +309,7 @@ impl Machine {
         Ok(at)
     }
 
-    /// Checks the numbers of a message, and reports a gap before it.
+    /// Checks a message's sequence numbers, and reports a gap before it; returns false for a duplicate.
     fn is_new(&mut self, header: &Header, listener: &mut impl TickListener) -> bool {
         match self.numbers.take(header) {
             Order::Next => {}
@@ -378,8 +378,8 @@ impl Machine {
     }
 }
 
-/// The number of leading ticks that are complete, valid, and numbered consecutively, at most [`BATCH_MAX`];
-/// and the bytes after them.
+/// Returns the number of leading ticks that are complete, valid, and numbered consecutively from `first`, at
+/// most [`BATCH_MAX`]; and the bytes after them.
 #[inline]
 fn valid_ticks<S: Step>(step: S, bytes: &[u8], first: u64) -> (usize, &[u8]) {
     let (mut rest, mut valid) = (bytes, 0);
@@ -392,7 +392,7 @@ fn valid_ticks<S: Step>(step: S, bytes: &[u8], first: u64) -> (usize, &[u8]) {
     (valid, rest)
 }
 
-/// True for a valid tick with this number.
+/// Returns true for a valid tick with sequence number `number`.
 #[inline(always)]
 fn is_valid_tick<S: Step>(step: S, tick: &Tick, number: u64) -> bool {
     is_kind_of_tick([tick.header.message_type, tick.header.length_words])
@@ -400,7 +400,7 @@ fn is_valid_tick<S: Step>(step: S, tick: &Tick, number: u64) -> bool {
         && tick_checksum(step, tick) == tick.checksum.get()
 }
 
-/// As `is_valid_tick`, but branchless, which is faster for many consecutive ticks: 0 when it is valid.
+/// As `is_valid_tick`, but without branches, which is faster for many ticks; returns 0 for a valid tick.
 #[inline(always)]
 fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
     let other_kind = !is_kind_of_tick([tick.header.message_type, tick.header.length_words]);
@@ -409,34 +409,34 @@ fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
         | u64::from(other_kind)
 }
 
-/// Separate, so that it does not impede the code with the CPU's instruction.
+/// Not inlined, so that it does not impede the code that uses the CPU's instruction.
 #[cold]
 #[inline(never)]
 fn valid_ticks_by_table(bytes: &[u8], first: u64) -> (usize, &[u8]) {
     valid_ticks(Table, bytes, first)
 }
 
-/// True when these are the type and length of a tick.
+/// Returns true when these are the type and length of a tick.
 #[inline]
 fn is_kind_of_tick(type_and_length: [u8; 2]) -> bool {
-    /// The first type with its length, as the number of the first two bytes.
+    /// First two bytes of a tick of the first type - type and length - as a number.
     const FIRST: u16 = u16::from_le_bytes([*Tick::TYPES.start(), (TICK_LEN / WORD_LEN) as u8]);
     const OTHERS: u16 = (*Tick::TYPES.end() - *Tick::TYPES.start()) as u16;
     u16::from_le_bytes(type_and_length).wrapping_sub(FIRST) <= OTHERS
 }
 
-/// True when there are no bytes, or possibly the beginning of a tick, as far as the bytes show.
+/// Returns true when there are no bytes, or those present may be the beginning of a tick.
 #[inline]
 fn is_start_of_tick(rest: &[u8]) -> bool {
     rest.len() < TICK_LEN && rest.first_chunk().is_none_or(|kind| is_kind_of_tick(*kind))
 }
 
-/// A message whose length matches its type.
+/// Returns the structure of a message whose length matches its type.
 fn listed<M: Message>(message: &[u8]) -> &M {
     M::ref_from_bytes(message).expect("its length was compared with its type's")
 }
 
-/// True when the length is valid for a message, and matches the type if that is listed.
+/// Returns true when the length is valid for a message, and matches the type if that is listed.
 fn has_right_len(header: &Header) -> bool {
     match listed_len(header.message_type) {
         Some(len) => header.message_len() == len,

@@ -1,4 +1,5 @@
-//! The subscriber's end: messages of a stream with any fragmentation, with checked checksums and numbers.
+//! The subscriber's end: messages of a stream with any fragmentation, with verified checksums and sequence
+//! numbers.
 
 mod listener;
 mod machine;
@@ -15,8 +16,8 @@ pub const BUFFER_LEN: usize = 64 << 10;
 
 /// Parses messages of a stream: see the [module](self).
 ///
-/// It owns the buffer that receives the stream, and reads messages in place: it assembles nothing, and copies
-/// only at the end of the buffer.
+/// It owns the buffer that receives the stream, and reads messages in place. It copies only an incomplete
+/// message, from the second half of the buffer to its start.
 ///
 /// ```
 /// use tickpath_ticks::message::Tick;
@@ -37,7 +38,7 @@ pub const BUFFER_LEN: usize = 64 << 10;
 /// ```
 pub struct TickParser {
     machine: Machine,
-    /// The received and unparsed bytes are from `start` to `end`; they begin at a message.
+    /// Buffer whose received and unparsed bytes are from `start` to `end`; they begin at a message.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -50,13 +51,13 @@ impl Default for TickParser {
 }
 
 impl TickParser {
-    /// A parser at the beginning of a stream, with a buffer of [`BUFFER_LEN`] bytes.
+    /// Creates a parser at the beginning of a stream, with a buffer of [`BUFFER_LEN`] bytes.
     #[must_use]
     pub fn new() -> TickParser {
         TickParser::with_buffer(BUFFER_LEN)
     }
 
-    /// A parser with a buffer of `len` bytes, at least twice the longest message. Half of it is always free.
+    /// Creates a parser with a buffer of `len` bytes, or of twice the longest message if `len` is less.
     #[must_use]
     pub fn with_buffer(len: usize) -> TickParser {
         let buffer = vec![0; len.max(2 * MESSAGE_LEN_MAX)].into_boxed_slice();
@@ -69,25 +70,25 @@ impl TickParser {
         (self.start, self.end) = (0, 0);
     }
 
-    /// The counters so far.
+    /// Returns the counters so far.
     #[must_use]
     pub const fn stats(&self) -> &ParserStats {
         &self.machine.stats
     }
 
-    /// The next expected sequence number of the session; 0 before the hello.
+    /// Returns the next expected sequence number of the session; 0 before the hello.
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.machine.numbers.next_sequence()
     }
 
-    /// The next expected number of a symbol; `None` if unknown, and while all symbols are subscribed.
+    /// Returns a symbol's next expected sequence number; `None` if unknown, and while all are subscribed.
     #[must_use]
     pub fn next_symbol_sequence(&self, instrument: u16) -> Option<u32> {
         self.machine.numbers.next_symbol_sequence(instrument)
     }
 
-    /// The free space for the next bytes of the stream: never empty.
+    /// Returns the free space for the next bytes of the stream, at least half of the buffer.
     #[inline]
     pub fn free_space(&mut self) -> &mut [u8] {
         if self.end > self.buffer.len() / 2 {
@@ -96,22 +97,22 @@ impl TickParser {
         &mut self.buffer[self.end..]
     }
 
-    /// The remainder is shorter than the longest message.
+    /// Moves the unparsed bytes, which are shorter than the longest message, to the front.
     #[cold]
     fn move_to_front(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
     }
 
-    /// Handles the first `len` bytes of the [free space](TickParser::free_space), which now contain the stream's
-    /// next bytes, and passes complete messages to `listener`.
+    /// Handles the first `len` bytes of the [free space](TickParser::free_space), which now contain the
+    /// stream's next bytes, and passes complete messages to `listener`.
     ///
     /// # Errors
     /// [`StreamError`] when the stream cannot be read further; later calls return the same error, until
     /// [`restart`](TickParser::restart).
     ///
     /// # Panics
-    /// When the free space is shorter.
+    /// When `len` exceeds the free space.
     #[inline]
     pub fn commit(&mut self, len: usize, listener: &mut impl TickListener) -> Result<(), StreamError> {
         self.machine.stats.bytes += len as u64;
@@ -128,10 +129,10 @@ impl TickParser {
         }
     }
 
-    /// Handles bytes from elsewhere: copies them into the free space, and [commits](TickParser::commit) them.
+    /// Copies bytes from another buffer into the free space, and [commits](TickParser::commit) them.
     ///
     /// # Errors
-    /// As for [`commit`](TickParser::commit).
+    /// The errors of [`commit`](TickParser::commit).
     pub fn feed(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<(), StreamError> {
         let mut rest = bytes;
         while !rest.is_empty() {

@@ -4,26 +4,26 @@ use crate::message::{Header, Scope};
 
 use super::listener::Gap;
 
-/// The relation of a numbered message to the expected number.
+/// The relation of a numbered message to the expected sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// It is the next one.
+    /// The message is the next one.
     Next,
-    /// Messages are missing before it.
+    /// Messages are missing before this message.
     After(Gap),
-    /// It, or a later one, was received before.
+    /// The message, or a later one, was received before.
     Before,
 }
 
-/// The number of a symbol's next message is unknown.
+/// The sequence number of a symbol's next message is unknown.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The expected numbers.
+/// The expected sequence numbers.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    /// Next number of the session; 0 before the hello.
+    /// Next sequence number of the session; 0 before the hello.
     sequence: u64,
-    /// Next number of each symbol, by instrument, or [`UNKNOWN`]; empty while all symbols are subscribed.
+    /// Next sequence number of each symbol, by instrument, or [`UNKNOWN`]; empty while all are subscribed.
     symbols: Vec<u64>,
 }
 
@@ -33,13 +33,13 @@ impl Numbers {
         self.sequence
     }
 
-    /// True while the session's numbers must be consecutive.
+    /// Returns true while the session's sequence numbers must be consecutive: all symbols are subscribed.
     #[inline]
     pub(super) const fn are_of_session(&self) -> bool {
         self.symbols.is_empty()
     }
 
-    /// Continues with this number of the session, and returns the gap before it.
+    /// Advances the session's sequence number to `sequence`, and returns the gap before it, if any.
     pub(super) fn catch_up(&mut self, sequence: u64) -> Option<Gap> {
         let expected = self.sequence;
         self.sequence = expected.max(sequence);
@@ -52,7 +52,7 @@ impl Numbers {
         self.symbols.get(usize::from(instrument)).filter(|next| **next != UNKNOWN).map(|next| *next as u32)
     }
 
-    /// Begins with this number of the session.
+    /// Begins the session at sequence number `sequence`.
     pub(super) fn begin(&mut self, sequence: u64) {
         self.sequence = sequence;
     }
@@ -66,26 +66,26 @@ impl Numbers {
         };
     }
 
-    /// Sets the next number of a symbol.
+    /// Sets the next sequence number of a symbol.
     pub(super) fn define(&mut self, header: &Header) {
         if let Some(next) = self.symbols.get_mut(usize::from(header.instrument.get())) {
             *next = u64::from(header.symbol_sequence.get());
         }
     }
 
-    /// Handles the omission of unknown messages by the server.
+    /// Continues at `sequence` after omitted messages; the next number of each symbol is then unknown.
     pub(super) fn skip_to(&mut self, sequence: u64) {
         self.sequence = self.sequence.max(sequence);
         self.symbols.fill(UNKNOWN);
     }
 
-    /// Advances by `count` messages received in order.
+    /// Advances the session's sequence number by `count` messages received in order.
     #[inline]
     pub(super) fn advance(&mut self, count: usize) {
         self.sequence = self.sequence.saturating_add(count as u64);
     }
 
-    /// Checks and records the numbers of a message.
+    /// Checks and records the sequence numbers of a message.
     pub(super) fn take(&mut self, header: &Header) -> Order {
         let (found, expected) = (header.sequence.get(), self.sequence);
         if self.are_of_session() {

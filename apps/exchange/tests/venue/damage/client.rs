@@ -1,4 +1,4 @@
-//! A client's record, with an independent parser: the checks must not use the code that they check.
+//! A client that records its messages. It has a separate parser, as checks must not use the code under test.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -9,19 +9,19 @@ use tickpath_test_support::ANY_PORT;
 
 use crate::support::{PASSWORD, login};
 
-/// A user's connection: the part of SoupBinTCP 3.00 that the test needs.
+/// A user's connection, with the part of SoupBinTCP 3.00 that the test needs.
 pub struct Link {
     stream: TcpStream,
     bytes: Vec<u8>,
     pub is_closed: bool,
-    /// After the login: the session, and the number of the next message.
+    /// Session and number of the next message, once logged in.
     pub accepted: Option<(String, u64)>,
-    /// Every message since the login.
+    /// All messages since the login.
     pub messages: Vec<Vec<u8>>,
 }
 
 impl Link {
-    /// Logs in and requests every message from `next` on.
+    /// Logs in and requests all messages from `next` on.
     pub fn log_in(address: SocketAddrV4, user: &str, next: u64) -> Link {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -30,14 +30,14 @@ impl Link {
         Link { stream, bytes: Vec::new(), is_closed: false, accepted: None, messages: Vec::new() }
     }
 
-    /// Sends all bytes, unless the venue ends.
+    /// Sends all bytes, unless the venue ends first.
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.set_nonblocking(false).unwrap();
         self.is_closed |= self.stream.write_all(bytes).is_err();
         self.stream.set_nonblocking(true).unwrap();
     }
 
-    /// Reads the available bytes; true if there were any.
+    /// Reads available bytes; returns whether there were any.
     pub fn read(&mut self) -> bool {
         let mut bytes = [0; 1 << 16];
         let count = match self.stream.read(&mut bytes) {
@@ -70,7 +70,7 @@ impl Link {
         count > 0
     }
 
-    /// Returns the index of the answer to a new order, which is accepted (`A`) or rejected (`J`) once.
+    /// Index of the response to a new order: accepted (`A`) or rejected (`J`).
     pub fn answer_to(&self, user_ref: u32) -> Option<usize> {
         let is_answer =
             |message: &Vec<u8>| matches!(message[0], b'A' | b'J') && message[9..13] == user_ref.to_be_bytes();
@@ -78,7 +78,7 @@ impl Link {
     }
 }
 
-/// Received multicast messages: the part of MoldUDP64 that the test needs.
+/// Received market data messages, with the part of MoldUDP64 that the test needs.
 #[derive(Clone, Debug, Default)]
 pub struct Market {
     /// Messages by session and sequence number.
@@ -91,7 +91,7 @@ impl Market {
         let mut number = u64::from_be_bytes(*packet[10..].first_chunk().unwrap());
         let count = u16::from_be_bytes(*packet[18..].first_chunk().unwrap());
         let mut rest = &packet[20..];
-        // A heartbeat has no messages. The end of the session has none either, but a count of 65,535.
+        // Heartbeats and the end of the session have no messages; the latter has the count 65,535.
         while let Some(len) = rest.first_chunk().map(|len| usize::from(u16::from_be_bytes(*len)))
             && count != u16::MAX
         {
@@ -108,13 +108,13 @@ impl Market {
         }
     }
 
-    /// Returns the session and the last sequence number.
+    /// Session and sequence number of the last message.
     pub fn last(&self) -> Option<(String, u64)> {
         self.messages.keys().next_back().cloned()
     }
 }
 
-/// A client that requests retransmissions.
+/// A client that requests retransmissions and collects the messages.
 pub struct RetransmissionClient {
     socket: UdpSocket,
     pub market: Market,
@@ -131,7 +131,7 @@ impl RetransmissionClient {
         RetransmissionClient { socket, market: Market::default() }
     }
 
-    /// Reads an answer; true if there was one.
+    /// Reads an answer; returns whether there was one.
     pub fn read(&mut self) -> bool {
         let mut bytes = [0; 1 << 16];
         let Ok(len) = self.socket.recv(&mut bytes) else { return false };

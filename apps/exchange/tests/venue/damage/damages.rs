@@ -1,4 +1,4 @@
-//! Damage to one file of a folder.
+//! Damage to one file of a journal's folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// The kind of the damaged file.
+/// The kind of file that is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     Segment,
@@ -57,10 +57,10 @@ impl Target {
     }
 }
 
-/// Damages bytes; returns true if they changed.
+/// Damages the bytes; returns whether they changed.
 type Damage = fn(&mut Vec<u8>, &mut Random) -> bool;
 
-/// All kinds of damage; the last one leaves no bytes, which removes the file.
+/// All kinds of damage. `removed` changes no bytes: the file is removed instead.
 pub fn kinds() -> [(&'static str, Damage); 5] {
     [
         ("bit", |bytes, random| flip(bytes, random)),
@@ -71,10 +71,10 @@ pub fn kinds() -> [(&'static str, Damage); 5] {
     ]
 }
 
-/// Damages one file of the folder, until the damage changes it. Returns its kind, the damage and the path.
+/// Damages a random file of the folder. Returns the kind of file, the kind of damage, and the path.
 pub fn damage(folder: &Path, random: &mut Random) -> (Target, &'static str, PathBuf) {
     loop {
-        // Half of all damage is to the log.
+        // Half of the damage is to segments.
         let target = Target::ALL[random.below(8).saturating_sub(4)];
         let (kind, damage) = kinds()[random.below(5)];
         let names = files(folder, |name| target.is(name));
@@ -95,8 +95,8 @@ pub fn damage(folder: &Path, random: &mut Random) -> (Target, &'static str, Path
     }
 }
 
-/// Removes every file that states where the log ends: those beside the log, the latest snapshot, and the
-/// close mark, which is a segment without records.
+/// Removes all files that record where the log ends: those of the acknowledged end and the generation, the
+/// latest snapshot, and the close mark, which is a segment without records.
 pub fn remove_end_marks(folder: &Path) {
     let snapshot = files(folder, |name| Target::Snapshot.is(name)).pop();
     let beside = [ACKNOWLEDGED_FILE, GENERATION_FILE].map(str::to_owned);
@@ -106,7 +106,7 @@ pub fn remove_end_marks(folder: &Path) {
     }
 }
 
-/// Flips a bit of the last record of the log.
+/// Flips a bit in the last record of the log.
 pub fn flip_in_the_last_record(folder: &Path, random: &mut Random) {
     let path = folder.join(files(folder, |name| name.ends_with(".journal")).pop().unwrap());
     let mut bytes = fs::read(&path).unwrap();
@@ -115,7 +115,7 @@ pub fn flip_in_the_last_record(folder: &Path, random: &mut Random) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Returns the names of the matching files, in ascending order.
+/// Names of the matching files, in ascending order.
 fn files(folder: &Path, is_match: impl Fn(&str) -> bool) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|name| is_match(name)).collect();
@@ -123,19 +123,19 @@ fn files(folder: &Path, is_match: impl Fn(&str) -> bool) -> Vec<String> {
     names
 }
 
-/// Returns the length without the trailing zeroes, which were never written.
+/// Length without the trailing zeroes, which were never written.
 fn used(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
-/// Returns an offset into the used part, half of the time near its end.
+/// A random offset in the used part, in half of the cases near its end.
 fn place(bytes: &[u8], random: &mut Random) -> usize {
     let used = used(bytes).max(1);
     let near = if random.below(2) == 0 { used.min(2 * PAGE) } else { used };
     used - 1 - random.below(near)
 }
 
-/// Returns the page length for a file of this length.
+/// Length of a page, smaller for short files.
 fn page(bytes: &[u8]) -> usize {
     if bytes.len() > PAGE { PAGE } else { (bytes.len() / 4).next_multiple_of(16).max(16) }
 }

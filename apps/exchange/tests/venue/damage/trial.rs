@@ -1,4 +1,4 @@
-//! One trial: damages a file, starts the venue, and compares its messages with the clients' records.
+//! A trial: damages a file, starts the venue, and compares its messages with the clients' records.
 
 use std::path::Path;
 
@@ -10,27 +10,27 @@ use super::damages::{Random, Target, damage};
 use super::writer::{Log, venue_settings};
 use crate::support::{Rig, USERS, build, enter, request_packet};
 
-/// Number of market data messages compared.
+/// Number of market data messages that are compared.
 const MARKET_COUNT: u64 = 25;
-/// Maximum number of turns until an answer.
+/// Maximum number of duty cycles to wait for a response.
 const TURNS_MAX: u32 = 5_000;
-/// An order number that no user has used.
+/// A UserRefNum that no user has used.
 const FRESH_REF: u32 = 100_000;
 
 /// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// The venue started with the old session name and has everything.
+    /// The venue started with the old session name, and has all messages.
     Whole,
-    /// The venue refused to start. With accepted loss it started with another session name.
+    /// The venue refused to start. With the loss accepted, it started with another session name.
     Refused,
-    /// The venue refused to start even with accepted loss: a backup is needed.
+    /// The venue refused to start even with the loss accepted, so a backup is needed.
     CopyNeeded,
-    /// The venue started with another session name without accepted loss.
+    /// The venue started with another session name although the loss was not accepted.
     Renamed,
-    /// The venue started with the old session name and lacks a message that a client holds.
+    /// The venue started with the old session name, and a recorded message is missing.
     Lost,
-    /// The venue started with the old session name and has another message for a number that a client holds.
+    /// The venue started with the old session name, and a recorded message's number has another message.
     Twice,
 }
 
@@ -56,7 +56,7 @@ impl Outcome {
     }
 }
 
-/// Checks that a venue starts on the undamaged log; otherwise a trial of this log would prove nothing.
+/// Asserts that a venue starts on the undamaged log. Otherwise trials with this log would prove nothing.
 pub fn check_undamaged(log: &Log) {
     let copy = log.copy();
     let (outcome, description) = start_and_compare(log, copy.path());
@@ -98,7 +98,7 @@ pub fn run_trial(log: &Log, random: &mut Random) -> (Target, &'static str, Outco
             }
         }
     } else if outcome != Outcome::Whole {
-        // No log here lost power, so no venue has a reason to rename its session without accepted loss.
+        // No log has lost power here, so unless a loss is accepted, no session may be renamed.
         problem = Some(description);
     }
     let problem = problem.map(|description| {
@@ -108,13 +108,13 @@ pub fn run_trial(log: &Log, random: &mut Random) -> (Target, &'static str, Outco
     (target, kind, outcome, problem)
 }
 
-/// Returns whether a number follows a word: the position of the damage.
+/// True if a number follows the word, as in a message that gives the position of the damage.
 fn has_number(text: &str, word: &str) -> bool {
     text.match_indices(word)
         .any(|(at, _)| text[at + word.len()..].starts_with(|first: char| first.is_ascii_digit()))
 }
 
-/// Returns the first defect that `tickpath journal verify` reports.
+/// Returns the first defect as `tickpath journal verify` would report it.
 fn verify(folder: &Path) -> Option<String> {
     let folder = Folder::new(folder).unwrap();
     let found = match inspect(&folder, &InspectOptions::default()) {
@@ -133,7 +133,7 @@ fn verify(folder: &Path) -> Option<String> {
     bad.or_else(missing)
 }
 
-/// Starts a venue on the folder and compares its messages with the record. Returns the reason of a refusal.
+/// Starts a venue on the folder and compares its messages with the record. Also describes the outcome.
 pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
     let mut rig = match start(log, folder, false) {
         Err(description) => return (Outcome::Refused, description),
@@ -146,7 +146,7 @@ pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
         if name != *session {
             return (Outcome::Renamed, name);
         }
-        // Everything sent before the answer to this order has arrived when the answer arrives.
+        // All earlier messages have arrived once the response to this order arrives.
         link.send(&request_packet(&enter(FRESH_REF, Side::Buy, 1, 900_000)));
         let fresh = rig.until("the answer to a new order", |_| {
             link.read();
@@ -159,7 +159,7 @@ pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
                 recorded.len(),
                 link.messages.len()
             );
-            // If the answer to the new order has the number of a recorded message, that message is lost.
+            // If the response to the new order has the number of a recorded message, that message is lost.
             let is_lost = fresh == same;
             outcome = outcome.max((if is_lost { Outcome::Lost } else { Outcome::Twice }, description));
         }
@@ -167,13 +167,13 @@ pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
     outcome.max(compare_market(log, &mut rig))
 }
 
-/// Compares the last recorded market data messages with retransmitted ones.
+/// Compares the last recorded market data messages with those that are retransmitted.
 fn compare_market(log: &Log, rig: &mut Rig) -> (Outcome, String) {
     let (session, last) = log.market.last().expect("market data was recorded");
     let first = last.saturating_sub(MARKET_COUNT) + 1;
     let count = (last - first + 1) as u16;
     let mut requester = RetransmissionClient::request(rig.endpoints.retransmission, &session, first, count);
-    // Requests for lost messages have no answer.
+    // Requests for lost messages get no answer, so the number of duty cycles is bounded.
     (0..TURNS_MAX).find(|_| {
         rig.turn();
         requester.read()

@@ -1,4 +1,4 @@
-//! Writes the logs to damage, with a venue in a separate process that is stopped or killed under load.
+//! Writes the logs to be damaged: a venue in a separate process is stopped or killed under load.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -18,26 +18,26 @@ use super::client::{Link, Market};
 use super::damages::Random;
 use crate::support::{USERS, build, enter, ioc, request_packet, settings};
 
-/// The test that runs as the venue's process, and its environment variables.
+/// Name of the test that runs as the venue's process, and of its environment variables.
 const PROCESS: &str = "venue_process";
 const FOLDER: &str = "DAMAGE_VENUE_FOLDER";
 const POLICY: &str = "DAMAGE_VENUE_POLICY";
 const LINE: &str = "DAMAGE_VENUE_LINE";
-/// The line that the process prints once it takes orders.
+/// Start of the line that the process prints once it accepts orders.
 const OPEN: &str = "venue open at ";
-/// Maximum duration of one step of the process.
+/// Maximum duration of a step of the process.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Sleep of an idle loop.
+/// Sleep in a polling loop.
 const REST: Duration = Duration::from_micros(100);
-/// Number of orders that a user sends in one write.
+/// Number of orders that each user sends in one write.
 const BURST: u32 = 170;
 
-/// A log on the disk, and the record of its clients.
+/// A log on the disk, and its clients' records.
 pub struct Log {
     pub policy: Policy,
     is_killed: bool,
     folder: TempDir,
-    /// For each user: the session name, and every message from the first on.
+    /// Session name and all messages of each user, from the first message on.
     pub recorded: Vec<(String, Vec<Vec<u8>>)>,
     pub market: Market,
 }
@@ -47,7 +47,7 @@ impl Log {
         format!("{} {}", self.policy, if self.is_killed { "killed" } else { "stopped" })
     }
 
-    /// Returns a copy to damage.
+    /// Copies the log, so that the copy can be damaged.
     pub fn copy(&self) -> TempDir {
         let copy = tempfile::tempdir().unwrap();
         for entry in std::fs::read_dir(self.folder.path()).unwrap() {
@@ -58,7 +58,7 @@ impl Log {
     }
 }
 
-/// Returns the settings of the venue that writes the log and of those that start on it.
+/// Settings of the venue that writes the log, and of those that start on it.
 pub fn venue_settings(folder: &Path, policy: Policy) -> VenueSettings {
     let mut settings = settings();
     settings.journal = Some(JournalSettings {
@@ -73,7 +73,7 @@ pub fn venue_settings(folder: &Path, policy: Policy) -> VenueSettings {
     settings
 }
 
-/// The venue's process; killed on drop.
+/// The process of a venue; killed on drop.
 struct Process {
     child: Child,
     address: SocketAddrV4,
@@ -91,12 +91,12 @@ impl Process {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = lines.find_map(|line| Some(line.ok()?.split_once(OPEN)?.1.parse().unwrap()));
-        // Read the rest, so that the process never blocks on its output.
+        // Read the rest of the output, so that the process never blocks on it.
         thread::spawn(move || lines.for_each(drop));
         Process { child, address: address.expect("the venue starts") }
     }
 
-    /// Sends SIGTERM, for a normal end.
+    /// Sends SIGTERM, so that the venue stops normally.
     fn stop(&mut self) {
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
@@ -107,7 +107,7 @@ impl Process {
         self.child.kill().unwrap();
     }
 
-    /// Waits for the end of the process. `Child::wait` would close its input first, which ends it at once.
+    /// Waits for the end of the process. `Child::wait` would close its input, which ends the process.
     fn wait(&mut self) -> ExitStatus {
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -125,10 +125,10 @@ impl Drop for Process {
     }
 }
 
-/// Writes a log with two runs of a venue: the first is killed, the second is killed or stopped (`is_killed`).
+/// Writes a log with two runs of a venue. The first run is killed, the second is killed or stopped.
 pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
     let folder = tempfile::tempdir().unwrap();
-    // Another test may take the port in between, so retry.
+    // Another test may take the port before it is joined, so retry.
     let join = |_| {
         let line = free_multicast_group().ok()?;
         Some((line, MulticastReceiver::join(line, Ipv4Addr::LOCALHOST).ok()?))
@@ -164,7 +164,7 @@ pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
             });
         }
         if is_killed {
-            // Kill while the last orders are being answered.
+            // Kill the process while responses to the last orders are being sent.
             let count: usize = links.iter().map(|link| link.messages.len()).sum();
             burst(&mut links, &mut next_ref, &mut random);
             let more = count + random.below(200);
@@ -189,13 +189,13 @@ pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
     Log { policy, is_killed, folder, recorded, market }
 }
 
-/// Returns the name of a test of this module, without the program's name.
+/// Full name of a test of this module, without the program's name.
 fn test_name(test: &str) -> String {
     let (_, module) = module_path!().split_once("::").unwrap();
     format!("{module}::{test}")
 }
 
-/// Sends one write of orders per user; many of the orders trade.
+/// Sends one write of orders for each user; many of the orders trade.
 fn burst(links: &mut [Link], next_ref: &mut u32, random: &mut Random) {
     for (place, link) in links.iter_mut().enumerate() {
         let mut bytes = Vec::new();
@@ -210,7 +210,7 @@ fn burst(links: &mut [Link], next_ref: &mut u32, random: &mut Random) {
     *next_ref += BURST;
 }
 
-/// The venue's process, started by the campaign. As a normal test it does nothing.
+/// The venue's process, started by the campaign. Without the campaign's variables it does nothing.
 #[test]
 fn venue_process() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -219,7 +219,7 @@ fn venue_process() {
     let mut settings = venue_settings(Path::new(&folder), policy);
     settings.line_a = of(LINE).parse().unwrap();
     let stop = StopSignal::on_signals().unwrap();
-    // End this process when the campaign ends.
+    // End this process when the campaign closes its input.
     thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(1);

@@ -32,7 +32,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
     pub(super) fn new(max_orders: u32, info: RecordingInfo) -> RecordedBooks<B> {
         RecordedBooks {
             books: B::new(BookLimits::new(INSTRUMENT, max_orders)),
-            // A venue's ids come in clusters. With spare capacity in the table, nearly each has a place in
+            // A venue's ids come in clusters. With spare capacity in the table, nearly every id has a slot in
             // its own bucket.
             index: OrderIndex::new(max_orders.saturating_mul(INDEX_CAPACITY)),
             info,
@@ -112,7 +112,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
 
     #[inline]
     fn delete(&mut self, order_id: u64, qty: Option<Qty>) {
-        // Nearly always the whole order is removed, so it is removed from the index at once.
+        // Remove it from the index first, because nearly always the whole order is removed.
         let Some(handle) = self.index.remove(order_id) else {
             self.unknown += 1;
             return;
@@ -137,7 +137,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
-    /// A smaller order keeps its priority; at another price or with a larger quantity it moves to the tail.
+    /// Modifies an order. A reduction keeps its priority; another price or a larger quantity loses it.
     fn modify(&mut self, order_id: u64, level: Level, qty: Qty) {
         let found = self.index.find(order_id).and_then(|handle| Some((handle, self.books.order(handle)?)));
         match found {
@@ -162,7 +162,8 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         matches!(self.info.depth, Depth::Partial { .. })
     }
 
-    /// All events in a recording of the best level are at the best price, except an auction's fills.
+    /// Removes orders better than an event of a best-level recording: all its events, except an auction's
+    /// fills, are at the best price.
     #[inline]
     fn remove_better_than_best(&mut self, level: Level) {
         if matches!(self.info.depth, Depth::Partial { levels: Some(1) }) {
@@ -181,7 +182,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
-    /// Removes orders that an added order would cross: an added order does not trade.
+    /// Removes orders that an added order would cross, because an added order does not trade.
     #[inline]
     fn remove_crossed(&mut self, Level { side, price }: Level) {
         if self.is_partial() {

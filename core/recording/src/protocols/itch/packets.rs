@@ -1,4 +1,4 @@
-//! ITCH in captures: lines of MoldUDP64 sessions, snapshots beside them, and SoupBinTCP streams.
+//! ITCH in captures: lines and snapshots of MoldUDP64 sessions, and SoupBinTCP streams.
 
 use std::borrow::Cow;
 
@@ -25,10 +25,10 @@ use crate::selection::Selection;
 use crate::{Packet, Segment};
 
 const NS_PER_DAY: u64 = 86_400_000_000_000;
-/// Maximum time between an event and its capture, including clock differences: far less than zones differ.
+/// Maximum time from an event to its capture in ns, including clock differences: far less than zones differ.
 const SAME_TIME_NS: u64 = 600_000_000_000;
 
-/// The registry entry.
+/// Registry entry of ITCH.
 pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     PacketFormat {
         protocol: Itch::PROTOCOL,
@@ -38,7 +38,7 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// True for a MoldUDP64 packet with ITCH messages; with any messages when it is requested.
+/// True for a MoldUDP64 packet with ITCH messages, or with any messages when `--protocol` names ITCH.
 fn is_mold(payload: &[u8], is_requested: bool) -> bool {
     let Ok(packet) = moldudp64::Packet::parse(payload) else { return false };
     packet.message_count() > 0 && (is_requested || packet.messages().all(|(_, message)| is_whole(message)))
@@ -66,8 +66,8 @@ impl PacketProtocol for Itch {
     }
 
     /// Determines the zone of the midnight that ITCH times count from: UTC if that matches the capture times
-    /// and New York's midnight does not, as for our own venue. Old messages decide nothing, and the end of a
-    /// snapshot identifies our venue.
+    /// and New York's midnight does not, as for our own venue. Messages that match neither are skipped. An
+    /// end-of-snapshot message also identifies our venue.
     fn detect_calendar(&mut self, selection: &Selection, run: &MessageRun<'_>, calendar: &mut Calendar) {
         if self.is_midnight_known {
             return;
@@ -103,14 +103,14 @@ fn count_from_utc(calendar: &mut Calendar, selection: &Selection, captured_ns: O
     calendar.date = calendar.date.or(captured_ns.map(|ns| Zone::UTC.date_at(ns))).or(first_day);
 }
 
-/// The session of MoldUDP64.
+/// Session name of MoldUDP64.
 type SessionName = [u8; 10];
 
 /// The state of a flow.
 enum ItchFlow {
-    /// A line of a session of MoldUDP64, or snapshots beside it: packets wait for the decision.
+    /// A line of a MoldUDP64 session, or its snapshots: packets wait until it is clear which.
     Waiting(Vec<WaitingPacket>),
-    /// The session and line of the latest packet.
+    /// A line of a MoldUDP64 session, with the session and line of the latest packet.
     Line(Option<(SessionName, ChannelLine)>),
     /// Snapshots of a MoldUDP64 session, with the same session name and separate sequence numbers.
     Snapshots,
@@ -124,7 +124,7 @@ impl Default for ItchFlow {
     }
 }
 
-/// Reads MoldUDP64 and SoupBinTCP.
+/// Packet reader of MoldUDP64 and SoupBinTCP.
 #[derive(Default)]
 struct ItchPackets {
     is_requested: bool,
@@ -149,7 +149,7 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
             return Ok(());
         }
         if let ItchFlow::Waiting(waiting) = &self.flows[flow] {
-            // The other line may lag: then its latest packet is the first one of this line.
+            // The other line may have delivered the first waiting packet since then.
             let first = waiting.first().map(|first| &first.payload[..]);
             let is_line =
                 self.is_line(packet.payload, out) || first.is_some_and(|first| self.is_line(first, out));
@@ -158,7 +158,7 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
                 waiting.push(out.keep(packet));
                 return Ok(());
             }
-            // The flow that has waited longest comes first: it may be the beginning of the same session.
+            // First, the flows that have waited for the maximum time: one may begin the same session.
             for flow in 0..self.flows.len() {
                 if matches!(&self.flows[flow], ItchFlow::Waiting(waiting) if has_waited(waiting, packet.ts_ns))
                 {
@@ -217,7 +217,7 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
 }
 
 impl ItchPackets {
-    /// True for a packet of a line: it has a message that no snapshot has, or belongs to its session.
+    /// True for a packet of a line: it has a message that no snapshot has, or repeats one of its session.
     fn is_line<L: Listener>(&self, payload: &[u8], out: &Recordings<L>) -> bool {
         let Ok(mold) = moldudp64::Packet::parse(payload) else { return false };
         if !mold.messages().all(|(_, message)| is_of_snapshot(message)) {
@@ -230,7 +230,7 @@ impl ItchPackets {
         })
     }
 
-    /// Decides the kind of a flow, and handles its waiting packets.
+    /// Sets the kind of a flow, and handles its waiting packets.
     fn classify<L: Listener>(
         &mut self,
         flow: usize,
@@ -243,7 +243,7 @@ impl ItchPackets {
         out.release(&waiting, |packet, out| self.datagram(flow, packet, out))
     }
 
-    /// Channel and line of a session's packets.
+    /// Channel and line of a session's packet, which are added if they are new.
     fn find_line<L: Listener>(
         &mut self,
         session: SessionName,
@@ -256,7 +256,7 @@ impl ItchPackets {
         out.find_line(&mut self.sessions, session, packet.dst, add)
     }
 
-    /// Handles a packet on a line of a session; `None` for an unreadable one.
+    /// Handles a packet on a line of a session; `mold` is `None` for a malformed packet.
     fn line<'a, L: Listener>(
         &mut self,
         flow: usize,
@@ -289,7 +289,7 @@ impl ItchPackets {
         }
         let (messages, sent) = (mold.messages().map(|(_, message)| message), SendTime::default());
         if first == 0 {
-            // Numbers begin with 1: these packets have none.
+            // Sequence numbers begin with 1: this packet has none.
             channel.report.unnumbered += count;
             channel.report.messages += count;
             return out.push(channel_line.channel, packet, sent, messages);
@@ -297,7 +297,7 @@ impl ItchPackets {
         out.take(channel_line, PacketNumbers { first, count, header_len: HEADER_LEN, sent }, packet, messages)
     }
 
-    /// Handles a packet of snapshots beside a session of MoldUDP64, outside the session's sequence.
+    /// Counts a packet of a session's snapshots, which are outside the session's sequence.
     fn snapshot<L: Listener>(&mut self, flow: usize, packet: &Packet<'_>, out: &mut Recordings<L>) {
         let Ok(mold) = moldudp64::Packet::parse(packet.payload) else {
             return out.count_malformed(flow, None);
@@ -316,7 +316,7 @@ fn add_channel<L: Listener>(out: &mut Recordings<L>, name: String, ts_ns: u64) -
     out.add_channel(recording, 0, name)
 }
 
-/// Handles messages of a stream, which are in separate memory, immediately.
+/// Applies the messages of a stream at once: the next segment overwrites `messages`.
 fn take_stream<L: Listener>(
     channel: usize,
     (number, ts_ns): (u64, Option<u64>),
@@ -346,12 +346,12 @@ fn has_waited(waiting: &[WaitingPacket], now_ns: u64) -> bool {
 /// True when a packet ends with the message that ends a snapshot of ITCH.
 fn ends_snapshot(payload: &[u8], mold: &moldudp64::Packet<'_>) -> bool {
     const LEN: usize = EndOfSnapshot::LEN;
-    // A cheap check first: no packet of a session has this message.
+    // A cheap check first: no packet of a line ends with this message.
     let may_end = payload.len() >= LEN && payload[payload.len() - LEN] == b'G';
     may_end && mold.messages().last().is_some_and(|(_, message)| is_end_of_snapshot(message))
 }
 
-/// A session as text: digits if it is not text.
+/// A session name as text; in hexadecimal if it is not printable ASCII.
 fn session_name(session: &[u8; 10]) -> String {
     match std::str::from_utf8(session) {
         Ok(text) if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) => text.trim().to_owned(),

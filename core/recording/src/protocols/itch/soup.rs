@@ -1,22 +1,23 @@
-//! Messages out of a TCP stream of SoupBinTCP packets.
+//! Extracts messages from a TCP stream of SoupBinTCP packets.
 
 use tickpath_nasdaq::soupbintcp::{self, Session};
 
 use super::{is_end_of_snapshot, is_of_snapshot, is_whole};
 use crate::{Segment, StreamData, StreamReader};
 
-/// Maximum bytes of initial messages of a stream kept until it is known whether they are a snapshot.
+/// Maximum bytes of a stream's first messages that are held until they are known to be a snapshot or not.
 const OPENING_BYTES_MAX: usize = 64 << 20;
 
-/// One direction of a connection: a server's messages.
+/// The server's direction of a SoupBinTCP connection.
 #[derive(Debug, Default)]
 pub(super) struct SoupStream {
     stream: StreamReader,
     /// The beginning of an incomplete packet.
     buffer: Vec<u8>,
-    /// True while packet boundaries are known: from the first packet, or a segment start after a gap.
+    /// True while packet boundaries are known: from the first packet on; after a gap, from a segment that
+    /// begins with a packet.
     is_joined: bool,
-    /// True to assume that it is ITCH.
+    /// True if `--protocol` names ITCH: then any sequenced data counts as ITCH.
     is_requested: bool,
     /// The first messages, while they may be a snapshot; `None` after any other message.
     opening: Option<Messages>,
@@ -24,7 +25,7 @@ pub(super) struct SoupStream {
     malformed: u64,
 }
 
-/// Messages in separate memory.
+/// Copies of messages, in one buffer.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     bytes: Vec<u8>,
@@ -61,7 +62,7 @@ impl SoupStream {
         SoupStream { is_requested, opening: Some(Messages::default()), ..SoupStream::default() }
     }
 
-    /// Handles a segment; `out` then has the messages that are complete with it.
+    /// Handles a segment, and replaces `out` with the messages that are now complete.
     pub(super) fn handle_segment(&mut self, segment: &Segment, payload: &[u8], out: &mut Messages) {
         out.clear();
         let mut stream = std::mem::take(&mut self.stream);
@@ -69,24 +70,24 @@ impl SoupStream {
         self.stream = stream;
     }
 
-    /// Outputs the messages held behind a gap or possibly part of a snapshot, at the end of the capture.
+    /// Outputs, at the end of the capture, the messages held behind a gap or as a possible snapshot.
     pub(super) fn finish(&mut self, out: &mut Messages) {
         out.clear();
         let mut stream = std::mem::take(&mut self.stream);
         stream.finish(&mut |data| self.take(data, out));
         self.stream = stream;
-        // Without its end message, the opening is not a snapshot.
+        // Without an end message, the first messages are not a snapshot.
         if let Some(opening) = self.opening.take() {
             *out = opening;
         }
     }
 
-    /// The session that the server named, if its answer was captured.
+    /// Session named in the server's login response, if that was captured.
     pub(super) const fn session(&self) -> Option<Session> {
         self.session
     }
 
-    /// Number of places where no packet was found.
+    /// Number of times that the stream had invalid packet data.
     pub(super) const fn malformed(&self) -> u64 {
         self.malformed
     }
@@ -138,18 +139,18 @@ impl SoupStream {
     }
 }
 
-/// Appends the next message of a stream to `out`, or to its opening while that may still be a snapshot.
+/// Appends the next message of a stream to `out`, or to `opening` while that may still be a snapshot.
 fn take_message(opening: &mut Option<Messages>, message: &[u8], out: &mut Messages) {
     let Some(held) = opening else { return out.push(message) };
     held.push(message);
     let is_end = is_end_of_snapshot(message);
-    // GLIMPSE sends the session's system event too.
+    // A GLIMPSE snapshot includes the session's system event.
     let may_be_snapshot = is_of_snapshot(message) || message.first() == Some(&b'S');
     if is_end {
         held.snapshot_len = held.ends.len();
     }
     if is_end || !may_be_snapshot || held.bytes.len() > OPENING_BYTES_MAX {
-        // Nothing of the stream was output before.
+        // `out` is empty: the stream output nothing before.
         *out = std::mem::take(held);
         *opening = None;
     }

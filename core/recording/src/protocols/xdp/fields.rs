@@ -3,19 +3,19 @@
 use tickpath_nyse::{SendTime, SequenceNumberReset, SymbolIndexMapping};
 
 pub(super) const NS_PER_SEC: u64 = 1_000_000_000;
-/// Offsets of the time and symbol index in messages.
+/// Offsets of the nanoseconds and the symbol index in messages about orders and trades.
 const WITHIN_SECOND: usize = 4;
 const INDEX: usize = 8;
-/// Offset of the symbol index in messages with the full time.
+/// Offset of the symbol index in messages with a full time.
 const INDEX_OF_FULL_TIME: usize = 12;
-/// Offset of the second of a time reference.
+/// Offset of the second in a Source Time Reference.
 pub(super) const SECOND: usize = 12;
-/// Offsets of the symbol and market of a mapping, and of the product of a reset.
+/// Range of the symbol and offset of the market in a mapping, and offset of the product in a reset.
 pub(super) const SYMBOL: std::ops::Range<usize> = 8..19;
 const MARKET: usize = 20;
 const PRODUCT: usize = 12;
 
-/// True when a message has this type.
+/// True for a message of type `message_type`.
 pub(super) fn is_type(message: &[u8], message_type: u16) -> bool {
     word16(message, 2) == message_type
 }
@@ -53,7 +53,7 @@ pub(super) fn time_and_index(
     match message_type {
         100..=104 | 110..=114 if bytes.len() >= INDEX + 4 => {
             let ns = word32(bytes, WITHIN_SECOND);
-            // Before the first reference: the second in which the packet was sent, or the previous one.
+            // Before the first time reference: the second of the packet's send time, or the second before it.
             let before = || sent.secs - u32::from(ns > sent.nanos && sent.secs > 0);
             (at(second.unwrap_or_else(before), ns), Some(word32(bytes, INDEX)))
         }
@@ -74,7 +74,7 @@ pub(super) fn word32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// A symbol without its trailing zeros.
+/// A symbol without its trailing NUL bytes.
 pub(super) fn until_nul(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or_default()
 }

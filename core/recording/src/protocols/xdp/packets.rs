@@ -25,7 +25,7 @@ use crate::selection::Selection;
 /// Maximum number of packets that wait until their flow is identified as a line of a channel.
 const WAITING_MAX: usize = 64;
 
-/// The registry entry.
+/// Registry entry of XDP.
 pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     PacketFormat {
         protocol: Xdp::PROTOCOL,
@@ -35,7 +35,7 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// True for a packet with a known purpose and known message types; with any messages when it is requested.
+/// True for a packet with a known purpose and known message types, or any messages if it `is_requested`.
 fn is_xdp(payload: &[u8], is_requested: bool) -> bool {
     let Ok(packet) = tickpath_nyse::Packet::parse(payload) else { return false };
     let is_known = |message: &[u8]| {
@@ -103,7 +103,7 @@ impl CapturedRecording<Xdp> {
         is_whole
     }
 
-    /// Handles the meaning of a symbol index that arrived out of band.
+    /// Handles a symbol index mapping that arrived out of band.
     fn handle_mapping(&mut self, selection: &Selection, channel: u8, mapping: &[u8]) {
         if let Some((number, name)) = self.replay.protocol.add_mapping(channel, mapping) {
             let (pair, channel) = (&mut self.replay.pair, Channel(channel));
@@ -116,19 +116,19 @@ impl CapturedRecording<Xdp> {
 /// The state of a flow.
 #[derive(Default)]
 struct XdpFlow {
-    /// Its channel and line, once it is identified as a line.
+    /// Channel and line of the flow, once it is identified as a line.
     channel_line: Option<ChannelLine>,
     /// Packets that wait until the flow is identified as a line of a known channel or not.
     waiting: Vec<WaitingPacket>,
     out_of_band: OutOfBand,
 }
 
-/// Retransmissions and refreshes, which are sent to an address that is not a line.
+/// The state of a flow of retransmissions and refreshes, whose address is not that of a line.
 #[derive(Default)]
 struct OutOfBand {
-    /// Their channel, once a symbol identified it.
+    /// Channel of the flow, once a symbol identified it.
     channel: Option<usize>,
-    /// The current refresh.
+    /// The refresh whose packets are being collected.
     refresh: Option<Refresh>,
 }
 
@@ -137,10 +137,10 @@ struct OutOfBand {
 enum PacketPurpose {
     /// Part of the channel's sequence.
     Sequence,
-    /// A repetition of the sequence on request.
+    /// A retransmission of messages of the sequence, on request.
     Retransmission,
     Refresh,
-    /// Irrelevant here.
+    /// Any other purpose: the packet is only counted.
     Other,
 }
 
@@ -160,9 +160,9 @@ impl PacketPurpose {
     }
 }
 
-/// A channel, which its books identify by its index among those of XDP.
+/// A channel of XDP; the books identify it by its index in [`XdpPackets::channels`].
 struct XdpChannel {
-    /// Its index in the capture.
+    /// Index of the channel in the capture.
     number: usize,
     /// True when a message has named the market.
     is_market_known: bool,
@@ -173,7 +173,7 @@ struct XdpChannel {
 struct XdpPackets {
     flows: Vec<XdpFlow>,
     channels: Vec<XdpChannel>,
-    /// Recordings of markets; `None` for one whose market no message has named.
+    /// Market and recording of each market; the market is `None` while no message has named it.
     markets: Vec<(Option<u16>, usize)>,
 }
 
@@ -215,7 +215,7 @@ impl XdpPackets {
         let (next, ordinal) = (entry.channel.next(), usize::from(entry.ordinal));
         let mut first = next.map_or(u64::from(sequence), |next| widened(sequence, next));
         if next.is_none() && first > 1 {
-            // Messages before it are not in the capture.
+            // Messages before `first` are not in the capture.
             out.handle_loss(channel_line.channel, first);
         }
         if count == 0 {
@@ -234,7 +234,7 @@ impl XdpPackets {
         out.take(channel_line, numbers, packet, xdp.messages().map(|(_, message)| message))
     }
 
-    /// Handles a packet of a flow that may be a known channel's other line: it is if a packet is the same.
+    /// Handles a packet of an unidentified flow: a line of a known channel if it repeats one of its packets.
     fn waiting<'a, L: Listener>(
         &mut self,
         flow: usize,
@@ -266,8 +266,8 @@ impl XdpPackets {
         }
     }
 
-    /// Makes a flow a line of a known channel, or else a new channel whose packets go to an address, and
-    /// handles the waiting packets; `None` where there are too many channels.
+    /// Makes a flow a line of channel `known`, or of a new channel, and handles its waiting packets; `None`
+    /// at the maximum number of channels.
     fn classify<L: Listener>(
         &mut self,
         flow: usize,
@@ -289,7 +289,7 @@ impl XdpPackets {
         Ok(Some(channel_line))
     }
 
-    /// Adds the channel of packets to an address, in the recording of its market once known.
+    /// Adds the channel of packets to `dst`. A message that names the market may change its recording.
     fn add_channel<L: Listener>(&mut self, dst: SocketAddrV4, ts_ns: u64, out: &mut Recordings<L>) -> usize {
         let unknown = self.markets.iter().find(|(market, _)| market.is_none());
         let recording = match unknown.or(self.markets.first()) {
@@ -309,7 +309,7 @@ impl XdpPackets {
         recording
     }
 
-    /// Sets the market of a channel: its messages go to that market's recording.
+    /// Sets the market of a channel: its next messages go to that market's recording.
     fn assign_market<L: Listener>(
         &mut self,
         channel: usize,
@@ -349,7 +349,7 @@ impl XdpPackets {
         packet: &Packet<'a>,
         out: &mut Delivery<'_, 'a, L>,
     ) -> Result {
-        // Messages that were not flushed yet may name the channel.
+        // Apply pending messages first: their symbols may identify the channel.
         out.flush()?;
         let XdpFlow { channel_line, out_of_band, .. } = &self.flows[flow];
         let known = channel_line.map(|channel_line| channel_line.channel).or(out_of_band.channel);
@@ -374,8 +374,8 @@ impl XdpPackets {
         Ok(())
     }
 
-    /// The channel that knows the symbols of a packet; the only channel if there is one. `None` when it may
-    /// be several.
+    /// The channel that knows a symbol of the packet, or the only channel. `None` if no channel knows one, or
+    /// several do.
     fn channel_of<L: Listener>(&self, xdp: &nyse::Packet<'_>, out: &mut Recordings<L>) -> Option<usize> {
         if let [only] = self.channels.as_slice() {
             return Some(only.number);
@@ -387,7 +387,7 @@ impl XdpPackets {
             let mut known = markets.filter_map(|(_, recording)| {
                 Some((*recording, out.recording::<Xdp>(*recording).0.replay.protocol.channel_of(index)?))
             });
-            // Each market has other indexes: one that several know identifies none.
+            // Each market numbers its symbols: an index that several markets know identifies no channel.
             if let (Some((recording, ordinal)), None) = (known.next(), known.next()) {
                 let number = self.channels.get(usize::from(ordinal))?.number;
                 return Some(number).filter(|number| out.channels[*number].recording == recording);
@@ -426,8 +426,8 @@ impl XdpPackets {
     }
 }
 
-/// True when the numbers restart with a packet. Resets are repeated until the session begins, and arrive late
-/// on the other line: one is new when it was sent later.
+/// True for a packet with a new sequence number reset. Resets are repeated until the session begins, and
+/// arrive late on the other line: one is new when it was sent later and changes the next number.
 fn is_new_reset<L: Listener>(
     channel_line: ChannelLine,
     xdp: &nyse::Packet<'_>,

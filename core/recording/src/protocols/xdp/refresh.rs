@@ -7,47 +7,47 @@ use super::fields::index_of;
 
 /// Maximum number of symbols that wait for a refresh; messages of further symbols are not kept.
 const WAITING_MAX: usize = 1 << 16;
-/// Maximum bytes of messages kept for waiting symbols; beyond it the current symbol's are dropped, and only a
-/// newer refresh is of use to it.
+/// Maximum bytes of messages held for all waiting symbols. Beyond it the current symbol's messages are
+/// dropped, and that symbol needs a newer refresh.
 const HELD_BYTES_MAX: usize = 64 << 20;
 /// Maximum bytes of a symbol's refresh; a longer one is dropped.
 const REFRESH_BYTES_MAX: usize = 16 << 20;
 
 /// Offset of the symbol's sequence number in messages about orders and trades.
 const SYMBOL_SEQ: usize = 12;
-/// Its offset in messages with the full time.
+/// Offset of the symbol's sequence number in messages with the full time.
 const SYMBOL_SEQ_OF_FULL_TIME: usize = 16;
 
 /// A symbol whose book is incomplete.
 #[derive(Debug, Default)]
 struct IncompleteSymbol {
     channel: u8,
-    /// Number of the channel's first message after the loss.
+    /// Sequence number of the channel's first message after the loss.
     since: u32,
-    /// Symbol number of the first held message, or the one after the last dropped; `None` before any.
+    /// Symbol sequence number of the first held message, or one past the last dropped; `None` before any.
     floor: Option<u32>,
-    /// Messages about it, concatenated.
+    /// Held messages about the symbol, concatenated.
     held: Vec<u8>,
 }
 
 /// Symbols whose books are incomplete because messages were lost or preceded the capture, and their messages
-/// since: a refresh that covers the loss completes the book, and the held messages after it follow.
+/// since. A refresh that covers the loss completes the book; the held messages after it are then applied.
 #[derive(Debug, Default)]
 pub(super) struct IncompleteSymbols {
     by_index: FxHashMap<u32, IncompleteSymbol>,
     held_bytes: usize,
-    /// Indexed by channel: number of its first message after the last loss.
+    /// Sequence number of each channel's first message after its last loss.
     since: FxHashMap<u8, u32>,
 }
 
 impl IncompleteSymbols {
-    /// True while no messages need to be held.
+    /// True while no symbol waits for a refresh.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.by_index.is_empty()
     }
 
-    /// Handles the loss of a channel's messages before a number: these symbols' books are incomplete.
+    /// Handles the loss of a channel's messages before `next`: the books of `symbols` are incomplete.
     pub(super) fn handle_loss(&mut self, channel: u8, next: u32, symbols: impl Iterator<Item = u32>) {
         self.since.insert(channel, next);
         let known = self.by_index.iter().filter(|(_, waiting)| waiting.channel == channel);
@@ -61,7 +61,7 @@ impl IncompleteSymbols {
         }
     }
 
-    /// Handles a restart of a channel's numbers: none of its symbols waits.
+    /// Handles a restart of a channel's numbering: none of its symbols waits any longer.
     pub(super) fn restart(&mut self, channel: u8) {
         self.since.remove(&channel);
         self.by_index.retain(|_, waiting| waiting.channel != channel);
@@ -98,8 +98,8 @@ impl IncompleteSymbols {
         waiting.held.extend_from_slice(message);
     }
 
-    /// The messages held for a symbol that this refresh of a channel completes; `None` when its book is
-    /// complete, or the refresh does not reach the held messages.
+    /// Ends the wait of a refresh's symbol, and returns its held messages. `None` when its book is complete,
+    /// or when messages between the refresh and the held ones are missing.
     pub(super) fn take(&mut self, channel: u8, refresh: &Refresh, is_mapped: bool) -> Option<Vec<u8>> {
         let Some(waiting) = self.by_index.get(&refresh.index) else {
             let since = self.since.get(&channel).copied().unwrap_or_default();
@@ -118,7 +118,7 @@ impl IncompleteSymbols {
     }
 }
 
-/// True when no message is missing between the last covered and the first held number; numbers wrap.
+/// True when no number is missing between `last`, which is covered, and `first`, which is held; numbers wrap.
 const fn is_up_to(last: u32, first: u32) -> bool {
     last.wrapping_add(1).wrapping_sub(first).cast_signed() >= 0
 }
@@ -133,7 +133,7 @@ fn symbol_seq(message: &[u8]) -> Option<u32> {
     message.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Concatenated messages, each prefixed by its length.
+/// Splits concatenated messages, each of which begins with its length.
 pub(super) fn split_messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let len = bytes.first_chunk().map(|len| usize::from(u16::from_le_bytes(*len)))?;
@@ -153,22 +153,22 @@ pub(super) fn not_covered(held: &[u8], last: u32) -> impl Iterator<Item = &[u8]>
 /// The refresh of one symbol.
 #[derive(Debug, Default)]
 pub(super) struct Refresh {
-    /// The symbol.
+    /// Index of the symbol.
     pub(super) index: u32,
-    /// Number of the channel's last message that it covers.
+    /// Sequence number of the last channel message that the refresh covers.
     pub(super) last_seq: u32,
-    /// Symbol sequence number of the last message that it covers.
+    /// Symbol sequence number of the last message that the refresh covers.
     pub(super) last_symbol_seq: u32,
-    /// Its messages, concatenated.
+    /// Messages of the refresh, concatenated.
     pub(super) messages: Vec<u8>,
-    /// Its number of packets, and the index of the next one.
+    /// Number of packets of the refresh, and the next packet, counted from 1.
     total: u16,
     next: u16,
 }
 
 impl Refresh {
-    /// Adds the messages of a packet after its header; returns the refresh that is complete with it. A packet
-    /// that does not continue the current refresh discards it.
+    /// Adds the messages that follow a refresh header; returns the refresh when it is complete. A packet that
+    /// does not continue the current refresh discards it.
     pub(super) fn take<'a>(
         partial: &mut Option<Refresh>,
         header: &[u8],
@@ -237,7 +237,7 @@ mod tests {
         incomplete.hold(5, 1, &message(5, 8), false);
         assert!(incomplete.take(1, &refresh(7, 48, 1), false).is_none(), "older than the capture");
         assert_eq!(incomplete.take(1, &refresh(7, 49, 1), false), Some(Vec::new()));
-        // Another loss: the held messages are of no use.
+        // Another loss drops the held messages.
         incomplete.handle_loss(1, 60, std::iter::empty());
         assert!(incomplete.take(1, &refresh(5, 58, 8), false).is_none());
         assert_eq!(incomplete.take(1, &refresh(5, 59, 9), false), Some(Vec::new()));

@@ -1,0 +1,60 @@
+//! Pages of docs that the program writes: the help of every command, and every key of configuration files.
+//!
+//! The tests compare the pages with the program. `TICKPATH_WRITE_PAGES=1 cargo test -p tickpath --features full pages`
+//! writes them.
+
+use std::fmt::Write;
+
+use crate::help::commands;
+use crate::support::{repository, run};
+
+const HELP_HEAD: &str = "# Help of every command
+
+The text of `--help` of every command, for reading without the program. [commands.md](commands.md) introduces the
+commands. The program writes this page.
+";
+
+const CONFIGURATION_HEAD: &str = "# Configuration: every key with its value
+
+The samples in [configs](../configs), with every default filled in, as `tickpath config show FILE` prints them. The
+samples themselves have comments about their keys; [commands.md](commands.md#configuration-files) names the page of each
+kind of file. The program writes this page.
+";
+
+const SAMPLES: [&str; 9] =
+    ["exchange", "exchange-day", "trader", "feed", "demo", "instruments", "shell", "shell-native", "gateway"];
+
+/// Compares a page with its text, or writes it if the environment asks for that.
+fn check(name: &str, text: &str) {
+    let path = repository().join("docs").join(name);
+    if std::env::var_os("TICKPATH_WRITE_PAGES").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(page == text, "docs/{name} differs from the program: see the head of this file");
+}
+
+#[test]
+fn the_help_page_is_that_of_the_program() {
+    let mut page = HELP_HEAD.to_owned();
+    for command in commands() {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let title = if command.is_empty() { "tickpath".to_owned() } else { command.clone() };
+        write!(page, "\n## {title}\n\n```text\n{}\n```\n", run(&args).out.trim_end()).unwrap();
+    }
+    check("help.md", &page);
+}
+
+#[test]
+fn the_configuration_page_is_that_of_the_samples() {
+    let mut page = CONFIGURATION_HEAD.to_owned();
+    for sample in SAMPLES {
+        let path = repository().canonicalize().unwrap().join(format!("configs/{sample}.toml"));
+        let shown = run(&["config", "show", &path.to_string_lossy()]);
+        assert_eq!(shown.code, Some(0), "{}", shown.err);
+        let folder = path.parent().unwrap().parent().unwrap();
+        let text = shown.out.replace(&format!("{}/", folder.display()), "");
+        write!(page, "\n## configs/{sample}.toml\n\n```toml\n{}\n```\n", text.trim_end()).unwrap();
+    }
+    check("configuration.md", &page);
+}
