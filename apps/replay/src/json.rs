@@ -173,7 +173,7 @@ fn check(report: &FileReport) -> Value {
     }
     let is_equal = report.model.as_ref().is_none_or(|model| model.difference.is_none())
         && report.rows.as_ref().is_none_or(|rows| rows.first_difference.is_none());
-    json!({ "ok": is_equal, "plain_twin": model, "order_book_rows": report.rows })
+    json!({ "ok": is_equal, "reference_model": model, "order_book_rows": report.rows })
 }
 
 fn top(book: &SymbolBook, decimals: u8) -> Value {

@@ -32,7 +32,7 @@ pub enum Output {
 /// Options of a watch.
 #[derive(Clone, Debug)]
 pub struct WatchOptions {
-    /// The client.
+    /// The configuration of the client.
     pub client: ClientConfig,
     /// File that receives every tick as a line.
     pub csv: Option<PathBuf>,
@@ -58,7 +58,7 @@ pub fn watch(options: &WatchOptions, stop: &StopSignal) -> anyhow::Result<WatchR
     let started = Instant::now();
     let mut view = TicksView::new(&options.client.address, options.duration);
     let ended = run(&client, &mut viewer, &mut view, csv.as_ref(), stop, started);
-    // Read before the end closes the connection; data received until then counts.
+    // Read the state before `finish` closes the connection. Data received until the close is counted.
     let is_live = client.shared().state() == LinkState::Live;
     let shared = std::sync::Arc::clone(client.shared());
     let failure = client.finish().err();
@@ -93,7 +93,7 @@ fn run(
         if client.has_ended() {
             return Ok(Ended::Failed);
         }
-        // Either its reader closed the pipe, or its end reports an error.
+        // Its reader closed the pipe, or `finish` reports the error.
         if csv.is_some_and(CsvFile::has_ended) {
             return Ok(Ended::Quit);
         }

@@ -49,7 +49,7 @@ fn listed_symbols_are_requested() {
     let client = Client::start(config, None).unwrap();
     let mut peer = server.accept_subscribed(9, 1);
     assert_eq!(peer.messages.names, ["ALPHA", "CHARLIE"]);
-    // The session's sequence numbers have holes for other symbols; those of a symbol must not.
+    // Messages of other symbols leave holes in the session's sequence numbers, but not in a symbol's.
     let numbered = |sequence, symbol_sequence| {
         let mut bytes = quote(sequence, 1);
         bytes[4..8].copy_from_slice(&u32::to_le_bytes(symbol_sequence));
@@ -94,7 +94,7 @@ fn a_reconnect_counts_the_missed_messages() {
     peer.send(&quote(1, 1));
     wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 1);
     drop(peer);
-    // The same session continues with number 5.
+    // The same session continues with sequence number 5.
     let mut peer = server.accept_subscribed(9, 5);
     assert_eq!(rows(&client)[0].top.health(), BookHealth::Stale);
     peer.send(&quote(5, 1));
@@ -106,8 +106,8 @@ fn a_reconnect_counts_the_missed_messages() {
         client.shared().last_error().is_some_and(|text| text.ends_with("the server stopped"))
     });
     drop(peer);
-    // Another session begins with number 1: none of its messages was missed, and nothing of the old one is
-    // shown.
+    // Another session begins with sequence number 1: none of its messages was missed, and nothing of the old
+    // session is shown.
     let mut peer = server.accept_subscribed(10, 1);
     peer.send(&quote(1, 2));
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 3);
@@ -122,12 +122,13 @@ fn only_missed_messages_of_listed_symbols_count() {
     let symbols = ["ALPHA", "BRAVO", "CHARLIE"].map(|name| Symbol::new(name).unwrap()).to_vec();
     let config = tickpath_ticks_app::client::ClientConfig { symbols, ..config(server.address()) };
     let client = Client::start(config, None).unwrap();
-    // Each symbol begins with its number 1.
+    // Each symbol's sequence numbers begin with 1.
     let mut peer = server.accept_subscribed(9, 1);
     peer.send(&[quote(1, 1), quote(1, 2)].concat());
     wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 2);
     drop(peer);
-    // Meanwhile each reached 5: three messages of the first two were missed, and four of the third.
+    // Meanwhile each symbol's next number became 5: three messages of each of the first two symbols were
+    // missed, and four of the third.
     let mut peer = server.accept_subscribed(9, 5);
     peer.send(&quote(5, 3));
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 3);

@@ -116,7 +116,7 @@ fn main() {
         for _ in 0..passes {
             let (direct, of_direct) = direct_pass(&flow, &bytes, messages);
             let (indexed, of_indexed) = indexed_pass(&flow, &bytes, messages);
-            assert_eq!([of_direct, of_indexed], [hash; 2], "the books are those of the plain twin");
+            assert_eq!([of_direct, of_indexed], [hash; 2], "the books are those of the reference model");
             let each = [direct, indexed, itch_pass(&flow, &itch)];
             best = std::array::from_fn(|at| each[at].min(best[at]));
         }

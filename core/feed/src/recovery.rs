@@ -21,7 +21,7 @@ pub struct RecoveryCounters {
     /// Packets received as answers to requests.
     pub answers: u64,
     /// Datagrams from an unauthorised source, or from an address to which no request was sent.
-    pub strangers: u64,
+    pub unsolicited: u64,
     /// Connections to servers.
     pub connections: u64,
     /// Connections that ended early.

@@ -87,7 +87,7 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
             let difference = first_difference(books, reference, names);
             let every = self.report.every;
             self.report.difference = Some(format!(
-                "the books differ from the plain twin after {when}, and did not {every} messages before: {difference}"
+                "the books differ from the reference model after {when}, and did not {every} messages before: {difference}"
             ));
         }
     }
@@ -106,7 +106,7 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
         let number = ours.into_iter().chain(reference).map(|update| update.sequence).min().unwrap_or(first);
         let symbol = names(ours.or(reference).map_or(0, |update| update.instrument));
         format!(
-            "message {number} ({}), {symbol}: the books say {ours:?} and the plain twin {reference:?}",
+            "message {number} ({}), {symbol}: the books say {ours:?} and the reference model {reference:?}",
             place((number - first) as usize)
         )
     }

@@ -101,7 +101,7 @@ fn channel_json(report: &ChannelReport) -> Value {
             other_symbols, unmapped, symbol_gaps;
         ),
         "recovery": counts!(
-            recovery; requests, refusals, answers, strangers, connections, failures, snapshot_requests, snapshots;
+            recovery; requests, refusals, answers, unsolicited, connections, failures, snapshot_requests, snapshots;
             "books_waiting": status.waiting,
             "books_healed": snapshot_recovery.recovered,
             "snapshots_too_old": snapshot_recovery.too_old,
@@ -176,7 +176,7 @@ pub(super) fn warnings(status: &ChannelStatus) -> [(bool, &'static str); 17] {
             "a recovery server could not be reached, or broke off: it is tried again",
         ),
         (status.recovery.refusals > 0, "a request for what was lost was refused"),
-        (status.recovery.strangers > 0, "answers came from somebody who was not asked: dropped"),
+        (status.recovery.unsolicited > 0, "answers came from somebody who was not asked: dropped"),
         (status.builder.unknown_type > 0, "messages of types that its protocol does not list came: skipped"),
     ]
 }
@@ -285,7 +285,7 @@ pub fn summary(report: &ChannelReport) -> String {
 fn rare_counters(status: &ChannelStatus) -> String {
     let (lines, recovery) = (&status.lines, &status.recovery);
     let counters = [
-        ("unauthorised", status.unauthorised + recovery.strangers),
+        ("unauthorised", status.unauthorised + recovery.unsolicited),
         ("kernel drops", status.kernel_drops),
         ("too long", status.truncated),
         ("session changes", status.channel.session_changes),

@@ -8,7 +8,7 @@ use crate::day::StandardDay;
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     &[
         row("plain_instructions", "instr").note(
-            "instructions a message of the plain twin, ordered maps, on the same file and by the same driver \
+            "instructions a message of the reference model, ordered maps, on the same file and by the same driver \
              as book_instructions",
         ),
         row("book_instructions", "instr")

@@ -95,7 +95,10 @@ impl Capture {
         let mut books = empty::<DirectBooks>();
         let ticks = context.timed(|| apply(black_box(&self.bytes), &self.segments, &mut books))?;
         let (outcome, expected) = (Outcome::of(&books), self.outcome);
-        ensure!(outcome == expected, "the books end as {outcome:?} and their plain twin as {expected:?}");
+        ensure!(
+            outcome == expected,
+            "the books end as {outcome:?} and their reference model as {expected:?}"
+        );
         Ok(ticks)
     }
 

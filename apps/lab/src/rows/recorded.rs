@@ -143,7 +143,10 @@ impl Recording {
             Format::Lobster { levels } => timed(context, lobster(bytes, levels), self.live_max),
         }?;
         let expected = self.outcome;
-        ensure!(outcome == expected, "the books end as {outcome:?} and their plain twin as {expected:?}");
+        ensure!(
+            outcome == expected,
+            "the books end as {outcome:?} and their reference model as {expected:?}"
+        );
         Ok(ticks)
     }
 }

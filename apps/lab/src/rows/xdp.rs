@@ -124,7 +124,7 @@ impl Capture {
         let state_hash = instruments.books().state_hash();
         ensure!(
             state_hash == self.state_hash,
-            "the books end as {state_hash:#018x}, their plain twin otherwise"
+            "the books end as {state_hash:#018x}, their reference model otherwise"
         );
         Ok(context.nanos_each(ticks, self.messages))
     }

@@ -19,7 +19,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The state before the first attempt; the same seed gives the same delays.
+    /// The delays before the first attempt; the same seed gives the same delays.
     #[must_use]
     pub fn new(seed: u64) -> Backoff {
         Backoff { random: SplitMix64::seed_from_u64(seed), attempts: 0 }

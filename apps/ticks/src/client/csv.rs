@@ -14,13 +14,13 @@ use tickpath_lockfree::spsc;
 use tickpath_ticks::message::{NO_PRICE, Tick, TickKind};
 use tickpath_types::{Price, Symbol};
 
-/// The first line.
+/// The first line of the file: the column names.
 pub const CSV_HEADER: &str = "ts_generate_ns,symbol,sequence,symbol_sequence,type,bid_qty,bid,ask,ask_qty,price,qty,aggressor,volume,state";
 
-/// Ticks that may wait to be written: some milliseconds at full speed, more than half a second at 100,000 a
-/// second.
+/// Capacity of the ring in ticks: some milliseconds at full speed, more than half a second at 100,000
+/// ticks/s.
 pub(super) const RING_CAPACITY: usize = 1 << 16;
-/// Waiting time when the ring is full, and below when it is empty.
+/// Waiting times when the ring is full (`FULL_WAIT`) and when it is empty (`EMPTY_WAIT`).
 pub(super) const FULL_WAIT: Duration = Duration::from_micros(200);
 const EMPTY_WAIT: Duration = Duration::from_millis(2);
 /// Bytes of text written at once.
@@ -30,11 +30,11 @@ const BLOCK_LEN: usize = 1 << 16;
 #[derive(Clone, Copy)]
 pub(super) struct CsvItem {
     pub(super) tick: Tick,
-    /// Its symbol; `None` when it was not defined.
+    /// The tick's symbol; `None` if the server did not define it.
     pub(super) symbol: Option<Symbol>,
 }
 
-/// A file that is being written.
+/// A CSV file of ticks, written by a separate thread.
 pub struct CsvFile {
     path: PathBuf,
     thread: JoinHandle<io::Result<u64>>,
@@ -89,7 +89,7 @@ struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// A closed pipe is no error: its reader has read all that it wants.
+    /// Writes until the end and returns the number of rows. A closed pipe is no error.
     fn run(mut self, mut ring: spsc::Consumer<CsvItem>, is_last: &AtomicBool) -> io::Result<u64> {
         match self.write_all(&mut ring, is_last).and_then(|()| self.file.finish()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
@@ -101,7 +101,7 @@ impl CsvWriter {
         self.text.push_str(CSV_HEADER);
         self.text.push('\n');
         loop {
-            // Read before the ring is checked: nothing is added after the flag is set.
+            // Read the flag before the ring: no tick is added after the flag is set.
             let is_end = is_last.load(Ordering::Acquire);
             match ring.try_pop() {
                 Some(item) => self.write_tick(&item),
@@ -129,7 +129,7 @@ impl CsvWriter {
         self.rows += 1;
         // Writing to a string does not fail.
         let _ = write!(self.text, "{},", tick.ts_generate);
-        // A symbol without a name is shown by its number.
+        // An instrument without a known symbol is written as `#` and its number.
         let _ = match symbol {
             Some(symbol) => write!(self.text, "{}", symbol.as_str()),
             None => write!(self.text, "#{}", header.instrument),
@@ -157,7 +157,7 @@ impl CsvWriter {
     }
 }
 
-/// A price, or nothing where there is none.
+/// Formats a price, and `NO_PRICE` as empty text.
 struct PriceOrNone(Price);
 
 impl std::fmt::Display for PriceOrNone {

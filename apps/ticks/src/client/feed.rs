@@ -1,4 +1,4 @@
-//! From bytes to the cache: the client code that runs for each tick.
+//! The client's tick path: parses the received bytes and applies the ticks to the cache.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Clock {
         Nanos(self.tsc.now().0.wrapping_add_signed(self.ahead_ns.wrapping_neg()))
     }
 
-    /// Compares it with the system's clock, which the server uses for its time stamps.
+    /// Measures the drift from the system's clock, which the server uses for its time stamps.
     pub(super) fn correct(&mut self) {
         self.ahead_ns = self.tsc.drift().ahead_ns;
     }
@@ -70,8 +70,8 @@ struct SessionPosition {
     session: u64,
     /// The next sequence number of the session.
     sequence: u64,
-    /// The next number of each symbol by its instrument number, where it is known; empty when all were
-    /// subscribed.
+    /// The next sequence number of each symbol, by instrument number; `None` if unknown. Empty if all symbols
+    /// were subscribed.
     symbols: Vec<Option<u32>>,
 }
 
@@ -87,7 +87,7 @@ impl Feed {
         self.sink.csv = Some(csv);
     }
 
-    /// Begins with a new connection.
+    /// Resets the parser and the state of the connection, for a new connection.
     pub fn restart(&mut self) {
         if let Some(hello) = self.sink.hello.filter(|_| self.sink.is_subscribed) {
             self.sink.previous = Some(self.session_position(&hello));
@@ -101,7 +101,7 @@ impl Feed {
         let mut symbols = Vec::new();
         if self.sink.scope == Some(Scope::Listed) {
             let last = u16::try_from(hello.symbol_count.get()).unwrap_or(u16::MAX);
-            // A symbol that was not defined again is where the previous connection left it.
+            // A symbol that this connection did not define keeps its number from the previous connection.
             let before = self.sink.previous.take().filter(|previous| previous.session == session);
             let before = before.map(|previous| previous.symbols).unwrap_or_default();
             symbols.extend((0..=last).map(|instrument| {
@@ -177,7 +177,8 @@ pub(super) struct Sink {
     pub(super) hello: Option<Hello>,
     pub(super) is_subscribed: bool,
     scope: Option<Scope>,
-    /// The end of the last subscribed connection, until the number of messages missed since is known.
+    /// Position at the end of the last subscribed connection, until the messages missed since then are
+    /// counted.
     previous: Option<SessionPosition>,
     pub(super) refused: Option<Refused>,
     pub(super) ended: Option<EndReason>,
@@ -240,8 +241,8 @@ impl Sink {
         Ok(())
     }
 
-    /// Counts the messages of the same session that were sent between two connections, when all symbols are
-    /// subscribed; otherwise each definition gives the number for its symbol.
+    /// Counts the messages that the session sent between two connections, if all symbols are subscribed.
+    /// Otherwise [`count_missed_by_symbol`](Sink::count_missed_by_symbol) counts them.
     fn count_missed(&mut self, next: u64) {
         let session = self.hello.map(|hello| hello.session.get());
         let Some(previous) = self
@@ -264,7 +265,7 @@ impl Sink {
             .and_then(Option::take);
         let missed =
             number.map_or(0, |previous| definition.header.symbol_sequence.get().wrapping_sub(previous));
-        // A distance that large is a negative one: the number had been received before.
+        // A difference from 2^31 on is negative modulo 2^32: the message was received before.
         if missed < 1 << 31 {
             self.shared.add(Count::Missed, u64::from(missed));
         }

@@ -7,17 +7,17 @@ use tickpath_types::Nanos;
 /// Parts of a latency, between the times T0 to T6 of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// T0 to T2: generated, to taken by the server to be written.
+    /// T0 to T2: from generation until the server takes the tick for sending.
     Server,
-    /// T2 to T3: taken by the server, to read by this client.
+    /// T2 to T3: from taken by the server until read by this client.
     Network,
-    /// T3 to T4: read, to checked and passed on.
+    /// T3 to T4: from read until checked and passed on.
     Parse,
-    /// T4 to T5: passed on, to in the cache.
+    /// T4 to T5: from passed on until stored in the cache.
     Cache,
-    /// T0 to T5: generated, to in the cache.
+    /// T0 to T5: from generation until stored in the cache.
     Total,
-    /// T0 to T6: generated, to drawn as the latest quote of a row.
+    /// T0 to T6: from generation until drawn as the latest quote of a row.
     Draw,
 }
 
@@ -26,7 +26,7 @@ impl Span {
     pub const ALL: [Span; 6] =
         [Span::Server, Span::Network, Span::Parse, Span::Cache, Span::Total, Span::Draw];
 
-    /// Returns its name, from one hop to another.
+    /// Returns the span's name, formed from its first and last time.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,9 +55,9 @@ impl Span {
 
 /// Buckets for each doubling: a value is accurate to one part in 32.
 const PARTS: u64 = 32;
-/// Each value below it has a separate bucket.
+/// Each value below this has a separate bucket.
 const EXACT_BELOW: u64 = 2 * PARTS;
-/// Doublings from there to 2^42 ns, more than an hour; longer values count as this.
+/// Doublings from `EXACT_BELOW` to 2^42 ns, more than an hour; longer latencies count in the last bucket.
 const DOUBLINGS: usize = 36;
 const BUCKETS: usize = EXACT_BELOW as usize + DOUBLINGS * PARTS as usize;
 
@@ -179,7 +179,7 @@ impl Latencies {
     }
 }
 
-/// Maximum number of ticks of a batch that are measured individually; in a longer batch, evenly spread.
+/// Maximum number of measured ticks per batch; in a longer batch they are evenly spaced.
 const MEASURED_MAX: usize = 32;
 
 /// Returns the distance between two measured ticks in a batch of `count` ticks.

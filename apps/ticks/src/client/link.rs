@@ -31,7 +31,7 @@ const SILENT_INTERVALS: u64 = 5;
 const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(50);
 /// Interval at which the clock is compared with the system's clock.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
-/// The number of the only request on a connection.
+/// Request number of the only request on a connection.
 const REQUEST: u32 = 1;
 
 /// The server to connect to, and the subscription.
@@ -275,7 +275,7 @@ impl Link {
         }
     }
 
-    /// Acts on the messages that were just parsed.
+    /// Acts on the session messages just parsed: refusal, hello, grant and End of Stream.
     #[inline]
     fn handle_session(
         &mut self,
@@ -312,7 +312,7 @@ impl Link {
         Ok(None)
     }
 
-    /// Does the periodic work.
+    /// Does the periodic work: checks requests of the user and timeouts, and sends heartbeats.
     fn run_maintenance(
         &mut self,
         connection: &mut Connection,
@@ -394,7 +394,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sets the interval to at most half a heartbeat interval.
+    /// Sets the maintenance interval to at most half a heartbeat interval.
     fn set_poll_interval(&mut self, heartbeat: Duration) -> io::Result<()> {
         self.maintenance_interval = MAINTENANCE_INTERVAL.min(heartbeat / 2).max(Duration::from_millis(1));
         self.stream.set_read_timeout(Some(self.maintenance_interval))

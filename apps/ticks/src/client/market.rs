@@ -11,22 +11,22 @@ use tickpath_types::{BookHealth, Price, PriceLevel, Qty, Symbol, TopOfBook};
 /// The attributes of a symbol that the server defines in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SymbolAttributes {
-    /// Its name.
+    /// The symbol's name.
     pub symbol: Symbol,
     /// The price from which changes are computed.
     pub reference_price: Price,
-    /// Prices are multiples of it.
+    /// Tick size: every price is a multiple of it.
     pub tick_size: Price,
 }
 
 /// A symbol as readers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketRow {
-    /// Its number in the session.
+    /// The symbol's instrument number in the session.
     pub instrument: u16,
     /// Its name and attributes.
     pub attributes: SymbolAttributes,
-    /// Best prices, last trade, state, and whether they can be trusted.
+    /// Best prices, last trade, trading state, and health (whether these values can be trusted).
     pub top: TopOfBook,
     /// Quantity traded in the session.
     pub volume: u64,
@@ -93,7 +93,7 @@ impl Market {
 pub struct MarketWriter {
     market: Arc<Market>,
     quotes: table::Writer<TopOfBook>,
-    /// The current contents of the table: the writer reads this copy.
+    /// Copy of the table's current contents, which the writer reads.
     latest: Vec<TopOfBook>,
     names: Vec<Option<Symbol>>,
     segment: Option<SegmentWriter>,
@@ -123,7 +123,7 @@ impl MarketWriter {
         }
     }
 
-    /// The part for readers.
+    /// The market, for sharing with readers.
     #[must_use]
     pub fn market(&self) -> &Arc<Market> {
         &self.market
@@ -139,7 +139,7 @@ impl MarketWriter {
         self.segment.take()
     }
 
-    /// Records name and attributes of a symbol; false when it has no row or no name.
+    /// Records name and attributes of a symbol; false if the symbol has no row or no name.
     pub fn define(&mut self, definition: &SymbolDefinition) -> bool {
         let index = usize::from(definition.header.instrument.get());
         let Some(symbol) = definition.symbol() else { return false };
@@ -154,7 +154,7 @@ impl MarketWriter {
         self.names[index] = Some(symbol);
         self.market.volumes[index].store(definition.volume.get(), Ordering::Relaxed);
         if let Some(segment) = &mut self.segment {
-            // A name that a segment rejects stays empty there; the row exists.
+            // Fails only if the segment rejects the name, which then stays empty there: the row exists.
             let _ = segment.name(index, symbol.as_str());
         }
         true
@@ -192,7 +192,8 @@ impl MarketWriter {
         written
     }
 
-    /// Marks a symbol, or with 0 all symbols, as stale: they may be wrong until their next tick.
+    /// Marks a symbol, or all symbols if `instrument` is 0, as stale: wrong values are possible until its
+    /// next tick.
     pub fn mark_stale(&mut self, instrument: u16) {
         let one = usize::from(instrument);
         let range =
@@ -203,7 +204,7 @@ impl MarketWriter {
                 continue;
             }
             latest.health = BookHealth::Stale as u8;
-            // The rows exist: the tables are as long as the copy.
+            // Cannot fail: the tables have as many rows as `latest`.
             let _ = self.quotes.write(index, latest);
             if let Some(segment) = &mut self.segment {
                 let _ = segment.write(index, latest);
@@ -226,7 +227,7 @@ fn set_trade(top: &mut TopOfBook, trade: &Trade) {
 
 #[cold]
 fn set_status(top: &mut TopOfBook, status: &Status) {
-    // A state that is not listed is kept as received: readers map it to none.
+    // An unknown state code is stored as received; readers see it as `None`.
     top.trading_state = status.state;
 }
 

@@ -146,7 +146,7 @@ impl Counts {
 pub struct Shared {
     counts: [AtomicU64; Count::ALL.len()],
     state: AtomicU8,
-    /// Time of the next attempt while waiting.
+    /// Time of the next attempt to connect while waiting, since the Unix epoch.
     retry_at_ns: AtomicU64,
     market: Mutex<Arc<Market>>,
     /// The last failure, in one line.

@@ -31,7 +31,7 @@ impl Backlog {
         Backlog { ticks, written: 0, sealed: 0 }
     }
 
-    /// Number of ticks that a subscriber may lag and still be served: half of the ring.
+    /// Maximum lag of a subscriber in ticks: half of the ring.
     pub(super) fn retained(&self) -> u64 {
         self.ticks.len() as u64 / 2
     }
@@ -59,7 +59,7 @@ impl Backlog {
         &mut self.ticks[at..end]
     }
 
-    /// Commits the first `count` ticks of that space.
+    /// Commits the first `count` ticks of the [space](Backlog::write_space).
     #[inline]
     pub(super) fn commit(&mut self, count: usize) {
         self.written += count as u64;
@@ -76,7 +76,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the ticks from a place on, up to `end` and not beyond the ring's end.
+    /// Returns the ticks from place `from` up to place `end`, but not beyond the ring's end.
     #[inline]
     pub(super) fn ticks(&self, from: u64, end: u64) -> &[Tick] {
         debug_assert!(self.written - from <= self.ticks.len() as u64 && end <= self.sealed);
@@ -85,7 +85,7 @@ impl Backlog {
         &self.ticks[at..len]
     }
 
-    /// Returns the bytes of one tick.
+    /// Returns the bytes of the tick at `place`.
     pub(super) fn bytes(&self, place: u64) -> [u8; TICK_LEN] {
         let mut bytes = [0; TICK_LEN];
         bytes.copy_from_slice(self.ticks[self.index(place)].as_bytes());

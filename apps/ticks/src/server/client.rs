@@ -23,13 +23,13 @@ pub(super) type Socket = <Kernel as Network>::Socket;
 /// The reason for which a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionEnd {
-    /// The other end closed it, or it was lost.
+    /// The client closed the connection, or it was lost.
     Lost,
-    /// The last message is on its way; further input of the client is ignored.
+    /// The last message is sent; further input of the client is ignored.
     Finished,
 }
 
-/// The inputs of a flush beside the client.
+/// The parameters of a flush, besides the client.
 pub(super) struct Flush<'a> {
     pub(super) backlog: &'a Backlog,
     pub(super) states: &'a [SymbolState],
@@ -39,28 +39,28 @@ pub(super) struct Flush<'a> {
     pub(super) now: Nanos,
 }
 
-/// A connection.
+/// A client's connection.
 pub(super) struct Client {
     pub(super) socket: Socket,
     pub(super) peer: Ipv4Addr,
     pub(super) parser: RequestParser,
-    /// The subscription, and the subscription built so far from a request in parts.
+    /// The active subscription, and the one built so far from the parts of a request.
     pub(super) subscription: Option<Subscription>,
     pub(super) requested: Option<Subscription>,
-    /// Place of the next tick to be examined.
+    /// Place of the next tick to be sent or passed over.
     place: u64,
-    /// Messages that the chosen symbols had when the subscription began, and those sent or left out since.
+    /// Messages of the chosen symbols: `base` before the subscription began, `passed` sent or left out since.
     base: u64,
     passed: u64,
-    /// The rest of a message of which the kernel accepted only the beginning.
+    /// A tick of which the kernel accepted only the first `partial_from` bytes.
     partial_tick: [u8; TICK_LEN],
     partial_from: usize,
-    /// Other messages, to be sent before the next tick.
+    /// Messages other than ticks, to be sent before the next tick.
     outbox: Vec<u8>,
     outbox_from: usize,
     /// The kernel accepts no more bytes; the poller reports when it does.
     pub(super) is_blocked: bool,
-    /// Only the outbox is still sent; after this time the connection is closed, whatever is left.
+    /// Only the outbox is still sent; at this time the connection is closed, even if bytes are left.
     closing: Option<Nanos>,
     /// The last message is sent, and the sending side is closed.
     pub(super) has_ended: bool,
@@ -110,12 +110,12 @@ impl Client {
         (self.subscription.is_some() && self.closing.is_none()).then_some(self.place)
     }
 
-    /// Number of the next message of the session on this connection.
+    /// Sequence number of the next message of the session on this connection.
     pub(super) fn next_sequence(&self) -> u64 {
         self.place + 1
     }
 
-    /// From `place` on, the stream consists of these symbols.
+    /// Subscribes the client to the ticks of these symbols from `place` on.
     pub(super) fn subscribe(&mut self, subscription: Subscription, place: u64, states: &[SymbolState]) {
         (self.base, self.passed) = (subscription.messages(states), 0);
         (self.subscription, self.place) = (Some(subscription), place);
@@ -138,12 +138,12 @@ impl Client {
         }
     }
 
-    /// Whether bytes other than whole ticks are waiting.
+    /// Whether a part of a tick or other messages wait to be sent.
     pub(super) fn has_messages(&self) -> bool {
         self.outbox_from < self.outbox.len() || self.partial_from < TICK_LEN
     }
 
-    /// Sends a heartbeat when nothing else is waiting to be sent.
+    /// Queues a heartbeat if nothing else waits to be sent; true if it did.
     pub(super) fn queue_heartbeat(&mut self, now: Nanos) -> bool {
         let is_due =
             !self.has_messages() && !self.is_blocked && self.closing.is_none() && now >= self.stalled_until;
@@ -153,7 +153,7 @@ impl Client {
         is_due
     }
 
-    /// Sends all that is waiting, as far as the kernel accepts it.
+    /// Sends the waiting messages and ticks, as far as the kernel accepts them.
     #[inline]
     pub(super) fn flush(&mut self, flush: &mut Flush<'_>) -> Result<(), ConnectionEnd> {
         if self.is_blocked || flush.now < self.stalled_until {
@@ -183,7 +183,7 @@ impl Client {
         if self.closing.is_some() { self.finish() } else { Ok(()) }
     }
 
-    /// Closes the sending side: all messages are sent.
+    /// Closes the sending side after the last message.
     fn finish(&mut self) -> Result<(), ConnectionEnd> {
         if !self.has_ended {
             self.has_ended = true;
@@ -193,7 +193,7 @@ impl Client {
         Err(ConnectionEnd::Finished)
     }
 
-    /// Sends the rest of a tick and other messages; false when the kernel did not accept all of it.
+    /// Sends the rest of a tick and other messages; false when the kernel did not accept all of them.
     fn send_messages(&mut self, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         if self.partial_from < TICK_LEN {
             let sent = send(&self.socket, &self.partial_tick[self.partial_from..], flush.counters)?;
@@ -220,7 +220,8 @@ impl Client {
         Ok(true)
     }
 
-    /// Sends ticks up to the end of the sealed ones; true when other messages come first.
+    /// Sends the sealed ticks; true when the slow policy or a fault interrupted it and messages may be
+    /// queued.
     fn send_ticks(&mut self, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let end = flush.backlog.sealed();
         while self.place < end {
@@ -247,8 +248,8 @@ impl Client {
         Ok(false)
     }
 
-    /// Sends every tick up to a place, directly from the backlog; false when the kernel did not accept all of
-    /// them.
+    /// Sends every tick before place `end`, directly from the backlog; false when the kernel did not accept
+    /// all of them.
     #[inline]
     fn send_all(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let bytes = flush.backlog.ticks(self.place, end).as_bytes();
@@ -265,7 +266,7 @@ impl Client {
         Ok(sent == bytes.len())
     }
 
-    /// Sends the chosen ticks up to a place; false when the kernel did not accept all of them.
+    /// Sends the chosen ticks before place `end`; false when the kernel did not accept all of them.
     fn send_chosen(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let Some(subscription) = &self.subscription else { return Ok(true) };
         let examined_to = flush.selection.fill(flush.backlog, subscription, self.place, end);
@@ -313,7 +314,8 @@ impl Client {
         let Some(subscription) = self.subscription.take() else { return };
         flush.counters.slow += 1;
         let end = flush.backlog.sealed();
-        // For all symbols, the places give the number left out; for some, the symbols' own numbers.
+        // The number left out, from the places if all symbols are subscribed, else from the symbols' sequence
+        // numbers.
         let missed = |client: &Client| match &subscription {
             Subscription::All => end - client.place,
             Subscription::Listed(_) => {
@@ -376,15 +378,14 @@ impl Client {
         }
     }
 
-    /// Whether the client is so far behind that the policy applies, although the kernel accepts no more
-    /// bytes.
+    /// Whether the client is blocked, and so far behind that the policy for slow subscribers applies.
     pub(super) fn is_too_slow(&self, backlog: &Backlog) -> bool {
         self.is_blocked
             && self.tick_place().is_some_and(|place| backlog.sealed() - place > backlog.retained())
     }
 }
 
-/// Time for a client to take the last message.
+/// Time limit for a client to receive the last message.
 pub(super) const CLOSE_TIME: Nanos = Nanos::from_secs(2);
 
 /// Writes bytes to the kernel; returns the number accepted.

@@ -13,9 +13,9 @@ pub struct ServerCounters {
     pub ticks_sent: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
-    /// System calls that wrote.
+    /// Write system calls.
     pub writes: u64,
-    /// System calls that read, accepted or polled.
+    /// Read, accept and poll system calls, and the like.
     pub other_calls: u64,
     /// Writes of which the kernel accepted nothing or only a part.
     pub blocked: u64,
@@ -23,8 +23,8 @@ pub struct ServerCounters {
     pub accepted: u64,
     /// Connections that ended, for any reason.
     pub closed: u64,
-    /// Connections closed to free a place for others: those without a subscription, or of the address that
-    /// had the most.
+    /// Connections closed to make room for others: those without a subscription, or of the address with the
+    /// most connections.
     pub evicted: u64,
     /// Connections refused because the maximum was reached.
     pub refused_full: u64,

@@ -14,7 +14,7 @@ const WORD_BITS: usize = u64::BITS as usize;
 #[derive(Debug)]
 pub(super) struct Directory {
     symbols: Vec<SymbolAttributes>,
-    /// Names in sorted order, each with its place among the symbols.
+    /// Names in sorted order, each with its index in `symbols`.
     names: Vec<(Symbol, u16)>,
 }
 
@@ -100,7 +100,7 @@ impl Subscription {
         })
     }
 
-    /// Whether the symbol at this place is chosen.
+    /// Whether the symbol at index `at` is chosen.
     #[inline]
     pub(super) fn has(&self, at: u16) -> bool {
         match self {
@@ -126,14 +126,14 @@ impl Subscription {
         }
     }
 
-    /// Number of messages that the chosen symbols have had.
+    /// Number of messages of the chosen symbols so far.
     pub(super) fn messages(&self, states: &[SymbolState]) -> u64 {
         let wanted = states.iter().zip(0_u16..).filter(|(_, at)| self.has(*at));
         wanted.map(|(state, _)| state.symbol_sequence - 1).sum()
     }
 }
 
-/// Place of a tick's symbol among all of them.
+/// Index of a tick's symbol among all symbols.
 #[inline]
 pub(super) fn symbol_of(tick: &Tick) -> u16 {
     tick.header.instrument.get().wrapping_sub(1)

@@ -40,7 +40,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Creates the faults of the client with this number, from a place and a time on.
+    /// Creates the fault schedule of the client with number `client`, from `place` and `now` on.
     pub(super) fn new(settings: FaultSettings, seed: u64, client: u64, place: u64, now: Nanos) -> Faults {
         let rng = Rng::new(seed ^ client.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let never = Nanos::MAX;
@@ -50,7 +50,7 @@ impl Faults {
         faults
     }
 
-    /// Draws the next faults again, from a place and a time on.
+    /// Draws all next faults again, from `place` and `now` on.
     fn begin(&mut self, place: u64, now: Nanos) {
         self.gap_at = place.saturating_add(self.ticks_until(self.settings.gaps.ppm));
         self.corrupt_at = place.saturating_add(self.ticks_until(self.settings.corrupt.ppm));
@@ -58,8 +58,8 @@ impl Faults {
         self.disconnect_at = self.time_after(now, self.settings.disconnect);
     }
 
-    /// Returns the place of the next tick with a fault, from `place` on. Ticks that were passed over had
-    /// none.
+    /// Returns the place of the next tick with a fault, from `place` on. A fault before `place` was passed
+    /// over and is drawn again.
     pub(super) fn next_place(&mut self, place: u64) -> u64 {
         if self.gap_at < place {
             self.gap_at = place.saturating_add(self.ticks_until(self.settings.gaps.ppm));

@@ -16,7 +16,7 @@ use super::faults::Faults;
 use super::tick_writer::SymbolState;
 use super::{READ_LEN, ServerCounters, TicksServer};
 
-/// The listener's key at the poller; a client's key is its place plus one.
+/// The listener's key at the poller; a client's key is its index in `clients` plus one.
 pub(super) const LISTENER_KEY: u64 = 0;
 /// Maximum number of connections accepted in one pass.
 const ACCEPTS_MAX: usize = 64;
@@ -25,11 +25,11 @@ const READS_MAX: usize = 4;
 /// Maximum number of excess connections that receive a refusal at a time; further ones are closed without a
 /// message.
 pub(super) const REFUSED_MAX: usize = 64;
-/// Maximum number of bytes that may wait for a client that sends requests without reading, beside the answer
-/// to one request. Beyond it, no more requests are answered and the client is disconnected. A sample for a
+/// Maximum number of answer bytes that wait for a client that sends requests without reading, besides the
+/// answer to one request. A client that exceeds it gets no more answers and is disconnected. A sample for a
 /// slow reader is smaller.
 const ANSWERS_MAX: usize = 128 << 10;
-/// Bytes of an answer for each of its symbols; a definition has fewer.
+/// Bytes of an answer per symbol, rounded up: a definition has fewer.
 const ANSWER_LEN: usize = 64;
 
 impl TicksServer {
@@ -51,7 +51,7 @@ impl TicksServer {
                 self.read(at, now);
             }
         }
-        // Last: a request that has arrived is read before its connection could be closed for a new one.
+        // Accept last: a request that has arrived is read before its connection may be closed for a new one.
         if self.ready.iter().any(|ready| ready.key == LISTENER_KEY) {
             self.accept(now);
         }
@@ -61,12 +61,12 @@ impl TicksServer {
     fn accept(&mut self, now: Nanos) {
         for _ in 0..ACCEPTS_MAX {
             self.counters.other_calls += 1;
-            // When the system has no file descriptor left, the connection waits; a connection that was reset
-            // is skipped.
+            // Without a free file descriptor, a connection stays queued. A connection that was reset is
+            // skipped.
             let Ok((socket, peer)) = StreamSocket::accept(&self.listener) else { return };
             let Some(peer) = peer.filter(|_| !self.is_shutting_down) else { continue };
             if let Some(bytes) = self.settings.send_buffer {
-                // If this fails, the kernel's own bound applies.
+                // If this fails, the kernel's default limit applies.
                 let _ = socket.limit_send_buffer(bytes);
             }
             self.evict_if_full(*peer.ip(), now);
@@ -74,8 +74,8 @@ impl TicksServer {
         }
     }
 
-    /// Closes a connection without a subscription if another one of `peer` would find no place. It is read
-    /// once more before, because its request may have arrived.
+    /// Closes a connection without a subscription if no slot is left for a new connection of `peer`. Reads
+    /// from it once more before, because its request may have arrived.
     fn evict_if_full(&mut self, peer: Ipv4Addr, now: Nanos) {
         let Some(at) = self.pre_login.victim(peer) else { return };
         self.read(at as usize, now);
@@ -240,7 +240,7 @@ impl TicksServer {
         client.subscription = subscription;
         let peer = client.peer;
         if granted.is_some() && self.pre_login.remove(at as u64) {
-            // If all places are taken, the oldest client of the address with the most clients is closed.
+            // If all slots are taken, the oldest client of the address with the most clients is closed.
             if let Some(rival) = self.subscribed.fair_share_victim(peer) {
                 self.counters.evicted += 1;
                 self.close(rival as usize);
@@ -353,8 +353,8 @@ mod tests {
 
     use super::*;
 
-    /// A request has 32 bytes, but its answer may have megabytes: a client that does not read gets no more
-    /// than the bound.
+    /// A request has 32 bytes, but its answer may have megabytes: the answers for a client that does not read
+    /// are bounded.
     #[test]
     fn answers_are_bounded() {
         let market = TickGeneratorConfig::market(MarketRegime::Neutral, 1_000, 7);

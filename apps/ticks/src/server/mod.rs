@@ -1,9 +1,8 @@
 //! Generates ticks and sends them to any number of subscribers.
 //!
-//! One thread does all the work. It writes the due ticks into a backlog that all subscribers share and sends
-//! from it to each subscriber at its own place, so each tick is encoded once. Subscribers of some symbols get
-//! their ticks copied into one write. Other threads may generate the ticks; the sequence numbers are the
-//! same.
+//! One thread does all the work. It encodes each due tick once, into a backlog that all subscribers share,
+//! and sends each subscriber the ticks from its own place on. For a subscriber of some symbols, it copies
+//! their ticks into one write. Other threads may generate the ticks; the sequence numbers are the same.
 //!
 //! ```
 //! use tickpath_agent::{Agent, TscClock};
@@ -79,9 +78,9 @@ pub struct TicksServer {
     clients: Vec<Option<Client>>,
     free: Vec<usize>,
     live: usize,
-    /// Clients that have not subscribed yet, by their places.
+    /// Clients that have not subscribed yet, by their indices in `clients`.
     pre_login: PreLogin<Ipv4Addr>,
-    /// Clients that have subscribed, by their places.
+    /// Clients that have subscribed, by their indices in `clients`.
     subscribed: PreLogin<Ipv4Addr>,
     /// Connections since the start.
     connections: u64,
@@ -90,11 +89,11 @@ pub struct TicksServer {
     backlog: Backlog,
     pace: Pace,
     has_started: bool,
-    /// Number of waiting ticks that are written at once, whatever the time.
+    /// Number of waiting ticks that are written at once, before the time of the next write.
     fill: u64,
     selection: TickSelection,
     counters: ServerCounters,
-    /// The client that the next flush begins with; the clients take turns.
+    /// Index of the client that the next flush begins with; the clients take turns.
     turn: usize,
     /// Place of the most advanced subscriber; `None` without one.
     furthest: Option<u64>,
@@ -116,11 +115,11 @@ impl TicksServer {
         ensure!(symbols <= SYMBOLS_MAX, "{symbols} symbols: give 1 to {SYMBOLS_MAX}");
         ensure!(settings.heartbeat_ms > 0, "a heartbeat interval of 0 ms: give 1 to 65535");
         let source = Source::start(&settings.market, settings.threads)?;
-        // All of them may subscribe at once, also from one address.
+        // All clients may subscribe at once, even from one address.
         let places = PreLoginLimits {
             connections: settings.clients_max,
             per_address: settings.clients_max,
-            // The rule for silent clients closes them.
+            // No deadline: the rule for silent clients closes those that never subscribe.
             deadline: Nanos(u64::MAX),
         };
         // One file for each client, one for each refused connection, and a reserve for the program's other
@@ -201,8 +200,8 @@ impl TicksServer {
         self.live
     }
 
-    /// Time until which there is no work unless a client sends something; a thread without a dedicated core
-    /// may sleep.
+    /// Time until which there is no work unless a client sends something. A thread without a dedicated core
+    /// may sleep until then.
     #[must_use]
     pub fn idle_until(&self) -> Nanos {
         let next_ticks = match self.settings.rate {
@@ -243,7 +242,8 @@ impl TicksServer {
         count
     }
 
-    /// One write of ticks, unless the most advanced subscriber is a quarter of the backlog behind.
+    /// Ticks to generate at [`TickRate::Max`]: one write, or 0 if the most advanced subscriber would then be
+    /// more than a quarter of the backlog behind.
     fn unpaced_count(&self) -> u64 {
         let Some(furthest) = self.furthest else { return 0 };
         let behind = self.backlog.written() - furthest;
@@ -266,7 +266,7 @@ impl TicksServer {
         let sent_at = self.clock.now();
         self.backlog.seal(sent_at);
         if self.settings.coalesce > Nanos::ZERO {
-            // Stays on a fixed grid, whatever the duration of the duty cycle.
+            // Keep the write times on a fixed grid, independent of the duration of a duty cycle.
             let interval = self.settings.coalesce;
             let next = self.next_flush + interval;
             self.next_flush = if next > now { next } else { now + interval };

@@ -37,7 +37,8 @@ impl Pace {
         if now.0 < self.due {
             return 0;
         }
-        // The fraction makes the estimate slightly too low; the remaining ticks wait for the next call.
+        // Rounding the interval up makes the number slightly too low; the remaining ticks wait for the next
+        // call.
         ((now.0 - self.due) / (self.interval + 1) + 1).min(max)
     }
 

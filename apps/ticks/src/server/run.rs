@@ -11,9 +11,9 @@ use super::{ServeSettings, ServerCounters, TickRate, TicksServer};
 
 /// Interval of the progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
-/// Shortest idle time that is slept, less [`WAKE_EARLY`].
+/// Shortest idle time in which the thread sleeps.
 const SLEEP_MIN: Nanos = Nanos::from_micros(200);
-/// Time before its end at which a sleep is set to end, because the kernel may wake a thread late.
+/// A sleep is this much shorter than the idle time, because the kernel may wake a thread late.
 const WAKE_EARLY: Nanos = Nanos::from_micros(80);
 /// Duty cycles between two checks of the stop signal.
 const CYCLES: u32 = 64;
@@ -23,7 +23,7 @@ const CYCLES: u32 = 64;
 pub enum ServeEnd {
     /// The planned time was over.
     Time,
-    /// It was interrupted.
+    /// The server was interrupted.
     Interrupted,
 }
 
@@ -54,7 +54,7 @@ impl ServeReport {
         })
     }
 
-    /// The figures.
+    /// The figures as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut json = self.counters.to_json();
@@ -70,7 +70,7 @@ impl ServeReport {
         json
     }
 
-    /// The figures in lines.
+    /// The figures as lines of text.
     #[must_use]
     pub fn to_text(&self) -> String {
         let it = &self.counters;

@@ -12,7 +12,7 @@ use zerocopy::FromZeros;
 
 use super::tick_writer::{SymbolState, TickWriter};
 
-/// Ticks of a block. Threads take turns by blocks, so the sequence numbers of each block are known in
+/// Number of ticks of a block. Threads take turns by blocks, so each block's sequence numbers are known in
 /// advance.
 const BLOCK: usize = 512;
 /// Blocks that a thread generates in advance.
@@ -27,7 +27,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Starts makers for a market on this number of threads, but no more than there are symbols.
+    /// Starts generating the ticks of a market on this number of threads, at most one per symbol.
     pub(super) fn start(market: &TickGeneratorConfig, threads: usize) -> anyhow::Result<Source> {
         if threads <= 1 {
             let tick_writer = TickWriter::new(TickGenerator::new(market)?, 1, market.symbols.len());
@@ -121,7 +121,7 @@ impl Threads {
     /// Returns the block to be filled again, and moves on to the next thread.
     fn return_block(&mut self) {
         if let Some(block) = self.block.take() {
-            // There is capacity for all blocks; a thread that ended needs none.
+            // Fails only if the thread has ended: the channel has capacity for all blocks.
             let _ = self.workers[self.turn].empty.try_send(block);
         }
         self.turn = (self.turn + 1) % self.workers.len();
@@ -129,7 +129,7 @@ impl Threads {
     }
 }
 
-/// Records a message of a symbol.
+/// Records a tick in the state of its symbol.
 #[inline]
 fn note(states: &mut [SymbolState], tick: &Tick, place: u64) {
     let state = &mut states[usize::from(tick.header.instrument.get()) - 1];
@@ -146,7 +146,7 @@ impl Drop for Threads {
         self.stop.stop();
         for worker in self.workers.drain(..) {
             let Worker { full, empty, thread } = worker;
-            // A thread that waits on either channel ends by it.
+            // Closing the channels ends a thread that waits on one of them.
             drop((full, empty));
             if let Some(thread) = thread {
                 // The thread returns no error.

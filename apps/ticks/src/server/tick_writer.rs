@@ -35,7 +35,7 @@ impl TickWriter {
         TickWriter { generator, taken: 0, first_instrument, states }
     }
 
-    /// The symbols, in their order.
+    /// The states of the symbols, in symbol order.
     pub(super) fn states(&self) -> &[SymbolState] {
         &self.states
     }
@@ -54,8 +54,8 @@ impl TickWriter {
             let (now, later) = rest.split_at_mut(count);
             let first_symbol = usize::from(self.first_instrument) - 1;
             for (message, tick) in now.iter_mut().zip(ticks.iter()) {
-                // The generator numbers its symbols over all parts of the market; so does the wire, beginning
-                // with 1.
+                // A generator of a part numbers its symbols as in the whole market, from 0; the wire numbers
+                // them from 1.
                 let state = &mut self.states[usize::from(tick.symbol()) - first_symbol];
                 *message = message_of(&tick, state.symbol_sequence as u32, place + 1, next_ts());
                 place += 1;

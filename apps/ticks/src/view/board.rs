@@ -23,7 +23,7 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// Returns the next order; the first after the last.
+    /// Returns the next sort order; after the last, the first.
     #[must_use]
     pub const fn next(self) -> Sort {
         match self {
@@ -34,7 +34,7 @@ impl Sort {
         }
     }
 
-    /// Returns the order as one label.
+    /// Returns the sort order as one label.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Sort {
     }
 }
 
-/// A value compared with that of the previous picture.
+/// Direction of a value's change since the previous picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Move {
     /// Unchanged.
@@ -71,11 +71,11 @@ impl Move {
 /// The moves of a row's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moves {
-    /// The bid, since the last picture.
+    /// Move of the bid since the last picture.
     pub bid: Move,
-    /// The ask, since the last picture.
+    /// Move of the ask since the last picture.
     pub ask: Move,
-    /// The last price, at its last change.
+    /// Move of the last price at its latest change.
     pub last: Move,
     /// Ticks per second, over the last interval.
     pub ticks_per_s: f64,
@@ -120,7 +120,7 @@ impl Board {
         Board { rows_max, ..Board::default() }
     }
 
-    /// Compares a new picture with the previous one.
+    /// Records the moves from the previous picture to a new one.
     pub fn observe(&mut self, view: &TicksView) {
         let end = view.rows.last().map_or(0, |row| usize::from(row.instrument) + 1);
         if self.session != view.session || self.drawn.len() != end {

@@ -19,7 +19,7 @@ pub struct TicksView {
     pub retry_at_ns: u64,
     /// Name of the session; 0 before the first.
     pub session: u64,
-    /// Every symbol, by its number.
+    /// Every symbol, in the order of the instrument numbers.
     pub rows: Vec<MarketRow>,
     /// Counts since the start or the last reset.
     pub counts: Counts,

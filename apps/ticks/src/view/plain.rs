@@ -38,7 +38,7 @@ pub fn plain_line(view: &TicksView) -> String {
     line
 }
 
-/// Writes a line each second, and each failure once; without a server, only lines that differ.
+/// Writes a line each second, and each failure once. Without a connection, writes only lines that differ.
 pub(super) struct PlainWriter<W> {
     out: W,
     second_written: Option<u64>,
@@ -71,7 +71,7 @@ impl<W: Write> PlainWriter<W> {
             self.second_written = Some(second);
             let line = plain_line(view);
             let figures = line.split_once(" | ").map_or("", |(_, figures)| figures);
-            // Without a server, identical figures are not repeated.
+            // Without a connection, identical figures are not repeated.
             if view.state == LinkState::Live || figures != self.status_written {
                 text += &line;
                 text.push('\n');

@@ -231,12 +231,12 @@ fn symbol_cells(row: &MarketRow, board: &Board, decimals: usize) -> Vec<Cell> {
     ]
 }
 
-/// Formats a quantity in at most five characters: exactly as long as it fits.
+/// Formats a quantity in at most five characters: exact below 10,000, abbreviated from there on.
 fn quantity(qty: Qty) -> String {
     if qty.0 < 10_000 { format::count(qty.0) } else { format::short_rate(qty.0 as f64) }
 }
 
-/// Returns a mark for the front of the row, a word and its colour.
+/// Returns a mark for the front of the row, the state as a word, and the word's colour.
 fn state(row: &MarketRow) -> (char, &'static str, Style) {
     match (row.top.health(), row.top.trading_state()) {
         _ if row.top.ts_event == 0 => (' ', "no data", palette::LABEL),

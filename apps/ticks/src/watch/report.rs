@@ -32,7 +32,7 @@ pub struct WatchReport {
     pub counts: Counts,
     /// Latencies by hop.
     pub latencies: Vec<(Span, Percentiles)>,
-    /// True if it was subscribed at the end.
+    /// True if the client was subscribed at the end.
     pub is_live: bool,
     /// The last failure.
     pub last_error: Option<String>,

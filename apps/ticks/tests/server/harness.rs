@@ -23,7 +23,7 @@ pub fn settings() -> ServeSettings {
     let market = TickGeneratorConfig::market(MarketRegime::Neutral, 10, 7);
     ServeSettings {
         rate: TickRate::PerSecond(20_000),
-        // Thirteen seconds of ticks: none are lost on a busy machine.
+        // Retains thirteen seconds of ticks, so that none are lost on a busy machine.
         backlog: 1 << 19,
         heartbeat_ms: 10_000,
         coalesce: Nanos::from_millis(1),
@@ -64,7 +64,7 @@ impl Server {
         self.thread.join().unwrap()
     }
 
-    /// Requests the server's stop, while its clients continue to read.
+    /// Requests the server's stop without waiting for it, so that the clients can read its last messages.
     pub fn request_stop(&self) {
         self.stop.stop();
     }
@@ -216,7 +216,7 @@ impl Client {
     }
 }
 
-/// Ticks as fast as the backlog allows, over the only connection of a client that pauses reading.
+/// Settings with which a client soon falls behind: a million ticks a second, and small buffers.
 pub fn slow(policy: SlowClient) -> ServeSettings {
     ServeSettings {
         slow_client: policy,

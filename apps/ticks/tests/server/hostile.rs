@@ -115,7 +115,7 @@ fn an_unknown_symbol_is_refused_and_the_subscription_stays() {
     server.stop();
 }
 
-/// An address that took every place loses its oldest one to another address, and no more than needed.
+/// An address that holds every connection loses its oldest one to another address, and no more than needed.
 #[test]
 fn one_address_cannot_exclude_others() {
     let server = Server::start(&ServeSettings { clients_max: 3, ..settings() });
@@ -146,7 +146,7 @@ fn one_client_too_many_is_refused() {
     third.listen_to_the_end();
     assert_eq!(third.received.refused, [(0, RefusedReason::ClientsFull, 0)]);
     drop(first);
-    // The place becomes free as soon as the server detects the close.
+    // The connection slot becomes free as soon as the server detects the close.
     loop {
         let mut another = Client::subscribe(&server, &[]);
         another.listen_until("ticks or a refusal", |client| {

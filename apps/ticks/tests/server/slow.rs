@@ -14,7 +14,7 @@ fn fall_behind(server: &Server, client: &mut Client) {
     let behind = client.received.ticks.last().unwrap().header.sequence.get() + 400_000;
     let deadline = Deadline::start();
     loop {
-        // A new one each time: its hello has the session's next number.
+        // A new witness each time: the hello that it receives has the session's next sequence number.
         let mut witness = Client::connect(server);
         witness.listen_until("a hello", |witness| witness.received.hello.is_some());
         if witness.received.hello.unwrap().header.sequence.get() > behind {
@@ -90,9 +90,9 @@ fn a_sample_has_the_latest_quote_of_each_symbol() {
     let first = received.ticks[0].header.sequence.get();
     let last = received.ticks.last().unwrap().header.sequence.get();
     let skipped = skipped(&client);
-    // Ticks may precede the report of the ones left out after them.
+    // The sum counts up to the last tick: ticks may be left out after it that are not yet reported.
     assert_eq!(received.ticks.len() as u64 + skipped, last - first + 1);
-    // Ten symbols, each once, between the skipped ranges.
+    // The symbols of the quotes that follow a skipped range: those of the sample.
     let jumps: Vec<_> = received
         .ticks
         .windows(2)
@@ -107,13 +107,13 @@ fn a_sample_has_the_latest_quote_of_each_symbol() {
 fn a_slow_client_is_disconnected_with_the_reason() {
     let server = Server::start(&slow(SlowClient::Disconnect));
     let mut client = Client::subscribe(&server, &[]);
-    // It continues to read, but too late: the server closes two seconds after it sent the reason.
+    // The client continues to read, but too late: the server closes two seconds after it sent the reason.
     client.listen_until("its first ticks", |client| client.received.ticks.len() > 10);
     let mut other = Client::subscribe(&server, &[]);
     let deadline = Deadline::start();
     while !client.is_closed && client.received.ends.is_empty() {
         assert!(!deadline.is_over(), "it was not disconnected");
-        // Too slow to keep up with a million ticks a second on any machine.
+        // This pace is too slow for a million ticks a second on any machine.
         std::thread::sleep(Duration::from_millis(20));
         client.listen_once();
         other.listen_once();

@@ -89,7 +89,7 @@ pub struct Peer {
     pub messages: ClientMessages,
 }
 
-/// Symbols of every session here.
+/// Symbols of every session of this server.
 pub const SYMBOLS: [&str; 3] = ["ALPHA", "BRAVO", "CHARLIE"];
 
 impl Peer {

@@ -73,8 +73,8 @@ impl RecoveryClient for IexRecovery {
     }
 
     fn counters(&self, sockets: &SocketCounters) -> RecoveryCounters {
-        let SocketCounters { answers, unsolicited: strangers, connections, failures, .. } = *sockets;
-        RecoveryCounters { answers, strangers, connections, failures, ..self.counters }
+        let SocketCounters { answers, unsolicited: unsolicited, connections, failures, .. } = *sockets;
+        RecoveryCounters { answers, unsolicited, connections, failures, ..self.counters }
     }
 }
 

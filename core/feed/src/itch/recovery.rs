@@ -119,7 +119,7 @@ impl RecoveryClient for ItchRecovery {
         RecoveryCounters {
             requests: self.requests,
             answers: sockets.answers,
-            strangers: sockets.unsolicited,
+            unsolicited: sockets.unsolicited,
             connections: sockets.connections,
             failures: sockets.failures,
             snapshot_requests: sockets.connections + sockets.joins,

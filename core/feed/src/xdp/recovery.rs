@@ -126,8 +126,8 @@ impl RecoveryClient for XdpRecovery {
     }
 
     fn counters(&self, sockets: &SocketCounters) -> RecoveryCounters {
-        let SocketCounters { unauthorised: strangers, connections, failures, .. } = *sockets;
-        RecoveryCounters { strangers, connections, failures, ..self.counters }
+        let SocketCounters { unauthorised: unsolicited, connections, failures, .. } = *sockets;
+        RecoveryCounters { unsolicited, connections, failures, ..self.counters }
     }
 }
 

@@ -72,7 +72,7 @@ fn test() -> Result<(), String> {
             measure::verify(entry, day, &expected);
         }
     }
-    println!("structures: {} books are equal to their plain twin", catalogue::ALL.len());
+    println!("structures: {} books are equal to their reference model", catalogue::ALL.len());
     Ok(())
 }
 

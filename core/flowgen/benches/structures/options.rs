@@ -28,7 +28,7 @@ usage: cargo bench -p tickpath-flowgen --bench structures -- [OPTIONS]
   --rounds N        rounds of each day, 5 otherwise
   --json FILE       write the result as JSON
   --markdown FILE   write the result as Markdown
-  --test            compare all structures with the plain twin on tiny days and measure nothing (seconds)
+  --test            compare all structures with the reference model on tiny days and measure nothing (seconds)
   -h, --help        print this
 
 structures: ";
