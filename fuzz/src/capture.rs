@@ -11,7 +11,7 @@ use tickpath_capture::{
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_replay::{ReplayOptions, replay};
 
-/// Maximum number of uncompressed bytes read: a few compressed bytes may stand for millions.
+/// Maximum number of uncompressed bytes read: a few compressed bytes may expand to millions.
 const UNPACKED_LEN_MAX: u64 = 1 << 20;
 
 /// A reader that returns a few bytes at a time, like pipes and decompressors.
@@ -42,8 +42,7 @@ fn in_any_pieces<T: PartialEq + Debug>(data: &[u8], read: impl Fn(Pieces<'_>) ->
 /// All events with their positions, and the message of every error.
 type Outcome = (Vec<(RecordedEvent, Position)>, Vec<String>);
 
-/// Reads to the end. Line formats resume after a bad line; every other format ends for good with its first
-/// error.
+/// Reads to the end. Readers of line formats continue after a bad line; all others stop at their first error.
 fn events(mut reader: impl EventReader, records_max: usize) -> Outcome {
     let (mut events, mut errors) = (Vec::new(), Vec::new());
     loop {
@@ -75,7 +74,7 @@ fn events(mut reader: impl EventReader, records_max: usize) -> Outcome {
     (events, errors)
 }
 
-/// DBN of schema MBO: the same events in any pieces, each at a higher position than the previous one.
+/// Checks DBN of schema MBO: the same events in any pieces, each at a higher position than the previous one.
 pub fn dbn(data: &[u8]) {
     in_any_pieces(data, |pieces| match DbnReader::new(pieces) {
         Ok(reader) => Ok(events(reader, data.len())),
@@ -84,7 +83,7 @@ pub fn dbn(data: &[u8]) {
     .ok();
 }
 
-/// LOBSTER messages: every line is an event, an error or empty.
+/// Checks LOBSTER messages: every line is an event, an error or empty.
 pub fn lobster(data: &[u8]) {
     let (events, errors) = in_any_pieces(data, |pieces| {
         events(LobsterReader::new(pieces, "FUZZ", Depth::Partial { levels: Some(1) }), data.len())
@@ -94,7 +93,7 @@ pub fn lobster(data: &[u8]) {
     assert!(events.iter().all(|(event, _)| event.instrument == 0));
 }
 
-/// LOBSTER order books: rows of one width whose levels have quantities, until the first error.
+/// Checks LOBSTER order books: rows of one width whose levels have quantities, until the first error.
 pub fn lobster_book(data: &[u8]) {
     let (rows, _) = in_any_pieces(data, |pieces| {
         let mut reader = LobsterBookReader::new(pieces);
@@ -116,8 +115,8 @@ pub fn lobster_book(data: &[u8]) {
     }
 }
 
-/// ITCH files, read in blocks and as events: both readers find the same messages at the same positions, with
-/// given and with implied lengths.
+/// Checks ITCH files, read in blocks and as events: both readers find the same messages at the same
+/// positions, with length prefixes and with implied lengths.
 pub fn itch_blocks(data: &[u8]) {
     let (messages, error) = in_any_pieces(data, |pieces| {
         let mut blocks = ItchBlocks::new(pieces);
@@ -151,12 +150,12 @@ pub fn itch_blocks(data: &[u8]) {
     assert!(errors.is_empty() || error.is_some(), "{errors:?}");
 }
 
-/// gzip, Zstandard or uncompressed, with any of the formats inside.
+/// Checks gzip, Zstandard and uncompressed data, with any of the formats inside.
 pub fn compressed(data: &[u8]) {
     let read = || {
         let Ok(reader) = decompress(Cursor::new(data.to_vec())) else { return Vec::new() };
         let mut unpacked = Vec::new();
-        // Readers see the data that were unpacked before an error.
+        // On an error, keep the data unpacked before it: readers see them too.
         let _ = reader.take(UNPACKED_LEN_MAX).read_to_end(&mut unpacked);
         unpacked
     };
@@ -170,9 +169,9 @@ pub fn compressed(data: &[u8]) {
     }
 }
 
-/// A file of any format through full books, compared with the reference model: gives a report or a refusal,
-/// each in single lines, and the model never differs. The text after a blank line is the order book file of a
-/// LOBSTER file.
+/// Replays a file of any format through full books, compared with the reference model, which never differs.
+/// Each problem in the report is one line, and so is an error. In a LOBSTER file, the text after a blank line
+/// is its order book file.
 pub fn replay_file(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("FUZZ_message_2.csv");
@@ -198,8 +197,8 @@ pub fn replay_file(data: &[u8]) {
     }
 }
 
-/// A capture of packets: no panic, payloads within the file, and no packet after an error or the end. TCP
-/// streams are assembled from any segments, and contain no byte that was in no segment.
+/// Checks a capture of packets: no panic, payloads no longer than the file, and no packet after an error or
+/// the end. TCP streams assembled from any segments have no more bytes than the segments.
 pub fn packets(data: &[u8]) {
     let mut reader = Packets::new(data);
     let mut streams = StreamReader::default();

@@ -25,7 +25,7 @@ fn is_json(data: &[u8]) -> bool {
     std::str::from_utf8(data).is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
-/// Reads a value as a message; a message that can be read is unchanged after writing and reading it.
+/// Reads a value as a message. A message that was read is unchanged after it is written and read again.
 fn message<'a, T: Field<'a> + PartialEq + std::fmt::Debug>(value: Value<'a>, out: &'a mut Vec<u8>) {
     let Ok(message) = value.parse::<T>() else { return };
     message.write(out);
@@ -80,7 +80,7 @@ fn messages(value: Value<'_>) {
     let _ = BookUpdate::read(&mut value.scanner(), &mut levels);
     if let Ok(text) = value.parse::<Text<'_>>() {
         let expected: Result<String, _> = serde_json::from_str(value.text());
-        // An escaped half of a surrogate pair is an error there, and U+FFFD here.
+        // A lone escaped surrogate is an error for serde_json, and U+FFFD here.
         assert!(expected.is_err() || expected.is_ok_and(|expected| expected == text.to_string()));
     }
 }
@@ -130,7 +130,7 @@ pub fn deribit_inbound(data: &[u8]) {
     }
 }
 
-/// A number of the independent reader is a number here with the same value, or it is out of range.
+/// Checks that each number in `text` is JSON too, and has the value that the standard parser reads.
 fn numbers(text: &str) {
     for part in
         text.split(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).filter(|part| part.len() < 64)

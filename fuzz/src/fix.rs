@@ -15,8 +15,8 @@ use tickpath_fix::session::{
 use tickpath_fix::{Body, Message, MsgType, Parsed, WriteError, Writer};
 use tickpath_types::Nanos;
 
-/// A receive buffer: its contents are skipped or form a message, all of whose readers are safe. A body with a
-/// wrong length or checksum is read too, as a separate message.
+/// Checks a receive buffer: its contents are skipped or form messages, which every reader handles without a
+/// panic. Also reads the body as a separate message, with the correct length and checksum.
 pub fn fix(data: &[u8]) {
     stream(data);
     let start = data.windows(3).position(|window| window == b"35=").unwrap_or(0);
@@ -51,8 +51,8 @@ fn stream(data: &[u8]) {
     }
 }
 
-/// Fields written as they were read form the same message; every structure that can be read is written and
-/// read again.
+/// Checks a message: its fields, written again, form the same message. Every structure that can be read from
+/// the message is written and read again.
 fn read(message: &Message<'_>) {
     let mut buffer = vec![0; message.as_bytes().len() + 16];
     let mut writer = Writer::new(&mut buffer, message.msg_type());
@@ -81,7 +81,7 @@ fn read(message: &Message<'_>) {
             }
         )* };
     }
-    // Independent of the type: all readers accept all fields.
+    // Use all readers, whatever the message type: each accepts all fields.
     round_trips! {
         Credentials ExecutionReport MarketDataIncremental MarketDataReject MarketDataRequest MarketDataSnapshot
         MassQuote MassQuoteAck NewOrderSingle OrderCancelReject OrderCancelReplaceRequest OrderCancelRequest
@@ -113,7 +113,8 @@ impl Listener for ReceivedNumbers {
     }
 }
 
-/// A client's fields, one message a line: the application sees increasing numbers, and pieces do not matter.
+/// Checks a client's messages, one line of fields each: the application sees increasing sequence numbers, and
+/// the result does not depend on the pieces in which the bytes arrive.
 pub fn fix_session(data: &[u8]) {
     let now = Nanos(1_767_225_600_000_000_000);
     let stream: Vec<u8> = data.split(|&byte| byte == b'\n').flat_map(framed).collect();
@@ -150,8 +151,8 @@ pub fn fix_session(data: &[u8]) {
     }
 }
 
-/// Builds a message from `C` to `V` from a line `35|tag=value|...`; a line that is no message is sent
-/// unchanged.
+/// Converts a line `35|tag=value|...` to a message with sender `C` and target `V`. Returns a line that is no
+/// message unchanged.
 fn framed(line: &[u8]) -> Vec<u8> {
     let mut parts = line.split(|&byte| byte == b'|');
     let name = parts.next().and_then(|name| std::str::from_utf8(name).ok());

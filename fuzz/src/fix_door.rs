@@ -22,9 +22,9 @@ const ANSWER_MAX: usize = 1 << 18;
 struct Client {
     number: u64,
     name: &'static str,
-    /// Number of its next message.
+    /// Sequence number of the client's next message.
     next: u64,
-    /// Number of the venue's next message.
+    /// Sequence number of the venue's next message.
     next_back: u64,
 }
 
@@ -83,7 +83,7 @@ impl Client {
         venue.front.handle_fix_sent(self.number, len, venue.now_us);
     }
 
-    /// Builds the client's next message from a line `35|tag=value|...`; a line that is no message is sent
+    /// Converts a line `35|tag=value|...` to the client's next message. Returns a line that is no message
     /// unchanged.
     fn framed(&mut self, line: &[u8]) -> Vec<u8> {
         let mut parts = line.split(|&byte| byte == b'|');

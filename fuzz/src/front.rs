@@ -12,8 +12,8 @@ use support::Venue;
 /// Maximum number of requests in a run.
 const LINES_MAX: usize = 64;
 
-/// Sends a request per line: even lines for one account, odd lines for the other, and every eighth without a
-/// login. A second passes between two of them.
+/// Sends a request per line: even lines for one account, odd lines for the other, and every eighth line
+/// without a login. A second passes between two lines.
 pub fn deribit_front(data: &[u8]) {
     let mut venue = Venue::new();
     let clients = [venue.login("anna"), venue.login("bert"), venue.connect()];
@@ -47,7 +47,7 @@ pub(crate) fn state(venue: &mut Venue) -> Vec<Value> {
             for name in ["BTC-PERPETUAL", "ETH_USDC-PERPETUAL", "BTC-25DEC26-60000-C"] {
                 let asked = json!({ "instrument_name": name });
                 state[name] = venue.ok(client, "private/get_position", asked);
-                // The margin of orders includes quotes, which end with the venue.
+                // Not compared: the margin of orders includes quotes, which end with the venue.
                 state[name]["open_orders_margin"] = Value::Null;
             }
             for currency in ["BTC", "USDC"] {

@@ -5,8 +5,8 @@ use tickpath_gateway_protocol::frame::{FRAME_LEN_MAX, Frame, PREFIX_LEN, frame_l
 use tickpath_gateway_protocol::{Event, Request, body_fields};
 use zerocopy::FromBytes;
 
-/// Bytes of a socket: a frame is decoded completely or not at all, and encodes to the same bytes. Any bytes
-/// as an event and as a request: they are displayed in one printable line.
+/// Checks the bytes of a socket: a frame is decoded completely or not at all, and encodes to the same bytes.
+/// Also reads the bytes as an event and as a request, each of which is displayed in one printable line.
 pub fn gateway_frame(data: &[u8]) {
     let decoded = Frame::decode(data);
     if let Some(prefix) = data.first_chunk::<PREFIX_LEN>() {

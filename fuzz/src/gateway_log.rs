@@ -1,11 +1,11 @@
-//! The gateway's log.
+//! The properties of the gateway's log.
 
 use std::path::Path;
 
 use tickpath_gateway::event_log::{LogFilter, LogReader, RecordHeader, Tail};
 
-/// A log of any bytes: reading ends with a reason; the records read encode to the same bytes and can be
-/// displayed.
+/// Checks a log of any bytes: reading ends with a reason; the records read encode to the same bytes and can
+/// be displayed.
 pub fn gateway_log(bytes: &[u8]) {
     let Ok(mut reader) = LogReader::new(bytes, Path::new("log")) else { return };
     let header = reader.header().clone();

@@ -11,8 +11,8 @@ use tickpath_types::{InstrumentId, Sequence};
 struct IgnoreMessages;
 impl Listener for IgnoreMessages {}
 
-/// IEX-TP: a segment is written back to its bytes, every truncation of it is an error, and both message
-/// readers agree.
+/// Checks IEX-TP: a segment is written back to the same bytes, every truncation of it is an error, and both
+/// message readers agree.
 pub fn iex_segment(data: &[u8]) {
     let Ok(segment) = Segment::parse(data) else { return };
     let header = segment.header();
@@ -37,7 +37,8 @@ pub fn iex_segment(data: &[u8]) {
     }
     assert_eq!(segment.next_sequence(), builder.next_sequence());
     let written = builder.finish(segment.send_time());
-    // The reserved byte has no meaning, and a time before the epoch reads as the epoch.
+    // Not compared: the reserved byte, which has no meaning, and the time, as one before the epoch reads as
+    // the epoch.
     assert_eq!((&written[2..32], &written[40..]), (&data[2..32], &data[40..]));
     for len in 0..data.len() {
         let cut = if len < Header::LEN {
@@ -49,7 +50,7 @@ pub fn iex_segment(data: &[u8]) {
     }
 }
 
-/// Gap fill and SNAP: a message has its declared length, and is written back to the same bytes.
+/// Checks gap fill and SNAP: a message has its declared length, and is written back to the same bytes.
 pub fn iex_recovery(data: &[u8]) {
     if let Ok(Some((request, len))) = Request::parse_prefix(data) {
         let header = request.header;
@@ -71,8 +72,8 @@ pub fn iex_recovery(data: &[u8]) {
     }
 }
 
-/// Books of each feed from blocks of a length and a message: the fast books end in the state of the reference
-/// model.
+/// Builds books of each feed from messages, each prefixed with its length: the fast books end in the state of
+/// the reference model.
 pub fn iex_books(data: &[u8]) {
     let limits = BookLimits::new(InstrumentId(4), 32);
     for feed in Feed::ALL {

@@ -9,8 +9,8 @@ use tickpath_matching::COMMAND_LEN_MAX;
 /// Name of a segment that begins with sequence 1.
 const SEGMENT: &str = "00000000000000000001.journal";
 
-/// A segment of any bytes: a log, perhaps with a torn tail, or an error of one line. A log is readable to its
-/// end; after opening it is complete and has the same records.
+/// Checks a segment of any bytes: it is a log, perhaps with a torn tail, or gives an error of one line. A log
+/// is readable to its end; after it is opened, it is complete and has the same records.
 pub fn journal(data: &[u8]) {
     let disk = FaultyDisk::new(1, DiskFaults::default());
     disk.put(SEGMENT, data.to_vec());
@@ -40,7 +40,7 @@ pub fn journal(data: &[u8]) {
     }
 }
 
-/// Any bytes are a command or an error; a command has exactly one encoding.
+/// Checks that any bytes are a command or an error, and that a command has exactly one encoding.
 pub fn command(data: &[u8]) {
     if let Ok(command) = LogCommand::decode(data) {
         let mut bytes = [0; COMMAND_LEN_MAX];

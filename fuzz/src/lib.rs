@@ -1,7 +1,7 @@
 //! Properties of every decoder for any bytes, one function each: it never panics, it decodes encoded messages
 //! unchanged, and accepted bytes encode to the same bytes.
 //!
-//! A function takes raw bytes and panics when a property fails. The targets in `targets/` run them
+//! A function takes raw bytes and panics when a property fails. The targets in `targets/` run the functions
 //! under libFuzzer (`cargo +nightly fuzz run --fuzz-dir fuzz/targets itch`); `tests/smoke.rs` runs them on
 //! mutations of [`seeds`] with any compiler (`cargo test -p tickpath-fuzz`).
 //!

@@ -20,7 +20,7 @@ impl Random {
     }
 }
 
-/// Applies one to four small mutations, like errors of a line, a peer or a program.
+/// Applies one to four small mutations to a seed, like errors of a line, a peer or a program.
 pub fn mutate(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(4) {

@@ -11,10 +11,11 @@ use tickpath_nasdaq::soupbintcp::{
 use tickpath_types::{InstrumentId, Nanos, OrderEvent, Sequence, SessionId, Symbol};
 use zerocopy::{Immutable, IntoBytes};
 
-/// Length of the longest message that any of the bodies writes: a whole OUCH message with 64 KiB of options.
+/// Buffer length for the longest message written here: a whole OUCH message with 64 KiB of options.
 const BUFFER_LEN: usize = 70_000;
 
-/// ITCH 5.0: both readers agree, a message has the length of its type, and every truncation is an error.
+/// Checks ITCH 5.0: both readers agree, a message has the length of its type, and every truncation is an
+/// error.
 pub fn itch(data: &[u8]) {
     struct Count(usize);
     impl itch50::Listener for Count {
@@ -41,7 +42,7 @@ pub fn itch(data: &[u8]) {
     }
 }
 
-/// MoldUDP64, downstream and request: a packet is written back to the same bytes.
+/// Checks MoldUDP64, downstream and request: a packet is written back to the same bytes.
 pub fn mold(data: &[u8]) {
     if let Ok(packet) = Packet::parse(data) {
         let messages: Vec<_> = packet.messages().collect();
@@ -64,7 +65,7 @@ pub fn mold(data: &[u8]) {
     }
 }
 
-/// BinaryFILE: the messages with their lengths equal the file, up to where reading stopped.
+/// Checks BinaryFILE: the messages with their lengths equal the file, up to where reading stopped.
 pub fn binaryfile(data: &[u8]) {
     for lengths in [Lengths::Prefixed, Lengths::Implied] {
         let mut frames = Frames::new(data, lengths);
@@ -86,7 +87,7 @@ pub fn binaryfile(data: &[u8]) {
     }
 }
 
-/// The pieces in which a stream arrives and the time between them, derived from its first byte.
+/// Splits a stream into pieces, each with its arrival time. The stream's first byte determines both.
 pub(crate) struct Pieces<'a> {
     left: &'a [u8],
     state: u8,
@@ -116,8 +117,8 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// A server whose client sends anything: every event consumes its packet's bytes, and after an error or a
-/// logout the connection is over.
+/// Checks a server whose client sends anything: every event consumes its packet's bytes, and after an error
+/// or a logout the connection is over.
 pub fn soup_server(data: &[u8]) {
     let mut server = ServerSession::new(Nanos(0));
     let mut received = Vec::new();
@@ -170,8 +171,8 @@ pub fn soup_server(data: &[u8]) {
     }
 }
 
-/// A client whose server sends anything: message numbers have no gap, and after an error or an end the
-/// connection is over.
+/// Checks a client whose server sends anything: sequence numbers have no gap, and after an error or an end
+/// the connection is over.
 pub fn soup_client(data: &[u8]) {
     let config = LoginRequest::new("FUZZ", "secret").expect("short names");
     let mut client = ClientSession::new(config, Nanos(0));
@@ -224,7 +225,8 @@ fn round_trip_lookups(symbol: [u8; 8]) -> (impl Fn(Symbol) -> Option<InstrumentI
     (|_| Some(InstrumentId(1)), Some(Symbol(symbol)))
 }
 
-/// OUCH 5.0 from a client: a message is written to the same bytes, and a request survives a round trip.
+/// Checks OUCH 5.0 from a client: a message is written back to the same bytes, and a request survives a round
+/// trip.
 pub fn ouch_inbound(data: &[u8]) {
     match Inbound::parse(data) {
         Ok(Inbound::EnterOrder(message, options)) => check_written(message, options, data),
@@ -252,7 +254,8 @@ pub fn ouch_inbound(data: &[u8]) {
     }
 }
 
-/// OUCH 5.0 from a venue: a message is written to the same bytes, and an answer survives a round trip.
+/// Checks OUCH 5.0 from a venue: a message is written back to the same bytes, and an answer survives a round
+/// trip.
 pub fn ouch_outbound(data: &[u8]) {
     match Outbound::parse(data) {
         Ok(Outbound::SystemEvent(message, options)) => check_written(message, options, data),

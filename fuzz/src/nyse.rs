@@ -8,7 +8,8 @@ use tickpath_nyse::{
 };
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 
-/// XDP: messages are written back to the same bytes, both readers agree, and books accept any messages.
+/// Checks XDP: messages are written back to the same bytes, both readers agree, and books accept any
+/// messages.
 pub fn xdp(data: &[u8]) {
     let limits = BookLimits::new(InstrumentId(3), 16);
     let mut builder = BookBuilder::new(DirectBooks::new(limits), Nanos(0));
@@ -36,8 +37,8 @@ pub fn xdp(data: &[u8]) {
     for (_, bytes) in &messages {
         message(bytes);
     }
-    // Twice: the second time many orders rest already. Applying one message after the other gives the same
-    // result.
+    // Apply the packet twice: the second time, many orders rest already. Applying its messages one by one
+    // gives the same books.
     let mut alone = BookBuilder::new(DirectBooks::new(limits), Nanos(0));
     alone.handle_message_on(Channel(0), Sequence(1), data, &mut IgnoreUpdates);
     for _ in 0..2 {
@@ -52,7 +53,7 @@ pub fn xdp(data: &[u8]) {
     assert_eq!(builder.instruments().counters().messages, 1 + 2 * messages.len() as u64);
 }
 
-/// One message by both readers.
+/// Checks that both readers return the same result for one message.
 fn message(bytes: &[u8]) {
     struct Count(usize);
     impl Listener for Count {

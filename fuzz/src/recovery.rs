@@ -21,7 +21,7 @@ const INSTRUMENTS: u16 = 3;
 const ORDERS_MAX: u32 = 8;
 /// Maximum number of live messages that wait for a snapshot.
 const BUFFERED_MAX: usize = 4;
-/// The first live message after the lost ones.
+/// Sequence number of the first live message after the lost ones.
 const NEXT: Sequence = Sequence(10);
 
 /// Books that lost everything before [`NEXT`], and their recovery.
@@ -69,9 +69,9 @@ impl<B: BooksById> Listener<B> {
     }
 }
 
-/// A snapshot client whose server sends anything, of the whole market or of one instrument after another,
-/// with live messages in between: a waiting book is not trusted, and the fast books equal the reference
-/// model.
+/// Checks a snapshot client whose server sends anything, for the whole market or for one instrument after
+/// another, with live messages in between: a waiting book is not trusted, and the fast books equal the
+/// reference model.
 pub fn glimpse(data: &[u8]) {
     let _ = read_snapshots(data);
 }
@@ -125,7 +125,8 @@ fn end_of(message: &[u8]) -> Option<Sequence> {
     EndOfSnapshot::ref_from_bytes(message).ok()?.sequence()
 }
 
-/// A drop copy: messages are written to the same bytes and read back; every truncation is an error.
+/// Checks drop copies: a parsed copy is written back to the same bytes, a written copy is parsed unchanged,
+/// and a truncated header is an error.
 pub fn drop_copy(data: &[u8]) {
     let mut out = vec![0; data.len() + COPY_HEADER_LEN];
     match DropCopy::parse(data) {

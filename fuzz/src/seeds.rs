@@ -38,7 +38,7 @@ pub fn itch() -> Vec<Vec<u8>> {
     MESSAGE_TYPES.iter().map(message).collect()
 }
 
-/// Recorded XDP packets, one with every message, and messages alone.
+/// Recorded XDP packets, a packet with every message, and single messages.
 #[must_use]
 pub fn xdp() -> Vec<Vec<u8>> {
     let byte = |hex: &str| u8::from_str_radix(hex, 16).expect("the file has digits");
@@ -68,7 +68,7 @@ pub fn fix() -> Vec<Vec<u8>> {
     recorded.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// The messages of a FIX client, from logon to logout: fields only, one message a line; see
+/// The messages of a FIX client, from logon to logout: fields only, one message per line; see
 /// [`fix_session`](crate::fix_session()).
 #[must_use]
 pub fn fix_session() -> Vec<Vec<u8>> {
@@ -139,7 +139,7 @@ fn login(sequence: u64, heartbeat_timeout: Option<Nanos>) -> Packet<'static> {
     })
 }
 
-/// The messages of a client, from login to logout, in both editions.
+/// The messages of a client, from login to logout, in both editions of SoupBinTCP.
 #[must_use]
 pub fn soup_server() -> Vec<Vec<u8>> {
     let rest = [
@@ -156,7 +156,7 @@ pub fn soup_server() -> Vec<Vec<u8>> {
     ]
 }
 
-/// The messages of a server, from the login's verdict to the end of the session.
+/// The messages of a server, from the answer to the login to the end of the session.
 #[must_use]
 pub fn soup_client() -> Vec<Vec<u8>> {
     let session = Session::new("DAY1").expect("a name");
@@ -175,8 +175,8 @@ pub fn soup_client() -> Vec<Vec<u8>> {
     ]
 }
 
-/// The messages of a snapshot server: of two instruments, of one after another, one that is too old, one with
-/// contradictory orders; and live messages in between.
+/// The messages of a snapshot server, with live messages in between. Snapshots: of two instruments, of one
+/// after another, one that is too old, one with contradictory orders.
 #[must_use]
 pub fn glimpse() -> Vec<Vec<u8>> {
     let now = Nanos(34_200_000_000_000);
@@ -240,7 +240,7 @@ pub fn drop_copy() -> Vec<Vec<u8>> {
     (1..).zip(ouch_outbound()).map(copied).collect()
 }
 
-/// Bytes of every type that `is_read` accepts, grown until they are long enough, with and without options.
+/// Messages of every type and length that `is_read` accepts, filled with digits, with and without options.
 fn ouch(is_read: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
     let options = [TagValue::MinQty(50), TagValue::PostOnly(b'P'), TagValue::Firm(Alpha(*b"FIRM"))];
     let mut tail = [0; 64];
@@ -301,7 +301,7 @@ pub fn ouch_outbound() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Two records of Databento's own test file, unchanged, and four of them.
+/// Databento's own test file of two records, unchanged, and the same with its records repeated.
 #[must_use]
 pub fn dbn() -> Vec<Vec<u8>> {
     /// Bytes of a record of schema MBO.
@@ -331,7 +331,7 @@ pub fn lobster_book() -> Vec<Vec<u8>> {
     vec![one.as_bytes().to_vec(), two.as_bytes().to_vec()]
 }
 
-/// A short, consistent day of one symbol, with given and with implied lengths.
+/// A short, consistent day of one symbol, with length prefixes and with implied lengths.
 fn itch_days() -> Vec<Vec<u8>> {
     let now = |ms: u64| Nanos(34_200_000_000_000 + ms * 1_000_000);
     let stock = Stock::new("FUZZ").expect("a symbol");
@@ -357,13 +357,13 @@ fn itch_days() -> Vec<Vec<u8>> {
     vec![framed(true), framed(false)]
 }
 
-/// ITCH files of every message and of a short day, with given and with implied lengths.
+/// ITCH files of every message and of a short day, with length prefixes and with implied lengths.
 #[must_use]
 pub fn itch_blocks() -> Vec<Vec<u8>> {
     [binaryfile(), itch_days()].concat()
 }
 
-/// The first file of each format in gzip and Zstandard, and gzip in two members.
+/// The first file of each format, in gzip and in Zstandard, and a gzip file of two members.
 #[must_use]
 pub fn compressed() -> Vec<Vec<u8>> {
     let gzip = |bytes: &[u8]| {
@@ -499,14 +499,15 @@ pub fn gateway_frame() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// A segment of shared memory, and changes to one: a name, a sequence number of each part, the counts.
+/// A segment of shared memory; changes to a valid segment's counts, name, quote and stream; an event segment.
 #[must_use]
 pub fn segment() -> Vec<Vec<u8>> {
     let place = tempfile::tempdir().expect("a folder can be made");
     let folder = tickpath_shm::Folder::create(place.path()).expect("it is ours");
     let name = tickpath_shm::SegmentName::new("seed").expect("it is a name");
     let whole = crate::shm::valid_segment(&folder, &name);
-    // After the end of the bytes with a checksum: the counts, then names, quotes and stream on a page each.
+    // Positions count from the end of the checksummed bytes: the counts, then names, quotes and stream on a
+    // page each.
     let patch = |place: u16, value: u8| [&place.to_le_bytes()[..], &[value]].concat();
     let page = |number: u16| number * 4_096 - 256;
     let changes =
@@ -577,7 +578,7 @@ pub fn packets() -> Vec<Vec<u8>> {
     ]
 }
 
-/// A section with a raw IP interface with nanosecond time stamps, and a datagram.
+/// A pcapng section: a raw IP interface with nanosecond time stamps, and a datagram.
 fn pcapng() -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| {
         let len = (12 + body.len() as u32).to_le_bytes();
@@ -591,7 +592,7 @@ fn pcapng() -> Vec<u8> {
     [block(0x0a0d_0d0a, &header), block(1, &interface), block(6, &packet)].concat()
 }
 
-/// Three segments of a stream, the last two out of order.
+/// A pcap file with three segments of a TCP stream, the last two out of order.
 fn pcap_of_tcp() -> Vec<u8> {
     let mut file = [0xa1b2_c3d4_u32, 2 | 4 << 16, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
     for (sequence, flags) in [(9_u32, 2), (14, 0), (10, 0)] {
@@ -722,11 +723,11 @@ pub fn deribit_request() -> Vec<Vec<u8>> {
     REQUESTS.iter().map(|request| request.as_bytes().to_vec()).collect()
 }
 
-/// Conversations with the Deribit front by FIX: fields only, a message a line, of two accounts in turn; see
-/// [`fix_door`](crate::fix_door()).
+/// Conversations with the Deribit front by FIX: fields only, one message per line, of two accounts in turn;
+/// see [`fix_door`](crate::fix_door()).
 #[must_use]
 pub fn fix_door() -> Vec<Vec<u8>> {
-    // A name that uses up the other account's turn.
+    // A heartbeat, which only uses up the other account's turn.
     const NOTHING: &str = "0";
     let orders = [
         "D|11=a|54=2|38=100|44=60000|55=BTC-PERPETUAL|100010=desk",
@@ -745,7 +746,7 @@ pub fn fix_door() -> Vec<Vec<u8>> {
     ];
     let followed = [
         "V|262=m|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=2|55=BTC-PERPETUAL|55=BTC_USDC",
-        // From a recorded request of a client.
+        // A recorded request of a client.
         "V|55=BTC-PERPETUAL|262=203|263=1|264=20|265=1|267=3|269=0|269=1|269=2",
         "x|320=l|559=0|263=1|15=BTC",
         "V|262=n|263=1|264=10|265=0|267=2|269=3|269=6|55=BTC-PERPETUAL",
@@ -783,7 +784,7 @@ pub fn fix_door() -> Vec<Vec<u8>> {
     vec![lines(&orders), lines(&followed), lines(&quotes), lines(&session)]
 }
 
-/// Conversations with the Deribit front: a request a line, of two accounts in turn.
+/// Conversations with the Deribit front: one request per line, of two accounts in turn.
 #[must_use]
 pub fn deribit_front() -> Vec<Vec<u8>> {
     const PERPETUAL: &str = "BTC-PERPETUAL";
@@ -850,7 +851,7 @@ pub fn deribit_front() -> Vec<Vec<u8>> {
     [&trades[..], &linked, &quotes, &options].map(|lines| lines.join("\n").into_bytes()).to_vec()
 }
 
-/// Possible input from a peer of a web server.
+/// Byte streams that a peer may send to a web server.
 #[must_use]
 pub fn web() -> Vec<Vec<u8>> {
     crate::web::memory::seeds()

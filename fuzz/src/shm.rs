@@ -9,12 +9,13 @@ use tickpath_shm::{
 use tickpath_types::{MarketUpdate, Nanos, PriceLevel, TopOfBook};
 use zerocopy::FromZeros;
 
-/// Bytes of a segment with a checksum; a change in them is detected before anything else is read.
+/// Number of checksummed bytes at a segment's start; a change in them is detected before anything else is
+/// read.
 const GUARDED: usize = 256;
-/// Bytes of one change to a segment: a position in two bytes, and a value.
+/// Length of one change to a segment: two bytes of position, and a value.
 const PATCH_LEN: usize = 3;
 
-/// A segment of any bytes: it is refused in one line, or all of its contents can be read to an end.
+/// Checks a segment of any bytes: it is refused in one line, or all of its contents can be read to an end.
 ///
 /// Bytes that begin like a segment are the whole file. Other bytes are changes to a valid segment after its
 /// checksum, like pages that another process has written to.
@@ -79,7 +80,7 @@ fn read_events(reader: &EventsReader) {
     }
 }
 
-/// The bytes of a small event segment whose writer has closed it in good order.
+/// The bytes of a small event segment whose writer has closed it normally.
 pub(crate) fn valid_events(folder: &Folder, name: &SegmentName) -> Vec<u8> {
     let mut writer = EventsWriter::create(folder, name, 2, Nanos(5)).expect("there is room");
     (1..=3_u64).for_each(|number| writer.send(&[number; 23]));
@@ -99,7 +100,7 @@ fn small_segment(folder: &Folder, name: &SegmentName) -> SegmentWriter {
     writer
 }
 
-/// The bytes of a small segment whose writer has closed it in good order.
+/// The bytes of a small segment whose writer has closed it normally.
 pub(crate) fn valid_segment(folder: &Folder, name: &SegmentName) -> Vec<u8> {
     drop(small_segment(folder, name));
     fs::read(folder.file(name)).expect("it was written")

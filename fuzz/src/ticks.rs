@@ -35,12 +35,12 @@ impl TickListener for ReceivedMessages {
     }
 }
 
-/// A server's stream: the same messages, counters and error in any pieces.
+/// Checks a server's stream: the same messages, counters and error in any pieces.
 pub fn ticks(data: &[u8]) {
     let read = |piece_len: usize| -> (ReceivedMessages, ParserStats, Result<(), StreamError>) {
         let (mut parser, mut received) = (TickParser::new(), ReceivedMessages::default());
         let result = data.chunks(piece_len).try_for_each(|piece| parser.feed(piece, &mut received));
-        // A piece counts as a whole, even if a part of it is invalid.
+        // Not compared: the bytes of a piece are counted as a whole, even if a part of it is invalid.
         (received, ParserStats { bytes: 0, ..*parser.stats() }, result)
     };
     let whole = read(usize::MAX);
@@ -55,7 +55,8 @@ pub fn ticks(data: &[u8]) {
     }
 }
 
-/// A client's stream: the same requests and error in any pieces, and no more names than were announced.
+/// Checks a client's stream: the same requests and error in any pieces, and no more names than were
+/// announced.
 pub fn ticks_requests(data: &[u8]) {
     #[derive(Default, PartialEq, Debug)]
     struct Requests(Vec<String>);

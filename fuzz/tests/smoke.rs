@@ -1,19 +1,19 @@
-//! Every fuzz body on its seeds and on generated mutations of them, with any compiler.
+//! Runs every fuzz target's function on its seeds and on mutations of them, with any compiler.
 
 use tickpath_fuzz::mutation::{Random, mutate};
 use tickpath_fuzz::seeds;
 
-/// Mutations for each decoder; the whole file takes seconds.
+/// Number of mutations for each decoder; all tests of this file take seconds.
 const ROUNDS: usize = 20_000;
-/// Mutations for a target that reads every input several times, or through a file and books.
+/// Number of mutations for a target that reads every input several times, or through a file and books.
 const LONG_ROUNDS: usize = 1_000;
 
-/// Mutations for a target that starts a new server for each input.
+/// Number of mutations for a target that starts a new server for each input.
 const SERVER_ROUNDS: usize = 300;
-/// Mutations for a target with a whole venue, which is restarted.
+/// Number of mutations for a target with a whole venue, which is restarted.
 const VENUE_ROUNDS: usize = 30;
 
-/// Mutations for a target that reads each input into new books.
+/// Number of mutations for a target that reads each input into new books.
 const SNAPSHOT_ROUNDS: usize = 5_000;
 
 fn smoke(body: fn(&[u8]), seeds: &[Vec<u8>], rounds: usize) {

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// Maven.
 ///
 /// # Panics
-/// If it cannot be built, with a message that says what to do.
+/// If the program cannot be built; the message says what to do.
 pub fn classpath() -> Option<&'static str> {
     static CLASSPATH: OnceLock<Option<String>> = OnceLock::new();
     CLASSPATH

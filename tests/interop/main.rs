@@ -13,7 +13,7 @@ mod third_party;
 
 use std::process::Command;
 
-/// Runs this program again in an environment without Java and Python.
+/// Runs this test program again in an environment without Java and Python.
 #[test]
 fn without_java_and_python_missing_programs_are_reported() {
     let this = std::env::current_exe().unwrap();

@@ -14,7 +14,7 @@ use tickpath_test_venue::sample;
 use crate::support::{run, spawn};
 use crate::{java, python};
 
-/// Time limit for the minute of `cryptofeed_client.py` and its end.
+/// Time limit for `cryptofeed_client.py`, which runs for a minute and then ends.
 const CRYPTOFEED_PATIENCE: Duration = Duration::from_secs(150);
 /// Line that the client prints when the venue is to be stopped or killed.
 const READY: &str = "ready for the end of the venue";
@@ -99,7 +99,7 @@ fn every_unified_ccxt_call_is_answered() {
     stop_deribit(venue);
 }
 
-/// Runs for a minute, in which the book of each side is repeatedly empty.
+/// Runs for a minute, in which each side of the book is repeatedly empty.
 #[test]
 fn cryptofeed_follows_a_market_over_tls() {
     let Some(python) = python::interpreter() else { return };
@@ -128,8 +128,8 @@ fn quickfixj_trades_by_fix() {
     stop_deribit(venue);
 }
 
-/// Starts the sample's venue; returns its WebSocket URL too. With the scheme `wss` it uses TLS and the
-/// folder's certificate.
+/// Starts the venue of the sample configuration; returns it and its WebSocket URL. With the scheme `wss` the
+/// venue uses TLS and the certificate in `folder`.
 fn start_deribit_web(folder: &Path, scheme: &str) -> (Running, String) {
     let tls = "tls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
     let mut venue = start_deribit_with(folder, if scheme == "wss" { tls } else { "" });
@@ -153,14 +153,14 @@ fn start_deribit(folder: &Path) -> Running {
     start_deribit_with(folder, "")
 }
 
-/// Starts the sample's venue with its Deribit front at free addresses, further settings of it, and its
-/// journal in a folder.
+/// Starts the venue of the sample configuration, with its journal in `folder`, and its Deribit front at free
+/// addresses and with further `settings`.
 fn start_deribit_with(folder: &Path, settings: &str) -> Running {
     let front = format!("[deribit]\n{settings}matching_rate = 1000\nmatching_burst = 1000\n");
     let config =
         sample("deribit.toml").replace("# fix_address", "fix_address").replace("[deribit]\n", &front);
     std::fs::write(folder.join("deribit.toml"), config).unwrap();
-    // By its bare name, as a user starts it in the folder of the file.
+    // Give the file's name without a path, as a user does in the folder of the file.
     let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
     command.args(["exchange", "--config", "deribit.toml"]).current_dir(folder).stdin(Stdio::null());
     Running::spawn(command)
@@ -212,7 +212,7 @@ impl Site {
         Venue { process, order_entry, retransmission }
     }
 
-    /// Starts the client; `ending` is the way in which the venue ends, and `input` announces it.
+    /// Starts the client. `ending`: `stopped` or `killed`, the venue's end. `input` announces the restart.
     fn start_client(&self, venue: &Venue, ending: &str, input: Stdio) -> Running {
         let Venue { order_entry, retransmission, .. } = venue;
         let [line_a, line_b] = &self.lines;

@@ -34,7 +34,7 @@ struct Step {
 enum Action {
     /// Commands, all of which must succeed.
     Commands(Vec<Command>),
-    /// The checks of this program.
+    /// The tidy checks of this program.
     Tidy,
     /// A command that needs Miri; skipped with a message if Miri is unavailable.
     Miri(Command),
@@ -47,7 +47,7 @@ enum Action {
 enum Outcome {
     Passed,
     Skipped,
-    /// With the command that repeats it.
+    /// The step failed; the text is the command that repeats it.
     Failed(String),
 }
 
@@ -61,7 +61,7 @@ fn steps(root: &Path) -> Vec<Step> {
         fmt.push(Command::new("cargo fmt --manifest-path fuzz/targets/Cargo.toml --check"));
     }
     vec![
-        step("fmt", "the formatting is rustfmt's", Action::Commands(fmt)),
+        step("fmt", "the formatting is that of rustfmt", Action::Commands(fmt)),
         step("tidy", "layers, file sizes, leftovers: what the compiler does not check", Action::Tidy),
         step(
             "clippy",
@@ -88,7 +88,7 @@ fn steps(root: &Path) -> Vec<Step> {
         ),
         step(
             "bench",
-            "every bench runs once, as a test of its answer",
+            "every benchmark runs once, as a test of its result",
             one(Command::new(&format!("cargo test --workspace {FEATURES} --bench *"))),
         ),
         step(
@@ -100,7 +100,7 @@ fn steps(root: &Path) -> Vec<Step> {
         ),
         step(
             "miri",
-            "the lock-free structures under Miri's rules of memory",
+            "the lock-free structures under Miri, which checks memory accesses",
             Action::Miri(
                 Command::new("cargo +nightly miri test -p tickpath-lockfree")
                     .env("CARGO_TARGET_DIR", own_target("miri")),
@@ -115,8 +115,8 @@ fn steps(root: &Path) -> Vec<Step> {
     ]
 }
 
-/// Sets the flags of `cargo clippy -- -D warnings`, so that Cargo finds the crates that clippy has checked
-/// and does not check them again. Unchanged if clippy is not in the toolchain's folder.
+/// Sets the environment of `cargo clippy -- -D warnings` for a command, so that Cargo reuses the crates that
+/// clippy has checked. Returns the command unchanged if clippy is not in the toolchain's folder.
 fn as_clippy(command: Command) -> Command {
     let sysroot = std::process::Command::new("rustc").args(["--print", "sysroot"]).output();
     let sysroot = sysroot.ok().and_then(|output| String::from_utf8(output.stdout).ok()).unwrap_or_default();
@@ -261,7 +261,7 @@ fn has_miri(root: &Path) -> bool {
 /// Duration of one step.
 struct StepTime {
     elapsed: Duration,
-    /// CPU time of all processes that it started and waited for; `None` if the system does not report it.
+    /// CPU time of all processes that the step started and waited for; `None` if the system reports none.
     cpu: Option<Duration>,
 }
 
@@ -282,7 +282,7 @@ impl Stopwatch {
     }
 }
 
-/// CPU time of this program, of all processes that it has waited for, and of theirs.
+/// CPU time of this program and of all processes that it has waited for, including their children.
 fn cpu_time() -> Option<Duration> {
     let of = |time: TimeVal| Duration::new(time.tv_sec() as u64, time.tv_usec() as u32 * 1_000);
     let used = |who| getrusage(who).ok().map(|usage| of(usage.user_time()) + of(usage.system_time()));

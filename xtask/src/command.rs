@@ -26,20 +26,20 @@ impl Command {
         self
     }
 
-    /// Runs it in `root` with the input and output of this program.
+    /// Runs the command in `root` with the input and output of this program.
     pub fn run(&self, root: &Path) -> Result<ExitStatus> {
         self.process(root).status().with_context(|| format!("cannot run '{self}'"))
     }
 
-    /// Starts it in `root` in a separate process group, which a terminal's Ctrl-C does not reach; its input
-    /// and output are pipes.
+    /// Starts the command in `root` in a separate process group, which a terminal's Ctrl-C does not reach.
+    /// Its input and output are pipes.
     pub fn spawn_apart(&self, root: &Path) -> Result<Child> {
         let mut process = self.process(root);
         process.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         process.spawn().with_context(|| format!("cannot run '{self}'"))
     }
 
-    /// Runs it in `root`; returns only whether it succeeded.
+    /// Runs the command in `root` without output; returns whether it succeeded.
     pub fn succeeds_quietly(&self, root: &Path) -> bool {
         let status = self.process(root).stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())

@@ -30,7 +30,7 @@ pub fn run(root: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// A page that differs from the manifests; nothing in a tree without the page.
+/// Reports the page if it differs from the manifests. Reports nothing in a tree without the page.
 pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
     if !tree.files().iter().any(|path| path == PAGE) {
         return Ok(Vec::new());
@@ -71,7 +71,7 @@ fn node(path: &str) -> String {
     path.replace(['/', '-'], "_")
 }
 
-/// The dependencies without those that follow from others.
+/// Returns the direct dependencies, without those that are also indirect.
 fn reduced<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<(&'a str, &'a str)> {
     let mut edges = Vec::new();
     for (from, direct) in uses {

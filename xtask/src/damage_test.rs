@@ -12,7 +12,7 @@ use crate::print_stdout::print_stdout;
 /// Default number of damaged files.
 const TRIALS: u64 = 2_000;
 
-/// Runs the damage campaign with `options`; true when no loss went undetected and no number was used twice.
+/// Runs the damage campaign with `options`; true if there was no silent loss and no reused sequence number.
 pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let [trials, seed] = options::numbers(options, [("--trials", TRIALS), ("--seed", 1)])?;
     ensure!(trials > 0, "--trials must be at least 1");
@@ -22,6 +22,6 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
         .env("DAMAGE_TEST_SEED", seed.to_string());
     print_stdout(&command);
     let status = command.run(root)?;
-    interrupt.check("nothing is known of the files that were to be damaged")?;
+    interrupt.check("the remaining trials have no result")?;
     Ok(status.success())
 }

@@ -1,8 +1,9 @@
 //! Generates the figures in documents from the reports in `results/`.
 //!
-//! The figure of a row on a kind of host (CPU family, CPU model, cores) is the median over all runs at one commit: the newest
-//! commit with three runs, or the newest where none has three. Runs that lost more than 3% of their time to the host count
-//! only where that kind of host has no other run of the row.
+//! Reports are grouped by kind of host: CPU family, CPU model and number of cores. The figure of a row on a
+//! kind of host is the median over all runs at one commit: the newest commit with three runs, or the newest
+//! if none has three. Runs that lost more than 3% of their time to the host count only if that kind of host
+//! has no other run of the row.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -24,15 +25,15 @@ const README: &str = "README.md";
 const BEGIN: &str = "<!-- figures: begin -->\n";
 const END: &str = "<!-- figures: end -->\n";
 
-/// The rows that README quotes, in plain terms.
+/// The rows that README quotes, each with a description.
 const QUOTED: [(&str, &str); 8] = [
     ("stamp", "one hop stamp"),
     ("spsc_rtt", "ring round trip between two cores, 64-byte slots"),
     ("matching", "matching, 100 k resting orders in 8 books"),
     ("order_rtt", "order to its acceptance over loopback TCP"),
-    ("journal_group_ack", "answer whose command is on the disk first"),
+    ("journal_group_ack", "answer, sent once its command is on the disk"),
     ("itch_books", "ITCH message into full books, 8,000 symbols"),
-    ("feed_live", "ITCH message of two multicast lines to its update"),
+    ("feed_live", "ITCH message, arbitrated from two lines, to its book update"),
     ("deribit_send_buy", "buy order encoded, encrypted and written over TLS"),
 ];
 
@@ -48,7 +49,7 @@ struct Run {
     rows: Vec<RunRow>,
 }
 
-/// A row of a report with a value.
+/// A row of a report, for rows that have a value.
 struct RunRow {
     name: String,
     unit: String,
@@ -92,19 +93,19 @@ pub fn run(root: &Path) -> Result<bool> {
         if is_new {
             fs::write(root.join(&path), text).with_context(|| format!("cannot write {path}"))?;
         }
-        print_stdout(format_args!("{path}: {}", if is_new { "written" } else { "as the results give it" }));
+        print_stdout(format_args!("{path}: {}", if is_new { "written" } else { "up to date" }));
     }
     Ok(true)
 }
 
-/// Finds reports of unknown code, documents with outdated figures, and figures in README that no result
-/// gives.
+/// Finds reports that do not identify the measured code, documents with outdated figures, and figures in
+/// README that are not generated.
 pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
     let mut problems = unidentified(tree)?;
     for (path, text) in documents(tree)? {
         let is_there = tree.files().contains(&path);
         if !is_there || tree.read_text(&path)?.is_none_or(|old| old != text) {
-            let what = "its figures differ from those that results/ give: run cargo xtask figures";
+            let what = "its figures differ from results/: run cargo xtask figures";
             problems.push(Problem::in_file(&path, what));
         }
         if path == README {
@@ -119,7 +120,7 @@ fn unidentified(tree: &Tree) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for path in reports(tree) {
         let report = read_report(tree, path)?;
-        // A build with uncommitted changes has a suffix here.
+        // The commit of a build with uncommitted changes has a suffix.
         let is_commit = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let fields = [
             ("commit", report["commit"].as_str().is_some_and(is_commit)),
@@ -141,8 +142,8 @@ fn reports(tree: &Tree) -> impl Iterator<Item = &str> {
 }
 
 fn read_report(tree: &Tree, path: &str) -> Result<Value> {
-    let text = tree.read_text(path)?.with_context(|| format!("{path} is no text"))?;
-    serde_json::from_str(&text).with_context(|| format!("{path} is no JSON"))
+    let text = tree.read_text(path)?.with_context(|| format!("{path} is not text"))?;
+    serde_json::from_str(&text).with_context(|| format!("{path} is not JSON"))
 }
 
 /// Generates the documents; none without results.
@@ -151,7 +152,7 @@ fn documents(tree: &Tree) -> Result<Vec<(String, String)>> {
     if results.runs.is_empty() {
         return Ok(Vec::new());
     }
-    let readme = tree.read_text(README)?.context("README.md is no text")?;
+    let readme = tree.read_text(README)?.context("README.md is not text")?;
     let (before, rest) =
         readme.split_once(BEGIN).with_context(|| format!("README.md has no line {BEGIN}"))?;
     let (_, after) = rest.split_once(END).with_context(|| format!("README.md has no line {END}"))?;
@@ -159,7 +160,7 @@ fn documents(tree: &Tree) -> Result<Vec<(String, String)>> {
     Ok(vec![(PERFORMANCE.to_owned(), results.performance()), (README.to_owned(), readme)])
 }
 
-/// Times and rates in README outside its generated figures.
+/// Finds times and rates in README outside its generated figures.
 fn written_by_hand(readme: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut is_generated = false;
@@ -175,7 +176,7 @@ fn written_by_hand(readme: &str) -> Vec<Problem> {
             problems.push(Problem::at(
                 README,
                 place + 1,
-                "a figure written by hand: quote it in xtask's figures, or link docs/performance.md",
+                "a figure written by hand: add its row to QUOTED in xtask/src/figures.rs, or link docs/performance.md",
             ));
         }
     }
@@ -189,7 +190,7 @@ impl Results {
             let report = read_report(tree, path)?;
             if report["effort"] == "full" {
                 runs.push(
-                    Run::of(path, &report).with_context(|| format!("{path} is no report of lab bench"))?,
+                    Run::of(path, &report).with_context(|| format!("{path} is not a report of lab bench"))?,
                 );
             }
         }
@@ -197,7 +198,7 @@ impl Results {
         Ok(Results { runs })
     }
 
-    /// Part of the work that the limit or the goal of a row leaves out, by the newest run of that row.
+    /// Part of the work that the limit or the goal of a row leaves out, according to the row's newest run.
     fn limit_excludes(&self, name: &str) -> Option<&str> {
         let newest = self.runs.iter().find_map(|run| run.rows.iter().find(|row| row.name == name))?;
         newest.limit_excludes.as_deref()
@@ -252,7 +253,8 @@ impl Results {
         })
     }
 
-    /// The figures for README: for each row those of the host with three runs at one commit, or the newest.
+    /// Generates the table of README. For each row it prefers a host with three runs at one commit, then one
+    /// with a quiet run, then the one with the newest run.
     fn quoted(&self) -> String {
         let mut text =
             String::from("| what | here | limit of the host | goal | host |\n|---|---|---|---|---|\n");
@@ -276,12 +278,12 @@ impl Results {
                 figure.goal_text(),
                 place + 1
             );
-            line.expect("a string takes any text");
+            line.expect("writing to a string does not fail");
         }
         text.push('\n');
         for place in used {
             let host = self.hosts()[place];
-            writeln!(text, "Host {}: {host}.", place + 1).expect("a string takes any text");
+            writeln!(text, "Host {}: {host}.", place + 1).expect("writing to a string does not fail");
         }
         let runs = self.runs.iter().filter(|run| run.is_noisy()).count();
         if runs > 0 && text.contains('†') {
@@ -448,7 +450,8 @@ fn short(commit: &str) -> &str {
     commit.get(..9).unwrap_or(commit)
 }
 
-/// `AMD EPYC, family 25 model 17 stepping 1` on two cores is `AMD EPYC, family 25 model 17, 2 cores`.
+/// Names a kind of host: for `AMD EPYC, family 25 model 17 stepping 1` and two cores, it is `AMD EPYC, family
+/// 25 model 17, 2 cores`.
 fn host_kind(cpu_model: &str, cores: usize) -> String {
     let model = cpu_model.split(" stepping ").next().unwrap_or(cpu_model);
     format!("{model}, {cores} cores")
@@ -509,7 +512,7 @@ mod tests {
         .to_string()
     }
 
-    /// The figure of the row `stamp` on the only host of these reports: date, commit, steal, value.
+    /// Returns the figure of row `stamp` over runs on one host, each of date, commit, steal and value.
     fn figure(runs: &[(&str, &str, f64, f64)]) -> Figure {
         let texts: Vec<(String, String)> = runs
             .iter()

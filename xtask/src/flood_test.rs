@@ -1,4 +1,4 @@
-//! Opens silent connections at every endpoint of a venue, and logs in meanwhile.
+//! Opens silent connections at every endpoint of a venue, and measures logins meanwhile.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -16,8 +16,8 @@ const CONNECTIONS: u64 = 2_000;
 const SECONDS: u64 = 60;
 /// Upper bound of the 99th percentile of login times, in milliseconds.
 const P99_MAX_MS: f64 = 100.0;
-/// The meaning of an interrupted run.
-const MEANING: &str = "endpoints that are not named were not attacked";
+/// Description of the results after Ctrl-C.
+const MEANING: &str = "endpoints without a line above have no result";
 /// Prefix of the line about an endpoint.
 const LINE: &str = "flood ";
 

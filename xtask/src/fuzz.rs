@@ -8,10 +8,10 @@ use anyhow::{Context, Result, ensure};
 use crate::command::Command;
 use crate::target_dir;
 
-/// Memory limit for one input: recordings are read into books.
+/// Memory limit of a target in MB, high because recordings are read into books.
 const MEMORY_MB_MAX: u32 = 4_096;
 
-/// Returns a missing prerequisite with the remedy. Installs `cargo-fuzz` if only that is missing.
+/// Returns the missing prerequisite and its remedy, if any. Installs `cargo-fuzz` if only that is missing.
 pub fn missing_tool(root: &Path) -> Option<&'static str> {
     if !Command::new("cargo +nightly --version").succeeds_quietly(root) {
         return Some(
@@ -25,7 +25,7 @@ pub fn missing_tool(root: &Path) -> Option<&'static str> {
     (!is_there).then_some("cargo-fuzz is missing; install it with: cargo install cargo-fuzz")
 }
 
-/// Writes the initial inputs and returns one run of each target.
+/// Returns the command that writes the initial inputs, then one command per target that runs it.
 pub fn commands(root: &Path, seconds: u64) -> Result<Vec<Command>> {
     let manifest = fs::read_to_string(root.join("fuzz/targets/Cargo.toml"))
         .context("cannot read fuzz/targets/Cargo.toml")?;

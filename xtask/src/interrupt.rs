@@ -10,11 +10,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 /// Exit status after Ctrl-C, as shells report it.
 pub const EXIT_INTERRUPTED: u8 = 130;
 
-/// Whether the user has requested the end of this program.
+/// Flag that is raised when the user has requested the end of this program.
 #[derive(Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
-/// The program was interrupted; describes the consequence.
+/// Error: the program was interrupted. The text describes the consequence.
 #[derive(Debug)]
 pub struct Interrupted(pub &'static str);
 
@@ -27,7 +27,7 @@ impl fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 impl Interrupt {
-    /// Raised by Ctrl-C, by a closing terminal, or by SIGTERM, which no longer end this program directly.
+    /// Creates a flag that Ctrl-C, a closing terminal and SIGTERM raise instead of ending this program.
     pub fn on_signals() -> Result<Interrupt> {
         let interrupt = Interrupt::default();
         for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -37,7 +37,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Returns an error with this meaning once it is raised.
+    /// Returns [`Interrupted`] with `meaning` once the flag is raised.
     pub fn check(&self, meaning: &'static str) -> Result<()> {
         match self.is_raised() {
             true => Err(Interrupted(meaning).into()),

@@ -17,8 +17,8 @@ use crate::print_stdout::print_stdout;
 const KILLS: u64 = 100;
 /// Interval of the checks for the end of the test or an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The consequence of Ctrl-C.
-const MEANING: &str = "the figures above are of the kills until then";
+/// Description of the results after Ctrl-C.
+const MEANING: &str = "the figures above cover the kills before the interrupt";
 
 /// Runs the kill test with `options`; true when nothing was lost or duplicated.
 pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
@@ -40,9 +40,9 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     Ok(status.success())
 }
 
-/// Runs the test to its end, or until an interrupt. An interrupt closes its input, which ends it after the
-/// current venue instance. It runs in a separate process group, so that Ctrl-C reaches only this program. Its
-/// output is printed here, so that it does not fail without a reader.
+/// Runs the test to its end. An interrupt closes the test's input, which ends the test after the current
+/// venue instance. The test runs in a separate process group, so that Ctrl-C reaches only this program. This
+/// program prints the test's output, so that a closed pipe does not fail the test.
 fn watch(command: &Command, root: &Path, interrupt: &Interrupt) -> Result<ExitStatus> {
     let mut test = command.spawn_apart(root)?;
     let printed = test.stdout.take().context("the pipe was requested")?;

@@ -19,7 +19,7 @@ const SECTIONS: [(&str, &str); 5] = [
     ("ITCH", "protocols/nasdaq/src/itch50/messages.rs"),
     ("GLIMPSE", "protocols/nasdaq/src/glimpse.rs"),
 ];
-/// Sources of the codes of one byte.
+/// Sources of the one-byte codes.
 const CODES: [&str; 2] = ["protocols/nasdaq/src/ouch50/codes.rs", "protocols/nasdaq/src/itch50/codes.rs"];
 /// The fields that every ITCH message has after its type.
 const ITCH_HEAD: [(usize, &str, &str, &str); 3] = [
@@ -41,11 +41,11 @@ pub fn run(root: &Path) -> Result<bool> {
     if new != old {
         fs::write(root.join(PAGE), &new).with_context(|| format!("cannot write {PAGE}"))?;
     }
-    print_stdout(format_args!("{PAGE}: {}", if new == old { "as the code declares it" } else { "written" }));
+    print_stdout(format_args!("{PAGE}: {}", if new == old { "up to date" } else { "written" }));
     Ok(true)
 }
 
-/// A page whose tables differ from the declarations; nothing in a tree without the page.
+/// Reports the page if its tables differ from the declarations. Reports nothing in a tree without the page.
 pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
     if !tree.files().iter().any(|path| path == PAGE) {
         return Ok(Vec::new());
@@ -62,10 +62,10 @@ fn page(tree: &Tree) -> Result<String> {
 }
 
 fn read(tree: &Tree, path: &str) -> Result<String> {
-    tree.read_text(path)?.with_context(|| format!("{path} is no text"))
+    tree.read_text(path)?.with_context(|| format!("{path} is not text"))
 }
 
-/// The page with the tables of all sections between their marks.
+/// Returns the page with the generated tables between the marks of each section.
 fn filled(tree: &Tree, page: &str) -> Result<String> {
     let mut page = page.to_owned();
     for (section, path) in SECTIONS {
@@ -104,7 +104,7 @@ struct Message {
     fields: Vec<Field>,
 }
 
-/// The declarations of a source: `NAME = b'X', LEN, ... {` or `NAME, LEN => {`, then lines `OFFSET name: Type,`.
+/// Parses the messages of a source: `NAME = b'X', LEN, ... {` or `NAME, LEN => {`, then `OFFSET name: Type,`.
 fn messages(source: &str) -> Vec<Message> {
     let (mut doc, mut common, mut open, mut all) = (String::new(), Vec::new(), None::<Message>, Vec::new());
     let is_itch = source.contains("itch_messages! {");
@@ -158,7 +158,7 @@ fn opening(line: &str) -> Option<(String, Option<char>, usize)> {
     Some((name.to_owned(), None, len.trim().parse().ok()?))
 }
 
-/// The messages, with the fields of the structures that they contain in place of these.
+/// Replaces each structure within a message by the structure's fields.
 fn expanded(all: Vec<Message>) -> Vec<Message> {
     let parts: Vec<Message> = all.iter().filter(|message| message.code.is_none()).cloned().collect();
     let is_part =
@@ -178,7 +178,7 @@ fn expanded(all: Vec<Message>) -> Vec<Message> {
     kept.into_iter().map(message).collect()
 }
 
-/// The values of each type of codes, with their meanings.
+/// Returns, for each type of one-byte codes, its values with their meanings.
 fn codes(source: &str) -> BTreeMap<String, String> {
     let (mut all, mut open) = (BTreeMap::new(), None::<String>);
     for line in source.lines() {
@@ -221,7 +221,7 @@ fn tables(messages: &[Message], codes: &BTreeMap<String, String>) -> String {
     text
 }
 
-/// `EnterOrder` as `Enter Order`.
+/// Splits a name into words: `EnterOrder` becomes `Enter Order`.
 fn title(name: &str) -> String {
     let mut title = String::new();
     for c in name.chars() {
@@ -244,7 +244,7 @@ fn kind(wire: &str, codes: &BTreeMap<String, String>) -> &'static str {
     }
 }
 
-/// A doc comment as text: links to other items are their words.
+/// Converts a doc comment to plain text: a link to an item becomes the link's text.
 fn plain(doc: &str) -> String {
     let mut text = String::new();
     let mut rest = doc;

@@ -29,22 +29,22 @@ const HELP: &str = "\
 cargo xtask ci [--only STEP,...]   run every step that CI runs, or the named ones, and stop at the first failure
 cargo xtask ci --times             the same, with the CPU time of each command
 cargo xtask ci --long              the same, and every fuzz target for a minute
-cargo xtask ci --list              name the steps and say what each one checks
+cargo xtask ci --list              list the steps and describe the check of each one
 cargo xtask tidy                   check what the compiler does not: layers, file sizes, leftovers (seconds)
-cargo xtask figures                make docs/performance.md and README's figures from results/
-cargo xtask layouts                make the tables of docs/protocols/layouts.md from the code
-cargo xtask crates                 make docs/crates.md, the graph of the crates, from their manifests
+cargo xtask figures                generate docs/performance.md and README's figures from results/
+cargo xtask layouts                generate the tables of docs/protocols/layouts.md from the code
+cargo xtask crates                 generate docs/crates.md, the graph of the crates, from their manifests
 cargo xtask kill-test [--kills N] [--seed S]
-                                   kill a venue under load N times (100), and look for what it lost or doubled
+                                   kill a venue under load N times (100), and check for lost or duplicated state
 cargo xtask damage-test [--trials N] [--seed S]
-                                   damage one file of a venue's journal N times (2000): every start must have all that
-                                   a client was told, or refuse
+                                   damage one file of a venue's journal N times (2000): each start must recover all
+                                   that a client was sent, or fail
 cargo xtask flood-test [--connections N] [--seconds S]
                                    hold N silent connections (2000) from one address for S seconds (60) at each endpoint
                                    of a venue; logins from another one must succeed, 99 of 100 within 100 ms
 cargo xtask soak [--minutes N] [--rate N]
-                                   a whole market for N minutes (60) at so many new orders a second (50000): its
-                                   memory must stay as it is, and no gap of market data unhealed
+                                   run a whole market for N minutes (60) at N new orders a second (50000): its memory
+                                   must stay constant, and every gap of market data must be filled
 cargo xtask help                   this text";
 
 fn main() -> ExitCode {
@@ -88,7 +88,7 @@ fn run(args: &[String]) -> Result<bool> {
             print_stdout(HELP);
             Ok(true)
         }
-        other => bail!("'{}' is not known; this is what there is:\n{HELP}", other.join(" ")),
+        other => bail!("'{}' is not a task: give one of these:\n{HELP}", other.join(" ")),
     }
 }
 

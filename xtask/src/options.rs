@@ -9,9 +9,9 @@ pub fn numbers<const N: usize>(args: &[&str], known: [(&str, u64); N]) -> Result
         let option = pair[0];
         let Some(place) = known.iter().position(|(name, _)| *name == option) else {
             let names = known.map(|(name, _)| format!("{name} N"));
-            bail!("'{option}' is not known: there is {}", names.join(" and "));
+            bail!("'{option}' is not an option: give {}", names.join(" or "));
         };
-        let text = pair.get(1).with_context(|| format!("{option} needs a whole number behind it"))?;
+        let text = pair.get(1).with_context(|| format!("{option} has no value: give a whole number"))?;
         values[place] = text.parse().with_context(|| format!("{option} {text}: give a whole number"))?;
     }
     Ok(values)
@@ -36,9 +36,12 @@ mod tests {
     fn an_unknown_option_is_named_with_the_known_ones() {
         assert_eq!(
             kills(&["--kill", "7"]).unwrap_err(),
-            "'--kill' is not known: there is --kills N and --seed N"
+            "'--kill' is not an option: give --kills N or --seed N"
         );
-        assert_eq!(kills(&["--seed", "7", "--kills"]).unwrap_err(), "--kills needs a whole number behind it");
+        assert_eq!(
+            kills(&["--seed", "7", "--kills"]).unwrap_err(),
+            "--kills has no value: give a whole number"
+        );
         for number in ["many", "-1", "1.5", "99999999999999999999", "--seed"] {
             let error = kills(&["--kills", number]).unwrap_err();
             assert!(error.starts_with(&format!("--kills {number}: give a whole number: ")), "{error}");

@@ -5,8 +5,7 @@ use std::io::{Write, stdout};
 
 /// Prints one or more lines.
 ///
-/// A closed pipe (`cargo xtask ci | head`) ends nothing: the work continues, and the exit code shows the
-/// result.
+/// Ignores a closed pipe (`cargo xtask ci | head`): the work continues, and the exit code shows the result.
 pub fn print_stdout(lines: impl Display) {
     let mut out = stdout();
     let _ = writeln!(out, "{lines}").and_then(|()| out.flush());

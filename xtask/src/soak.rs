@@ -25,14 +25,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
 /// Number of samples between two printed ones.
 const PRINTED_EVERY: usize = 12;
-/// Divisor for the warm-up part of the time, in which pools and logs fill up and pages are used for the first
-/// time.
+/// Ratio of the run to its warm-up, in which pools and logs fill up and pages are used for the first time.
 const WARM_UP: usize = 3;
 /// Maximum growth after the warm-up, in KiB: allocators keep some memory.
 const GROWTH_MAX_KIB: u64 = 2 * 1024;
-/// The consequence of Ctrl-C.
-const MEANING: &str = "a soak is judged at its end, so nothing is";
-/// Reconciliation checks that must have had something to test; the others need not.
+/// Description of the results after Ctrl-C.
+const MEANING: &str = "a soak has a verdict only at its end";
+/// Reconciliation checks that must hold and must have had something to test.
 const EXERCISED: [&str; 3] = ["books_equal", "positions_zero", "gaps_healed"];
 
 /// The memory samples in KiB, and the market's own report.
@@ -42,7 +41,7 @@ struct Observations {
     resident: Vec<u64>,
     /// Whether the market ended with success.
     ended_well: bool,
-    /// Its final output: a line for each of its reconciliation checks.
+    /// The market's final output: a line for each of its reconciliation checks.
     report: String,
 }
 
@@ -101,7 +100,7 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let ended_well = market.process.wait()?.success();
     let text = printed.and_then(|printed| printed.join().ok()).transpose()?.unwrap_or_default();
     // The report without the progress lines before it.
-    let report = text.find("What flowed").map_or(text.as_str(), |start| &text[start..]).to_owned();
+    let report = text.find("Traffic in").map_or(text.as_str(), |start| &text[start..]).to_owned();
     print_stdout(&report);
     let verdict = verdict(&Observations { resident, ended_well, report });
     print_stdout(format_args!("soak: {verdict}"));
@@ -162,7 +161,7 @@ fn verdict(observations: &Observations) -> Verdict {
     let failed_checks: Vec<&str> =
         EXERCISED.into_iter().filter(|check_name| !has_passed(report, check_name)).collect();
     let warm = &resident[resident.len() / WARM_UP..];
-    // The process shrinks while it ends.
+    // Compare maxima, because the process shrinks while it ends.
     let (first, last) = warm.split_at(warm.len() / 2);
     match (first.iter().max(), last.iter().max()) {
         _ if !failed_checks.is_empty() => Verdict::FailedChecks { failed_checks },
@@ -182,14 +181,16 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Verdict::Passed { growth } => {
-                write!(f, "passed: every proof holds, and memory grew by {growth} KiB after the warm-up")
+                write!(f, "passed: every check holds, and memory grew by {growth} KiB after the warm-up")
             }
-            Verdict::TooShort { samples } => write!(f, "failed: {samples} looks at memory are too few"),
+            Verdict::TooShort { samples } => {
+                write!(f, "failed: {samples} memory samples are too few: use more --minutes")
+            }
             Verdict::Grew { from, to } => write!(f, "failed: memory grew from {from} KiB to {to} KiB"),
             Verdict::FailedChecks { failed_checks } => {
-                write!(f, "failed: not shown: {}", failed_checks.join(", "))
+                write!(f, "failed: checks that do not hold: {}", failed_checks.join(", "))
             }
-            Verdict::Failed => f.write_str("failed: the market did not end well"),
+            Verdict::Failed => f.write_str("failed: the market ended with an error"),
         }
     }
 }
@@ -225,7 +226,7 @@ mod tests {
             ["books_equal      the books", "positions_zero   they sum to zero", "hops_sum         they do"];
         let passed_lines: String =
             passed_lines.iter().map(|check_name| format!("  holds         {check_name}\n")).collect();
-        format!("What flowed in 60.0 s\n\nProofs\n{passed_lines}  {gaps:<13} gaps_healed      of 3 gaps 3\n")
+        format!("Traffic in 60.0 s\n\nProofs\n{passed_lines}  {gaps:<13} gaps_healed      of 3 gaps 3\n")
     }
 
     fn verdict_of(resident: Vec<u64>) -> Verdict {

@@ -59,9 +59,9 @@ pub fn run(root: &Path) -> Result<bool> {
         print_stdout(problem);
     }
     match problems.len() {
-        0 => print_stdout(format_args!("tidy: {} files, nothing to put right", tree.files().len())),
-        1 => print_stdout("tidy: 1 thing to put right"),
-        count => print_stdout(format_args!("tidy: {count} things to put right")),
+        0 => print_stdout(format_args!("tidy: {} files, no problems", tree.files().len())),
+        1 => print_stdout("tidy: 1 problem to fix"),
+        count => print_stdout(format_args!("tidy: {count} problems to fix")),
     }
     Ok(problems.is_empty())
 }

@@ -4,7 +4,8 @@
 //! that TLS, Parquet and the Deribit API are compiled only for those who need them; `tickpath NAME` runs
 //! `tickpath-NAME`.
 
-// They panic once the reader has disconnected: `print_stdout`, `print_stderr` and `Console` of `tickpath-config` do not.
+// `println!` and `eprintln!` panic once the reader has disconnected; `print_stdout`, `print_stderr` and
+// `Console` of `tickpath-config` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[expect(

@@ -98,7 +98,7 @@ pub fn main_of_subcommands<S: clap::Subcommand>(
 }
 
 fn read<T>(arguments: Result<T, clap::Error>) -> anyhow::Result<T> {
-    // The command line was checked against the same definition.
+    // Cannot fail: the command line was already parsed with the same definition.
     arguments.map_err(|error| anyhow::anyhow!("{error}"))
 }
 

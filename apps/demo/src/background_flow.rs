@@ -1,4 +1,4 @@
-//! The background flow as an agent: sends scheduled requests over its own sessions, whatever the market does.
+//! The background flow as an agent: sends requests over its own sessions on a schedule, whatever the market.
 
 use tickpath_agent::{Agent, AgentError, TscClock};
 use tickpath_flowgen::{BackgroundFlow, FlowRequest};

@@ -36,7 +36,7 @@ use crate::settings::{BACKGROUND_FLOW, DemoSettings, FLOW};
 
 /// Capacity of an agent's stamp ring: a second of the busiest agent at the default rate.
 const TRACE_CAPACITY: usize = 1 << 18;
-/// Bounds for the fastest flow: 250,000 requests per second.
+/// Bounds of the joiner, sufficient for the fastest flow: 250,000 requests per second.
 const JOINER: JoinerConfig = JoinerConfig {
     market_capacity: 1 << 17,
     command_capacity: 1 << 17,
@@ -319,7 +319,7 @@ impl Market {
 fn open_flow(path: &std::path::Path) -> anyhow::Result<(Recording, tickpath_capture::flow::Survey)> {
     anyhow::ensure!(
         std::fs::metadata(path).map_or(true, |found| found.is_file()),
-        "{} is not a file: the recorded flow is read twice, so a pipe will not do",
+        "{} is not a file: name a regular file, because the recorded flow is read twice",
         path.display()
     );
     let survey = tickpath_capture::flow::survey(&mut Recording::open(path)?)?;

@@ -43,7 +43,7 @@ pub struct Participant {
     pub fills: u64,
     /// Traded quantity.
     pub volume: u64,
-    /// Its position in each instrument.
+    /// Position of the participant in each instrument.
     pub positions: Vec<i64>,
     /// Profit and loss in units of 10^-4, open positions at the last mid price.
     pub pnl: i128,
@@ -347,8 +347,8 @@ fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> ReconciliationC
         && counters.messages_lost == 0
         && worst == BookHealth::Live;
     let description = format!(
-        "{} messages lost on one line came by the other or by retransmission; of {} gaps the other line healed {}, \
-         retransmission {}, and {} messages stayed lost",
+        "{} messages lost on one line arrived on the other or by retransmission; of {} gaps the other line filled {}, \
+         retransmission {}, and {} messages remained lost",
         counters.line_losses(),
         counters.gaps_opened,
         counters.gaps_healed_by_line,

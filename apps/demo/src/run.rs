@@ -31,7 +31,7 @@ const JITTER_TIME: Nanos = Nanos::from_millis(300);
 const WARM_UP: Nanos = Nanos::from_secs(1);
 /// Maximum number of records taken from one ring per drain.
 const DRAIN_MAX: usize = 1 << 18;
-/// Maximum number of notes; later commands are not shown.
+/// Maximum number of notes about administrator commands; later commands are not noted.
 const NOTES_MAX: usize = 1_000;
 /// Number of stamps for measuring the cost of one.
 const COST_SAMPLES: u64 = 200_000;

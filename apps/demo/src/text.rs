@@ -10,7 +10,7 @@ use crate::json::format_pnl;
 use crate::outcome::Outcome;
 use crate::retention::JournalSummary;
 
-/// Share of time taken by the host, in percent, from which tails describe the host more than the program.
+/// Percentage of time taken by the host from which latency tails describe the host more than the program.
 const NOTABLE_STALL_PERCENT: f64 = 1.0;
 
 impl Outcome {
@@ -72,7 +72,7 @@ impl Outcome {
         let seconds = self.elapsed.as_secs_f64();
         let rate = |count: u64| thousands((count as f64 / seconds.max(1e-9)) as u64);
         let totals = &self.totals;
-        writeln!(f, "What flowed in {seconds:.1} s")?;
+        writeln!(f, "Traffic in {seconds:.1} s")?;
         for (label, count) in [
             ("new orders of the crowd or the recording", totals.source_orders),
             ("requests of all clients, sequenced", totals.requests),
@@ -137,7 +137,7 @@ impl Outcome {
         writeln!(f, "  {:>9} executions recorded", thousands(executions.seen))?;
         writeln!(
             f,
-            "  {:>9} eligible: the resting order stood at the front of the best level",
+            "  {:>9} eligible: the resting order was at the front of the best level",
             thousands(eligible)
         )?;
         if executions.eligible_synthesised > 0 {
@@ -193,7 +193,7 @@ impl Outcome {
 
     fn write_measurement(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counters = &self.report.counters;
-        writeln!(f, "What the measurement costs, and what the host takes")?;
+        writeln!(f, "Cost of the measurement, and time taken by the host")?;
         writeln!(
             f,
             "  a stamp costs {:.1} ns; {} records, at most {:.1}% of the busy time; {} were dropped",

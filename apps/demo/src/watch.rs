@@ -51,7 +51,7 @@ pub(crate) struct Watch {
     source_positions: Vec<Position>,
     history: History,
     host: String,
-    /// Allocations of each thread's agents after the market's warm-up.
+    /// Allocation counts of each thread's agents at the end of the market's warm-up.
     warm: Option<Vec<Vec<u64>>>,
 }
 

@@ -135,7 +135,7 @@ impl BackgroundFlowConfig {
         }
         let Some(user) = entry.users.iter().find(|user| user.name.eq_ignore_ascii_case(name)) else {
             bail!(
-                "background flow needs the user '{name}': add it to order_entry.test_users, behind all others"
+                "background flow needs the user '{name}': add it to order_entry.test_users, after all others"
             );
         };
         match &user.password {
@@ -363,7 +363,7 @@ fn checked_session(name: &str) -> Result<Session> {
 }
 
 fn journal_session(session: Session) -> SessionName {
-    SessionName::new(&session.to_string()).expect("the name of a session on the wire is one of a journal")
+    SessionName::new(&session.to_string()).expect("a session name of the wire protocol is valid in a journal")
 }
 
 /// Makes a session name from the time. Another start can have the same name only by chance.
@@ -435,8 +435,8 @@ impl MatchingConfig {
         let (max_id, spare) = (instruments.max_id().0, self.spare_instruments);
         max_id.checked_add(spare).filter(|max| *max <= INSTRUMENTS_MAX).ok_or_else(|| {
             ConfigError::value(format!(
-                "matching.spare_instruments: the {max_id} instruments of the file and {spare} more are above \
-                 {INSTRUMENTS_MAX}"
+                "matching.spare_instruments: {max_id} instruments of the file and {spare} spare ones exceed \
+                 {INSTRUMENTS_MAX}: configure fewer"
             ))
         })
     }
@@ -530,8 +530,10 @@ impl ExchangeConfig {
             (None, Some(user), _) => {
                 bail!("user '{}' has the port deribit: add [deribit], or name another port", user.name);
             }
-            (Some(_), None, _) => "no user has it: add [[order_entry.user]] with ports = [\"deribit\"]",
-            (Some(_), Some(_), None) => "it follows the log: choose another journal.policy than off",
+            (Some(_), None, _) => {
+                "no user has this port: add [[order_entry.user]] with ports = [\"deribit\"]"
+            }
+            (Some(_), Some(_), None) => "it reads the journal: choose another journal.policy than off",
             _ if !self.day.schedule.is_empty() => {
                 "Deribit's instruments trade around the clock: take the schedule out of [day]"
             }

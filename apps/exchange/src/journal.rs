@@ -60,7 +60,8 @@ impl JournalSettings {
     }
 }
 
-/// The parts of the journal that run on separate threads. Keep these threads until the agents have ended.
+/// The parts of the journal that run on separate threads. Keep the [started](VenueJournal::start) threads
+/// until the agents have ended.
 pub struct VenueJournal {
     /// Report of the recovery at the start.
     pub recovery: Recovery,
@@ -74,7 +75,7 @@ pub struct VenueJournal {
 /// [`Follower::run_once`] for any type of storage.
 type RunFollower = Box<dyn FnMut() -> Result<usize, FollowerError> + Send>;
 
-/// The threads of a venue's journal. Dropping this ends them; by then all answered commands are in the log.
+/// The threads of a venue's journal. Dropping this ends the threads; the log has all answered commands.
 pub struct JournalThreads {
     // In shutdown order.
     _drop_copy: Option<BackgroundThread>,
@@ -140,7 +141,8 @@ impl VenueJournal {
         Ok(JournalThreads { _drop_copy: drop_copy, _follower: follower, _trusted: trusted, _disk: disk })
     }
 
-    /// Does one piece of the disk's work on the caller's thread, without [`VenueJournal::start`]; 0 if none.
+    /// Does one piece of the disk worker's work on the caller's thread, instead of [`VenueJournal::start`];
+    /// returns 0 if there is none.
     pub fn work_on_disk(&mut self) -> usize {
         self.disk.run_once()
     }

@@ -35,7 +35,7 @@ const MALFORMED_MAX: u32 = 16;
 /// Maximum number of front requests taken in one duty cycle.
 const FRONT_REQUESTS_PER_CYCLE: usize = 64;
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
-/// One in this number of messages is timed when it is decoded and encoded.
+/// Decoding and encoding are timed for one in this number of messages.
 const TIMED_EVERY: u64 = 16;
 
 pub(crate) struct OrderServerConfig {
@@ -231,7 +231,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.journal.has_failed.set(1);
                 let failure = self.entry.sequencer.log_failure().unwrap_or_default();
                 Err(AgentError::fatal(format!(
-                    "{failure}: nothing more is answered; start the venue again once the disk works"
+                    "{failure}: the venue answers no more requests; repair the disk, then restart the venue"
                 )))
             }
         }
@@ -403,7 +403,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         "order-server"
     }
 
-    /// Reads no more requests, and answers those that were read. A session ends when its responses are sent.
+    /// Reads no more requests, and answers the requests read. A session ends when its responses are sent.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         if self.entry.sequencer.is_drained() {
             match self.stage {
@@ -441,7 +441,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         Ok(is_answered && self.entry.sequencer.is_all_durable() && self.end_sessions(now))
     }
 
-    /// Sends what can be sent without blocking, and ends the remaining sessions.
+    /// Sends pending data as far as possible without blocking, and ends the remaining sessions.
     fn on_close(&mut self) {
         let now = self.clock.now();
         while self.send_responses(now) > 0 {}

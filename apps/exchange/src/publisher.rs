@@ -25,7 +25,7 @@ use crate::market_recovery::{MarketRecoverySettings, PublisherLinks};
 const ANSWERS_PER_CYCLE: usize = 4;
 /// Interval between polls of the request socket, because each poll is a system call.
 const REQUEST_POLL_INTERVAL: Nanos = Nanos::from_micros(20);
-/// One in this number of packets is timed when it is encoded.
+/// Encoding is timed for one in this number of packets.
 const TIMED_EVERY: u32 = 16;
 /// Number of end-of-session packets sent on each line, as any may be lost.
 const END_OF_SESSION_PACKETS: usize = 3;
@@ -114,7 +114,8 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
 
     /// Packs as many waiting events as fit into one packet, and sends it; returns the number of events.
     ///
-    /// All events of a packet are taken together: they share one `T5`, and free their ring slots at once.
+    /// All events of a packet are taken together: they share one time stamp `T5`, and free their ring slots
+    /// at once.
     fn publish(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let Publisher { events, packet, tracer, config, durable, .. } = self;
         let PublisherConfig { store, instruments, durable: view, .. } = config;
@@ -264,7 +265,8 @@ fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Re
     }
 }
 
-/// Sends a datagram; false if it was not sent. If neither line sends it, receivers request it.
+/// Sends a datagram on a line; false if it was not sent. If neither line sends it, receivers request its
+/// messages again.
 fn is_sent(line: &mut impl DatagramSender, datagram: &[u8]) -> bool {
     matches!(line.send(datagram), Ok(SendStatus::Sent))
 }
@@ -279,7 +281,7 @@ fn pack(
 ) -> Result<(), AgentError> {
     if event.sequence != packet.next_sequence() {
         let next = packet.next_sequence();
-        return Err(AgentError::fatal(format!("market event {} came in place of {next}", event.sequence)));
+        return Err(AgentError::fatal(format!("market event {} arrived in place of {next}", event.sequence)));
     }
     let instrument = instruments.get(event.instrument);
     packet
@@ -363,7 +365,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         Ok(has_ended && work == 0 && self.events.is_empty())
     }
 
-    /// Publishes what remains, and announces the end of the session unless it continues at the next start.
+    /// Publishes remaining events, and announces the session's end unless it continues at the next start.
     fn on_close(&mut self) {
         while self.publish(self.last_sent).is_ok_and(|count| count > 0) {}
         if let Some(copies) = &mut self.links.copies {

@@ -482,8 +482,8 @@ fn order_entry_error(error: anyhow::Error) -> anyhow::Error {
 fn retransmission_error(error: NetError) -> anyhow::Error {
     match error {
         NetError::AddressInUse { address } => anyhow::anyhow!(
-            "retransmission: address {address} is in use: another venue? give this one lines and a \
-             retransmission address of its own under [market_data]"
+            "retransmission: address {address} is in use: another venue? give this one separate \
+             lines and a separate retransmission address under [market_data]"
         ),
         other => anyhow::Error::from(other).context("retransmission"),
     }

@@ -35,7 +35,7 @@ const COUNTERS_INTERVAL: Nanos = Nanos::from_millis(1);
 /// User name for logins to a snapshot server. This project's venue requires no password.
 const USER: &str = "FEED";
 
-/// Counters of a [`FeedHandler`], readable by others while it runs.
+/// Counters of a [`FeedHandler`], readable by other threads while it runs.
 #[derive(Default)]
 #[repr(align(128))] // on separate cache lines, against false sharing
 pub struct FeedCounters {
@@ -45,9 +45,9 @@ pub struct FeedCounters {
     pub injected_losses: [Counter; 2],
     /// Messages skipped in the lines' sequence numbers, on lines A and B.
     pub missed_messages: [Counter; 2],
-    /// Messages for which each line delivered the first copy.
+    /// Messages of which line A, line B or the retransmission server delivered the first copy.
     pub first_messages: [Counter; 3],
-    /// Messages delivered in sequence; also the sequence of the last one.
+    /// Number of messages delivered in sequence, which is the sequence number of the last one.
     pub messages: Counter,
     /// Gaps detected.
     pub gaps_opened: Counter,
@@ -55,14 +55,14 @@ pub struct FeedCounters {
     pub gaps_healed_by_line: Counter,
     /// Gaps filled by retransmission.
     pub gaps_healed_by_retransmission: Counter,
-    /// Messages given up.
+    /// Messages given up as lost.
     pub messages_lost: Counter,
     /// Packets dropped because their sequence number is too far ahead, on lines A and B.
     pub far_ahead: [Counter; 2],
     /// Packets of another session, on lines A and B.
     pub wrong_session: [Counter; 2],
-    /// Number of session changes on the lines. The venue was restarted, and the books stay stale
-    /// until this program is restarted too.
+    /// Number of session changes on the lines. After a change, as at a restart of the venue, the books stay
+    /// stale until this program is restarted too.
     pub other_sessions: Counter,
     /// Packets that the kernel dropped because the socket's buffer was full.
     pub kernel_drops: Counter,
@@ -71,7 +71,7 @@ pub struct FeedCounters {
     /// Datagrams to the recovery socket that did not come from the retransmission server, and were
     /// dropped.
     pub unsolicited_answers: Counter,
-    /// Packets on the lines from addresses that may not send, dropped.
+    /// Packets on the lines that were dropped because their source address is unauthorised.
     pub unauthorised: Counter,
     /// 1 while a gap is open.
     pub open_gap: Counter,
@@ -91,7 +91,7 @@ pub struct FinalFeed {
     pub arbiter: ArbiterCounters,
     /// Counters of the messages.
     pub builder: BuilderCounters,
-    /// Sequence of the next message.
+    /// Sequence number of the next message.
     pub next_sequence: Sequence,
 }
 
@@ -141,7 +141,7 @@ pub struct FeedSettings {
 /// change to the engines.
 ///
 /// A duty cycle takes one packet, so that its updates leave before the next packet, or its copy on the other
-/// line, is read. For a packet with few messages it takes one message, so that the message's updates leave
+/// line, is read. For a packet with few messages it applies one message, so that the message's updates leave
 /// before the next message is processed.
 pub struct FeedHandler<T, N: Network = Kernel> {
     handler: ChannelHandler<FeedBooks, MoldUdp64, ItchRecovery, N>,
@@ -201,7 +201,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         })
     }
 
-    /// Returns the books and their health, between two duty cycles; `None` after closing.
+    /// Returns the books and their health as of the latest duty cycle; `None` after closing.
     #[must_use]
     pub fn books(&self) -> Option<&FeedBooks> {
         (!self.is_closed).then(|| self.handler.channel.books())
@@ -222,7 +222,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         let index = line as usize;
         let packet = &self.buffer[..len];
         self.counters.packets[index].add(1);
-        // Counted before parsing, as if the packet had never arrived.
+        // Drop the packet before it is parsed, as if a network had lost it.
         if self.loss.as_ref().is_some_and(|loss| drops(loss, index, packet)) {
             self.counters.injected_losses[index].add(1);
             return Ok(true);
@@ -304,13 +304,13 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
 #[cold]
 fn session_change(session: Session) -> AgentError {
     AgentError::recoverable(format!(
-        "the lines carry session '{session}' now: the venue was restarted and the books are of the one \
-         before; restart this program"
+        "the lines carry session '{session}' now: the venue was restarted and the books are of the \
+         previous session; restart this program"
     ))
 }
 
-/// Returns the channel's configuration. Without a server it makes no requests. It neither follows the venue
-/// to its next session, which requires a restart of this program, nor resyncs books, a task for an operator.
+/// Returns the channel's configuration. Without a retransmission server the channel makes no requests. A new
+/// session requires a restart of this program; resyncing books is left to an operator.
 fn channel_config(settings: &FeedSettings) -> ChannelConfig {
     let max_requests = settings.retransmission.map_or(0, |_| settings.arbiter.max_requests);
     let sources = &settings.snapshots;
@@ -333,7 +333,8 @@ fn recovery_servers(settings: &FeedSettings) -> RecoveryServers {
     }
 }
 
-/// Returns whether the loss model drops a packet; the result depends only on line, first sequence and seed.
+/// Returns whether the loss model drops a packet; the result depends only on line, first sequence number and
+/// seed.
 fn drops(loss: &LossModel, line: usize, packet: &[u8]) -> bool {
     let sequence = packet.get(10..18).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
     loss.drops(line, sequence)

@@ -45,7 +45,7 @@ impl fmt::Display for ReadBy {
     }
 }
 
-/// A packet of a line, in its receive buffer.
+/// A packet that was received from a line; its payload is in the caller's buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct LinePacket {
     pub(crate) line: Line,
@@ -68,9 +68,9 @@ pub(crate) struct Drops {
 pub(crate) struct Lines<N: Network> {
     reader: Reader<N>,
     pub(crate) senders: Senders,
-    /// Index of the receiver to poll first: they alternate.
+    /// Index of the receiver to poll first; the receivers take turns.
     next: usize,
-    /// Datagrams received in batches that are from unauthorised addresses or of another feed.
+    /// Datagrams in received batches, from unauthorised addresses or of another feed.
     pub(crate) unauthorised: u64,
     /// Datagrams longer than their buffer.
     pub(crate) truncated: u64,
@@ -172,7 +172,7 @@ impl<N: Network> Lines<N> {
         Ok(0)
     }
 
-    /// Waits for the next datagram.
+    /// Adds the lines' sockets to `wait`; with a packet ring, limits the sleep to a millisecond.
     pub(crate) fn wait_for(&self, wait: &mut WaitSet) {
         match &self.reader {
             Reader::Ring(_) => wait.soon(),

@@ -24,7 +24,7 @@ pub(crate) struct RecoveryServers {
     /// Address of the server to connect to, and the delays of reconnecting.
     pub(crate) connection: Option<(SocketAddrV4, ReconnectConfig)>,
     pub(crate) groups: [Option<SocketAddrV4>; RECOVERY_GROUPS_MAX],
-    /// The interface of the groups.
+    /// Interface on which the groups are joined.
     pub(crate) interface: Ipv4Addr,
     /// Addresses that may send to the groups.
     pub(crate) senders: Senders,

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 pub struct Senders(Vec<Ipv4Addr>);
 
 impl Senders {
-    /// Accepts every address.
+    /// Returns senders that allow every address.
     #[must_use]
     pub const fn any() -> Senders {
         Senders(Vec::new())

@@ -33,14 +33,14 @@ impl SnapshotSources {
         SnapshotSources { glimpse: None, channel: None, senders: Senders::any(), hold_messages: 1 << 16 }
     }
 
-    /// Returns whether there is a source.
+    /// Returns whether a source is configured.
     #[must_use]
     pub const fn is_any(&self) -> bool {
         self.glimpse.is_some() || self.channel.is_some()
     }
 }
 
-/// Counters of snapshots, readable by others.
+/// Counters of snapshots, readable by other threads.
 #[derive(Default)]
 pub struct SnapshotCounters {
     /// Books that wait for a snapshot.

@@ -14,7 +14,7 @@ use tickpath_types::{
 
 use crate::updates::{FeedBooks, Updates};
 
-/// Maximum number of resting orders.
+/// Capacity of the books, in orders.
 const ORDERS_MAX: u32 = 16;
 /// Number of orders resting at once.
 const RESTING: u64 = 4;

@@ -20,7 +20,7 @@ use crate::rows::{host_jitter, measurements};
 ///
 /// Runs on a separate thread, pinned to a core, and spins on a second core for rows that need one. Use a
 /// quiet machine. Every answer is checked. A row with a wrong answer, or one that cannot be measured, has a
-/// [failure](Row::failure) in place of values; the other rows are measured all the same.
+/// [failure](Row::failure) in place of values; all other rows are still measured.
 ///
 /// # Errors
 /// A filter matches no row; the measuring thread cannot be started or pinned; the run was stopped.
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         self.rows_of(measurement).for_each(|row| row.fail(format!("{error:#}")));
     }
 
-    /// Adds a sample, and the limit measured before it, to its row, if that row is requested.
+    /// Adds a sample, and its limit in the same round, to the sample's row, if that row is requested.
     fn add_sample(&mut self, spec: &RowSpec, sample: Sample) {
         let value_of =
             |wanted: &str| self.rows.iter().find(|row| row.spec.name == wanted)?.values.last().copied();
@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Shows the rows' values of the first round, before the report has the medians.
+    /// Prints the values of the rows in the first round, since the report has their medians only at the end.
     fn show(&self, measurement: &Measurement) {
         for row in self.rows.iter().filter(|row| measurement.has_row(row.spec.name)) {
             self.lab.print_progress(format_args!("{}", row.progress_line()));

@@ -10,7 +10,7 @@ use crate::rows::measurements;
 /// callgrind, with the arguments after
 /// [`BenchOptions::counting_command`](crate::BenchOptions::counting_command).
 ///
-/// The first argument names the work; prints its result.
+/// The first argument names the work; the function prints the result of the work.
 ///
 /// # Errors
 /// The arguments differ from those that `bench` passes, or the work's input cannot be read.

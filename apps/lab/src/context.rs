@@ -38,7 +38,7 @@ impl Effort {
         }
     }
 
-    /// Scales the number `full` of a full round to this effort.
+    /// Scales `full`, the count of a full round, to this effort.
     pub(crate) fn count(self, full: usize) -> usize {
         match self {
             Effort::Smoke => (full / 1_000).clamp(1, 1_000),
@@ -60,7 +60,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Selects the first core that the process may use, and the next, if possible of another physical core.
+    /// Selects the first core that the process may use as `near`, and the next, preferably of another
+    /// physical core, as `far`.
     pub(crate) fn new(clock: TscClock, effort: Effort, cores_allowed: &[usize]) -> Context {
         let near = cores_allowed.first().copied().unwrap_or(0);
         let siblings = siblings(near);
@@ -116,7 +117,7 @@ impl Context {
         self.clock.ticks_to_nanos(ticks).0 as f64 / count as f64
     }
 
-    /// Returns the quantile `wanted`, 0 to 1, of times in ticks, in nanoseconds.
+    /// Returns the quantile `wanted` (0 to 1) of times in ticks, converted to nanoseconds.
     pub(crate) fn quantile_ns(&self, ticks: &mut [u64], wanted: f64) -> f64 {
         self.clock.ticks_to_nanos(quantile(ticks, wanted)).0 as f64
     }

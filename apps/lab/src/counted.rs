@@ -16,7 +16,7 @@ use crate::lab::{Lab, Missing};
 pub(crate) struct CountedWork {
     /// Values of the process's first argument that select this work; no two works share one.
     pub(crate) names: &'static [&'static str],
-    /// The function to count, including its callees, as callgrind matches it.
+    /// Callgrind's pattern for the name of the function to count; its callees are counted too.
     pub(crate) function: &'static str,
     /// Does the work with all of the process's arguments; returns its result.
     pub(crate) run: fn(&[String]) -> anyhow::Result<String>,
@@ -98,7 +98,7 @@ impl CountedWork {
         let written = child.stdin.take().context("the pipe was requested")?.write_all(call.input);
         let output = child.wait_with_output()?;
         ensure!(output.status.success(), "{}", last_line(&output.stderr, output.status));
-        written.context("the input could not be handed over")?;
+        written.context("the input could not be written to the program")?;
         let found = String::from_utf8_lossy(&output.stdout);
         ensure!(
             found.trim() == call.expected,

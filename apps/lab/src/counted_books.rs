@@ -83,8 +83,8 @@ fn counted_pass<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8]) {
     itch_books::apply(builder, file, &mut OpaqueListener);
 }
 
-/// Uses every update. Otherwise the compiler would omit as much of an unused update's construction as it can
-/// see through, which differs between the kinds of books.
+/// Uses every update. Otherwise the compiler would omit those parts of an update's construction that it finds
+/// unused, and these differ between the kinds of books.
 struct OpaqueListener;
 
 impl UpdateListener for OpaqueListener {

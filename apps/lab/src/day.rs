@@ -4,12 +4,12 @@ use tickpath_flowgen::ItchDayConfig;
 
 use crate::context::Effort;
 
-/// A day on which all market data figures are measured: defined by its settings and the hash of its bytes.
+/// A generated day for the measurements of market data, identified by its settings and the hash of its file.
 #[derive(Clone, Copy)]
 pub(crate) struct StandardDay {
     pub(crate) name: &'static str,
     pub(crate) config: ItchDayConfig,
-    /// Hash of the bytes of its file: xxh3, 64 bits.
+    /// 64-bit xxh3 hash of the day's file.
     pub(crate) hash: u64,
     /// Checksum of every field of every message.
     pub(crate) checksum: u64,

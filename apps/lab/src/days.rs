@@ -12,13 +12,13 @@ use crate::lab::{Day, Lab};
 /// A standard day of market data as measured in the run that used it; in JSON under the same names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DayView {
-    /// Its name, e.g. `itch-8000`, or `itch-8000-tenth` for a tenth of it.
+    /// Name of the day, e.g. `itch-8000`, or `itch-8000-tenth` for a tenth of it.
     pub name: String,
     /// Number of messages.
     pub messages: u64,
-    /// Bytes of its file.
+    /// Size of the day's file in bytes.
     pub bytes: u64,
-    /// xxh3, 64 bits, of its file, in hexadecimal digits.
+    /// 64-bit xxh3 hash of the day's file, in hexadecimal digits.
     pub xxh3: String,
     /// Number of securities.
     pub symbols: u32,
@@ -28,17 +28,17 @@ pub struct DayView {
     pub levels_at_peak: u32,
     /// Number of distinct order references.
     pub unique_references: u64,
-    /// Path of its file.
+    /// Path of the day's file.
     pub file: Option<String>,
     /// The reason why there is no file.
     pub not_kept: Option<String>,
-    /// Simulated CPU counts for a message that is applied to full books.
+    /// Simulated CPU events, by callgrind, for a message that is applied to full books.
     pub simulated: Option<Simulated>,
-    /// The reason why there are no counts.
+    /// The reason why there are no simulated events.
     pub not_simulated: Option<String>,
 }
 
-/// Simulated CPU counts for one message, including decoding, by callgrind.
+/// Simulated CPU events for one message, including decoding, by callgrind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "by", rename = "callgrind")]
 pub struct Simulated {

@@ -5,10 +5,11 @@ use crate::rows::{row_names, specs};
 
 /// Maximum number of similar names in the message for an unknown one.
 const SIMILAR_MAX: usize = 5;
-/// Minimum number of letters at the beginning that a similar name has in common with the unknown one.
+/// Minimum length of the prefix that a similar name shares with the unknown one.
 const COMMON_PREFIX_MIN: usize = 2;
 
-/// Returns the rows that a filter names, their limits, and the limits of these; all rows for an empty filter.
+/// Returns the rows that a filter names, their limits, and the limits of those limits; all rows if it is
+/// empty.
 ///
 /// # Errors
 /// As [`matching_names`].

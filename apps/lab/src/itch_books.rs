@@ -21,7 +21,7 @@ pub(crate) fn book_limits(config: &ItchDayConfig) -> BookLimits {
     BookLimits::new(InstrumentId(config.symbols as u16), config.live + config.live / 4 + 1_000)
 }
 
-/// Applies the messages of a day's file, decoded, to the books of all securities.
+/// Decodes the messages of a day's file and applies them to the books of all securities.
 #[inline(always)]
 pub(crate) fn apply<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8], out: &mut impl UpdateListener) {
     builder.handle_batch(Sequence(1), frames(black_box(file)), out);

@@ -51,7 +51,7 @@ impl<'a> Lab<'a> {
             },
             _ => day_file::load(&standard, stop, self.options.show_progress)?,
         };
-        self.print_progress(format_args!("going through {}", standard.name));
+        self.print_progress(format_args!("surveying {}", standard.name));
         let statistics = day_statistics::survey(&standard, &file.bytes)?;
         let day = Rc::new(Day { standard, sizes, file, statistics });
         self.days.borrow_mut().push(Rc::clone(&day));
@@ -63,7 +63,7 @@ impl<'a> Lab<'a> {
         self.days.borrow().clone()
     }
 
-    /// Returns the command line by which this program does work under callgrind.
+    /// Returns the command line with which this program does counted work, to be run under callgrind.
     ///
     /// # Errors
     /// This program does not support it.
@@ -72,7 +72,7 @@ impl<'a> Lab<'a> {
         command.context("instructions are counted by the program tickpath, and this is another")
     }
 
-    /// Returns the program of another command, located beside this program.
+    /// Returns the path of another command's program, in the folder of this program.
     ///
     /// # Errors
     /// [`Missing`]: the reason, with the remedy.
@@ -98,7 +98,7 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// Error for a requirement of a measurement that this host lacks, with the reason.
+/// Error of a measurement that this host cannot run, with the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Missing(pub(crate) String);

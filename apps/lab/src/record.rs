@@ -18,7 +18,7 @@ const SAME_TIME_MAX: usize = 100;
 /// Checks whether a run's report may be recorded; call it before spending minutes on the run.
 ///
 /// # Errors
-/// The run is no full run, or the measured code is not committed.
+/// The run is not a full run, or the measured code is not committed.
 pub fn check_recordable(effort: Effort, commit: Option<&str>) -> anyhow::Result<()> {
     ensure!(effort == Effort::Full, "only full runs are recorded: leave --quick out");
     let commit = commit.context("the commit is not known: build in a git repository")?;

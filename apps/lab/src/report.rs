@@ -14,7 +14,7 @@ use crate::row::Row;
 pub struct BenchReport {
     /// The figures.
     pub rows: Vec<Row>,
-    /// The standard days of market data used by some of them.
+    /// The standard days of market data that some of the figures use.
     pub days: Vec<DayView>,
     /// The machine.
     pub host: HostView,

@@ -11,14 +11,14 @@ pub enum Goal {
     RatioAtMost(f64),
     /// The figure divided by its limit is at least this.
     RatioAtLeast(f64),
-    /// The figure divided by its limit is at most the largest control sample: the limit measured again beside
-    /// it in the same round, divided by the limit.
+    /// The figure divided by its limit is at most the largest control sample: the limit's work measured again
+    /// in the same round, divided by the limit.
     RatioWithinControl,
-    /// The figure exceeds its limit by at most this, in its own unit.
+    /// The figure exceeds its limit by at most this, in the unit of the row.
     AboveLimitAtMost(f64),
-    /// The figure is at most this, in its own unit.
+    /// The figure is at most this, in the unit of the row.
     ValueAtMost(f64),
-    /// The figure is at least this, in its own unit.
+    /// The figure is at least this, in the unit of the row.
     ValueAtLeast(f64),
 }
 
@@ -45,7 +45,7 @@ pub struct RowSpec {
     pub unit: &'static str,
     /// Description of the measurement; in a report, details of the run follow it.
     pub(crate) note: &'static str,
-    /// Name of the limit: the row with this host's minimum for the same work, or with the competitor.
+    /// Name of the limit: the row with this host's minimum for the same work, or with a competitor's figure.
     pub limit: Option<&'static str>,
     /// The target; none for a limit itself.
     pub(crate) goal: Option<Goal>,

@@ -93,7 +93,7 @@ fn padded((column, (cell, width)): (usize, (&String, usize))) -> String {
     if NUMBERS.contains(&column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
 }
 
-/// Writes a name, and beside it its description.
+/// Writes a name, and to its right its description.
 fn described(f: &mut fmt::Formatter<'_>, name: &str, text: &str, indent: usize) -> fmt::Result {
     let text = wrapped(text, TEXT_WIDTH - indent).join(&format!("\n{:indent$}", ""));
     writeln!(f, "{name:<indent$}{text}")
@@ -115,8 +115,8 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 impl Row {
-    /// The note, the part that the limit leaves out, and the spread of the control samples where that is the
-    /// goal.
+    /// The note, the part that the limit leaves out, and the spread of the control samples where the goal
+    /// refers to them.
     pub(crate) fn full_note(&self) -> String {
         let mut note = match &self.failure {
             Some(failure) => format!("FAILED: {failure}"),

@@ -1,6 +1,6 @@
 //! Distributes the screen's rows to sections: first each section's minimum, in order of importance; then, in
-//! a roomy view, the instruments up to half of the screen; then single rows to all sections in turn; last
-//! the agents, all or none.
+//! a roomy view, rows for the instruments, up to half of the screen; then single rows for all sections in
+//! turn; last the rows of the agents, all or none.
 
 use ratatui::layout::Rect;
 
@@ -52,7 +52,7 @@ struct Section {
     rows_wanted: u16,
 }
 
-/// Distributes the rows of `area`.
+/// Distributes the rows of `area` to the sections.
 pub fn plan(area: Rect, view: &MarketView) -> Plan {
     let is_roomy = area.width >= ROOMY_WIDTH && area.height >= ROOMY_HEIGHT;
     let chrome = if is_roomy { BOX_ROWS } else { 0 };

@@ -1,4 +1,4 @@
-//! The full-screen picture: draws each section in its area.
+//! The full-screen view: draws each section in its area.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use crate::{layout, panels};
 pub struct Screen {
     /// Number of instruments skipped at the top; beyond the end, the last instruments are shown.
     pub scroll: usize,
-    /// True while the user has frozen the picture.
+    /// True while the user has frozen the view.
     pub is_frozen: bool,
 }
 

@@ -71,7 +71,7 @@ fn unusable(error: &io::Error) -> io::Error {
     )
 }
 
-/// Restores the terminal if it is held; does nothing the second time.
+/// Restores the terminal if this process holds it; otherwise does nothing.
 fn restore() {
     if IS_ACTIVE.swap(false, Ordering::AcqRel) {
         // If the terminal itself is closed, there is nothing to restore and no place for a message.

@@ -32,7 +32,7 @@ pub enum Mode {
 pub enum Action {
     /// End the program: `q`, Esc or Ctrl-C.
     Quit,
-    /// The user scrolled, froze or resized the picture: draw again with the same data.
+    /// The user scrolled, froze or resized the view: draw again with the same data.
     Redraw,
 }
 
@@ -50,9 +50,9 @@ enum Surface {
 struct Tui {
     full_screen: FullScreen,
     screen: Screen,
-    /// The data shown while frozen, from the first draw after the user froze the picture.
+    /// The data shown while frozen: that of the first draw after the user froze the view.
     frozen: Option<MarketView>,
-    /// Number of instruments in the last picture: the bound of scrolling.
+    /// Number of instruments in the last frame: the bound of scrolling.
     instruments: usize,
 }
 

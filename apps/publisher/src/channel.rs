@@ -22,7 +22,8 @@ use crate::xdp::{self, XdpService};
 
 /// Time without a packet after which a heartbeat is sent.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
-/// Number of attempts to send a packet while the line's kernel queue is full; then it counts as unsent.
+/// Number of attempts to send a packet while the line's kernel queue is full; then the packet counts as
+/// unsent.
 const SEND_TRIES: usize = 10_000;
 
 struct Line {
@@ -39,7 +40,7 @@ pub(crate) struct Channel {
     service: Option<Box<dyn Service>>,
     /// Sequence number of the next message; 0 before the first packet.
     next: u64,
-    /// The latest packet; its header, with the original publisher's send time; the local time of sending it.
+    /// The latest packet, its header (with the original publisher's send time), and its local send time.
     last: Vec<u8>,
     last_head: Option<PacketHead>,
     last_sent: Nanos,
@@ -172,7 +173,8 @@ impl Channel {
         self.send(now, head.first, payload, head.kind == Kind::Messages);
     }
 
-    /// True if a packet restarts the numbering: its numbers are lower, but it was sent after the latest one.
+    /// True if a packet restarts the numbering: its numbers are lower, but it was sent after the latest
+    /// packet.
     fn is_restart(&self, head: &PacketHead) -> bool {
         let Some(sent_ns) = head.starts.filter(|_| self.next > head.first + head.count) else { return false };
         self.last_head.is_some_and(|last| sent_ns > last.sent_ns)
@@ -258,7 +260,7 @@ fn serve(
     })
 }
 
-/// Adds, to the error for a port in use, the option that selects another port.
+/// Adds the option that selects another port to the error for a port in use.
 fn name_option(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(NetError::AddressInUse { address }) => {

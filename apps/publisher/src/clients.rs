@@ -29,10 +29,11 @@ impl<T> Client<T> {
     }
 }
 
-/// Clients up to a maximum, in the order of their arrival, and the connections that have made no request.
+/// Clients of a service, up to a maximum, in order of arrival, and connections that have made no request yet.
 ///
-/// The services require no credentials. When the maximum is reached, a new client replaces one of the address
-/// with the most clients if its own address has fewer. Otherwise it is closed and counted as refused.
+/// The services require no credentials. When the maximum is reached, a new client replaces a client of the
+/// address with the most clients, if its own address has fewer. Otherwise the new client is closed and
+/// counted as refused.
 pub(crate) struct Clients<T> {
     acceptor: TcpAcceptor,
     pub(crate) list: Vec<Client<T>>,

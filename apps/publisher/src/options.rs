@@ -25,8 +25,8 @@ pub struct PublishOptions {
     pub interface: Ipv4Addr,
     /// Speed relative to the recording's time stamps.
     pub speed: Speed,
-    /// Address of the recovery services: the first of consecutive ports, or with port 0 free ones. `None`
-    /// disables recovery.
+    /// Address of the first recovery service; further services have the next ports. With port 0, the system
+    /// chooses free ports. `None` disables recovery.
     pub recovery: Option<SocketAddrV4>,
     /// Packets that line A drops on purpose, in parts per million.
     pub drop_a_ppm: u32,
@@ -42,7 +42,7 @@ pub struct PublishOptions {
     pub store_bytes: usize,
     /// Capacity of each channel's snapshots, in orders or levels; beyond it there are no snapshots.
     pub max_orders: u32,
-    /// Session name for a file without one, which is an ITCH file.
+    /// Session name for an ITCH file, which contains none.
     pub session: Session,
 }
 

@@ -74,7 +74,7 @@ impl Publication {
         );
         ensure!(
             !options.file.exists() || options.file.is_file(),
-            "{} is not a file: a recording that is published is read twice, so a pipe will not do",
+            "{} is not a file: a published recording is read twice, so give a file, not a pipe",
             options.file.display()
         );
         let survey = Survey::of(&options)?;
@@ -238,7 +238,7 @@ impl Publication {
                 ) {
                     Ok(channel) => {
                         tickpath_config::print_stderr(format_args!(
-                            "tickpath: one more channel:\n{}",
+                            "tickpath: new channel:\n{}",
                             channel.config(self.options.interface)
                         ));
                         self.channels.push(channel);
@@ -246,7 +246,7 @@ impl Publication {
                     Err(error) => {
                         self.beyond_channels += 1;
                         tickpath_config::print_stderr(format_args!(
-                            "tickpath: {} is left out: {error:#}",
+                            "tickpath: {} is not published: {error:#}",
                             head.key
                         ));
                         return;

@@ -146,15 +146,15 @@ impl PublishReport {
 
 impl fmt::Display for PublishReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "published of {}", self.file.display())?;
+        write!(f, "published from {}", self.file.display())?;
         for channel in &self.channels {
             let ChannelReport { name, packets, messages, .. } = channel;
             write!(f, "\n{name}: {messages} messages in {packets} packets")?;
             for (count, description) in [
                 (channel.heartbeats, "heartbeats added"),
-                (channel.restarts, "times the numbering restarted"),
-                (channel.duplicates, "copies left out"),
-                (channel.out_of_band, "packets of recoveries left out"),
+                (channel.restarts, "sequence resets"),
+                (channel.duplicates, "duplicate packets skipped"),
+                (channel.out_of_band, "recovery packets skipped"),
                 (channel.missing, "messages missing in the recording"),
             ] {
                 if count > 0 {
@@ -165,7 +165,7 @@ impl fmt::Display for PublishReport {
                 let LineReport { group, packets, dropped, unsent } = line;
                 write!(
                     f,
-                    "\n  {group}: {packets} packets sent, {dropped} lost on purpose, {unsent} not taken"
+                    "\n  {group}: {packets} packets sent, {dropped} dropped on purpose, {unsent} refused by the system"
                 )?;
             }
             for (name, count) in channel.service.iter().filter(|(_, count)| *count > 0) {
@@ -174,18 +174,18 @@ impl fmt::Display for PublishReport {
         }
         for (count, description) in [
             (self.unknown, "packets of no known protocol"),
-            (self.beyond_channels, "packets of channels beyond the bound"),
-            (self.tcp, "packets of TCP"),
+            (self.beyond_channels, "packets of unpublished channels"),
+            (self.tcp, "TCP packets"),
         ] {
             if count > 0 {
-                write!(f, "\n{count} {description} left out")?;
+                write!(f, "\n{count} {description} skipped")?;
             }
         }
         for (what, count) in self.skipped.iter().filter(|(_, count)| *count > 0) {
-            write!(f, "\n{count} frames {what} left out")?;
+            write!(f, "\n{count} frames skipped: {what}")?;
         }
         if let Some(error) = &self.read_error {
-            write!(f, "\nnot whole: {error}")?;
+            write!(f, "\nincomplete: {error}")?;
         }
         Ok(())
     }

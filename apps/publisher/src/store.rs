@@ -56,8 +56,8 @@ impl Store {
         self.next - self.entries.len() as u64
     }
 
-    /// Appends the message with this sequence number. Skipped numbers count as missing. A number below the
-    /// next is ignored.
+    /// Appends the message with this sequence number. Messages of skipped numbers count as missing. A message
+    /// below the next number is ignored.
     pub(crate) fn append(&mut self, sequence: u64, message: &[u8], tag: u64) {
         if sequence < self.next {
             return;

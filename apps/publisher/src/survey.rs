@@ -85,7 +85,8 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Joins a group to the channel of an earlier group, as a line, if they have enough packets in common.
+    /// Joins a group, as a line, to the channel of an earlier group that has enough packets in common with
+    /// it.
     fn join_lines(&mut self, groups: &HashMap<SocketAddrV4, Group>) {
         let mut first: Vec<SocketAddrV4> = Vec::new();
         let lines = &mut self.lines;
@@ -128,7 +129,7 @@ impl Survey {
         }
     }
 
-    /// The channel of a packet, whichever of the channel's lines the packet arrived on.
+    /// The channel of a packet, which is the same for all lines of the channel.
     pub(crate) fn key_of(&self, head: &PacketHead) -> ChannelKey {
         match head.key {
             ChannelKey::Xdp(group) => ChannelKey::Xdp(self.lines.get(&group).copied().unwrap_or(group)),

@@ -43,7 +43,7 @@ impl CostMeter {
     fn record(&mut self, elapsed: Duration, messages: usize) {
         if messages > 0 {
             let ps = elapsed.as_nanos() as u64 * PS_PER_NS / messages as u64;
-            self.blocks.record(ps.max(1)).expect("it grows as need be");
+            self.blocks.record(ps.max(1)).expect("it resizes automatically");
             self.total += elapsed;
             self.messages += messages as u64;
         }

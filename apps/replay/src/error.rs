@@ -32,7 +32,7 @@ pub enum ReplayError {
         known: String,
     },
     /// `--orderbook` names an order book file, but the recording is not a LOBSTER message file.
-    #[error("{file} is no LOBSTER message file: --orderbook is of no use for it")]
+    #[error("{file} is not a LOBSTER message file: remove --orderbook")]
     NotLobster {
         /// The recording.
         file: String,

@@ -113,7 +113,7 @@ impl Exporter {
         let table = |path: &Option<PathBuf>, table: usize| {
             let names = HEAD.iter().filter(is_there).chain(COLUMNS[table]);
             let columns = names.map(|name| {
-                let column = Column::known(name).expect("it is one of the exported tables");
+                let column = Column::known(name).expect("each exported column is known");
                 let kind = match column.kind {
                     ColumnKind::Time { .. } => ColumnKind::Time { is_utc },
                     kind => kind,
@@ -179,7 +179,7 @@ impl Exporter {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Writes the effect of a message on an order, if it had one.
+    /// Writes the effect of a message on an order, if any.
     pub(crate) fn order(&mut self, view: &MessageView<'_>, symbol: &str, update: Option<&MarketUpdate>) {
         if self.tables[ORDERS].is_none() {
             return;

@@ -25,7 +25,7 @@ pub struct RowsReport {
 /// Compares each row of a LOBSTER order book file with its message.
 ///
 /// The previous row and the message determine a row, with two exceptions: the first row, and a row whose
-/// message removes a whole level of a side that shows the file's number of levels. In that case an unknown
+/// message removes a whole level of a side with as many levels as the file records. In that case an unknown
 /// level becomes visible. An add puts its quantity at its level; if there are then too many levels, the worst
 /// one disappears. A reduction, deletion or execution takes its quantity off its level. A hidden execution, a
 /// cross, a halt, or an event below the visible levels changes nothing.
@@ -60,7 +60,7 @@ impl<R: Read> RowCheck<R> {
         }
         match self.rows.next_row(&mut self.row) {
             Ok(true) => {}
-            Ok(false) => return self.end(format!("there is no row for message {number}")),
+            Ok(false) => return self.end(format!("the order book file has no row for message {number}")),
             Err(error) => return self.end(row_error(&error)),
         }
         self.expected.clone_from(&self.before);
@@ -71,8 +71,10 @@ impl<R: Read> RowCheck<R> {
         match outcome {
             Outcome::Undeterminable => self.report.undeterminable += 1,
             Outcome::Determined if self.expected == self.row => self.report.determined += 1,
-            Outcome::Determined => self.differs(number, &format!("comes {}", levels_text(&self.expected))),
-            Outcome::Impossible => self.differs(number, "nothing can be taken where the message says"),
+            Outcome::Determined => {
+                self.differs(number, &format!("the expected row is {}", levels_text(&self.expected)));
+            }
+            Outcome::Impossible => self.differs(number, "the message removes more than the row shows"),
         }
         std::mem::swap(&mut self.before, &mut self.row);
         self.has_before = true;
@@ -83,7 +85,7 @@ impl<R: Read> RowCheck<R> {
         self.report.different += 1;
         let (line, before, row) = (self.rows.line(), levels_text(&self.before), levels_text(&self.row));
         self.report.first_difference.get_or_insert_with(|| {
-            format!("message {number}, line {line} of the order book file: after {before} {what}, and the row is {row}")
+            format!("message {number}, line {line} of the order book file: after {before} {what}; the actual row is {row}")
         });
     }
 
@@ -217,7 +219,7 @@ mod tests {
             bids("100,7", "99,5"),
             bids("100,7", "99,5"),
             "105,4,100,7,9999999999,0,99,5".to_owned(),
-            // A side with fewer levels than the file's depth shows all that it has.
+            // A side with fewer levels than the file's depth shows all of its levels.
             bids("100,7", "99,5"),
         ];
         let report = check(messages, &rows.join("\n"));

@@ -9,10 +9,10 @@ use crate::options::Speed;
 
 /// Longest sleep, so that a stop request is noticed soon.
 const SLEEP_MAX: Duration = Duration::from_millis(50);
-/// The recorded speed, in hundredths.
+/// Speed 1x (as recorded) in hundredths.
 const HUNDREDTHS: u128 = 100;
 
-/// Computes the messages that are due at the speed of the replay.
+/// Computes how many messages are due at the speed of the replay.
 pub(crate) struct Pacer {
     speed: Speed,
     /// Recorded time of the first message in the window, in ns, and the time at which it was replayed.
@@ -24,8 +24,9 @@ impl Pacer {
         Pacer { speed, origin: None }
     }
 
-    /// Waits until at least one of `len` messages is due, and returns how many are: all when unpaced. `None`
-    /// on a stop request. `ts_of` returns the recorded time of a message; `None` for one that is due at once.
+    /// Waits until at least one of `len` messages is due, and returns the number of due messages: all when
+    /// unpaced. `None` on a stop request. `ts_of` returns the recorded time of a message; `None` for one that
+    /// is due at once.
     pub(crate) fn wait(
         &mut self,
         len: usize,

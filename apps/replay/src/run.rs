@@ -97,7 +97,7 @@ impl Contents {
         Contents { has_captures: format.is_capture(), is_dated }
     }
 
-    /// Properties of all files, if there are tables. A non-regular file cannot be examined in advance.
+    /// Properties of all files, if tables are requested. A non-regular file cannot be examined in advance.
     fn of_all(paths: &[PathBuf], options: &ReplayOptions) -> Contents {
         let mut all = Contents { has_captures: false, is_dated: true };
         if options.exports == Exports::default() {

@@ -38,7 +38,7 @@ impl fmt::Display for ReplayReport {
         }
         if !self.left_out.is_empty() {
             let count = self.left_out.len();
-            write!(f, "\nSTOPPED: {count} file(s) were not begun, the first {}", self.left_out[0].display())?;
+            write!(f, "\nSTOPPED: {count} file(s) not started, the first {}", self.left_out[0].display())?;
         }
         if is_sum { write_sum(self, f) } else { Ok(()) }
     }
@@ -101,7 +101,7 @@ fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "\n{} messages in {seconds:.2} s ({rate:.2} million/s)", thousands(report.messages_read))?;
     if report.snapshot_messages > 0 {
         let count = thousands(report.snapshot_messages);
-        write!(f, ", {count} of them a snapshot, which builds the books and is in no statistics")?;
+        write!(f, ", {count} of them in a snapshot, which builds the books but is not in the statistics")?;
     }
     if report.messages != report.messages_read {
         write!(f, ", {} of them in the window", thousands(report.messages))?;
@@ -121,7 +121,7 @@ fn write_capture(
 ) -> fmt::Result {
     let CaptureReport { channels, recordings, unknown, .. } = capture;
     if recordings.len() > 1 {
-        write!(f, "\nThe capture has {} recordings, each reported by itself: ", recordings.len())?;
+        write!(f, "\nThe capture has {} recordings, each with a separate report: ", recordings.len())?;
         let shown: Vec<String> = (1..)
             .zip(recordings)
             .take(RECORDINGS_SHOWN)
@@ -173,14 +173,14 @@ fn write_channel(channel: &ChannelReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
     }
     let counts = [
         (channel.heartbeats, "heartbeat(s)"),
-        (channel.restarts, "restart(s) of the numbering"),
-        (channel.unnumbered, "message(s) without a number"),
-        (channel.uncompared, "duplicate(s) compared with no copy"),
-        (channel.before_first, "message(s) from before the first, left out"),
-        (channel.disagreements, "packet(s) that differ from line to line"),
-        (channel.jumped_back, "packet(s) whose numbers jumped back"),
+        (channel.restarts, "sequence reset(s)"),
+        (channel.unnumbered, "message(s) without a sequence number"),
+        (channel.uncompared, "duplicate(s) not compared"),
+        (channel.before_first, "message(s) before the first sequence number, skipped"),
+        (channel.disagreements, "packet(s) that differ between the lines"),
+        (channel.jumped_back, "packet(s) whose sequence numbers jumped back"),
         (channel.skipped, "packet(s) outside the sequence"),
-        (channel.recovered, "book(s) made whole by refreshes"),
+        (channel.recovered, "book(s) recovered by refreshes"),
     ];
     notes.extend(
         counts
@@ -193,7 +193,7 @@ fn write_channel(channel: &ChannelReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
     }
     if let Some(stream) = &channel.stream {
         notes.push(format!(
-            "{} segment(s), {} byte(s) once more, {} out of order, {} hole(s)",
+            "{} segment(s), {} byte(s) retransmitted, {} out of order, {} hole(s)",
             thousands(stream.segments),
             thousands(stream.retransmitted_bytes),
             thousands(stream.out_of_order),
@@ -223,7 +223,7 @@ fn write_costs(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
         None => Ok(()),
     };
-    line("decode, all fields folded", report.decode)?;
+    line("decode + checksum", report.decode)?;
     line("decode + full books", report.books)?;
     if let Some(bytes) = report.peak_rss_bytes {
         write!(f, "\n  peak memory of the process {:>8.1} MiB", bytes as f64 / (1 << 20) as f64)?;
@@ -244,12 +244,12 @@ fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Resu
     line("malformed messages", &integrity.malformed)?;
     line("times that run backwards", &integrity.time_backwards)?;
     if report.books.is_some() {
-        line("references to no order", &integrity.unknown_references)?;
-        line("executions beyond the quantity", &integrity.beyond_quantity)?;
-        line("references used twice", &integrity.duplicate_references)?;
-        line("orders refused by the books", &integrity.refused)?;
+        line("references to unknown orders", &integrity.unknown_references)?;
+        line("executions above the quantity", &integrity.beyond_quantity)?;
+        line("duplicate order references", &integrity.duplicate_references)?;
+        line("orders rejected by the books", &integrity.refused)?;
         for (name, finding) in [
-            ("messages of no mapped symbol", &integrity.unmapped),
+            ("messages of unmapped symbols", &integrity.unmapped),
             ("gaps of one symbol", &integrity.symbol_gaps),
         ] {
             if finding.count > 0 {
@@ -262,10 +262,10 @@ fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Resu
         write!(f, "\n  {:<34} {:>12}", "orders left at the end", thousands(integrity.orders_left))?;
     }
     if registry::file_format(report.format).has_order_book_files && report.books.is_some() {
-        write!(f, "\n  {:<34} {:>12}", "orders that went unreported", thousands(integrity.unreported))?;
+        write!(f, "\n  {:<34} {:>12}", "orders removed without a message", thousands(integrity.unreported))?;
         f.write_str("\n  The recording covers the best levels only: orders from before it and from below these levels")?;
         f.write_str(
-            "\n  are missing, so these counts do not judge it; --check with the order book file does.",
+            "\n  are missing, so these counts are no verdict; use --check with the order book file.",
         )?;
     }
     Ok(())
@@ -290,13 +290,13 @@ fn write_checks(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result 
         write!(f, "\n\nCheck against {}:", rows.file)?;
         write!(
             f,
-            "\n  {:>12} rows follow from the row before and the message",
+            "\n  {:>12} rows equal the expected row: the previous row plus the message",
             thousands(rows.determined - rows.different.min(rows.determined))
         )?;
-        write!(f, "\n  {:>12} rows are different from what follows", thousands(rows.different))?;
+        write!(f, "\n  {:>12} rows differ from the expected row", thousands(rows.different))?;
         write!(
             f,
-            "\n  {:>12} rows cannot be determined: the first, and those that show a level from below",
+            "\n  {:>12} rows cannot be determined: the first, and those that show a deeper level",
             thousands(rows.undeterminable)
         )?;
     }
@@ -407,7 +407,7 @@ fn write_definitions(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
 }
 
 fn write_exports(exported: &ExportedRows, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let names = ["best prices", "trades", "depth", "changes of orders"];
+    let names = ["best prices", "trades", "depth", "order changes"];
     for (name, rows) in names.into_iter().zip(exported.values()) {
         if let Some(rows) = rows {
             write!(f, "\nExported {} row(s) of {name}.", thousands(rows))?;
@@ -422,11 +422,9 @@ fn write_verdict(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result
             "PASS: nothing contradicts the recording, and nothing is missing from it"
         }
         Reliability::Complete => {
-            "PASS: nothing contradicts the recording, and nothing is seen to be missing; no message ends the session"
+            "PASS: nothing contradicts the recording, and no loss is detected; no message ends the session"
         }
-        Reliability::Partial => {
-            "PASS: nothing contradicts the recording, but it is reliable only in part:"
-        }
+        Reliability::Partial => "PASS: nothing contradicts the recording, but it is reliable only in part:",
         Reliability::Contradicted => "FAIL: the recording cannot be trusted:",
     })?;
     for reason in report.contradictions.iter().chain(&report.reservations) {

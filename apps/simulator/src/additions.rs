@@ -9,7 +9,7 @@ use crate::venue::instrument;
 const SYMBOLS: [&str; 2] = ["DELTA", "ECHO"];
 /// Number of added instruments within the venue's capacity.
 const ADDED_CAPACITY: u16 = 1;
-/// Number of the administrator's command that opens all instruments.
+/// Argument of [`FaultEvent::Admin`] for the command that opens all instruments.
 const OPEN_ALL: u64 = 13;
 
 /// The added instruments and the times of their addition.

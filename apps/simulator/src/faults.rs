@@ -27,17 +27,17 @@ pub(crate) enum FaultEvent {
     KillClient(usize),
     /// A feed handler's process is killed.
     KillFeed(usize),
-    /// The connection between the venue and a host is cut for this time.
+    /// The connection between the venue and a host is cut for this duration.
     Cut(HostId, Nanos),
     /// The network delays, loses, and otherwise disturbs packets, at this level: 0 for none, to 8.
     Network(u64),
-    /// The disk fails for this time.
+    /// The disk fails for this duration.
     Disk(DiskFailure, Nanos),
-    /// A part of the system gets no CPU time for this time.
+    /// The part of the system with this index gets no CPU time for this duration.
     Starve(usize, Nanos),
     /// The clock of the venue's machine or a trader's is stepped, in nanoseconds in either direction.
     StepClock(HostId, i64),
-    /// An unauthorised host opens this number of connections and sends nothing on them for this time.
+    /// An unauthorised host opens this number of connections and sends nothing on them for this duration.
     Connects(u64, Nanos),
     /// A command of the administrator, selected by these bits.
     Admin(u64),
@@ -49,7 +49,7 @@ pub(crate) enum FaultEvent {
     KillTrader(usize),
     /// The operator stops a trader, and starts it again.
     StopTrader(usize),
-    /// A trader gets no CPU time for this time.
+    /// A trader gets no CPU time for this duration.
     StallTrader(usize, Nanos),
 }
 

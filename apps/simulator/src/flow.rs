@@ -244,8 +244,7 @@ impl Flow {
     fn encode(&self, request: &OrderRequest) -> Vec<u8> {
         let mut bytes = [0; MESSAGE_LEN_MAX];
         let symbol = |id| self.instruments.symbol(id);
-        let len =
-            ouch50::encode_request(request, symbol, &mut bytes).expect("OUCH has words for all of these");
+        let len = ouch50::encode_request(request, symbol, &mut bytes).expect("OUCH encodes all of these");
         bytes[..len].to_vec()
     }
 }

@@ -19,7 +19,7 @@ use crate::Timed;
 pub(crate) struct Tap {
     /// Datagrams sent to a group: time, group, bytes.
     pub(crate) to_groups: Vec<(Nanos, SocketAddrV4, Vec<u8>)>,
-    /// Datagrams that the venue's endpoint sent.
+    /// Datagrams that the venue's unicast endpoint sent: retransmissions.
     pub(crate) answers: Vec<Timed<Vec<u8>>>,
     /// Hosts whose connections are tapped.
     pub(crate) hosts: BTreeSet<HostId>,
@@ -38,7 +38,7 @@ pub(crate) enum StreamPart {
     Sent(Vec<u8>),
     /// These bytes were received.
     Received(Vec<u8>),
-    /// The host closed the connection; with the side that had closed it before, if any.
+    /// The host closed its end; contains the side that had already closed the connection, if any.
     Closed(Option<ClosedBy>),
 }
 
@@ -62,7 +62,7 @@ pub struct Wires {
     /// The network.
     pub network: tickpath_simnet::Network,
     pub(crate) tap: Tap,
-    /// The host whose endpoint is tapped.
+    /// The host whose unicast endpoint is tapped.
     pub(crate) venue: HostId,
 }
 
@@ -93,7 +93,7 @@ impl SimNetwork {
         self.wires.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a connection without buffers; the caller closes it.
+    /// Starts a connection and returns its bare socket id; the caller closes the connection.
     pub(crate) fn connect(&self, to: SocketAddrV4) -> SocketId {
         self.wires().network.connect(self.host, to)
     }

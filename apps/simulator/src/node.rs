@@ -22,7 +22,7 @@ use crate::{FinalVenue, Log, Timed, VenueEvent};
 
 /// Timeout of a venue's stop.
 const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
-/// Duration of a cycle during a stop.
+/// Virtual duration of a duty cycle while the venue stops.
 const FINISH_CYCLE: Nanos = Nanos::from_micros(100);
 
 /// Index of the order server among the agents, and the number of agents.
@@ -55,7 +55,7 @@ struct Instance {
     has_follower: bool,
     /// Number of requests so far that were refused without a record.
     unlogged: u64,
-    /// Offset of the machine's clock from virtual time at the venue's start; constant for the venue's clock.
+    /// Offset of the machine's clock from virtual time at the venue's start; the venue's clock keeps it.
     clock_offset: u64,
 }
 

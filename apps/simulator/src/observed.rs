@@ -255,19 +255,19 @@ pub struct TraderInstance {
     pub started_at: Nanos,
     /// Time and kind of its end; `None` when it ran to the end of the run.
     pub ended: Option<(Nanos, TraderEnd)>,
-    /// Number of its first connection; its last one precedes the first one of the next instance.
+    /// Number of the instance's first connection; its last one precedes the next instance's first one.
     pub first_connection: u32,
-    /// Its limits, the same in each instrument.
+    /// Limits of the trader, the same in each instrument.
     pub limits: Limits,
-    /// Its position in each instrument, by id from 1.
+    /// Position of the trader in each instrument, by id from 1.
     pub positions: Vec<Position>,
     /// Open quantity of purchases and sales in each instrument, according to the trader.
     pub open_qty: Vec<[Qty; 2]>,
     /// Best prices of each instrument; `None` where the trader does not trust its book.
     pub markets: Vec<Option<Bbo>>,
-    /// Its open orders.
+    /// Open orders of the trader.
     pub orders: Vec<OwnOrder>,
-    /// Its counters of requests.
+    /// Request counters of the trader.
     pub counters: EngineCounters,
     /// Number of orders that the trader had given up and that the venue accepted after all.
     pub reopened: u64,

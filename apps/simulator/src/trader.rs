@@ -55,7 +55,7 @@ struct Instance {
     silence: Silence,
     started_at: Nanos,
     first_connection: u32,
-    /// Offset of the machine's clock from virtual time at the start; constant for the trader's clock.
+    /// Offset of the machine's clock from virtual time at the start; the trader's clock keeps it.
     clock_offset: u64,
     /// Deadline for cancelling its open orders, once the instance is stopping.
     end_deadline: Option<Nanos>,

@@ -77,7 +77,7 @@ const fn cause(closed_by: Option<ClosedBy>) -> DisconnectCause {
 }
 
 impl ClientEventKind {
-    /// Returns the event of a packet from the venue; `None` for a heartbeat. `cursor` is the next number.
+    /// Returns the event of a venue's packet; `None` for a heartbeat. `cursor` is the next sequence number.
     pub(crate) fn of_packet(packet: &Packet<'_>, cursor: &mut u64) -> Option<ClientEventKind> {
         Some(match packet {
             Packet::LoginAccepted(accepted) => {

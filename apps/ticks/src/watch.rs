@@ -15,7 +15,7 @@ use crate::view::{Action, TicksView, Viewer};
 
 pub use report::{Ended, WatchReport};
 
-/// Interval between two pictures.
+/// Interval between two frames.
 const DRAW_INTERVAL: Duration = Duration::from_millis(500);
 /// Longest delay before a key or the stop signal is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -93,7 +93,7 @@ fn run(
         if client.has_ended() {
             return Ok(Ended::Failed);
         }
-        // Its reader closed the pipe, or `finish` reports the error.
+        // The writer has ended: the reader closed the pipe, or `finish` will return the error.
         if csv.is_some_and(CsvFile::has_ended) {
             return Ok(Ended::Quit);
         }
@@ -103,14 +103,14 @@ fn run(
         }
         let now = Instant::now();
         if now >= draw_at {
-            // Relative to the intended time, except after a delay.
+            // Schedule from the intended time, so that frames do not drift; after a delay, from now.
             draw_at = (draw_at + DRAW_INTERVAL).max(now);
             view.update(client.shared(), elapsed);
             if let Some(viewer) = viewer {
                 viewer.draw(view, client.shared())?;
             }
-            // Each kind of work has run once by now, so the code pages of the start are freed; a failure
-            // changes nothing.
+            // Each kind of work has run once by now, so free the code pages that only the start needed. A
+            // failure changes nothing.
             if is_starting && client.shared().state() == LinkState::Live {
                 is_starting = false;
                 let _ = release_code_pages();

@@ -49,7 +49,7 @@ fn listed_symbols_are_requested() {
     let client = Client::start(config, None).unwrap();
     let mut peer = server.accept_subscribed(9, 1);
     assert_eq!(peer.messages.names, ["ALPHA", "CHARLIE"]);
-    // Messages of other symbols leave holes in the session's sequence numbers, but not in a symbol's.
+    // Messages of other symbols leave gaps in the session's sequence numbers, but not in a symbol's.
     let numbered = |sequence, symbol_sequence| {
         let mut bytes = quote(sequence, 1);
         bytes[4..8].copy_from_slice(&u32::to_le_bytes(symbol_sequence));
@@ -127,8 +127,8 @@ fn only_missed_messages_of_listed_symbols_count() {
     peer.send(&[quote(1, 1), quote(1, 2)].concat());
     wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 2);
     drop(peer);
-    // Meanwhile each symbol's next number became 5: three messages of each of the first two symbols were
-    // missed, and four of the third.
+    // Meanwhile each symbol's next sequence number became 5: three messages of each of the first two symbols
+    // were missed, and four of the third.
     let mut peer = server.accept_subscribed(9, 5);
     peer.send(&quote(5, 3));
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 3);
@@ -255,7 +255,7 @@ fn a_silent_server_is_abandoned_and_a_client_sends_heartbeats() {
     let mut peer = server.accept_subscribed(9, 1);
     peer.read_until(|messages| messages.heartbeats >= 2);
     wait_until("the trouble", || {
-        client.shared().last_error().is_some_and(|text| text.contains("nothing came for"))
+        client.shared().last_error().is_some_and(|text| text.contains("no data received for"))
     });
     let mut peer = server.accept_subscribed(9, 1);
     peer.send(with_checksum(EndOfStream::new(1, EndReason::TooSlow, now())).as_bytes());

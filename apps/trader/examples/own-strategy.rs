@@ -7,7 +7,7 @@ use std::path::Path;
 use tickpath_trading::{Context, NewOrder, Strategy, WarmUp};
 use tickpath_types::{MarketUpdate, Side};
 
-/// Minimum ratio of the two best quantities.
+/// Minimum ratio of the larger best quantity to the smaller one.
 const RATIO: u64 = 5;
 
 struct Imbalance;
@@ -49,6 +49,6 @@ fn main() -> anyhow::Result<()> {
         [file] if !file.starts_with('-') => file,
         _ => anyhow::bail!("{} is not one file; see own-strategy --help", args.join(" ")),
     };
-    // A warm-up instance keeps the code of its decisions warm.
+    // A second instance keeps the strategy's code warm.
     tickpath_trader::run(Path::new(config), WarmUp::of(|| Imbalance))
 }

@@ -76,7 +76,8 @@ impl<S: Strategy, T: Tracer> TraderAgents<S, T> {
 }
 
 impl<S: Strategy, T: Tracer, N: Network> TraderAgents<S, T, N> {
-    /// As `open`, on any network. At its start, the gateway only begins to connect; its duty cycles continue.
+    /// As `open`, on any network. The gateway begins to connect at its start; its duty cycles complete the
+    /// connection.
     ///
     /// # Errors
     /// As [`open`](TraderAgents::open).

@@ -15,7 +15,7 @@ use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_trading::{EngineConfig, Limits, Money, RECONCILE_AFTER};
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty};
 
-/// Maximum number of books for added instruments, of 16 KiB each.
+/// Maximum number of books for added instruments. Each takes 16 KiB.
 const SPARE_INSTRUMENTS_MAX: u16 = 4_096;
 /// Maximum configurable number of open orders in a trader's books.
 const MAX_ORDERS_MAX: u32 = 1 << 24;
@@ -128,7 +128,8 @@ impl MarketDataSection {
         self.recovery.contains(&method)
     }
 
-    /// Returns the addresses that may send on the lines: the venue's, whose publisher also answers requests.
+    /// Returns the addresses that may send on the lines. The venue's publisher has the address of
+    /// `retransmission`.
     #[must_use]
     pub fn senders(&self) -> Senders {
         let publisher = *self.retransmission.ip();
@@ -168,7 +169,8 @@ impl MarketDataSection {
         }
     }
 
-    /// Returns the longest gap to request: unlimited without another method, 0 without retransmission.
+    /// Returns the maximum gap, in messages, to fill by retransmission: unlimited without snapshots, else 0
+    /// if retransmission is not used.
     #[must_use]
     pub fn max_gap_messages(&self) -> u64 {
         match (self.uses(RecoveryConfig::Retransmission), self.snapshot_sources().is_any()) {
@@ -280,7 +282,7 @@ impl TraderConfig {
         self.limits.or(if self.strategy == "taker" { Limits::taker() } else { Limits::default() })
     }
 
-    /// Returns the configured threads, or defaults for a host on whose `cores` this process may run.
+    /// Returns the configured threads, or defaults for the `cores` on which this process may run.
     #[must_use]
     pub fn placement(&self, cores: &[usize]) -> Placement {
         self.placement.clone().unwrap_or_else(|| default_placement(cores))
@@ -321,8 +323,8 @@ impl TraderConfig {
 /// Roles of a trader's agents.
 const ROLES: [&str; 3] = ["feed-handler", "engine", "order-gateway"];
 
-/// Returns one thread on the last core of a small host, where a venue would use the first core; on a large
-/// host, one thread and core for each agent.
+/// Returns one thread on the last core if there are few cores, since a venue would use the first one;
+/// otherwise one thread and core for each agent.
 fn default_placement(cores: &[usize]) -> Placement {
     let from_last: Vec<usize> = cores.iter().rev().copied().collect();
     if cores.len() < 8 {

@@ -91,7 +91,7 @@ impl<S: Strategy, T: Tracer> WarmUp<S, T> {
     }
 }
 
-/// The path to the gateway: stamps each request and links it to its trigger.
+/// The path to the gateway: stamps each request and links it to its triggering message.
 struct Outbox {
     session: SessionId,
     requests: spsc::Producer<OrderRequest>,
@@ -154,7 +154,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         EngineAgent { warm_up, ..self }
     }
 
-    /// Returns the state that other threads can read. The order gateway counts there too.
+    /// Returns the state that other threads can read. It includes the order gateway's counters.
     pub fn view(&self) -> TraderView {
         self.view.clone()
     }
@@ -187,7 +187,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     fn take_update(&mut self, now: Nanos, update: &MarketUpdate) {
         let EngineIdentity { feed, engine, .. } = self.identity;
         let id = MarketId::new(Sequence(update.sequence)).via_feed(feed).to_engine(engine);
-        // A change of a book's health is not a message: it results from a missing one.
+        // A change of a book's health is not a message of the venue: it results from a missing one.
         let is_message = update.kind() != Some(UpdateKind::Status);
         if is_message {
             self.engine.tracer_mut().stamp(Hop::T9, id);
@@ -221,8 +221,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     }
 
     /// Starts the engine once the gateway is logged in and the UserRefNum of the first order is known. Until
-    /// then market data waits in the ring. The first login may take as long as one after a lost connection;
-    /// after that time, the engine stops.
+    /// then market data waits in the ring. The engine stops if the first login takes as long as the limit for
+    /// a lost connection.
     fn start(&mut self, now: Nanos) -> bool {
         let first_user_ref = self.view.gateway.first_user_ref.read();
         if first_user_ref > 0 {

@@ -38,7 +38,7 @@ impl<S: Strategy> FeedStream<S> {
         let rows = rows.context("the segment names no instrument yet: wait for its first market data")?;
         let instrument = |row: usize| -> anyhow::Result<Instrument> {
             let id = InstrumentId(
-                u16::try_from(row + 1).context("the segment has more rows than instruments have numbers")?,
+                u16::try_from(row + 1).context("the segment has more rows than there are instrument ids")?,
             );
             let name = segment.symbol(row);
             let symbol = name

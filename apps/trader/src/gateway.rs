@@ -20,7 +20,7 @@ use crate::order_entry::{OrderEntry, OrderEntryError};
 
 /// Maximum number of requests per write.
 const REQUESTS_PER_CYCLE: usize = 32;
-/// Number of requests per request whose encoding is timed.
+/// One request in this many is timed while it is encoded.
 const TIMED_EVERY: u32 = 16;
 /// Number of request kinds in the warm-up.
 const WARM_UP_KINDS: usize = 3;
@@ -78,7 +78,7 @@ pub struct OrderGateway<T, N: Network = Kernel> {
 /// Function that makes the first connection; it may block. Reconnecting never does.
 type Connect<N> = fn(&N, &GatewaySettings, Nanos) -> Result<OrderEntry<N>, OrderEntryError>;
 
-/// The path of requests from the engine.
+/// Requests from the engine, on their way to the venue.
 struct Requests {
     session: SessionId,
     ring: spsc::Consumer<OrderRequest>,
@@ -96,7 +96,7 @@ struct EncodeWarmUp<T> {
     next: usize,
 }
 
-/// The path of answers and events to the engine.
+/// Answers and events, on their way to the engine.
 struct Inbox<T> {
     session: SessionId,
     events: spsc::Producer<GatewayEvent>,
@@ -222,13 +222,14 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         }
         if self.inbox.has_overflowed {
             return Err(AgentError::fatal(
-                "the engine does not take its answers: it is stuck, or its ring is too small",
+                "the engine does not read its answers: it is stuck, or its ring is too small",
             ));
         }
         outcome.map(|()| answered).map_err(|error| self.disconnect(now, error))
     }
 
-    /// Passes the answers from a read to the engine; returns their number, and an error at the end.
+    /// Passes the answers from a read to the engine; returns their number, and an error if the connection
+    /// must end.
     fn read_answers(&mut self, now: Nanos) -> (usize, Result<(), OrderEntryError>) {
         let Some(entry) = self.entry.as_mut() else { return (0, Ok(())) };
         (self.inbox.has_read, self.inbox.answered) = (false, 0);
@@ -241,7 +242,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             },
             |inbox, answer| inbox.publish_answer(answer),
         );
-        // Answers from before the end of the connection are still valid.
+        // Answers that were read before the connection ended are still valid.
         let answered = self.inbox.answered;
         if answered > 0 {
             self.counters.answers.add(answered as u64);
@@ -283,8 +284,9 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         Ok(())
     }
 
-    /// Handles the loss of the connection. A refused login is final, except that a venue may not yet have
-    /// noticed the end of the previous connection, and refuses a second one; all other failures are retried.
+    /// Handles the loss of the connection. An unencodable request, used-up UserRefNums and a refused login
+    /// are final; other failures are retried, and so is a login refused while the venue still holds the lost
+    /// connection.
     #[cold]
     fn disconnect(&mut self, now: Nanos, error: OrderEntryError) -> AgentError {
         self.counters.logged_in.set(0);
@@ -367,7 +369,7 @@ impl<T: Tracer> EncodeWarmUp<T> {
         EncodeWarmUp { requests, ring, tracer, sample_requests: instrument.map(sample_requests), next: 0 }
     }
 
-    /// Runs one request of each kind in turn up to the write, and discards it.
+    /// Encodes the next sample request as for a write, and discards it.
     fn run<N: Network>(&mut self, entry: &mut OrderEntry<N>) {
         let Some(sample_requests) = &self.sample_requests else { return };
         if !entry.is_active() || !entry.client().queued().is_empty() {

@@ -53,7 +53,7 @@ pub enum OrderEntryError {
         timeout: Nanos,
     },
     /// The venue closed the connection or stopped sending: connect again.
-    #[error("the venue's order entry is gone ({reason}): connect again")]
+    #[error("the order entry connection is lost ({reason}): connect again")]
     Disconnected {
         /// The detected cause.
         reason: String,
@@ -67,10 +67,10 @@ pub enum OrderEntryError {
         name: String,
     },
     /// Requests are sent faster than the venue accepts them: send fewer.
-    #[error("the venue does not take requests as fast as they come: send fewer")]
+    #[error("the venue reads requests more slowly than they are sent: send fewer")]
     Backpressured,
     /// The request cannot be encoded: its instrument is unknown or a field is too large.
-    #[error("a request cannot be written: {0}")]
+    #[error("a request cannot be encoded: {0}")]
     Encode(EncodeError),
 }
 
@@ -125,7 +125,8 @@ impl<N: Network> OrderEntry<N> {
         Ok(OrderEntry { name: name.to_owned(), address, link, client, next_timers: Nanos::ZERO })
     }
 
-    /// Requests, if called before the login, only new messages instead of the session from its start.
+    /// Makes the login request only new messages, not the session from its start. To be called before the
+    /// login.
     #[must_use]
     pub fn only_new(mut self, now: Nanos) -> OrderEntry<N> {
         let mut login = self.client.resume();
@@ -297,7 +298,7 @@ impl<N: Network> OrderEntry<N> {
         if !self.is_connected() {
             return;
         }
-        // The connection ends in either case.
+        // The connection ends, whether or not the writes succeed.
         let _ = self.flush(now);
         self.client.logout(now);
         let _ = self.flush(now);

@@ -53,7 +53,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
     console.print_stdout(first_line(&name, settings));
     if settings.config.market_data.senders().is_any() {
         print_stderr(
-            "warning: market data is taken from every address: name the venue's in market_data.sources",
+            "warning: market data is accepted from every address: name the venue's in market_data.sources",
         );
     }
     trader.warnings().for_each(|warning| print_stderr(format_args!("warning: {warning}")));
@@ -139,9 +139,9 @@ fn report_end(
     anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
     // A trader stops by itself only for a fault.
     match last.stopped {
-        Some(StopReason::Silence) => anyhow::bail!("the trader stopped itself, as no market data came"),
+        Some(StopReason::Silence) => anyhow::bail!("the trader stopped because no market data arrived"),
         Some(StopReason::Disconnected) => {
-            anyhow::bail!("the trader stopped itself, as the connection was lost")
+            anyhow::bail!("the trader stopped because the connection was lost")
         }
         _ => Ok(()),
     }
@@ -160,7 +160,7 @@ fn describe_refusal(trader: &Trader, settings: &TraderSettings) -> String {
     let reasons: Vec<_> = trader.last_errors().map(|warning| warning.error).collect();
     let reasons = if reasons.is_empty() { "it does not answer".to_owned() } else { reasons.join("; ") };
     format!(
-        "the venue at {} did not let {} in within {}: {reasons}",
+        "the venue at {} did not accept the login of {} within {}: {reasons}",
         entry.address, entry.user, settings.config.disconnect_stop
     )
 }
@@ -183,7 +183,7 @@ impl Warnings {
         let unauthorised = trader.feed().counters.unauthorised.read();
         if unauthorised > 0 && !std::mem::replace(&mut self.has_reported_unauthorised, true) {
             new_warnings.push(format!(
-                "{unauthorised} packets of market data came from addresses that may not send, and were dropped: \
+                "{unauthorised} packets of market data from unauthorised addresses were dropped: \
                  see market_data.sources"
             ));
         }
@@ -205,7 +205,7 @@ impl Warnings {
 fn earlier_run(user: &str, first: u64) -> String {
     format!(
         "{user} has used this session before: orders are numbered from {first}, positions begin at zero, and orders that \
-         are left from then are not known here"
+         are still open from that run are unknown here"
     )
 }
 
@@ -256,7 +256,7 @@ fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &
     let EngineCounters { unsent, unanswered, .. } = snapshot.counters;
     if unsent + unanswered > 0 {
         console.print_stdout(format_args!(
-            "lost connections: {unsent} requests not sent, {unanswered} sent and given up"
+            "lost connections: {unsent} requests not sent, {unanswered} sent without an answer"
         ));
     }
 }
@@ -266,13 +266,13 @@ fn stop_line(settings: &TraderSettings, snapshot: &TraderSnapshot) -> String {
     let open = snapshot.open_orders;
     let reason = match snapshot.stopped {
         // Ctrl-C and SIGTERM pull the kill switch.
-        Some(StopReason::Killed | StopReason::Shutdown) => "as asked".to_owned(),
+        Some(StopReason::Killed | StopReason::Shutdown) => "as requested".to_owned(),
         Some(StopReason::Silence) => match settings.config.stop_after_silence {
-            Some(limit) => format!("no market data came for {limit}"),
-            None => "no market data came".to_owned(),
+            Some(limit) => format!("no market data arrived for {limit}"),
+            None => "no market data arrived".to_owned(),
         },
         Some(StopReason::Disconnected) => format!(
-            "the connection to the venue was lost and did not come back within {}",
+            "the connection to the venue was lost and not restored within {}",
             settings.config.disconnect_stop
         ),
         Some(_) | None => "before it traded".to_owned(),

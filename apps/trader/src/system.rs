@@ -41,7 +41,7 @@ pub struct Trader {
 }
 
 impl Trader {
-    /// Opens the sockets and starts the threads, without stamps.
+    /// Opens the sockets and starts the threads, without timing stamps.
     ///
     /// # Errors
     /// A venue that does not answer, a line that cannot be joined, or contradictory settings.
@@ -123,8 +123,8 @@ impl Trader {
             count => format!(", one of {count} that differ"),
         };
         Some(format!(
-            "number {instrument} is {named} on the market data lines and {expected} in the instrument file{of}: what \
-             differs is not traded; put the file's instruments in the venue's order and start this program anew"
+            "number {instrument} is {named} on the market data lines and {expected} in the instrument file{of}: \
+             such instruments are not traded; put the file's instruments in the venue's order and restart this program"
         ))
     }
 
@@ -139,7 +139,7 @@ impl Trader {
         self.stop.is_stopped()
     }
 
-    /// Ends the threads.
+    /// Stops the threads, and waits until they have ended.
     ///
     /// # Errors
     /// The agent that failed, if one did.

@@ -69,7 +69,7 @@ impl<P: Copy + Eq> LoginGuard<P> {
         LoginGuard { policy, records: Vec::with_capacity(policy.records_max), trusted }
     }
 
-    /// Returns the delay of the password check for a login of `user`, or by an unknown name for `None`.
+    /// Counts a login of `user`, or with an unknown name for `None`; returns the delay of its password check.
     pub fn delay(&mut self, now: Nanos, user: Option<usize>, peer: P) -> Nanos {
         let LoginPolicy { delay, forgive_after, .. } = self.policy;
         let record = self.record_of(now, user, peer);

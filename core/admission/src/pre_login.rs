@@ -60,8 +60,8 @@ enum LoginProgress {
     Silent,
     /// The login has arrived and is not answered yet.
     Received,
-    /// As `Received`, and the user's password was right from this peer before. Closed only to make room for
-    /// another connection when all candidates are trusted.
+    /// As `Received`, and the user's password was right from this peer before. Closed for a new connection
+    /// only if all candidates are trusted.
     Trusted,
 }
 
@@ -121,10 +121,10 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.waiting.iter().filter(move |waiting| waiting.peer == peer && waiting.user == Some(user))
     }
 
-    /// For an endpoint without credentials, which counts its clients in a separate `PreLogin`. If that is
-    /// full, returns the oldest client of the peer with the most clients, provided that this peer has at
-    /// least two more than `peer`. `None` if there is capacity, or if the endpoint must refuse the new
-    /// client.
+    /// Returns the client to close for a new one of `peer`, at an endpoint without credentials, which counts
+    /// its clients in a separate `PreLogin`. At full capacity this is the oldest client of the peer with the
+    /// most clients, provided that this peer has at least two more than `peer`. `None` if there is capacity,
+    /// or if the endpoint must refuse the new client.
     #[must_use]
     pub fn fair_share_victim(&self, peer: P) -> Option<u64> {
         let (busiest, count) = self.busiest().filter(|_| self.is_full())?;

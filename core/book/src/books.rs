@@ -49,7 +49,7 @@ pub trait OrderBooks<T: Copy> {
     /// [`AddError`] when a bound is reached or the order cannot rest; nothing changed.
     fn add(&mut self, order: Order<T>) -> Result<OrderHandle, AddError>;
 
-    /// Takes `qty` off an order, which keeps its priority; at zero it is removed. Returns the new quantity.
+    /// Reduces an order by `qty`; it keeps its priority, and is removed at zero. Returns the new quantity.
     ///
     /// # Panics
     /// When `qty` is more than the order's quantity.
@@ -131,8 +131,8 @@ pub trait OrderBooks<T: Copy> {
         Hint::NONE
     }
 
-    /// Prefetches all memory for a group of waiting messages, step by step, each step for all of them; does
-    /// not change the books.
+    /// Prefetches all memory for a group of waiting messages. Each step of indirection is done for the whole
+    /// group before the next. Does not change the books.
     #[inline]
     fn look_ahead(&self, _hints: &mut [Hint]) {}
 

@@ -68,7 +68,7 @@ pub trait BooksById {
     /// The open order with an id.
     fn find(&self, id: OrderId) -> Option<Order<()>>;
 
-    /// Takes `qty` off an order in the book of `instrument`, which keeps its priority and is removed at zero.
+    /// Reduces an order in the book of `instrument` by `qty`; it keeps its priority, and is removed at zero.
     /// Returns the remaining quantity, `None` when no such order rests there.
     ///
     /// # Panics

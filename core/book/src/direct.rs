@@ -16,18 +16,19 @@ use table::OrderTable;
 /// Books for a feed whose venue identifies each order by an id. The hash table of ids stores the orders
 /// themselves, and a level's record follows from its side and its price.
 ///
-/// So the memory of a message depends on the message alone, not on a free list that earlier messages change.
-/// It can be prefetched for many waiting messages, see [`BooksById::start_prefetch`].
+/// So the memory that a message needs depends on the message alone, not on a free list that earlier messages
+/// change. It can be prefetched for many waiting messages, see [`BooksById::start_prefetch`].
 ///
-/// The orders of a level are a list linked by index, so removing one needs no search. Each side has 256 cells
-/// for levels, a ring for equidistant prices, with one bit each to mark the open ones. Prices that are 256
-/// steps apart share a cell: the best of them has it, and the others, like all prices off the grid, are in a
-/// sorted array. When enough orders came there to pay for it, the side gets another grid. So whatever a peer
-/// sends, an order pays for the moves of only a few levels. Nothing is allocated after creation.
+/// The orders of a level are a list linked by index, so removing one needs no search. Each side has a ring of
+/// 256 cells for levels at equidistant prices (a grid), and a bit per cell that marks open levels. Prices 256
+/// steps apart share a cell, which holds the best of their levels. The other levels, and those off the grid,
+/// are in a sorted array. Once enough orders were added there to pay for it, the side changes to another
+/// grid. So an order pays for moving only a few levels, whatever a peer sends. Nothing is allocated after
+/// creation.
 ///
 /// An order that may rest takes 128 to 256 bytes of the table, an instrument 16 KiB for the cells of its
-/// levels. Only a venue may choose the ids: a peer could choose ids that collide, which makes each look-up a
-/// walk.
+/// levels. Only a venue may choose the ids: a peer could choose ids that collide, which turns each look-up
+/// into a linear search.
 #[derive(Clone, Debug)]
 pub struct DirectBooks {
     limits: BookLimits,
@@ -49,7 +50,7 @@ impl DirectBooks {
         record.view(level, ())
     }
 
-    /// Adds an order on the fast path; false where that is not possible, and nothing changed.
+    /// Adds an order on the fast path; returns false and changes nothing if that path does not apply.
     #[inline(always)]
     fn add_directly(&mut self, order: &Order<()>) -> bool {
         let Some(spot) = self.orders.spot_for(order.id.0) else { return false };
@@ -70,7 +71,7 @@ impl DirectBooks {
         true
     }
 
-    /// Removes an order on the fast path; `None` where that is not possible, and nothing changed.
+    /// Removes an order on the fast path; returns `None` and changes nothing if that path does not apply.
     #[inline(always)]
     fn remove_directly(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
         let spot = self.orders.spot_of(id.0)?;

@@ -21,9 +21,9 @@ const FREE: LevelRecord = LevelRecord::closed(InstrumentId(0), Side::Buy);
 ///
 /// The orders of a level are a list linked by index, so removing one needs no search. The levels of a side
 /// within a window of 256 prices near its best are found, opened, closed and ordered by one bit and one table
-/// entry each; the others are in sorted arrays. A window moves when as many orders came to levels outside as
-/// there are levels to move. So whatever a peer sends, an order pays for the moves of only a few levels.
-/// Nothing is allocated after creation.
+/// entry each; the others are in sorted arrays. A window moves once as many orders were added to levels
+/// outside it as there are levels to move. So an order pays for moving only a few levels, whatever a peer
+/// sends. Nothing is allocated after creation.
 #[derive(Clone, Debug)]
 pub struct FastBooks<T = ()> {
     limits: BookLimits,
@@ -159,7 +159,7 @@ impl<T: Copy> FastBooks<T> {
         Ok(level)
     }
 
-    /// Puts up to `count` new records before the free ones, and returns the first free one.
+    /// Prepends up to `count` new records to the list of free ones, and returns its head.
     #[cold]
     #[inline(never)]
     fn extend_orders(&mut self, count: usize) -> u32 {
@@ -225,7 +225,7 @@ impl<T: Copy> FastBooks<T> {
         (book.best, book.best_key) = (best.unwrap_or(NIL), best_key);
     }
 
-    /// Moves a side's window to where its levels are now.
+    /// Moves a side's window to its present best levels.
     #[cold]
     #[inline(never)]
     fn place_window(&mut self, side: u32) {
@@ -248,7 +248,7 @@ impl<T: Copy> FastBooks<T> {
         let mut nearest = ArrayVec::<(i64, u32), { 2 * CELLS }>::new();
         let mut outside = self.ladders.iter(self.sides[side as usize].ladder);
         nearest.extend(outside.by_ref().take(2 * CELLS).map(|level| (self.level(level).key, level)));
-        // Levels that were not examined stay outside, so the window must not reach them.
+        // Levels that were not examined stay outside the window, so it must not reach them.
         let bound = outside.next().map_or(i64::MIN, |level| self.level(level).key);
         drop(outside);
         let book = &mut self.sides[side as usize];
@@ -444,7 +444,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn prefetch(&self, handle: Option<OrderHandle>) {
         let slot = handle.map_or(NIL, OrderHandle::slot) as usize;
         prefetch_index(&self.orders, slot);
-        // A removal needs it too: the next new order takes the slot and writes there.
+        // A removal needs the data's line too: the next new order takes the slot and writes there.
         prefetch_index(&self.data, slot);
     }
 

@@ -10,7 +10,7 @@ pub(crate) const CELLS: usize = 256;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// Maximum number of grids, including the empty one; a side that needs another one has no levels in cells.
+/// Maximum number of grids, including the empty one. A side that needs one more keeps no levels in cells.
 const GRIDS_MAX: usize = u8::MAX as usize + 1;
 
 /// Approximate bound of a grid's keys: differences of larger keys would wrap.
@@ -45,7 +45,7 @@ impl Grid {
         Some(Grid { size, divisor, base, count: (2 * KEYS_FROM_ZERO - 1) / size, span })
     }
 
-    /// Grid steps from `from` to `key`; a very large number when `key` is below, or off the grid.
+    /// Grid steps from `from` to `key`; a very large number when `key` is below `from`, or off the grid.
     #[inline(always)]
     pub(crate) const fn steps(&self, from: i64, key: i64) -> u64 {
         self.divisor.quotient(key.wrapping_sub(from).cast_unsigned())
@@ -179,7 +179,7 @@ pub(crate) const USUAL_DISTANCE: u64 = 100;
 /// Number of levels that determine the distance between neighbouring prices.
 pub(crate) const LEVELS_EXAMINED: usize = 16;
 
-/// The distance that puts most of `keys`, the best of a side, into cells of one ring; the smallest such.
+/// The smallest distance that puts most of `keys`, a side's best keys, on cells within one ring wrap.
 pub(crate) fn distance(keys: &[i64]) -> u64 {
     let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
     let common = gaps().fold(0, gcd);

@@ -15,10 +15,10 @@ const BUCKET_LEN: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InsertError {
-    /// Refuse the order, or raise the limits.
+    /// A bound of the index is reached: refuse the order, or raise the limits.
     #[error("the index has no room for order {0}: its ids are too scattered, or raise its limits")]
     IndexFull(u64),
-    /// Refuse the order: an open order has the id.
+    /// Another open order has the id: refuse the order.
     #[error("order {0} is already in the index")]
     Duplicate(u64),
 }

@@ -107,22 +107,22 @@ impl BookLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError {
-    /// Refuse the order, or raise [`BookLimits::max_orders`].
-    #[error("the books hold {0} orders, as many as they may: raise max_orders")]
+    /// The books are full: refuse the order, or raise [`BookLimits::max_orders`].
+    #[error("the books hold the maximum of {0} orders: raise max_orders")]
     BookFull(u32),
-    /// Refuse the order, or raise [`BookLimits::max_levels`].
-    #[error("the books hold {0} price levels, as many as they may: raise max_levels")]
+    /// No further level is possible: refuse the order, or raise [`BookLimits::max_levels`].
+    #[error("the books hold the maximum of {0} price levels: raise max_levels")]
     LevelsFull(u32),
-    /// Refuse the order, or raise [`BookLimits::max_instrument`].
+    /// The instrument has no book: refuse the order, or raise [`BookLimits::max_instrument`].
     #[error("there is no book for instrument {0}: raise max_instrument")]
     UnknownInstrument(InstrumentId),
-    /// Refuse the order.
+    /// The quantity is zero: refuse the order.
     #[error("an order of quantity zero cannot rest")]
     ZeroQty,
-    /// Refuse the order: another order with its id is open. Only [`BooksById`](crate::BooksById) return it.
+    /// An open order has this id: refuse the order. Only [`BooksById`](crate::BooksById) return this.
     #[error("order {0} is open already")]
     DuplicateId(OrderId),
-    /// Refuse the order: the sum of its level would not fit in 64 bits.
+    /// The total quantity of the level would not fit in 64 bits: refuse the order.
     #[error("the quantity of the level at {0} would pass 2^64")]
     QtyOverflow(Price),
 }

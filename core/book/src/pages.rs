@@ -251,7 +251,7 @@ impl PageIndex {
         }
     }
 
-    /// Returns an empty leaf to the pool, and its directory if that is empty too. Both are all `NIL` again.
+    /// Returns an empty leaf to the pool, and its directory if that is empty too. Empty pages are all `NIL`.
     #[cold]
     fn release_pages(&mut self, path: Path, leaf: u32) {
         let directory = self.root[path.root];

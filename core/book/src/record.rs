@@ -49,7 +49,7 @@ pub(crate) struct LevelRecord {
     pub(crate) order_count: u32,
     pub(crate) instrument: InstrumentId,
     pub(crate) side: Side,
-    /// In a cell's record: counts of the levels outside whose keys belong to that cell.
+    /// In a cell's record: counts of the levels that belong to this cell but are in the sorted array.
     pub(crate) outside: Outside,
 }
 
@@ -145,7 +145,7 @@ impl LevelRecord {
     }
 }
 
-/// The levels of a side from the best, merged from two lists in this order.
+/// Merges two lists of levels, each from the best, into one from the best.
 pub(crate) fn merged(
     levels: &[LevelRecord],
     inside: impl Iterator<Item = u32>,
@@ -160,8 +160,9 @@ pub(crate) fn merged(
     })
 }
 
-/// Counts of the levels outside that belong to one cell, by ring wrap modulo 4, in two bits each. A count
-/// that reaches three stays there. If it is zero, a level may be opened in its cell without a search outside.
+/// Counts of the levels outside the cells that belong to one cell, by ring wrap modulo 4, in two bits each. A
+/// count that reaches three stays there. While it is zero, a level of that wrap may be opened in its cell
+/// without a search outside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outside(u8);
 
@@ -173,7 +174,7 @@ impl Outside {
         wrap % 4 * 2
     }
 
-    /// A lower bound of their number; 0 if there are none.
+    /// A lower bound of the number of levels with this wrap modulo 4; 0 only if there are none.
     #[inline(always)]
     pub(crate) const fn count(self, wrap: u32) -> u8 {
         self.0 >> Outside::shift(wrap) & Outside::COUNT_MAX

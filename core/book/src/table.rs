@@ -16,7 +16,7 @@ pub(crate) trait Bucket {
     /// Sets the id at a place.
     fn set_id(&mut self, place: u32, id: u64);
 
-    /// The state: a bit for each occupied place, above them the number of its orders in other buckets.
+    /// The state: a bit for each occupied place, above these the number of orders displaced to other buckets.
     fn state(&self) -> u32;
 
     /// Mutable access to the state.
@@ -43,8 +43,8 @@ pub(crate) trait Buckets {
 /// Consecutive ids are neighbours in the table too. A venue assigns ids in order, so orders that arrive
 /// together are stored together, and short-lived ones are still in the nearest cache when they leave. The
 /// upper bits of the id scatter ids beyond the table's length. Nearly every order is in its home bucket. The
-/// others are in the next bucket with a free place and counted in their home bucket, so removing them leaves
-/// no trace. An order never moves. A free place has an id of another bucket, so it is never found.
+/// others are in the next bucket with a free place and counted in their home bucket, so a removal leaves no
+/// tombstone. An order never moves. A free place has an id of another bucket, so no look-up finds it.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<B> {
     pub(crate) buckets: B,
@@ -131,7 +131,7 @@ impl<B: Buckets> Table<B> {
         Spot::lowest(bucket, self.buckets.bucket(bucket).matches(id))
     }
 
-    /// A free place for an id in its home bucket; `None` if it or the table is full, or the id may be taken.
+    /// A free place for an id in its home bucket; `None` if bucket or table is full, or the id may be taken.
     #[inline(always)]
     pub(crate) fn spot_for(&self, id: u64) -> Option<Spot> {
         let home = self.home(id);

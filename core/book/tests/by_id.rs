@@ -30,7 +30,7 @@ enum Ids {
     Ascending(u32),
     /// Multiples of this number, starting at 0.
     Multiples(u64),
-    /// From a small range, so that many are taken.
+    /// From a small range, so that many are already in use.
     Few(u32),
     /// Any of 2^64.
     Any,
@@ -198,7 +198,7 @@ fn bid(id: u64, price: i64) -> Order<()> {
     Order { id: OrderId(id), instrument, side, price: Price(price), qty: Qty(10), data: () }
 }
 
-/// Two levels 256 prices apart would have the same cell: the better one has it, also when it comes second.
+/// Two levels 256 prices apart share a cell: the better one has it, even if it was opened second.
 #[test]
 fn prices_that_share_a_cell_stay_sorted() {
     let far = 256 * 100;

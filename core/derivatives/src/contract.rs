@@ -37,7 +37,7 @@ pub struct Contract {
     pub amount_decimals: u8,
     /// Initial margin, in millionths of the position's value; for a short option, of its underlying amount.
     pub initial_margin_ppm: u32,
-    /// Maintenance margin, in the same unit.
+    /// Maintenance margin, in millionths of the same amount.
     pub maintenance_margin_ppm: u32,
     /// Fee of the maker (the resting side), in millionths; negative for a rebate.
     pub maker_fee_ppm: i32,

@@ -24,7 +24,7 @@ impl Money {
         Money(multiply_divide(numerator, Money::ONE.0, denominator))
     }
 
-    /// This amount times `numerator / denominator`, rounded and saturated in the same way.
+    /// This amount times `numerator / denominator`, rounded and saturated as by [`Money::ratio`].
     ///
     /// # Panics
     /// When `denominator` is 0.
@@ -79,7 +79,7 @@ const fn multiply_divide(a: i128, b: i128, divisor: i128) -> i128 {
         Some(product) => (product / divisor, product % divisor),
         None => divide_long(a, b, divisor),
     };
-    // The comparison does not double the rest, which may exceed 128 bits.
+    // Compares without doubling `rest`, since the double could overflow 128 bits.
     let quotient = if quotient > LARGEST { LARGEST } else { quotient };
     let magnitude = (quotient + (rest >= divisor - rest) as u128) as i128;
     if is_negative { -magnitude } else { magnitude }

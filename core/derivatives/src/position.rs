@@ -18,7 +18,7 @@ pub struct Position {
     pub open_value: Money,
     /// Realised profit since the last settlement, without fees.
     pub realized: Money,
-    /// Signed quantity times the meter's reading at the trade, summed: excludes funding before each trade.
+    /// Sum over all trades of signed quantity times the meter's reading: excludes funding before each trade.
     funding_basis: Money,
 }
 

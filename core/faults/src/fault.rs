@@ -88,7 +88,7 @@ faults! {
     JournalSkipsRecord,
     /// Some requests are logged twice.
     RequestLoggedTwice,
-    /// Some requests are read and then dropped.
+    /// Some requests are read and then dropped without a response.
     RequestDropped,
     /// Responses are sent before their commands are durable.
     AnswerBeforeSafe,
@@ -148,7 +148,7 @@ faults! {
     DeleteMissed,
     /// When a trader logs in again after a disconnect, it requests the last response a second time.
     AnswerAskedForAgain,
-    /// A trader ignores order events from the time while it was disconnected.
+    /// A trader ignores order events that occurred while it was disconnected.
     AnswersWhileAwayForgotten,
     /// A trader forgets its open orders when it reconnects.
     OrdersForgottenAtReconnect,

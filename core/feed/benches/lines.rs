@@ -1,5 +1,6 @@
 //! Cost of a live channel per message: two lines of full packets in memory, arbitration, decoding, and books
-//! of a whole day, with and without updates. The books must equal those of one call per message.
+//! of a whole day, with and without updates. The result must equal books that are built with one call per
+//! message.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -15,7 +16,7 @@ use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
 use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Sequence};
 
-/// Packets handled from one line before those of the other, like a batch from a socket.
+/// Number of packets handled from one line before those of the other, like a batch from a socket.
 const BATCH: usize = 32;
 
 struct Updates(u64);

@@ -10,13 +10,13 @@ use crate::line::{Line, MAX_AHEAD};
 use crate::reorder_buffer::ReorderBuffer;
 use crate::skew::SkewTracker;
 
-/// Consecutive packets of the same other session, on either line, that count as a session change.
+/// Number of consecutive packets of one other session, on either line, that count as a session change.
 pub const SESSION_CHANGE_PACKETS: u32 = 3;
 /// Minimum silence of the current session before the arbiter reports a change back to the previous one.
 /// Without this wait, two publishers on one group would make it alternate between their sessions.
 pub const RETURN_AFTER: Nanos = Nanos::from_secs(3);
-/// Consecutive packets of one line that continue from an earlier sequence number, while neither line delivers
-/// a new message, after which the arbiter assumes an unannounced sequence reset.
+/// Number of consecutive packets of one line that continue from an earlier sequence number, while neither
+/// line delivers a new message, after which the arbiter assumes an unannounced sequence reset.
 pub const JUMP_BACK_PACKETS: u32 = 16;
 /// Send time difference, in nanoseconds, below which two packets that begin the numbering are duplicates.
 const RESTART_APART_NS: u64 = 1_000_000_000;
@@ -28,7 +28,7 @@ const WAIT_DOUBLINGS_MAX: u32 = 6;
 pub trait MessageListener<S = Session> {
     /// Receives the next message of the session.
     fn on_message(&mut self, sequence: Sequence, message: &[u8]);
-    /// Receives the next messages of the session, all from one packet; `first` is the first one's sequence.
+    /// Receives the next messages of the session, all from one packet; `first` is the first one's number.
     #[inline(always)]
     fn on_messages<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
         let mut sequence = first;
@@ -50,8 +50,8 @@ pub trait MessageListener<S = Session> {
     /// Sequence numbers restart at 1 within the same session: the publisher announced it, or
     /// [`JUMP_BACK_PACKETS`] packets repeated earlier numbers. State built so far is obsolete.
     fn on_restart(&mut self) {}
-    /// The lines sent different bytes under the same sequence numbers, from `first` on. The first copy is the
-    /// one that is delivered; `messages` is the other copy.
+    /// The lines sent different bytes under the same sequence numbers, from `first` on. The arbiter delivers
+    /// the first copy; `messages` is the second copy.
     fn on_disagreement<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
         let _ = (first, messages);
     }
@@ -60,19 +60,21 @@ pub trait MessageListener<S = Session> {
 /// Bounds and waiting times of an [`Arbiter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArbiterConfig {
-    /// Capacity of the reorder buffer, in messages. Those beyond are dropped, counted, and requested again.
+    /// Capacity of the reorder buffer, in messages. Messages beyond it are dropped, counted, and requested
+    /// again.
     pub hold_messages: usize,
     /// Time that the other line has to fill a gap before retransmission is requested.
     pub reorder_wait: Nanos,
     /// Time to wait for an answer before the first request is repeated. Each repetition doubles the wait, up
     /// to 64 times this value.
     pub request_timeout: Nanos,
-    /// Maximum number of requests without an answer before the missing messages are lost; 0 without a server.
+    /// Maximum number of unanswered requests, after which the missing messages are lost; 0 without a server.
     pub max_requests: u32,
     /// Maximum number of messages per request.
     pub max_request_messages: u16,
-    /// Longest gap, in messages, for which retransmission is requested; unlimited without snapshots. Filling
-    /// a longer one would take more time than a snapshot, so it is given up after `reorder_wait`.
+    /// Longest gap, in messages, for which retransmission is requested; `u64::MAX` where there are no
+    /// snapshots. A longer gap is given up after `reorder_wait`, since its retransmission would take longer
+    /// than a snapshot.
     pub max_gap_messages: u64,
     /// Compare packets of the two lines that carry the same messages. This hashes every packet, about 2 ns
     /// per message. Messages that arrive during a gap are always compared.
@@ -80,7 +82,7 @@ pub struct ArbiterConfig {
 }
 
 impl Default for ArbiterConfig {
-    /// Returns a configuration that gives a gap up 2.2 s after its last progress. A venue takes up to 2 s for
+    /// Returns a configuration that gives up a gap 2.2 s after its last progress. A venue takes up to 2 s for
     /// messages that it must read from its journal, and sends nothing until then.
     fn default() -> Self {
         ArbiterConfig {
@@ -95,14 +97,15 @@ impl Default for ArbiterConfig {
     }
 }
 
-/// An open gap: `next..end` is missing and something after it was seen.
+/// An open gap: message `next` is known to exist and is missing.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     opened: Nanos,
     act_at: Nanos,
     /// Requests since a missing message last arrived.
     requests: u32,
-    /// True once retransmission was requested for this gap. Books are then recovering until it is filled.
+    /// True once retransmission was requested for this gap. Until the gap is filled, books are shown as
+    /// recovering.
     is_requested: bool,
     /// One past the last message of the latest request.
     requested_end: u64,
@@ -121,7 +124,7 @@ struct Numbering {
     newest_ns: u64,
 }
 
-/// A run of consecutive packets of the same other session.
+/// A run of consecutive packets of one session other than the current one.
 #[derive(Clone, Copy)]
 struct OtherSessionRun<S> {
     session: S,
@@ -140,7 +143,7 @@ pub struct Arbiter<F: Framing = MoldUdp64> {
     config: ArbiterConfig,
     session: Option<F::Session>,
     next: u64,
-    /// One past the highest sequence that is known to exist.
+    /// One past the highest sequence number that is known to exist.
     end: u64,
     reorder_buffer: ReorderBuffer<F::Storage>,
     gap: Option<Gap>,
@@ -177,8 +180,8 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// Leaves the session and starts with message 1 of the next other session. Returns to the session that it
-    /// left only after [`RETURN_AFTER`]. The counters keep their values.
+    /// Leaves the session, and starts with message 1 of the next session that differs from it. A return to
+    /// the session just left takes at least [`RETURN_AFTER`]. The counters keep their values.
     pub fn reset(&mut self) {
         self.previous_session = self.session.take();
         self.other_session = None;
@@ -270,7 +273,7 @@ impl<F: Framing> Arbiter<F> {
         is_far_ahead
     }
 
-    /// Advances time: makes a request due, or gives the missing messages up as lost.
+    /// At the gap's deadline, makes a request due, or gives up the missing messages as lost.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl MessageListener<F::Session>) {
         let Some(mut gap) = self.gap.filter(|gap| now >= gap.act_at) else { return };
         let missing_end = self.missing_end();
@@ -318,7 +321,7 @@ impl<F: Framing> Arbiter<F> {
         self.gap.map(|gap| gap.act_at)
     }
 
-    /// Returns the sequence of the next message to be delivered.
+    /// Returns the sequence number of the next message to be delivered.
     #[must_use]
     pub fn next_sequence(&self) -> Sequence {
         Sequence(self.next)
@@ -490,7 +493,8 @@ impl<F: Framing> Arbiter<F> {
         self.reorder_buffer.first_held(self.next, self.end).unwrap_or(self.end)
     }
 
-    /// Returns true for the usual case: no gap is open, and a packet of a line overlaps or follows `next`.
+    /// Returns true in the usual case: the fast path holds, and a packet with messages from line A or B
+    /// begins at or before `next`.
     #[inline(always)]
     fn is_in_sequence(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
         failpoint!(DuplicatesDelivered => return false);
@@ -595,8 +599,9 @@ impl<F: Framing> Arbiter<F> {
                 self.gap =
                     Some(Gap { opened: now, act_at, requests: 0, is_requested: false, requested_end: 0 });
             }
-            // The gap has shrunk. After a complete answer, request the rest at once; after a partial one,
-            // wait for its remainder. After progress on a line, give the other line time to fill the gap.
+            // The gap has shrunk. After a complete answer, request the rest of the gap at once; after a
+            // partial one, wait for its remainder. After progress on a line, give the other line time to fill
+            // the gap.
             Some(gap) if self.next > before_packet => {
                 let is_answered = F::ANSWERS_ARE_ONE_PACKET || self.next >= gap.requested_end;
                 let wait = match line {

@@ -37,9 +37,9 @@ impl<B: BooksById> BookBuilder<B> {
         BookBuilder { instruments: self.instruments.expecting(symbols) }
     }
 
-    /// Applies queued messages in order; `first` is the sequence of the first. The result is the same as with
-    /// [`handle_message`](MessageBooks::handle_message) for each, but memory is prefetched. Returns the
-    /// number of messages.
+    /// Applies queued messages in order; `first` is the sequence number of the first. The result is the same
+    /// as with [`handle_message`](MessageBooks::handle_message) for each, but memory is prefetched. Returns
+    /// the number of messages.
     #[inline]
     pub fn handle_batch<'a>(
         &mut self,

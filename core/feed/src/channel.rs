@@ -16,7 +16,7 @@ use crate::snapshot_recovery::SnapshotRecovery;
 /// that contradicts itself.
 pub const RESYNCS_MAX: u8 = 3;
 
-/// Bounds of a [`Channel`].
+/// Configuration of a [`Channel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelConfig {
     /// Configuration of the line arbitration.
@@ -140,7 +140,7 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         !self.content.deferred.is_empty()
     }
 
-    /// Handles the next messages of a lossless stream; `first` is the sequence of the first.
+    /// Handles the next messages of a lossless stream; `first` is the sequence number of the first.
     pub fn handle_stream<'a>(
         &mut self,
         first: Sequence,
@@ -360,7 +360,7 @@ impl<B: MessageBooks, F: Framing> Content<B, F> {
     }
 }
 
-/// The messages of a packet to apply at once; the others are deferred.
+/// Selects the messages of a packet that are applied at once; the others are deferred.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Delivery {
     /// Apply all messages.

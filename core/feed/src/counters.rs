@@ -21,8 +21,8 @@ pub struct LineCounters {
     pub malformed: u64,
     /// Datagrams of another session.
     pub wrong_session: u64,
-    /// Datagrams dropped because they began over [`MAX_AHEAD`](crate::MAX_AHEAD) ahead, unconfirmed by
-    /// another.
+    /// Datagrams dropped because they began over [`MAX_AHEAD`](crate::MAX_AHEAD) messages ahead, and no other
+    /// datagram confirmed that.
     pub far_ahead: u64,
     /// Datagrams that began before the end of an earlier one on the line.
     pub backward: u64,
@@ -35,7 +35,7 @@ pub struct LineCounters {
     back_next: u64,
     pub(crate) back_run: u64,
     back_known_end: u64,
-    /// Next sequence number before a restart on the other line, until this line also restarts; else 0.
+    /// This line's next sequence number when the other line restarted, until this line also restarts; else 0.
     left_behind: u64,
 }
 
@@ -72,7 +72,8 @@ impl LineCounters {
     }
 
     /// Returns true if a packet that begins at `first` still has numbers from before the latest restart.
-    /// Always false once `next`, the next sequence of the new numbering, has reached the line's old numbers.
+    /// Always false once `next`, the next sequence number after the restart, has reached the line's old
+    /// numbers.
     pub(crate) const fn is_left_behind(&mut self, first: u64, next: u64) -> bool {
         if first < self.left_behind || next >= self.left_behind {
             self.left_behind = 0;
@@ -85,13 +86,14 @@ impl LineCounters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Skew {
-    /// Packets that arrived on both lines, on this one second.
+    /// Packets that arrived on both lines, and on this line later than on the other.
     pub count: u64,
     /// Sum of the delays.
     pub sum: Nanos,
     /// Maximum delay.
     pub max: Nanos,
-    /// Packets by delay: index n for 2^n to 2^(n+1) ns; the first includes shorter, the last longer delays.
+    /// Packets by delay: bucket n counts 2^n to 2^(n+1) ns. Bucket 0 also counts 0 ns, and the last bucket
+    /// all longer delays.
     pub buckets: [u32; SKEW_BUCKETS],
 }
 

@@ -26,7 +26,7 @@ pub trait UpdateListener {
         let _ = line;
     }
 
-    /// Reports that a channel is about to apply the message of this sequence to its books.
+    /// Reports that a channel is about to apply the message of this sequence number to its books.
     #[inline(always)]
     fn on_apply(&mut self, sequence: Sequence) {
         let _ = sequence;
@@ -455,7 +455,8 @@ impl<B: BooksById> Instruments<B> {
         self.worsen(id, BookHealth::Suspect, Some(reason));
     }
 
-    /// Reduces the health of a book. Ids without a book share one state, which makes the set incomplete.
+    /// Reduces the health of a book. Ids without a book share the state of `NO_INSTRUMENT`, which
+    /// [`is_complete`](Self::is_complete) reads.
     #[cold]
     fn worsen(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
         let id = if usize::from(id.0) < self.states.len() { id } else { NO_INSTRUMENT };

@@ -61,7 +61,8 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
 /// Returns the prefetch request for a message, without a test of its type. Arbitrary bytes do no harm.
 ///
 /// No branch depends on the content, since a CPU cannot predict the order of message types. Each message is
-/// read both as an add and as an order message: an add's id finds no order, so the other fields count.
+/// read both as an add and as an order message: the books have no order with an add's id, so the request's
+/// side and price are used.
 #[inline(always)]
 pub(crate) fn prefetch_request(message: &[u8]) -> PrefetchRequest {
     let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return PrefetchRequest::EMPTY };
@@ -75,15 +76,15 @@ pub(crate) fn prefetch_request(message: &[u8]) -> PrefetchRequest {
     }
 }
 
-/// Returns the order that a replace message creates; `None` for others, of which most have another length.
+/// Returns the order that a replace message creates; `None` for other messages. Most differ in length.
 #[inline(always)]
 pub(crate) fn new_order_of(message: &[u8]) -> Option<OrderId> {
     let message: &[u8; OrderReplace::LEN] = message.try_into().ok()?;
     (message[0] == OrderReplace::TYPE).then(|| OrderId(u64::from_be_bytes(part(message, HEAD_LEN))))
 }
 
-/// Byte offsets. Every order message begins with type, locate, tracking number, time and reference. An add
-/// continues with its side, shares, symbol and price.
+/// Offsets and lengths in bytes. Every order message begins with type, locate, tracking number, time and
+/// order reference. An add continues with its side, shares, symbol and price.
 const ORDER_REF: usize = 11;
 const HEAD_LEN: usize = 19;
 const PRICE: usize = 13;

@@ -11,8 +11,8 @@ pub struct LossConfig {
     /// Probability that a packet is lost on a line, in parts per million; the same for every line. Above a
     /// million counts as a million.
     pub loss_ppm: u32,
-    /// Share of a line's losses, in parts per million, that have a common cause and hit every line: a lost
-    /// packet that only retransmission brings back. Above a million counts as a million.
+    /// Share of a line's losses, in parts per million, that have a common cause and hit every line: only
+    /// retransmission recovers such a packet. Above a million counts as a million.
     pub common_ppm: u32,
 }
 
@@ -22,8 +22,8 @@ pub struct LossConfig {
 /// probability `p * c`, and otherwise on each line independently with `q = p (1 - c) / (1 - p c)`, so that
 /// each line loses `p` in total and two lines lose the same packet with `p c + (1 - p c) q^2`.
 ///
-/// The result is a pure function of seed, line and sequence. Receivers therefore agree without shared state,
-/// runs repeat exactly, and a packet offered twice gets the same result.
+/// The result is a pure function of seed, line and sequence number. Receivers therefore agree without shared
+/// state, runs repeat exactly, and a packet offered twice gets the same result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LossModel {
     seed: u64,
@@ -47,7 +47,7 @@ impl LossModel {
         LossModel { seed: config.seed, common: common * (1 << 64) / whole, single }
     }
 
-    /// Returns true if this line (0 for A, 1 for B) loses the packet whose first message is `sequence`.
+    /// Returns true if this line (0 for A, 1 for B) loses the packet that begins with message `sequence`.
     #[must_use]
     pub fn drops(&self, line: usize, sequence: u64) -> bool {
         self.falls_below(self.common, 0, sequence) || self.falls_below(self.single, line as u64 + 1, sequence)

@@ -1,4 +1,4 @@
-//! The interface of the books of all protocols.
+//! The interface that the books of every protocol implement.
 
 use tickpath_book::BooksById;
 use tickpath_types::{InstrumentId, Sequence};
@@ -27,7 +27,7 @@ pub trait MessageBooks {
     /// Applies the message of `sequence` and reports its effect.
     fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener);
 
-    /// Applies messages that arrived together; `first` is the sequence of the first.
+    /// Applies messages that arrived together; `first` is the sequence number of the first.
     #[inline]
     fn handle_messages<'a>(
         &mut self,

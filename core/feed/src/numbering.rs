@@ -14,7 +14,7 @@ pub(crate) trait Name: Copy + Eq {
     fn place(self, shift: u32) -> usize;
 }
 
-/// Symbol characters as the identifier. The slot is taken from the high bits, which depend on all of them.
+/// Symbol characters as the identifier. All of them affect the product's high bits, which give the slot.
 impl Name for u64 {
     const PLACES_PER_NAME: usize = 4;
 
@@ -37,7 +37,8 @@ impl Name for u32 {
 
 /// Assigns instrument ids from 1 on, in the order of first use, up to a limit. Allocates only at creation.
 pub(crate) struct Numbering<K> {
-    /// Identifiers and their ids, 0 in a free slot. A colliding identifier takes the next free slot.
+    /// Identifiers and their instrument ids, 0 in a free slot. A colliding identifier takes the next free
+    /// slot.
     places: Box<[(K, u16)]>,
     shift: u32,
     count: u16,

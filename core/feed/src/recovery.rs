@@ -10,7 +10,7 @@ use crate::message_books::MessageBooks;
 /// Maximum number of multicast groups of a recovery client.
 pub const RECOVERY_GROUPS_MAX: usize = 2;
 
-/// Counters of recovery.
+/// Counters of a recovery client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct RecoveryCounters {
@@ -28,14 +28,14 @@ pub struct RecoveryCounters {
     pub failures: u64,
     /// Requests for snapshots or refreshes.
     pub snapshot_requests: u64,
-    /// Complete snapshots.
+    /// Snapshots that were received completely.
     pub snapshots: u64,
 }
 
 /// Counters of the sockets of a recovery client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketCounters {
-    /// The server's answers to requests by datagram.
+    /// Datagrams received from the request server.
     pub answers: u64,
     /// Datagrams to the request socket from addresses other than the server's.
     pub unsolicited: u64,
@@ -69,9 +69,9 @@ pub struct StreamCounters {
 /// The sockets that a recovery client needs now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketNeeds {
-    /// A connection to its server.
+    /// True if the client needs a connection to its server.
     pub connection: bool,
-    /// Membership of each of its groups.
+    /// True for each of the client's groups that must be joined.
     pub groups: [bool; RECOVERY_GROUPS_MAX],
 }
 
@@ -80,7 +80,8 @@ pub struct SocketNeeds {
 pub enum StreamProgress {
     /// Number of bytes consumed, more than 0.
     Consumed(usize),
-    /// Number of bytes consumed. The server accepted the client, so the next wait is the shortest again.
+    /// Number of bytes consumed. The server accepted the client, so the next wait to reconnect is the
+    /// shortest again.
     Accepted(usize),
     /// The bytes are not a whole message yet.
     Incomplete,
@@ -88,7 +89,7 @@ pub enum StreamProgress {
     Finished,
     /// The server has nothing to send yet: the client requests again after a wait.
     NotYet,
-    /// The client waits until this time and connects again.
+    /// The client disconnects, and connects again at this time.
     WaitUntil(Nanos),
     /// The server refused, or violated the protocol.
     Failed,

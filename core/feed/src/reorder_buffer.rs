@@ -13,10 +13,10 @@ impl<const N: usize> MessageStorage for [u8; N] {
     const EMPTY: Self = [0; N];
 }
 
-/// One message, or none.
+/// A slot for one message; may be empty.
 #[derive(Clone, Copy)]
 pub(crate) struct BufferedMessage<R> {
-    /// Sequence of the message, 0 when there is none.
+    /// Sequence number of the message; 0 if the slot is empty.
     pub(crate) sequence: u64,
     len: u16,
     bytes: R,
@@ -40,14 +40,14 @@ impl<R: MessageStorage> BufferedMessage<R> {
     }
 }
 
-/// A window of messages by sequence, of fixed size.
+/// A fixed-size window of messages, indexed by sequence number.
 ///
-/// Slot `sequence mod capacity` holds a message, so holding, finding and dropping duplicates take one access
-/// each. A message beyond the window is refused and requested again later.
+/// Slot `sequence mod capacity` holds a message, so insertion, look-up and the check for a duplicate take one
+/// access each. A message beyond the window is refused and requested again later.
 pub(crate) struct ReorderBuffer<R> {
     slots: Box<[BufferedMessage<R>]>,
     count: usize,
-    /// Lower bound of the sequences held, so that a packet in a long gap does not search the gap again.
+    /// No held sequence number is lower: `first_held` starts here, and does not rescan a long gap each time.
     lowest: u64,
 }
 
@@ -145,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// Messages arrive in any order around a window, which advances past those that are next or lost.
+        /// Messages arrive in any order around a window, which advances past delivered and lost messages.
         #[test]
         fn the_lowest_held_message_is_found(
             steps in prop::collection::vec((0_u64..40, 0_u8..8), 1..400)

@@ -9,12 +9,12 @@ use crate::framing::PacketHeader;
 /// Number of packets remembered. The skew of a line further behind than this is not counted.
 const TRACKED_PACKETS: usize = 1 << TRACKED_PACKETS_LOG2;
 const TRACKED_PACKETS_LOG2: u32 = 8;
-/// Hash multiplier: spreads the sequences of first messages, which are at regular distances.
+/// Hash multiplier: spreads the sequence numbers of first messages, which have regular distances.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Clone, Copy)]
 struct TrackedPacket {
-    /// Sequence of the first message; 0 for an empty entry.
+    /// Sequence number of the first message; 0 in an empty slot.
     first: u64,
     count: u32,
     line: Line,
@@ -30,7 +30,7 @@ pub(crate) struct Duplicate {
     pub(crate) differs: bool,
 }
 
-/// The latest packets of lines A and B, hashed by the sequence of their first message.
+/// The latest packets of lines A and B, in slots by a hash of the sequence number of their first message.
 pub(crate) struct SkewTracker {
     packets: Box<[TrackedPacket; TRACKED_PACKETS]>,
     hashes: bool,
@@ -46,19 +46,19 @@ impl SkewTracker {
         self.packets.iter_mut().for_each(|packet| packet.first = 0);
     }
 
-    /// Records a packet that brought something new.
+    /// Records a packet with new messages; keeps an earlier record of the same first message.
     #[inline(always)]
     pub(crate) fn note<S>(&mut self, now: Nanos, line: Line, header: &PacketHeader<S>, body: &[u8]) {
         let hash = if self.hashes { xxh3_64(body) } else { 0 };
         let packet = &mut self.packets[place(header.first)];
         if packet.first == header.first {
-            // The other line's duplicate arrived while both wait for an earlier gap to be filled.
+            // A duplicate arrived while the first copy still waits for an earlier gap to be filled.
             return;
         }
         *packet = TrackedPacket { first: header.first, count: header.count as u32, line, at: now, hash };
     }
 
-    /// Compares a packet with the other line's copy, if that is remembered.
+    /// Compares a packet with the other line's copy, if the tracker still has its record.
     #[inline(always)]
     pub(crate) fn compare<S>(
         &mut self,

@@ -77,7 +77,7 @@ impl Stage {
 #[derive(Clone, Copy)]
 struct Cycle {
     first: InstrumentId,
-    /// The end of the cycle's first snapshot.
+    /// Sequence number at which the cycle's first snapshot ends.
     end: u64,
 }
 
@@ -210,7 +210,8 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         (self.floor, self.next, self.ahead_until) = (0, 0, 0);
     }
 
-    /// Returns the lowest usable end of a snapshot: the sequence of the first held or else the next message.
+    /// Returns the lowest usable end of a snapshot: the sequence number of the first held, or else next,
+    /// message.
     #[must_use]
     pub const fn floor(&self) -> Sequence {
         Sequence(self.floor)
@@ -245,7 +246,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         if held.set(sequence, message) {
             self.held.push_back((instrument, held));
         } else {
-            // No known message is that long; a later snapshot includes its effect.
+            // No message of a known type is too long to hold. A later snapshot includes its effect.
             self.floor = sequence + 1;
         }
     }

@@ -154,10 +154,11 @@ fn an_unanswered_request_is_repeated_and_then_the_messages_are_lost() {
 
 /// Maximum time that a venue takes for messages that it must read from its journal, in microseconds.
 const JOURNAL_MICROS: u64 = 2_000_000;
-/// Requests that a venue queues for its journal, for all clients together.
+/// Maximum number of requests that a venue queues for its journal, for all clients together.
 const JOURNAL_REQUESTS: usize = 16;
 
-/// Lets a default feed that lost message 2 request until `end`; returns the request times, in microseconds.
+/// Loses message 2, and handles each timeout before `end`; returns the times of the requests, in
+/// microseconds.
 fn requests_until(channel: &mut Channel, end: u64) -> Vec<u64> {
     channel.receive(0, Line::A, &packet(1..2));
     channel.receive(0, Line::A, &packet(3..4));
@@ -306,7 +307,7 @@ fn a_held_message_counts_for_the_line_that_brought_it_first() {
     assert_eq!((lines[0].first_messages, lines[0].duplicate_messages), (2, 0));
     assert_eq!((lines[1].first_messages, lines[1].duplicate_messages), (3, 2));
     assert!(!channel.arbiter.has_gap());
-    // No delivered message stays in the buffer to be delivered in place of another.
+    // The buffer keeps no delivered message, which would be delivered again in place of a later one.
     assert_eq!(channel.receive(2, Line::A, &packet(7..15)), []);
     assert_eq!(channel.receive(3, Line::B, &packet(6..7)), messages(6..14));
 }
@@ -367,7 +368,7 @@ fn a_session_change_is_reported_once() {
         for _ in 0..strays {
             assert_eq!(channel.receive(1, Line::A, other.as_bytes()), []);
         }
-        // The channel's session continues, so the others were stray packets.
+        // The channel's own session continues, so the packets of the other session were stray ones.
         channel.receive(2, Line::B, &packet(1..2));
     }
     for _ in 0..SESSION_CHANGE_PACKETS {

@@ -215,7 +215,7 @@ fn a_book_with_an_unexpected_symbol_stays_suspect() {
     assert_eq!(builder.instruments().other_symbols().collect::<Vec<_>>(), [other]);
     assert_eq!((builder.counters().other_symbols, builder.counters().refused), (1, 0));
 
-    // An id beyond the books, and the id 0 of no instrument.
+    // An id beyond the books' limit, and id 0, which no instrument has.
     name(&mut builder, 4, gamma);
     name(&mut builder, 0, gamma);
     assert_eq!((builder.counters().other_symbols, builder.counters().refused), (1, 1));

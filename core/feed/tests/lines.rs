@@ -45,7 +45,7 @@ fn session(name: &str) -> Session {
     Session::new(name).unwrap()
 }
 
-/// Returns a MoldUDP64 packet of these messages, each its sequence number and `text`.
+/// Returns a MoldUDP64 packet of messages with these sequence numbers; each contains its number and `text`.
 fn mold(range: std::ops::Range<u64>, text: &str) -> Vec<u8> {
     let mut builder = PacketBuilder::new([0; 1_400], session("DAY"), Sequence(range.start));
     range.for_each(|sequence| builder.push(format!("{sequence} {text}").as_bytes()).unwrap());

@@ -60,7 +60,7 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
     events.iter().map(encode).collect()
 }
 
-/// A short recording, to be damaged.
+/// A short recording, whose messages a test damages.
 static RECORDED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| messages(300));
 
 /// Updates, counters and books' hash after some messages.

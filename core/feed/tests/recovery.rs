@@ -35,7 +35,7 @@ fn channel<B: MessageBooks, F: Framing>(max_requests: u32, books: B) -> Channel<
     Channel::new(&config, books)
 }
 
-/// Announces messages 1 to 4 by heartbeats, and lets the wait for them expire.
+/// Loses messages 1 to 4: heartbeats announce them, and the wait for them expires.
 fn lose<B: MessageBooks, F: Framing>(channel: &mut Channel<B, F>, heartbeat: impl Fn(u32) -> Vec<u8>) {
     channel.handle_packet(Nanos(1), Line::A, &heartbeat(1), &mut IgnoreUpdates);
     channel.handle_packet(Nanos(2), Line::A, &heartbeat(5), &mut IgnoreUpdates);

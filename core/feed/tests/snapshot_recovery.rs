@@ -66,7 +66,7 @@ impl Recording {
         &self.messages[sequence as usize - 1]
     }
 
-    /// Returns the books before the message `next`.
+    /// Returns the books as they are just before message `next`.
     fn books(&self, next: u64) -> BookBuilder<Books> {
         let mut builder = builder();
         for sequence in 1..next {
@@ -75,7 +75,8 @@ impl Recording {
         builder
     }
 
-    /// Returns a snapshot of some instruments before the message `next`, without its end.
+    /// Returns a snapshot of some instruments as they are just before message `next`, without its end
+    /// message.
     fn state(&self, next: u64, instruments: impl IntoIterator<Item = u16>) -> Vec<Vec<u8>> {
         let builder = self.books(next);
         let mut messages = vec![];
@@ -194,7 +195,7 @@ impl<'a> Feed<'a> {
 #[test]
 fn a_market_snapshot_joins_the_held_messages() {
     let recording = Recording::new();
-    // Snapshots that end at the loss, within the held messages, at their end, and beyond.
+    // Snapshots that end where the loss ends, among the held messages, after them, and further ahead.
     for snapshot in [400, 401, 450, 500, 560] {
         let mut feed = Feed::after_loss(&recording, 300, 400, 256);
         feed.live_until(500);
@@ -256,7 +257,7 @@ fn a_snapshot_too_far_ahead_is_rejected() {
         feed.send_snapshot(scope, &state);
         feed.send_snapshot(scope, &[end(next)])
     };
-    // The end of a snapshot has space for twenty digits.
+    // The end message of a snapshot has twenty digits, so that it can state any `u64`.
     for next in [420 + SNAPSHOT_AHEAD_MAX + 1, u64::MAX] {
         let mut feed = Feed::after_loss(&recording, 300, 400, 256);
         feed.live_until(420);
@@ -436,7 +437,7 @@ fn an_interrupted_cycle_proves_no_absence() {
     let mut feed = with_spare_instruments(&recording, 400, 256);
     feed.live_until(430);
     feed.instrument_snapshot(1, 420);
-    // A packet between two snapshots is lost, and then one in the middle of a third.
+    // A packet between two snapshots is lost, and then a packet in the middle of the third snapshot.
     feed.recovery.abandon();
     for (id, snapshot) in [(3, 421), (1, 422)] {
         feed.instrument_snapshot(id, snapshot);

@@ -28,7 +28,7 @@ const REPLACE_PPM: u32 = 100_000;
 const REDUCE_PPM: u32 = 50_000;
 /// One resting order in this many is placed uniformly on the first price levels.
 const JOINERS_ONE_IN: u64 = 16;
-/// Number of these first levels.
+/// Number of first price levels on which these orders are placed.
 const JOINER_LEVELS: u64 = 4;
 
 /// One request of the order flow.
@@ -62,7 +62,7 @@ struct FollowUps {
 /// The flow is open loop: due times of new orders depend only on seed and settings, not on the venue.
 /// [`BackgroundFlow::on_event`] keeps the list of open orders correct. Without it the flow also cancels orders that
 /// have traded, which a venue ignores. A session that has used all its `UserRefNum`s, about 2^32, leaves new
-/// orders to the other sessions. Once all sessions have, no further request falls due. Nothing is allocated
+/// orders to the other sessions. Once every session is exhausted, no request falls due. Nothing is allocated
 /// after creation.
 #[derive(Clone, Debug)]
 pub struct BackgroundFlow {

@@ -1,4 +1,4 @@
-//! Open orders of the background flow, as far as it knows from order events.
+//! Open orders of the background flow, according to the order events that it received.
 
 use std::fmt;
 

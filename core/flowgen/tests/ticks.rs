@@ -161,7 +161,7 @@ fn spreads_quantities_and_trades_match_the_settings() {
     let count = all.len() as f64;
     let spread = |tick: &Tick| (tick.ask().0 - tick.bid().0) as f64;
     let mid = |tick: &Tick| (tick.ask().0 + tick.bid().0) as f64 / 2.0;
-    // Ten basis points, and on average one tick for rounding away from the price.
+    // The spread is ten basis points, plus on average one tick because both prices are rounded outwards.
     let share = mean(all.iter().map(|tick| (spread(tick) - 100.0) / mid(tick)));
     check("spread", share / 1e-3, 1.0, 0.01);
     // Uniform from 0.5 to 1.5 times the mean: variance is mean^2 / 12. The rounding adds almost nothing.
@@ -208,7 +208,7 @@ fn each_symbol_follows_its_own_settings() {
             .collect();
         config.step = Nanos::from_secs(60);
         let years = 60.0 / YEAR;
-        // No symbol reaches the bounds of its price by then.
+        // No symbol reaches the bounds of its price within this number of ticks.
         let each = 3_000;
         for (ticks, asked) in ticks(&config, each).iter().zip(&config.symbols) {
             let returns = returns(ticks);

@@ -206,7 +206,7 @@ pub struct Receiver<T> {
 impl<T: Payload> Receiver<T> {
     /// Creates a read-only consumer of a ring in the caller's memory. It receives messages sent from now on.
     ///
-    /// A receive terminates whatever the memory holds, but may then return messages that were never sent.
+    /// A receive terminates on any contents of the memory, but may then return messages that were never sent.
     ///
     /// # Errors
     /// [`WrongMemory`] when the size is not that of a ring.
@@ -216,8 +216,8 @@ impl<T: Payload> Receiver<T> {
         Ok(Receiver { position, shared: Arc::new(shared) })
     }
 
-    /// Makes every message wake the thread behind `waker` if it sleeps. Not for a receiver made by
-    /// [`Receiver::over`]: its sender cannot have a waker.
+    /// Makes every message wake the thread behind `waker` if it sleeps. No effect for a receiver made by
+    /// [`Receiver::over`], which shares no wakers with its sender.
     ///
     /// # Panics
     /// When the ring has the [maximum number](crate::wake::WAKERS_MAX) of wakers already.
@@ -256,7 +256,7 @@ impl<T: Payload> Receiver<T> {
         }
         let item = slot.load();
         fence(Ordering::Acquire);
-        // Also true if the first load was beyond this position: a sequence never decreases.
+        // Also catches a first load beyond this position, because a sequence never decreases.
         if slot.sequence().load(Ordering::Relaxed) != written(self.position) {
             return Err(self.skip_to_oldest());
         }

@@ -53,13 +53,14 @@ pub fn prefetch_write_ahead<T>(first: *const T, count: usize) {
     arch::prefetch_write(first.wrapping_add(count).cast_mut());
 }
 
-/// Prefetches `slice[index]` for reading; a hint without effect or check when `index` is out of range.
+/// Prefetches `slice[index]` for reading. `index` is not checked: out of range it has no effect.
 #[inline(always)]
 pub fn prefetch_index<T>(slice: &[T], index: usize) {
     arch::prefetch_read(slice.as_ptr().wrapping_add(index));
 }
 
-/// Returns one bit per byte, the first byte's lowest: set for all but ASCII digits, and after the last byte.
+/// Returns a mask with one bit per byte, bit 0 for the first byte. A bit is set if its byte is no ASCII
+/// digit; the bits after the last byte are set too.
 ///
 /// Supports 16, 32, 48 or 64 bytes.
 #[inline(always)]
@@ -69,8 +70,8 @@ pub fn non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
     arch::non_digits(bytes)
 }
 
-/// Returns one bit per byte, the first byte's lowest: set where a JSON string ends or is not plain text,
-/// which is at a quote, a backslash or a control character.
+/// Returns a mask with one bit per byte, bit 0 for the first byte. A bit is set where a JSON string ends or
+/// is not plain text: at a quote, a backslash or a control character.
 #[inline(always)]
 #[must_use]
 pub fn string_stops(bytes: &[u8; 16]) -> u16 {
@@ -92,9 +93,9 @@ fn portable_non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
     const LEN: usize = size_of::<u64>();
     const ZEROS: u64 = u64::from_ne_bytes([b'0'; LEN]);
     const LOW_BITS: u64 = u64::from_ne_bytes([0x7f; LEN]);
-    /// Added to a byte of 0 to 127, it sets the byte's highest bit if the byte is at least 10.
+    /// Addend that sets the highest bit of each byte from 10 to 127, and of no byte below 10.
     const ABOVE_NINE: u64 = u64::from_ne_bytes([0x80 - 10; LEN]);
-    /// Multiplication by this moves the highest bits of eight bytes to the bits of the highest byte.
+    /// Factor that moves the highest bits of eight bytes into the highest byte.
     const GATHER: u64 = 0x0002_0408_1020_4081;
     bytes.as_chunks().0.iter().rev().fold(!0, |places: u64, word| {
         let values = u64::from_le_bytes(*word) ^ ZEROS;

@@ -4,10 +4,10 @@ use core::fmt;
 
 /// Error: the container is full. Holds the item.
 ///
-/// Retry after the other side has freed capacity, or apply the caller's own policy: refuse, drop and count,
-/// or disconnect.
+/// Retry after the consumer has freed capacity, or apply the caller's own policy: refuse, drop and count, or
+/// disconnect.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("full: retry after the other side has made room, or raise the capacity")]
+#[error("full: retry after the consumer has freed space, or raise the capacity")]
 pub struct Full<T>(pub T);
 
 impl<T> fmt::Debug for Full<T> {

@@ -139,7 +139,7 @@ impl fmt::Debug for SharedLines {
 
 /// The memory has the wrong size for the structure, or is read-only where writing is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the memory has another size than the structure needs, or may not be written: map it again")]
+#[error("the memory has the wrong size or is read-only: map it again")]
 pub struct WrongMemory;
 
 #[cfg(all(test, not(loom)))]

@@ -47,7 +47,7 @@ pub(crate) const TRIES_MAX: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// Error: a write was in progress at every attempt. Keep the older value, or read again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the value is being written: keep the older one, or look again later")]
+#[error("the value is being written: keep the older one, or read again later")]
 pub struct Busy;
 
 struct Shared<H, R> {
@@ -93,8 +93,8 @@ pub struct Writer<H, R> {
 
 impl<H: Payload, R: Payload> Writer<H, R> {
     /// Replaces the value. Rows beyond the cell's number of rows are ignored; rows that are not given keep
-    /// their values. Readers wait while the rows are computed, so the iterator should be cheap. A panic in it
-    /// leaves the cell [`Busy`] until the next write.
+    /// their values. No read succeeds while the iterator computes the rows, so it should be cheap. A panic in
+    /// it leaves the cell [`Busy`] until the next write.
     pub fn write(&mut self, head: &H, rows: impl IntoIterator<Item = R>) {
         let shared = &*self.shared;
         shared.sequence.store(self.sequence + 1, Ordering::Relaxed);

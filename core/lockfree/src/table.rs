@@ -1,9 +1,9 @@
 //! Table: the latest values of many entries, from one writer to any number of readers.
 //!
-//! For a feed's state of every instrument. Each has its own cache line, so that a read loads one line and
-//! instruments do not disturb each other. The writer is wait-free and independent of the readers. A reader
-//! copies the value and checks that the copy is not torn. If a write interferes, it repeats the copy a
-//! bounded number of times, then returns [`Busy`]; the caller may keep the previous value.
+//! For a feed's state of every instrument. Each entry has a separate cache line, so that a read loads one
+//! line and a write to one entry does not slow reads of another. The writer is wait-free and independent of
+//! the readers. A reader copies the value and checks that the copy is not torn. If a write interferes, it
+//! repeats the copy a bounded number of times, then returns [`Busy`]; the caller may keep the previous value.
 //!
 //! The table may lie in memory that processes share: [`Writer::over`], [`Reader::over`].
 //!
@@ -41,7 +41,7 @@ pub use crate::seqlock::Busy;
 
 /// Error: the index is beyond the end of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the table ends before this index: make it for more entries")]
+#[error("the index is beyond the table: create the table with more entries")]
 pub struct NoEntry;
 
 /// The reason why an entry was not read.
@@ -96,7 +96,7 @@ impl<T: Payload> Writer<T> {
         Ok(())
     }
 
-    /// Changes the value of an entry, initially zeros. Readers wait only for the store, not for `change`.
+    /// Changes the value of an entry, initially zeros. The store makes reads retry, but `change` does not.
     ///
     /// # Errors
     /// [`NoEntry`] when `index` is beyond the end; nothing is written.

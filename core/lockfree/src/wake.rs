@@ -51,13 +51,13 @@ struct Sleeper {
 }
 
 impl Waker {
-    /// Creates the waker of an awake thread. `wake` ends its sleep, or the next one if it does not sleep yet.
+    /// Creates the waker of an awake thread. `wake` ends the thread's sleep, or its next one if it is awake.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Waker {
         Waker(Arc::new(Sleeper { is_asleep: AtomicBool::new(false), wake: Box::new(wake) }))
     }
 
-    /// Announces that the thread is about to sleep. It must check for work again, and sleep if there is none.
+    /// Announces that the thread is about to sleep. It must then check for work again before it sleeps.
     ///
     /// `heavy_barrier` orders the announcement before that check, against every producer's light barrier.
     pub fn announce(&self, heavy_barrier: impl FnOnce()) {
@@ -94,8 +94,8 @@ impl Waker {
         }
     }
 
-    /// Ends the announcement, and returns true to the one caller that ended it. The others write nothing, so
-    /// that every write of the flag follows the previous one.
+    /// Ends the announcement, and returns true to the one caller that ended it. Other callers write nothing,
+    /// so that every write of the flag follows the previous one.
     fn take_announcement(&self) -> bool {
         self.0.is_asleep.compare_exchange(true, false, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }

@@ -371,7 +371,7 @@ fn a_sleeping_consumer_is_woken_for_every_item() {
     sleeper_gets_everything(|| fence(Ordering::SeqCst), 2);
 }
 
-/// The model finds the lost wake-up without the heavy barrier.
+/// Without the heavy barrier a wake-up can be lost, which loom finds.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn without_the_barrier_a_wake_up_is_lost() {

@@ -65,7 +65,7 @@ impl EventListener for Rings {
     }
 }
 
-/// Checks the load against the reference model.
+/// Checks that the engine on the reference books gives the load's event count and state hash.
 fn check_against_reference_books(workload: &Workload) {
     let mut engine: Engine<ReferenceBooks<Owner>> = workload.opened();
     let mut rings = Rings::new();
@@ -79,7 +79,7 @@ fn check_against_reference_books(workload: &Workload) {
 
 type Fast = Engine<FastBooks<Owner>>;
 
-/// A way to apply commands, with the nanoseconds per command of each slice.
+/// A method of applying commands (singly or in batches), with the nanoseconds per command of each slice.
 struct Kind {
     name: &'static str,
     measured: Measured,

@@ -57,7 +57,7 @@ pub enum CommandKind {
     OpenInstrument {
         /// The instrument.
         instrument: InstrumentId,
-        /// Its first state.
+        /// The instrument's first state.
         state: TradingState,
     },
     /// Halts the instrument, has it collect orders, or lets it trade. If it is to trade and its book is
@@ -65,7 +65,7 @@ pub enum CommandKind {
     SetTradingState {
         /// The instrument.
         instrument: InstrumentId,
-        /// Its new state.
+        /// The instrument's new state.
         state: TradingState,
     },
     /// Trades the crossed resting orders at one price, then changes the state. The price is the one with the
@@ -109,7 +109,7 @@ pub enum CommandKind {
         /// Reason for the bust.
         reason: BrokenReason,
     },
-    /// Cancels every expired GTT order, in the order of entry. The venue adds it before its next command.
+    /// Cancels every expired GTT order, in the order of entry. The venue logs this before its next command.
     ExpireOrders,
     /// Ends the day and cancels all orders except GTC ones. `UserRefNum`s, order ids and match ids restart at
     /// 1, and GTC orders get the first `UserRefNum`s and order ids, in the order of entry.

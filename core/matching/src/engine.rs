@@ -1,6 +1,6 @@
 //! The engine: routes commands to the parts that execute them.
 //!
-//! [`orders::OpenOrders`] holds the open orders, [`matcher::Matcher`] trades them; both use the others.
+//! [`orders::OpenOrders`] holds the open orders, [`matcher::Matcher`] trades them; both use the other parts.
 
 mod context;
 mod enter;
@@ -210,8 +210,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         &self.progress.counters
     }
 
-    /// Applies waiting commands in order, like [`Engine::apply`] for each, but prefetches the memory that
-    /// they need.
+    /// Applies the commands in order, like [`Engine::apply`] for each, but prefetches the memory that they
+    /// need.
     pub fn apply_batch(&mut self, commands: &[Command], out: &mut impl EventListener) {
         for group in commands.chunks(LOOK_AHEAD_LEN) {
             self.look_ahead(group);
@@ -221,8 +221,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
     }
 
-    /// Prefetches the open orders that the first [`LOOK_AHEAD_LEN`] of these commands name, and then their
-    /// neighbours. It changes no state; callers with other work between commands call it ahead of `apply`.
+    /// Prefetches the open orders that the first [`LOOK_AHEAD_LEN`] of these commands name, then each order's
+    /// queue neighbours and level. Changes no state. Callers with other work between commands call it before
+    /// `apply`.
     ///
     /// A prefetch is wasted if another command removes the order first.
     // Out of line: inlined into a loop it would take registers from `apply`, and it is called once per batch.
@@ -233,7 +234,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         for command in commands.into_iter().take(LOOK_AHEAD_LEN) {
             // Branchless: new orders and cancels arrive in an order that a CPU cannot predict.
             let (key, is_open) = named_order(command);
-            // The remainder changes nothing and saves a bounds check.
+            // The modulo changes no value and saves a bounds check.
             keys[len % LOOK_AHEAD_LEN] = key;
             len += usize::from(is_open);
         }

@@ -55,8 +55,8 @@
 //! - While an instrument is halted, orders and replacements are rejected as `Halted`, but cancels and
 //!   modifications work. In quotation only and in a pause, orders rest without trading until `Uncross`.
 //! - A stop order is `Accepted` and waits. A trade at its price or beyond makes it `Triggered`, under a new
-//!   order id; then it works like any other. Stop orders triggered by one trade work in the order of entry,
-//!   then those that their trades trigger, all within the command.
+//!   order id; from then on it is a regular order. The command that triggers stop orders also processes
+//!   them, in the order of entry, then those that their trades trigger.
 //! - When a displayed part is used up, the next one is published by `Add` under a new order id, and its owner
 //!   gets `Restated`.
 //! - Orders of one owner trade with each other unless their session's setting prevents it: then each reduced

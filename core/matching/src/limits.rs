@@ -46,9 +46,9 @@ impl Default for EngineLimits {
 }
 
 impl EngineLimits {
-    /// The most events of either kind that one command can cause. An order trades with every resting order,
-    /// reported to both sides, and is accepted and ended itself. All parts of special orders and all
-    /// triggered orders can come in, rest and trade once more.
+    /// The most events of either kind that one command can cause. An order can trade with every resting
+    /// order, each trade reported to both sides, and is accepted and ended. All parts of special orders and
+    /// all triggered orders can enter, rest and trade once more.
     #[must_use]
     pub const fn max_events_per_command(&self) -> u64 {
         2 * self.max_open_orders as u64 + 14 * self.max_special_orders as u64 + 8
@@ -64,7 +64,7 @@ impl EngineLimits {
 /// Counters for observation: nothing depends on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineCounters {
-    /// Commands applied, plus commands of the log that are not the engine's.
+    /// Commands applied, plus log commands that only the venue interprets.
     pub commands: u64,
     /// Requests answered by `Rejected`.
     pub rejected: u64,
@@ -82,13 +82,13 @@ pub struct EngineCounters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// Give every instrument a unique id from 1; keep ids small, because they index tables.
-    #[error("instrument {0} is there twice or has id 0: give each its own id from 1")]
+    /// The id is 0 or a duplicate: give every instrument a unique, small id from 1. Ids index tables.
+    #[error("instrument {0} is a duplicate or has id 0: give each a unique id from 1")]
     InstrumentId(InstrumentId),
-    /// Set tick size and lot size to at least 1, and the collar to a range of positive prices.
+    /// The tick size or lot size is below 1, or the collar is not a range of positive prices.
     #[error("instrument {0}: tick and lot size must be at least 1, and 0 < collar_low <= collar_high")]
     InstrumentDefinition(InstrumentId),
-    /// Lower the instrument's largest quantity or the number of open orders.
+    /// Level totals could exceed 64 bits: lower the instrument's `max_qty` or the number of open orders.
     #[error("instrument {0}: max_qty times max_open_orders and max_special_orders must stay below 2^64")]
     QtyRange(InstrumentId),
 }

@@ -10,7 +10,7 @@ use crate::Command;
 pub trait EventListener {
     /// An answer to one session.
     fn on_order_event(&mut self, event: &OrderEvent);
-    /// A public event, numbered for the market data session.
+    /// A public event, with its sequence number in the market data session.
     fn on_market_event(&mut self, event: &MarketEvent);
     /// The answer to the session's [`AccountQuery`](crate::CommandKind::AccountQuery): the least `UserRefNum`
     /// that it may use next, 0 when it has used the last. Optional.

@@ -9,7 +9,7 @@ use crate::codec::{CodecError, Field, FieldReader, FieldWriter};
 
 /// First bytes of a snapshot.
 const MAGIC: [u8; 8] = *b"TPENGINE";
-/// Bytes of magic and version before the fields, and of the digest after them.
+/// Lengths in bytes of the header (magic and version) and of the digest after the fields.
 const HEADER_LEN: usize = MAGIC.len() + 4;
 const DIGEST_LEN: usize = 8;
 
@@ -24,15 +24,15 @@ pub enum SnapshotError {
     #[error("an engine's snapshot in version {0}: this program reads version {VERSION}")]
     Version(u32),
     /// A field has a value that no engine writes.
-    #[error("field {0} of the engine's snapshot has a value that no engine writes")]
+    #[error("field {0} of the engine's snapshot has an invalid value")]
     Value(&'static str),
-    /// Give the engine exactly its original instruments: the rest of the log depends on them.
-    #[error("instrument {0} is missing, new, or defined otherwise than in the snapshot")]
+    /// An instrument differs: give the engine its original ones, since the following commands depend on them.
+    #[error("instrument {0} is missing, new, or differs from its definition in the snapshot")]
     Instrument(InstrumentId),
-    /// Raise the limits to at least their original values.
-    #[error("the snapshot holds more than the engine's limits allow: restore it with the limits that it had")]
+    /// The state exceeds the limits: raise them to at least their original values.
+    #[error("the snapshot exceeds the engine's limits: restore it with its original limits")]
     Limits,
-    /// Set `max_sessions` to its original value.
+    /// `max_sessions` differs: set it to its original value.
     #[error("the snapshot is of an engine with max_sessions {expected}, not {found}")]
     Sessions {
         /// Value of the saved engine.

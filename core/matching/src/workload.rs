@@ -238,7 +238,7 @@ impl Generator {
     }
 }
 
-/// The open orders as the sessions know them, in an order that allows a uniform choice.
+/// The open orders as the sessions know them, in a list from which one can be chosen uniformly.
 #[derive(Debug, Default)]
 struct KnownOrders {
     list: Vec<(SessionId, UserRefNum)>,

@@ -106,7 +106,7 @@ fn a_session_that_scatters_its_numbers_is_bounded() {
         ..limits()
     };
     let mut venue = Venue::new(limits);
-    // Each `UserRefNum` a million higher needs a leaf page and a directory page.
+    // Each `UserRefNum` more than 2^20 above the last one needs another leaf page and directory page.
     let next = (1 << 20) + 1;
     assert!(venue.enter_passive(0, 1) && venue.enter_passive(0, next) && !venue.enter_passive(0, 2 * next));
     assert!(!venue.enter_passive(0, 2 * next + 1) && venue.enter_passive(1, 1), "others are not affected");
@@ -217,7 +217,7 @@ fn special_orders_are_bounded() {
 fn each_part_of_a_reserve_order_counts() {
     let mut venue = Venue::new(EngineLimits { max_special_orders: 4, ..limits() });
     let full = Some(RejectReason::BookFull);
-    // Four displayed parts and the undisplayed rest take five units, one too many.
+    // The order can display four parts, and so takes five units, one too many.
     assert_eq!(rejection(&venue.enter(0, special(1, Side::Buy, 31, 100_000, shown(10)))), full);
     assert_eq!(rejection(&venue.enter(0, special(2, Side::Buy, 30, 100_000, shown(10)))), None);
     assert_eq!(rejection(&venue.enter(0, special(3, Side::Buy, 10, 100_000, HIDDEN))), full);
@@ -284,8 +284,8 @@ fn counted(events: &[Event]) -> (u64, u64) {
     (orders as u64, (events.len() - orders) as u64)
 }
 
-/// Everything that one command can trigger: displayed orders, orders shown in parts, and stop orders that are
-/// also shown in parts and rest where the next ones trade with them.
+/// One command trades with displayed orders and orders displayed in parts, and triggers stop orders that are
+/// themselves displayed in parts and rest at prices where the next triggered ones trade with them.
 #[test]
 fn the_worst_cascade_causes_no_more_events_than_stated() {
     for (open, parts, stops, qty) in

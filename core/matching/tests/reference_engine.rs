@@ -110,7 +110,7 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
     counts
 }
 
-/// The next `UserRefNum` that an account query returns, from the engine and from the reference model.
+/// Engine and reference model return the same next `UserRefNum` to an account query; 0 after the last.
 #[test]
 fn an_account_query_after_the_last_number_returns_zero() {
     struct Next(Option<UserRefNum>);

@@ -18,7 +18,7 @@ const ORDERS_MIN: u32 = 1 << 16;
 const FILE_BYTES_PER_ORDER: u64 = 4;
 const NS_PER_DAY: u64 = 86_400_000_000_000;
 
-/// Books and their reference model; `None` before the first message, or when only messages are requested.
+/// Books and their reference model; `None` before the first message, or when only decoding is requested.
 pub(crate) struct BookPair<P: RecordedProtocol> {
     pub(crate) books: Option<P::Books<Indexed<FastBooks>>>,
     pub(crate) model: Option<ReferenceModel<P>>,
@@ -92,7 +92,7 @@ impl BookSize {
         BookSize { max_instrument, max_orders: by_len.clamp(ORDERS_MIN, ORDERS_MAX_DEFAULT) }
     }
 
-    /// Books of this size.
+    /// Returns empty books of this size.
     fn empty<B: BooksById>(self) -> B {
         let limits = BookLimits::new(self.max_instrument, self.max_orders);
         // Levels are fewer than orders, since many orders share a level.

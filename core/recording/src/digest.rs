@@ -14,7 +14,7 @@ pub struct Digest {
     pub checksum: u64,
 }
 
-/// An odd number with many ones, so that each step spreads the previous bits.
+/// Odd multiplier with many one bits, so that each step spreads the bits of the previous value.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Digest {
@@ -65,7 +65,7 @@ impl Digest {
     }
 }
 
-/// Checksums over all fields of all messages; each recording uses only one of the two.
+/// Checksums over all fields of all messages. A recording uses one of them; the other stays 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checksums {
     /// Checksum of ITCH messages.

@@ -14,15 +14,13 @@ pub enum Error {
     )]
     NoDates,
     /// The feed publishes levels or quotes, and `--orders` requests changes of orders: omit it.
-    #[error(
-        "{feed} has no orders, only what rests at prices: leave out --orders, and use --depth-out or --bbo"
-    )]
+    #[error("{feed} has no orders, only quantities at prices: omit --orders, and use --depth-out or --bbo")]
     NoOrders {
         /// The feed.
         feed: &'static str,
     },
     /// The schema has no data for the table: omit its option.
-    #[error("DBN of schema {schema} has nothing for {option}: leave it out")]
+    #[error("DBN schema {schema} has no data for {option}: omit it")]
     NothingFor {
         /// The schema.
         schema: &'static str,

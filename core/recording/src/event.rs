@@ -14,8 +14,8 @@ pub struct RecordedEvent {
     pub ts_ns: u64,
     /// Index into the reader's symbols.
     pub instrument: u32,
-    /// True for the last event of a transaction of the venue. Within a transaction, events have the order of
-    /// the report, which may differ from that of execution.
+    /// True for the last event of a transaction of the venue. Within a transaction, events are in the order
+    /// of the venue's reports, which may differ from the order of execution.
     pub ends_transaction: bool,
     /// True for an event of a book snapshot: it builds the book, but its order was entered earlier.
     pub is_snapshot: bool,
@@ -129,7 +129,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Side and price of the event's order in the book, if recorded; `None` for an auction.
+    /// Side and price of the event's order in the book, if recorded; `None` for a fill in an auction.
     #[must_use]
     #[inline]
     pub fn level(&self) -> Option<Level> {

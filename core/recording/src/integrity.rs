@@ -3,12 +3,12 @@
 use serde::Serialize;
 use tickpath_types::{SystemEventCode, TradingState};
 
-/// Number and first place of one kind of contradiction or invalid value in a recording.
+/// Count and first position of one kind of contradiction or invalid value in a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The number of occurrences.
     pub count: u64,
-    /// Place of the first occurrence, as text.
+    /// Position of the first occurrence, as text.
     pub first: Option<String>,
 }
 
@@ -19,7 +19,7 @@ impl Finding {
         self.add_all(1, place);
     }
 
-    /// Counts several occurrences at one place.
+    /// Counts several occurrences at one position.
     #[inline]
     pub(crate) fn add_all(&mut self, count: u64, place: impl FnOnce() -> String) {
         if count > 0 {
@@ -36,8 +36,8 @@ impl Finding {
     }
 }
 
-/// Messages after which the best bid of a book was at or above its best ask. Each is counted once: by the
-/// instrument's last published state if that is not trading, otherwise by the session's.
+/// Messages after which the best bid of a book was at or above its best ask. Each is counted once, under the
+/// instrument's last published state if that is not trading, otherwise under the session's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Crossed {
     /// Before the start of market hours.
@@ -52,9 +52,9 @@ pub struct Crossed {
     pub after_close: Finding,
     /// Without a published state.
     pub unknown: Finding,
-    /// Messages of all these counts in which the instrument's published state was trading. Orders are matched
-    /// then, also outside market hours, so a crossed book contradicts the recording. The other messages are
-    /// not judged.
+    /// Messages of all these counts for which the instrument's published state was trading. Orders are
+    /// matched in that state, also outside market hours, so a crossed book contradicts the recording.
+    /// Messages in other states are not judged.
     pub contradictory: Finding,
 }
 
@@ -160,8 +160,8 @@ impl Integrity {
             (
                 is_complete,
                 &self.unknown_references,
-                "reference to an order that is not there",
-                "references to orders that are not there",
+                "reference to an unknown order",
+                "references to unknown orders",
             ),
             (
                 is_complete,
@@ -190,14 +190,14 @@ impl Integrity {
             (
                 has_books,
                 &self.symbol_gaps,
-                "gap in the numbers of a symbol",
-                "gaps in the numbers of symbols",
+                "gap in a symbol's sequence numbers",
+                "gaps in the sequence numbers of symbols",
             ),
             (
                 is_complete,
                 &self.crossed.contradictory,
-                "message that leaves the book of a symbol that trades crossed",
-                "messages that leave the book of a symbol that trades crossed",
+                "message that leaves a book crossed while its symbol trades",
+                "messages that leave a book crossed while its symbol trades",
             ),
         ];
         let mut reasons: Vec<String> = self.read_error.iter().cloned().collect();
@@ -218,8 +218,8 @@ impl Integrity {
         (is_complete && crossed.count > 0).then(|| {
             let first = crossed.first.as_deref().unwrap_or("an unknown place");
             format!(
-                "{} message(s) leave a book crossed while no state of trading was published, first at {first}: before an \
-                 auction that is right, in continuous trading it is not",
+                "{} message(s) leave a book crossed while no trading state was published, first at {first}: a crossed \
+                 book is normal before an auction, and an error in continuous trading",
                 crossed.count
             )
         })

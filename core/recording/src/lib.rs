@@ -21,10 +21,11 @@
 //!     }
 //! }
 //!
-//! let level = Level { side: Side::Buy, price: Price(1_000_000) }; let kind = EventKind::Add { order_id: 7,
-//! level, qty: Qty(100) }; let events = [RecordedEvent { ts_ns: 34_200_000_000_000, kind,
-//! ..RecordedEvent::NOTHING }]; let info = RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full,
-//! sums_fills: false, price_decimals: 4 };
+//! let level = Level { side: Side::Buy, price: Price(1_000_000) };
+//! let kind = EventKind::Add { order_id: 7, level, qty: Qty(100) };
+//! let events = [RecordedEvent { ts_ns: 34_200_000_000_000, kind, ..RecordedEvent::NOTHING }];
+//! let (time_base, depth) = (TimeBase::Midnight, Depth::Full);
+//! let info = RecordingInfo { time_base, depth, sums_fills: false, price_decimals: 4 };
 //!
 //! let mut pass = Pass::new(Selection::default(), Bids::default());
 //! let calendar = pass.selection.calendar(info.time_base, Zone::EASTERN);

@@ -13,7 +13,7 @@ pub enum WorkStep {
     Other,
     /// The messages were located in the input.
     Framed,
-    /// This number of messages was decoded, with all fields in the checksum.
+    /// This number of messages was decoded, and all their fields were added to the checksum.
     Decoded(usize),
     /// Messages were applied to the books.
     Applied,
@@ -21,13 +21,14 @@ pub enum WorkStep {
     Done(usize),
 }
 
-/// Receives the results of a replay, in the order of the recording: messages and prices of the chosen symbols
-/// in the window; `symbol` is empty while it is unknown.
+/// Receives the messages, trades and prices of a replay, in the order of the recording, for the chosen
+/// symbols and within the window. `symbol` is empty while it is unknown.
 pub trait Listener {
-    /// The next calls are about this recording of the file, from 0, with this calendar and price unit.
+    /// The following calls are about this recording of the file (counted from 0), with these times and
+    /// prices.
     fn on_recording(&mut self, _recording: usize, _calendar: &Calendar, _price_decimals: u8) {}
 
-    /// A step of the work is complete, and took the time since the previous call.
+    /// A step of the work is complete; it took the time since the previous call of this method.
     fn on_step(&mut self, _step: WorkStep) {}
 
     /// A message, and its effect on the books.

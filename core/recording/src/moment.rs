@@ -103,7 +103,7 @@ pub struct Calendar {
     pub base: TimeBase,
     /// The zone of times on the command line and in the report.
     pub zone: Zone,
-    /// Zone of the midnight that times count from: New York for ITCH and LOBSTER, UTC for our own venue.
+    /// Zone of the midnight that times count from: New York for ITCH and LOBSTER, UTC for a Tickpath venue.
     pub midnight: Zone,
     /// The day of the session, if known.
     pub date: Option<Date>,
@@ -217,7 +217,7 @@ mod tests {
             let shown = RecordedTime { ns: opened, calendar }.to_string();
             assert_eq!(shown, format!("{date} {utc}.000000000 UTC"));
         }
-        // Without a date the zones cannot be converted.
+        // Without a date, times cannot be converted between zones.
         let undated = calendar(TimeBase::Midnight, Zone::UTC, None);
         assert_eq!("13:30:00".parse::<Moment>().unwrap().in_recording(&undated, 0), None);
         assert_eq!(RecordedTime { ns: opened, calendar: undated }.to_string(), "09:30:00.000000000 ET");

@@ -14,17 +14,18 @@ use crate::{Depth, RecordingInfo};
 
 /// A protocol of recorded market data; a value is the state of one recording.
 pub trait RecordedProtocol: Sized + 'static {
-    /// A message, with the context that earlier messages of the recording give it.
+    /// A message, with context from earlier messages of the recording, such as the symbol of its instrument.
     type Message<'a>: Clone;
-    /// Books that apply such messages, based on order-by-order books `B`.
+    /// Books to which such messages are applied, built on order-by-order books `B`.
     type Books<B: BooksById>;
     /// True if times never run backwards.
     const IS_ORDERED_BY_TIME: bool;
 
-    /// The interpretation of times, prices and fills, and the depth.
+    /// Time base, depth and price decimals of the recording, and the meaning of its fills.
     fn info(&self) -> RecordingInfo;
 
-    /// True if the recording has every published change: unknown references and crossings are then errors.
+    /// True if the recording has every published change: unknown references and crossed books are then
+    /// errors.
     fn is_full_depth(&self) -> bool {
         self.info().depth == Depth::Full
     }
@@ -67,7 +68,7 @@ pub trait RecordedProtocol: Sized + 'static {
     /// The content of a message for counts, statistics and the listener; `number` is its number in the file.
     fn view<'s>(message: &'s Self::Message<'_>, number: u64, source: Source<'s>) -> MessageView<'s>;
 
-    /// Adds all fields of a message to a checksum. Malformed messages are left to [`RecordedProtocol::view`].
+    /// Adds all fields of a message to a checksum. [`RecordedProtocol::view`] reports malformed messages.
     fn digest(message: &Self::Message<'_>, checksums: &mut Checksums);
 
     /// The name of a message type; `None` for an unknown code.

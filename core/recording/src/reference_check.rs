@@ -23,10 +23,10 @@ pub struct ModelReport {
     pub difference: Option<String>,
 }
 
-/// The reference model of some books, fed with the same messages.
+/// The reference model of a recording's books, to which the same messages are applied.
 ///
-/// After each part of messages the updates of both are compared; at the given interval, and at the end, the
-/// digests of all books. After the first difference nothing more is compared: it would follow from the first.
+/// After each part of messages, the updates of both are compared; at the given interval, and at the end, the
+/// digests of all books. Nothing is compared after the first difference, which would cause further ones.
 pub(crate) struct ReferenceModel<P: RecordedProtocol> {
     pub(crate) books: P::Books<Indexed<ReferenceBooks>>,
     updates: Updates,
@@ -45,7 +45,8 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
         self.next_at.saturating_sub(number)
     }
 
-    /// Applies the messages that were just applied to the books, and compares.
+    /// Applies messages that `books` already has to the reference model. Compares the updates of both, and
+    /// all books if a comparison is due.
     pub(crate) fn apply_and_compare(
         &mut self,
         first: u64,
@@ -87,7 +88,7 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
             let difference = first_difference(books, reference, names);
             let every = self.report.every;
             self.report.difference = Some(format!(
-                "the books differ from the reference model after {when}, and did not {every} messages before: {difference}"
+                "the books differ from the reference model after {when}, and agreed {every} messages earlier: {difference}"
             ));
         }
     }
@@ -112,7 +113,7 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
     }
 }
 
-/// The first level or order in which two sets of books differ.
+/// Describes the first level or order in which two sets of books differ.
 fn first_difference(ours: &impl BooksById, reference: &impl BooksById, names: &Names) -> String {
     for instrument in (0..=ours.limits().max_instrument.0).map(InstrumentId) {
         let symbol = || names(instrument.0);
@@ -126,7 +127,7 @@ fn first_difference(ours: &impl BooksById, reference: &impl BooksById, names: &N
                     (a, b) if a == b => {}
                     (a, b) => {
                         return format!(
-                            "{}, {side} level {rank}: {a:?} in the books, {b:?} in the twin",
+                            "{}, {side} level {rank}: {a:?} in the books, {b:?} in the reference model",
                             symbol()
                         );
                     }
@@ -135,11 +136,15 @@ fn first_difference(ours: &impl BooksById, reference: &impl BooksById, names: &N
             let orders = ours.orders(instrument, side);
             let reference_orders = reference.orders(instrument, side);
             if let Some((a, b)) = orders.zip(reference_orders).find(|(a, b)| a != b) {
-                return format!("{}, {side} order {}: {a:?} in the books, {b:?} in the twin", symbol(), a.id);
+                return format!(
+                    "{}, {side} order {}: {a:?} in the books, {b:?} in the reference model",
+                    symbol(),
+                    a.id
+                );
             }
         }
     }
-    "their digests alone".to_owned()
+    "only their digests differ".to_owned()
 }
 
 #[cfg(test)]
@@ -206,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_difference_that_no_update_shows_is_found_in_the_books() {
-        // Two deeper orders in another order of arrival: best prices and sizes are always the same.
+        // Swap the arrival of two orders below the best level: best prices and sizes are always the same.
         let mut ours = vec![add(1, 100, 5), add(2, 90, 5), add(3, 90, 5)];
         let mut fast = books::<Indexed<FastBooks>>();
         let mut updates = Updates::default();

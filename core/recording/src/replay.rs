@@ -223,7 +223,7 @@ impl<P: RecordedProtocol> Replay<P> {
         let mut updates = pass.updates.list.iter().peekable();
         for (index, message) in messages.iter().enumerate() {
             let number = pass.message_count + 1 + index as u64;
-            // Of several updates of one message, the last that is no status update counts, or else the first.
+            // Of several updates of one message, use the last that is not a status update, or else the first.
             let mut update: Option<&MarketUpdate> = None;
             while let Some(next) = updates.next_if(|update| update.sequence == number) {
                 if update.is_none() || next.kind() != Some(UpdateKind::Status) {
@@ -248,7 +248,7 @@ impl<P: RecordedProtocol> Replay<P> {
     }
 }
 
-/// Counts contradictions between some messages and the books; `place` describes a message.
+/// Counts contradictions between a range of messages and the books; `place` describes a message's position.
 fn take_contradictions(integrity: &mut Integrity, found: &Contradictions, place: impl Fn(usize) -> String) {
     let (first, last) = (*found.messages.start(), *found.messages.end());
     let places = || match first == last {

@@ -176,8 +176,7 @@ impl<P: RecordedProtocol> Replay<P> {
     }
 }
 
-/// The instruments that have a symbol or messages, with their ids. Id 0, the whole system, is left out; an
-/// instrument without a symbol is named by its id.
+/// Ids and states of the instruments that have a symbol or messages, except id 0, the whole system.
 fn seen_instruments(state: &RecordingState) -> impl Iterator<Item = (usize, &KnownInstrument)> + Clone {
     let seen = state.instruments.iter().enumerate().skip(1);
     seen.filter(|(_, known)| known.symbol.is_some() || known.statistics.messages > 0)
@@ -199,7 +198,7 @@ fn coverage(depth: Depth, ended: Option<EndReason>, has_books: bool) -> Vec<Stri
     if let (Depth::Partial { levels }, true) = (depth, has_books) {
         let levels =
             levels.map_or("the best levels".to_owned(), |count| format!("the best {count} level(s)"));
-        reservations.push(format!("the recording covers {levels} of each side: what rests below is missing"));
+        reservations.push(format!("the recording covers {levels} of each side: deeper levels are missing"));
     }
     let part = ended.map(|ended| match ended {
         EndReason::Limit => "up to --limit",
@@ -208,12 +207,12 @@ fn coverage(depth: Depth, ended: Option<EndReason>, has_books: bool) -> Vec<Stri
     });
     reservations.extend(part.map(|part| format!("the recording was read {part}")));
     if !has_books {
-        reservations.push("no books were built: nothing but the messages was judged".to_owned());
+        reservations.push("no books were built: only the messages were checked".to_owned());
     }
     reservations
 }
 
-/// The best levels of one instrument.
+/// The best `depth` levels of each side of one instrument.
 fn top(books: &impl BooksById, id: u16, symbol: &str, depth: usize) -> SymbolBook {
     let levels = |side| books.levels(InstrumentId(id), side).take(depth).collect();
     SymbolBook { symbol: symbol.to_owned(), sides: Side::BOTH.map(levels) }

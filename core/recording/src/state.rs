@@ -201,7 +201,8 @@ impl RecordingState {
                 statistics.trade(price, trade.qty);
             }
             if instrument.is_chosen {
-                // The side is known for an order that rested; for any other trade only if the message has it.
+                // An execution of a resting order gives the aggressor's side; another trade has it only from
+                // the message.
                 let of_order = executed.filter(|_| view.order.is_execution);
                 let aggressor = trade.aggressor.or(of_order.and_then(MarketUpdate::aggressor));
                 listener.on_trade(view, symbol, &TradeInfo { price, aggressor, ..trade });

@@ -100,7 +100,7 @@ impl StreamReader {
         }
     }
 
-    /// Outputs the data held behind gaps, which will not be filled any more.
+    /// Outputs the data held behind gaps; the gaps count as lost.
     pub fn finish(&mut self, out: &mut impl FnMut(StreamData<'_>)) {
         while !self.held.is_empty() {
             self.skip_gap(out);
@@ -146,7 +146,8 @@ impl StreamReader {
         payload.clone_into(held);
     }
 
-    /// Outputs the part of `bytes` that is new; `first` is at or before the next byte.
+    /// Outputs the part of `bytes` that is new. `first` is the number of its first byte, at or before the
+    /// next byte.
     fn output(&mut self, first: u64, bytes: &[u8], out: &mut impl FnMut(StreamData<'_>)) {
         let next = self.next.unwrap_or(first);
         let known = usize::try_from(next - first).unwrap_or(usize::MAX).min(bytes.len());

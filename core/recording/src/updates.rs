@@ -13,7 +13,7 @@ pub struct Updates {
     pub(crate) contradictions: Vec<Contradictions>,
 }
 
-/// Contradictions between some messages and the books.
+/// Contradictions between a range of messages and the books.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Contradictions {
     /// The messages, counted from 0 in the block.

@@ -13,7 +13,7 @@ pub struct MessageView<'a> {
     pub instrument: u16,
     /// Channel of the message, in a recording with several: each has a separate clock.
     pub channel: u8,
-    /// Type of the message, an index into the counts.
+    /// Type of the message, an index into the counts by type.
     pub code: u8,
     /// The symbol, if the message has one, possibly with trailing blanks.
     pub symbol: Option<&'a [u8]>,
@@ -36,7 +36,8 @@ pub struct MessageView<'a> {
 pub struct OrderEffect {
     /// True when the message changes or removes an order, which must therefore rest.
     pub must_rest: bool,
-    /// Price of an added or changed order, or greatest common divisor of level prices: determines the tick.
+    /// Price that determines the tick: of an added or changed order, or the greatest common divisor of level
+    /// prices.
     pub price: Option<Price>,
     /// True for an added order.
     pub is_add: bool,
@@ -47,7 +48,7 @@ pub struct OrderEffect {
 }
 
 impl MessageView<'_> {
-    /// Creates the view of a message with these fields and no further content.
+    /// Creates the view of a message with these fields; all other fields are empty.
     #[inline]
     pub(crate) fn new(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Self {
         MessageView { number, ts_ns, instrument, code, ..MessageView::default() }
@@ -75,12 +76,12 @@ pub struct TradeInfo {
     pub kind: &'static str,
     /// False when the trade is also reported by another message.
     pub counts: bool,
-    /// Id of the resting order, or of the incoming one; 0 for none.
+    /// Id of the resting order for an execution, or else of the incoming order; 0 for none.
     pub order_id: u64,
 }
 
 impl TradeInfo {
-    /// Creates a trade with these fields and no further content.
+    /// Creates a trade with these fields; all other fields have their defaults.
     #[inline]
     pub(crate) const fn new(price: Option<Price>, qty: Qty, kind: &'static str) -> TradeInfo {
         TradeInfo { price, qty, aggressor: None, kind, counts: true, order_id: 0 }

@@ -51,7 +51,7 @@ impl<T: Copy> ReferenceBooks<T> {
         }
         let queue = self.sides.get(&(order.instrument, order.side)).and_then(|it| it.get(&order.price));
         match queue {
-            // Orders are counted first, which needs no iteration: there are no more levels than orders.
+            // The order count is cheap, and an upper bound of the level count, which needs an iteration.
             None if self.order_count() >= max_levels && self.level_count() >= max_levels => {
                 Err(AddError::LevelsFull(max_levels))
             }

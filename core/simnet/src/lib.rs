@@ -1,4 +1,5 @@
-//! A simulated network, driven by one seed, that delays, loses, duplicates, reorders, cuts and resets.
+//! A simulated network, driven by one seed, that delays, loses, duplicates and reorders data, partitions
+//! hosts, and resets connections.
 //!
 //! Hosts have sockets: listeners, connection ends, members of a multicast group, and datagram sockets. The
 //! caller advances the time: data arrives once [`Network::advance`] reaches its arrival time. The network
@@ -76,7 +77,7 @@ pub struct Network {
     /// Offsets of each host's clock in nanoseconds, each with the time from which it applies.
     clocks: BTreeMap<HostId, Vec<(Nanos, i64)>>,
     watched: BTreeSet<HostId>,
-    /// Ends of watched hosts whose connection will end, each with the time at which it does.
+    /// Connection ends of watched hosts whose stream end or reset is in flight, each with its arrival time.
     closing: Vec<(Nanos, SocketId)>,
     events: Vec<StreamEvent>,
 }

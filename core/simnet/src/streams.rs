@@ -71,7 +71,8 @@ impl Network {
         self.arrivals.extend([Reverse(arrives_at), Reverse(answered_at)]);
         let mut end = End::new(host, SocketId(0), host, to, answered_at);
         let listener = self.listener_at(to).map(|id| (id, self.sockets[&id].host()));
-        // A host without power, or behind a partition, sends no refusal. Power loss has removed its listener.
+        // An unreachable host sends no refusal. Without a listener at the address, the host is unknown, so it
+        // counts as unreachable while any host is without power.
         if listener.map_or(!self.powered_off.is_empty(), |(_, server)| !self.can_reach(host, server)) {
             self.counters.connections_cut += 1;
             end.connected_at = Nanos(u64::MAX);
@@ -339,7 +340,7 @@ impl Network {
             return;
         }
         end.reset_at = Some((at, by));
-        // Data that would arrive after the reset is lost, and so is a random part of what is in flight.
+        // Data that would arrive after the reset is lost, and so is a random suffix of the data in flight.
         let kept = end.incoming.iter().filter(|segment| segment.at <= at).count();
         let in_flight = kept - end.incoming.iter().filter(|segment| segment.at <= now).count();
         let kept = kept - self.rng.below(in_flight as u64 + 1) as usize;

@@ -35,7 +35,7 @@ pub struct CalibrationError {
 }
 
 impl Calibration {
-    /// The calibration of a known rate, `ticks` in `time`, through a sample.
+    /// The calibration with a known rate, `ticks` in `time`, that converts the sample `anchor` exactly.
     ///
     /// # Errors
     /// [`CalibrationError`] below 1 MHz and above 100 GHz.
@@ -174,7 +174,7 @@ mod tests {
                 let exact =
                     (u128::from(ticks) * u128::from(den) * 2 + u128::from(num)) / (u128::from(num) * 2);
                 let off = calibration.nanos(ticks).0.abs_diff(exact as u64);
-                // The rounding may differ only where the exact value lies within 2^-62 of a half.
+                // Rounding may differ from exact arithmetic only for values within 2^-62 of a half.
                 assert!(off <= u64::from(ns > DAY_NS), "{num}/{den} {ns}: off by {off}");
                 let back = calibration.ticks(calibration.nanos(ticks));
                 assert!(back.abs_diff(ticks) <= num.div_ceil(den), "{num}/{den} {ns}");

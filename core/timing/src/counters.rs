@@ -30,13 +30,13 @@ pub struct Counters {
     pub dropped: u64,
     /// Records with an unknown kind.
     pub unrecognised: u64,
-    /// Records of a feed handler or an engine beyond the supported number.
+    /// Records of a feed handler or an engine whose number exceeds the supported maximum.
     pub unknown_observer: u64,
     /// Repeated stamps and links; the first one counts.
     pub duplicates: u64,
     /// Stamps and links that arrived after their message was finalised. Remedy: a greater age.
     pub late: u64,
-    /// Finalised messages whose parent, by link, was no longer in its table. Remedy: a larger table.
+    /// Finalised messages whose linked parent was no longer in the parent's table. Remedy: a larger table.
     pub orphans: u64,
     /// Market data messages.
     pub markets: EntryCounts,

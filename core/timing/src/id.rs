@@ -48,7 +48,7 @@ impl MarketId {
         MarketId(sequence.0 & Self::SEQUENCE_MASK)
     }
 
-    /// Id of the message as read by feed handler `feed`, from 0 to below [`FEEDS_MAX`].
+    /// Id of the message as read by feed handler number `feed`, below [`FEEDS_MAX`].
     #[inline(always)]
     #[must_use]
     pub const fn via_feed(self, feed: u8) -> MarketId {
@@ -56,7 +56,7 @@ impl MarketId {
         MarketId(self.0 & !(0xF << Self::FEED_SHIFT) | ((feed & 0xF) as u64) << Self::FEED_SHIFT)
     }
 
-    /// Id of the message as taken by engine `engine`, from 0 to below [`ENGINES_MAX`], from the feed handler
+    /// Id of the message as taken by engine number `engine`, below [`ENGINES_MAX`]. The feed handler is that
     /// of [`via_feed`](Self::via_feed).
     #[inline(always)]
     #[must_use]

@@ -43,10 +43,10 @@ impl Default for JoinerConfig {
 
 /// Joins stamps by id into the times of hops, spans and functions.
 ///
-/// Accepts the records of all rings: those of one ring in their order, interleaved with other rings in any
-/// way. A table holds each message's data by its id. Once the message is old enough, or its slot is needed,
-/// it is *finalised*: the times between its hops are recorded, missing stamps are counted, and the entry
-/// remains readable for the messages that refer to it. Stamps are never joined by adjacent times.
+/// Accepts the records of all rings, each ring's in their order, with any interleaving of the rings. A table
+/// holds each message's data by its id. Once the message is old enough, or its slot is needed, it is
+/// *finalised*: the times between its hops are recorded, missing stamps are counted, and the entry remains
+/// readable for the messages that refer to it. Stamps are never joined by adjacent times.
 ///
 /// One joiner follows one market data session, one command log, up to [`FEEDS_MAX`] feed handlers and
 /// [`ENGINES_MAX`] engines. All memory, some 40 MiB by default, is allocated at creation.

@@ -6,17 +6,17 @@ tickpath_types::enumerated! {
     /// Part of a trade's path that a measure covers, in the order of the report.
     #[derive(PartialOrd, Ord)]
     pub enum Group {
-        /// From one end of the system to the other.
+        /// The path from one end of the system to the other.
         Span,
-        /// From the matcher's market event to the engine.
+        /// The path from the matcher's market event to the engine.
         MarketData,
-        /// From the engine to the write of the order.
+        /// The path from the engine to the write of the order.
         Decision,
-        /// From the write of the order to the order server's read.
+        /// The path from the write of the order to the order server's read.
         OrderIn,
-        /// From the order server's read to the matcher's answer.
+        /// The path from the order server's read to the matcher's answer.
         Venue,
-        /// From the matcher's answer to the engine.
+        /// The path from the matcher's answer to the engine.
         Response,
         /// Single functions.
         Function,

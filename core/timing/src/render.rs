@@ -8,13 +8,13 @@ use crate::{EntryCounts, Group, ReconciliationCheck, Report, Row, Span, Timeline
 const BAR_WIDTH: usize = 38;
 /// Explanation of the tables below it.
 const LEGEND: &str = "\
-    count: messages with both stamps, of functions those sampled. p50: half of the messages were\n\
+    count: messages with both stamps; for functions, sampled calls. p50: half of the messages were\n\
     faster; p99: 99 of 100. Times are in microseconds. T7_T8 is the time from hop T7 to hop T8";
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(timeline) = &self.median_trade {
-            writeln!(f, "A trade like the median one\n{timeline}")?;
+            writeln!(f, "Trade nearest to the median\n{timeline}")?;
         }
         let counters = &self.counters;
         writeln!(

@@ -32,7 +32,7 @@ pub struct Summary {
     pub count: u64,
     /// Number of negative durations.
     pub negatives: u64,
-    /// Number of durations longer than [`DURATION_NS_MAX`]; quantiles count them as that long.
+    /// Number of durations longer than [`DURATION_NS_MAX`]; quantiles treat them as exactly that long.
     pub above: u64,
     /// Shortest duration; may be negative.
     pub min_ns: i64,

@@ -135,7 +135,7 @@ impl<E: Clone + Default> Table<E> {
         Some((set * WAYS + way) as Slot)
     }
 
-    /// Slot for a new entry of the set: an empty one, else the oldest finalised, else the oldest.
+    /// Slot for a new entry of the set: an empty one, else the oldest finalised, else the oldest live one.
     fn slot_in(&self, set: usize) -> Slot {
         let first = set * WAYS;
         let way = (0..WAYS)

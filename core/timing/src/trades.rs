@@ -6,7 +6,7 @@ use crate::{CommandId, Hop, MarketId, Span, Token};
 /// Maximum number of kept trades.
 const RECENT_TRADES_MAX: usize = 256;
 
-/// One order with its triggering market data and its resulting command, stamp by stamp.
+/// One order with its trigger, its resulting command, and the stamps of all three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trade {
     /// The order.

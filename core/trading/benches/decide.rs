@@ -46,7 +46,7 @@ fn instruments() -> Vec<Instrument> {
     (1..=INSTRUMENTS).map(instrument).collect()
 }
 
-/// Returns update `step`: the market rises three ticks and falls again.
+/// Returns update `step`: each instrument's prices alternate between two levels, three ticks apart.
 fn update(step: u64, kind: UpdateKind) -> MarketUpdate {
     let bid = 1_000_000 + (step / u64::from(INSTRUMENTS) % 2) as i64 * 3 * TICK;
     MarketUpdate {

@@ -52,7 +52,7 @@ impl Default for EngineConfig {
 #[non_exhaustive]
 pub enum ConfigError {
     /// Instrument ids must be 1, 2, 3 and so on: sort the instrument file.
-    #[error("instrument {found} is at place {expected}: list instruments by id, dense from 1")]
+    #[error("instrument {found} is at position {expected}: list instruments by id, dense from 1")]
     InstrumentsNotDense {
         /// The id required at this position.
         expected: usize,

@@ -33,7 +33,7 @@ pub enum Refusal {
     #[error("the price is outside the collar")]
     PriceOutsideCollar,
     /// The quantity is zero, not a multiple of the lot size, or above the instrument's maximum.
-    #[error("the quantity is zero, not a multiple of the lot size, or above the instrument's largest")]
+    #[error("the quantity is zero, not a multiple of the lot size, or above the instrument's maximum")]
     InvalidQty,
     /// The order rate limit is reached: retry later.
     #[error("more orders than orders_per_second")]
@@ -55,7 +55,7 @@ impl From<QueueFull> for Refusal {
     }
 }
 
-/// The engine's interface during one call: the [`Desk`] to read, and requests to make.
+/// The engine's interface to a strategy during one call: the [`Desk`] to read, and requests to make.
 pub struct Context<'a> {
     desk: &'a mut Desk,
     port: &'a mut dyn RequestPort,
@@ -154,11 +154,13 @@ impl<'a> Context<'a> {
         self.reduce(user_ref, Qty::ZERO)
     }
 
-    /// Reduces an order to an intended size, including the executed quantity, in its queue position.
+    /// Reduces an order to an intended size, which includes the executed quantity. The queue position is
+    /// kept.
     ///
     /// # Errors
     /// As [`Context::cancel`], and when the size is not between the executed and the present one
-    /// ([`OrderError::InvalidQty`]) or not in lots ([`Refusal::InvalidQty`]): the venue would answer neither.
+    /// ([`OrderError::InvalidQty`]) or not in lots ([`Refusal::InvalidQty`]): the venue would not answer such
+    /// a request.
     pub fn reduce(&mut self, user_ref: UserRefNum, qty: Qty) -> Result<(), Refusal> {
         let result = self.try_reduce(user_ref, qty);
         self.count(result)

@@ -84,7 +84,7 @@ pub struct EngineCounters {
     pub refused_invalid: u64,
     /// Requests refused by a risk limit; [`Risk`] counts them by limit.
     pub refused_risk: u64,
-    /// Requests refused by the order manager: full, unknown or pending.
+    /// Requests refused by the order manager: it is full, or the order is unknown or has a pending request.
     pub refused_order: u64,
     /// Requests refused by [`EngineConfig::orders_per_second`].
     pub refused_rate: u64,

@@ -4,7 +4,7 @@ use tickpath_types::{MatchId, Price, Qty, UserRefNum};
 
 use crate::OwnOrder;
 
-/// One execution.
+/// One execution of an own order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fill {
     pub(crate) match_id: MatchId,

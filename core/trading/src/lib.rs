@@ -2,8 +2,8 @@
 //! with its strategies.
 //!
 //! A [`TradeEngine`] handles market updates, answers of the venue and time through `handle_*`. Requests leave
-//! through a [`RequestSink`] as soon as the strategy makes them. It performs no IO and reads no clock, so the
-//! same inputs give the same requests, live, simulated or replayed.
+//! through a [`RequestSink`] as soon as the strategy makes them. The engine performs no IO and reads no
+//! clock, so the same inputs give the same requests, live, simulated or replayed.
 //!
 //! ```
 //! use tickpath_timing::NoTrace;

@@ -43,7 +43,7 @@ pub struct OwnOrder {
     pub state: OwnState,
     /// If set, the order is cancelled instead of trading on entry.
     pub post_only: bool,
-    /// The order that it replaces, until the replacement is answered.
+    /// UserRefNum of the order that it replaces, until the replacement is answered.
     pub replaces: Option<UserRefNum>,
 }
 
@@ -103,7 +103,7 @@ pub enum OrderChange {
     Accepted,
     /// The order replaced another order, which is dead.
     Replaced {
-        /// The replaced order.
+        /// UserRefNum of the replaced order.
         orig_user_ref: UserRefNum,
     },
     /// The venue reduced or cancelled the order.

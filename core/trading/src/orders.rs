@@ -28,7 +28,7 @@ pub enum OrderError {
     #[error("an earlier request about this order is not answered yet")]
     Pending,
     /// A reduction must leave more than the executed quantity and less than the size.
-    #[error("the new size is not between what executed and the present size")]
+    #[error("the new size is not between the executed and the current size")]
     InvalidQty,
     /// All UserRefNums of the session are used: log in to a new session.
     #[error("all UserRefNums of this session are used")]
@@ -49,7 +49,7 @@ pub struct OrderCounters {
     pub reopened: u64,
     /// Executions that the venue broke and that were reversed.
     pub broken: u64,
-    /// Broken executions that are unknown, or no longer known: the position still includes them.
+    /// Reports of broken executions that are not, or no longer, known: the position still includes them.
     pub unknown_broken: u64,
 }
 
@@ -183,7 +183,7 @@ impl OrderManager {
             slot.order.state = OwnState::PendingCancel;
             slot.cancel_to = sent.qty;
             slot.is_cancel_sent = sent.qty.is_zero();
-            // This cancel is now the only unanswered request of an accepted order.
+            // If the order was accepted, this cancel is now its only unanswered request.
             slot.is_unresolved &= !slot.is_accepted;
         }
     }
@@ -268,14 +268,14 @@ impl OrderManager {
                 self.cancel(user_ref, decrement);
                 OrderChange::Canceled { decrement, reason: CancelReason::SelfTrade }
             }
-            // The order has another queue position and order id; no quantity was traded or removed.
+            // The order has a new queue position and order id; no quantity was traded or removed.
             OrderEventKind::Restated { order_id, .. } | OrderEventKind::Triggered { order_id, .. } => {
                 if let Some(order) = self.table.get_mut(user_ref) {
                     order.order_id = order_id;
                 }
                 return None;
             }
-            // `Broken` was handled above, and the others refer to no single order.
+            // `Broken` was handled above, and the other two kinds refer to no single order.
             OrderEventKind::Broken { .. }
             | OrderEventKind::MassCanceled(_)
             | OrderEventKind::OrderEntrySet(_) => return None,
@@ -449,7 +449,8 @@ impl OrderManager {
     }
 
     /// Updates the exposure of a pending replacement whose original's size changed. Only the excess over the
-    /// original counts, at most the replacement's open quantity. The venue does not change its size.
+    /// original counts, at most the replacement's open quantity. The venue does not change the replacement's
+    /// size.
     #[cold]
     fn count_replacement(&mut self, orig: UserRefNum, replacement: UserRefNum, orig_qty: Qty) {
         let Some(order) = self.table.get(replacement).filter(|order| order.replaces == Some(orig)) else {

@@ -1,4 +1,4 @@
-//! Positions and profit and loss, exact.
+//! Positions, and their exact profit and loss.
 
 use tickpath_faults::failpoint;
 use tickpath_types::{InstrumentId, Price, Qty, Side};
@@ -20,8 +20,8 @@ pub enum MarkTo {
 ///
 /// The total cost is kept, never an average: `total_pnl` is always exactly the cash flow of all fills plus
 /// the position at its mark. A fill that closes part of a position releases its share of the cost, rounded
-/// towards zero to 10^-4. The rounding error stays in the cost of the rest. It moves profit between realised
-/// and unrealised, and is zero when the position is flat.
+/// towards zero to 10^-4. The rounding error stays in the cost of the remaining position. It moves profit
+/// between realised and unrealised, and is zero when the position is flat.
 ///
 /// Plain data without padding, so that a cell that other threads read can contain it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
@@ -38,7 +38,7 @@ pub struct Position {
     reserved: u64,
 }
 
-/// The latest price, if there was one.
+/// The latest price of a side of the market, if there was one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct LastPrice {
@@ -130,7 +130,7 @@ impl Position {
     fn share_of_cost(&self, qty: Qty) -> Money {
         let open = i128::from(self.net_qty.unsigned_abs());
         let (cost, part) = (self.open_cost.0, i128::from(qty.0));
-        // Divide first, so that no product exceeds open * part, whatever the price was.
+        // Divide first, so that no product exceeds the cost or `open * part`.
         Money(cost / open * part + cost % open * part / open)
     }
 
@@ -192,13 +192,13 @@ impl Position {
         market.or(self.last_px.get())
     }
 
-    /// Returns the totals bought.
+    /// Returns the totals of all purchases.
     #[must_use]
     pub const fn bought(&self) -> &TradedTotals {
         &self.bought
     }
 
-    /// Returns the totals sold.
+    /// Returns the totals of all sales.
     #[must_use]
     pub const fn sold(&self) -> &TradedTotals {
         &self.sold
@@ -236,7 +236,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Returns the sum of realised and unrealised.
+    /// Returns the sum of realised and unrealised profit or loss.
     #[must_use]
     pub fn pnl(&self) -> Money {
         self.realised + self.unrealised
@@ -415,7 +415,7 @@ mod tests {
             prop_assert_eq!((position.bought(), position.sold()), (expected.bought(), expected.sold()));
         }
 
-        /// The reference model: realised profit at an average cost, compared within the rounding.
+        /// The reference model: realised profit at an average cost, compared within the rounding error.
         #[test]
         fn realised_pnl_is_that_of_the_average_cost_within_one_unit_a_fill(fills in fills()) {
             let (mut position, mut net_qty, mut average, mut realised) = (Position::default(), 0.0, 0.0, 0.0);

@@ -14,7 +14,7 @@ pub struct OrderRate {
 }
 
 impl OrderRate {
-    /// Rates above this are not limited: the interval between orders would be below 1 ns.
+    /// Maximum rate, in orders per second: one order per nanosecond. A higher rate counts as this one.
     pub const PER_SECOND_MAX: u32 = 1_000_000_000;
 
     /// Creates a full bucket. `per_second` and `burst` of 0 count as 1.

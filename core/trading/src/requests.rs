@@ -2,7 +2,7 @@
 
 use tickpath_types::{ClientOrderId, EnterOrder, InstrumentId, Price, Qty, Side, TimeInForce, UserRefNum};
 
-/// An order entry by a strategy.
+/// A new order that a strategy requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewOrder {
     /// The instrument.

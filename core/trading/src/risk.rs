@@ -102,8 +102,8 @@ pub struct ProposedOrder {
 /// A limit below the smallest order: set at least a lot, or 0 to allow nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "limits of {symbol}: {name} = {qty} is less than the instrument's lot of {lot}: give at least a lot, or 0 for none at \
-     all"
+    "limits of {symbol}: {name} = {qty} is less than the instrument's lot of {lot}: set at least a lot, or 0 to allow \
+     nothing"
 )]
 pub struct LimitBelowLot {
     symbol: Symbol,

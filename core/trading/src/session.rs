@@ -34,17 +34,17 @@ pub enum GatewayEvent {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Before the first login, or before the first free UserRefNum is known. The gateway queries it at this
-    /// time and repeatedly, since the venue may drop a query.
+    /// Before the first login, or before the first free UserRefNum is known. The gateway queries it at
+    /// `query_at`, and again later, since the venue may drop a query.
     New {
         query_at: Nanos,
     },
     Up,
     Lost,
     /// Requests from before the login or the notice may still be answered. The state ends when, after `from`,
-    /// a read found no input and a later one found some. TCP keeps the order, so all earlier messages have
-    /// been read. A notice in the meantime takes effect after this state, so that further drops do not
-    /// prolong it.
+    /// a read found no input and a later one found some. TCP preserves the order, so all earlier messages
+    /// have been read by then. A notice in the meantime takes effect after this state, so that further drops
+    /// do not prolong it.
     Reconciling {
         from: Nanos,
         is_drained: bool,

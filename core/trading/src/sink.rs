@@ -1,4 +1,4 @@
-//! The output for requests.
+//! The interface through which an engine sends requests.
 
 use tickpath_timing::{Function, Tracer};
 use tickpath_types::OrderRequest;

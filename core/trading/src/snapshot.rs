@@ -15,7 +15,7 @@ pub struct TraderSnapshot {
     pub counters: EngineCounters,
     /// The engine's position in each instrument, by id from 1.
     pub positions: Vec<Position>,
-    /// Own open orders, as far as known: after a lost connection their status may be outdated.
+    /// Number of own open orders, as far as known: after a lost connection their status may be outdated.
     pub open_orders: u64,
     /// Market updates lost because the engine read too slowly.
     pub lost_updates: u64,
@@ -27,7 +27,7 @@ pub struct TraderSnapshot {
 #[derive(Clone, Debug)]
 pub struct TraderView {
     snapshot: seqlock::Reader<Head, Position>,
-    /// Market updates received.
+    /// Market updates that the engine received.
     pub updates: Arc<CachePadded<Counter>>,
     /// The gateway's counters.
     pub gateway: Arc<GatewayCounters>,
@@ -63,7 +63,7 @@ pub struct GatewayCounters {
     pub answers: Counter,
     /// Sequence number of the last message of the venue's session.
     pub last_sequence: Counter,
-    /// 1 while logged in; at first only once `first_user_ref` is known too.
+    /// 1 while logged in. At the first login, 1 only once `first_user_ref` is known too.
     pub logged_in: Counter,
     /// Connections lost after the login.
     pub disconnects: Counter,
@@ -88,7 +88,7 @@ struct Head {
 pub struct SnapshotWriter(seqlock::Writer<Head, Position>);
 
 impl SnapshotWriter {
-    /// Creates both ends, for an engine of `instrument_count` instruments.
+    /// Creates the writer and its view, for an engine of `instrument_count` instruments.
     #[must_use]
     pub fn new(instrument_count: usize) -> (SnapshotWriter, TraderView) {
         let flat = vec![Position::default(); instrument_count];

@@ -1,4 +1,4 @@
-//! Storage of own orders: a table addressed by UserRefNum, and lists through it.
+//! Storage of own orders: a table indexed by UserRefNum, and linked lists of its slots.
 
 use tickpath_faults::failpoint;
 use tickpath_types::{EnterOrder, InstrumentId, Price, Qty, Side, UserRefNum};

@@ -36,7 +36,8 @@ pub const LIMITS: Limits = Limits {
     max_open_orders: 8,
 };
 
-/// Returns a trade of an incoming order of side `aggressor`; best prices are then 100 and 101, each for 100.
+/// Returns a trade of an incoming order of side `aggressor`; after it the best prices are 100 and 101, each
+/// with quantity 100.
 pub fn trade(instrument: u16, aggressor: Side, price: i64, qty: u64, ts_event: u64) -> MarketUpdate {
     MarketUpdate {
         ts_event,
@@ -103,7 +104,7 @@ impl<S: Strategy> Rig<S> {
         self.event_at(1, event)
     }
 
-    /// Applies an answer with the venue's time.
+    /// Applies an answer given at `ts_event` by the venue's clock.
     pub fn event_at(&mut self, ts_event: u64, event: OrderEventKind) -> String {
         self.engine.handle_order_event(&event, Nanos(ts_event), self.now, &mut self.sent);
         self.take()
@@ -120,13 +121,13 @@ impl<S: Strategy> Rig<S> {
         self.take()
     }
 
-    /// Accepts an order as it was sent.
+    /// Applies the venue's acceptance of an order, with the values that were sent.
     pub fn accept(&mut self, user_ref: u32) -> String {
         let order = *self.entered.iter().find(|order| order.user_ref.0 == user_ref).unwrap();
         self.event(accepted(&order))
     }
 
-    /// Replaces one order by another as it was sent.
+    /// Applies the venue's acceptance of a replacement, with the values that were sent.
     pub fn accept_replace(&mut self, orig_user_ref: u32, user_ref: u32) -> String {
         let order = *self.entered.iter().find(|order| order.user_ref.0 == user_ref).unwrap();
         self.event(OrderEventKind::Replaced {

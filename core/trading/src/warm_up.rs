@@ -49,9 +49,9 @@ impl<S> From<S> for WarmUp<S> {
 /// A second engine of the same type as one that trades. Its market moves with every update, and its venue
 /// accepts every request and executes nothing.
 ///
-/// Decisions are rare where updates are frequent. Between two of them, other code and other programs replace
+/// Decisions are rare even while updates are frequent. Between two decisions, other code and programs replace
 /// the contents of the processor's caches and branch predictors. The next decision then takes several times
-/// as long. Here the same code decides repeatedly, on data without any effect.
+/// as long. This engine keeps the same code deciding, on artificial data.
 #[derive(Debug)]
 pub struct WarmUpEngine<S, T> {
     engine: TradeEngine<S, T>,
@@ -117,7 +117,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         }
     }
 
-    /// Answers a request like a venue without any trades.
+    /// Answers a request like a venue on which nothing trades.
     pub fn answer(&mut self, request: &OrderRequest, now: Nanos, sink: &mut impl RequestSink<T>) {
         let order_id = OrderId(self.step);
         let known = self.engine.desk().orders().order(request.user_ref()).copied();

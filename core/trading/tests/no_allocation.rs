@@ -15,7 +15,7 @@ use tickpath_types::{
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// Keeps the latest new order, to be accepted, and the latest order to be cancelled.
+/// Keeps the latest new order and the latest request, and counts the requests.
 #[derive(Default)]
 struct Latest {
     entered: Option<EnterOrder>,

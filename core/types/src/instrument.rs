@@ -87,7 +87,7 @@ pub enum AddInstrumentError {
         symbol: Symbol,
     },
     /// The table is full. Reserve a larger capacity when creating it.
-    #[error("there is room for {max} instruments and no more: reserve more")]
+    #[error("the instrument table is full at {max} instruments: reserve more")]
     Full {
         /// Highest id that the table can hold.
         max: InstrumentId,

@@ -224,25 +224,25 @@ coded! {
     /// The text completes "the book is suspect: ...".
     pub enum SuspectReason {
         /// A message could not be decoded; it may have concerned this book.
-        Malformed = 1 => "a message could not be read",
+        Malformed = 1 => "a message could not be decoded",
         /// A message about an order that does not rest.
         UnknownOrder = 2 => "a message about an order that does not rest",
         /// An add of an order that already rests.
         DuplicateOrder = 3 => "an order was added twice",
         /// An execution or a reduction above the remaining quantity, which would become negative.
-        BeyondQty = 4 => "more was taken from an order than it had",
+        BeyondQty = 4 => "an execution or reduction exceeded the order's quantity",
         /// An add that exceeds the bounds of the books, or a value that no order can have.
         Refused = 5 => "an order that the book cannot hold",
         /// Bid and ask crossed in continuous trading.
-        Crossed = 6 => "bid and ask met in continuous trading",
+        Crossed = 6 => "bid and ask crossed in continuous trading",
         /// The directory names another symbol than expected. No snapshot can recover from this.
-        OtherSymbol = 7 => "the directory names another symbol than is expected",
+        OtherSymbol = 7 => "the directory names another symbol than expected",
         /// A message with an index that was never mapped to a symbol.
         UnmappedIndex = 8 => "a message about an index that was never mapped to a symbol",
         /// The symbol's own sequence numbers skipped messages.
         SymbolGap = 9 => "the symbol's own numbering skipped messages",
         /// The two lines carried different bytes under one sequence number.
-        LinesDisagree = 10 => "the two lines carried different bytes under one number",
+        LinesDisagree = 10 => "the two lines carried different bytes under one sequence number",
         /// A resync of the book was requested.
         Resync = 11 => "a resync was requested",
     }

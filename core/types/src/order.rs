@@ -236,7 +236,7 @@ pub struct MassCancel {
     pub instrument: InstrumentId,
     /// Side whose orders to cancel; `None` for both.
     pub side: Option<Side>,
-    /// Echoed firm: a session acts for one firm.
+    /// Firm, echoed but not interpreted: a session acts for one firm.
     pub firm: [u8; 4],
 }
 
@@ -247,7 +247,7 @@ pub struct SetOrderEntry {
     pub user_ref: UserRefNum,
     /// True to accept new orders and replacements from now on, false to reject them.
     pub is_enabled: bool,
-    /// Echoed firm: a session acts for one firm.
+    /// Firm, echoed but not interpreted: a session acts for one firm.
     pub firm: [u8; 4],
 }
 

@@ -25,7 +25,7 @@ impl Rng {
         self.0.next_u64()
     }
 
-    /// Uniform in `0..bound`, or 0 for a bound of 0. Each probability deviates by less than `bound` / 2^64.
+    /// A uniform number in `0..bound`; 0 for a bound of 0. Probabilities deviate by less than `bound` / 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         let product = u128::from(self.next()) * u128::from(bound);
         u64::try_from(product >> 64).expect("the product's upper half is below the bound")
@@ -36,7 +36,7 @@ impl Rng {
         self.below(1_000_000) < u64::from(ppm)
     }
 
-    /// Exponentially distributed with the given mean, rounded down, at most 45 times the mean.
+    /// An exponentially distributed number with this mean, rounded down, at most 45 times the mean.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         // -ln(u) with u uniform in (0, 1), from the base-2 logarithm in fixed point.
         let minus_ln_q32 = (u128::from(minus_log2(self.next())) * u128::from(LN2_Q32)) >> LOG_BITS;
@@ -44,7 +44,7 @@ impl Rng {
         u64::try_from(product >> 32).unwrap_or(u64::MAX)
     }
 
-    /// Geometrically distributed on 0, 1, 2 ... with a mean near `mean_hundredths` / 100.
+    /// A geometrically distributed number from 0 on, with a mean near `mean_hundredths` / 100.
     pub fn geometric(&mut self, mean_hundredths: u32) -> u64 {
         // The floor of an exponential of mean m is geometric with mean 1 / (e^(1/m) - 1), about m - 1/2.
         self.exponential(u64::from(mean_hundredths) + 50) / 100

@@ -26,7 +26,7 @@ pub enum AdminCommand {
         /// The instrument; all when `None`.
         instrument: Option<InstrumentId>,
     },
-    /// Sets a price band from now on: before a trade outside it, trading pauses. Sequenced.
+    /// Sets a price band from now on; trading pauses before a trade outside the band. Sequenced.
     SetPriceBand {
         /// The instrument; all when `None`.
         instrument: Option<InstrumentId>,
@@ -86,7 +86,7 @@ pub enum AdminOutcome {
         /// Number of log commands sequenced for it.
         commands: u32,
     },
-    /// The user does not exist; the command `users` lists those that do.
+    /// The user does not exist; the command `users` lists the users.
     UnknownUser,
     /// The user is not connected, so there is no connection to close.
     NotConnected,
@@ -97,7 +97,7 @@ pub enum AdminOutcome {
 /// The answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdminAnswer {
-    /// Number that the submitter gave the command.
+    /// Id that the submitter gave the command.
     pub id: u64,
     /// Outcome of the command.
     pub outcome: AdminOutcome,
@@ -122,12 +122,10 @@ pub enum AdminRefusal {
     #[error("the instrument is halted: 'phase SYMBOL pre-close' collects orders for a closing cross")]
     Halted,
     /// No instrument has this id.
-    #[error("there is no such instrument: 'status' shows those that there are")]
+    #[error("there is no such instrument: 'status' lists the instruments")]
     NoInstrument,
     /// No execution that can be busted has this match number.
-    #[error(
-        "no such execution: it is of another day, older than those that are kept, a cross as a whole, or void already"
-    )]
+    #[error("no such execution: it is from another day, no longer kept, a cross as a whole, or already void")]
     NoExecution,
     /// The reference price lies outside the instrument's collar.
     #[error("the reference price lies outside the instrument's collar, where nothing trades")]
@@ -135,13 +133,13 @@ pub enum AdminRefusal {
     /// The instrument cannot be added, for the reason in the inner error.
     #[error(transparent)]
     Instrument(#[from] AddInstrumentError),
-    /// The definition's sizes, prices or quantities cannot be used.
+    /// The engine rejects the instrument: its sizes, prices or quantities cannot be used.
     #[error("the venue could not use the instrument: it is in no book")]
     Unusable,
 }
 
 impl AdminCommand {
-    /// The single log command that carries out this command, if no other state of the venue is needed.
+    /// The log command for this command; `None` if it depends on other state, or if it is not just one.
     pub(crate) fn log_command(&self) -> Option<LogCommandKind> {
         let kind = match *self {
             AdminCommand::SetTradingState { instrument, state } => {
@@ -179,7 +177,7 @@ impl AdminCommand {
         }
     }
 
-    /// The refusal to report when the command's log entries had no effect.
+    /// The refusal to report if the engine ignores the command's log entries.
     #[must_use]
     pub fn without_effect(&self) -> Option<AdminRefusal> {
         match self {

@@ -18,11 +18,11 @@ pub enum LogState {
 
 /// The log to which commands are written before they take effect, independent of its storage.
 pub trait CommandLog: Send {
-    /// Appends the next command; false when it must wait.
+    /// Appends the next command; false if the log cannot take it yet: append it again later.
     fn append(&mut self, command: &LogCommand) -> bool;
     /// Does due work without blocking; returns the amount of work.
     fn poll(&mut self) -> usize;
-    /// The last durable command: responses up to it may be sent.
+    /// Sequence number of the last durable command; responses to commands up to it may be sent.
     fn durable(&self) -> Sequence;
     /// The state of the log.
     fn state(&self) -> LogState;
@@ -30,6 +30,6 @@ pub trait CommandLog: Send {
     fn failure(&self) -> Option<String>;
     /// Makes the log wake the thread behind `waker` when there is something to poll.
     fn wake_by(&self, waker: &Waker);
-    /// False when no further segment can be created: the remaining space is reserved for cancels.
+    /// False while the current segment has only the space left that a full log reserves for cancels.
     fn has_space_for_refusals(&self) -> bool;
 }

@@ -48,7 +48,7 @@ tickpath_lockfree::counters! {
         pub admin_commands => "admin_commands",
         /// 1 while all users are killed.
         pub is_killed,
-        /// 1 once the venue refuses new orders until it stops.
+        /// 1 while the venue drains: it refuses new orders until it stops.
         pub is_draining,
     }
 }
@@ -84,7 +84,7 @@ tickpath_lockfree::counters! {
 tickpath_lockfree::counters! {
     /// Counters and state of the journal.
     pub struct JournalCounters {
-        /// The last durable command: responses up to it may be sent.
+        /// Sequence number of the last durable command; responses to commands up to it may be sent.
         pub durable,
         /// Times that a command had to wait because the journal's buffer was full.
         pub delayed,
@@ -96,7 +96,7 @@ tickpath_lockfree::counters! {
         pub has_failed,
         /// Snapshots written since the start.
         pub snapshots,
-        /// The last command that the newest snapshot covers.
+        /// Sequence number of the last command that the newest snapshot covers.
         pub snapshot_sequence,
         /// Failed writes of snapshots, failed removals of older files, and failed reads of the log.
         pub snapshot_errors,

@@ -12,7 +12,7 @@ pub struct DrainWatch {
 }
 
 impl DrainWatch {
-    /// Waits for clients to disconnect, for at most `timeout` from the first poll while draining.
+    /// A watch for a venue that waits at most `timeout` for disconnects, from the first poll while draining.
     #[must_use]
     pub fn new(timeout: Nanos) -> DrainWatch {
         DrainWatch { timeout, since: None }

@@ -41,7 +41,7 @@ pub struct ReplayedUser {
 pub struct Entitlements {
     /// The effective limits.
     pub limits: UserLimits,
-    /// As [`ReplayedUser::commanded`].
+    /// Instruments that commands allowed or forbade, as in [`ReplayedUser::commanded`].
     pub commanded: Vec<(InstrumentId, bool)>,
     configured: Configured,
 }
@@ -94,7 +94,7 @@ impl ReplayedUser {
 
 impl Configured {
     fn of(user: &UserSettings) -> Configured {
-        // Convert to the log's encoding and back: there, the highest value means no limit.
+        // Convert to the log's encoding and back, so that the encoding's highest value becomes no limit.
         let (open_orders, order_qty, order_notional) = user.limits.engine_numbers();
         let limits = user.limits.with_engine(open_orders, order_qty, order_notional);
         Configured { limits, instruments: digest(user.instruments.as_deref()) }
@@ -126,7 +126,7 @@ fn digest(allowed: Option<&[InstrumentId]>) -> u64 {
 }
 
 impl Entitlements {
-    /// The entitlements of a configured user after the log that resulted in `replayed`.
+    /// The entitlements of a configured user; `replayed` is the user's state that results from the log.
     #[must_use]
     pub fn new(user: &UserSettings, replayed: &ReplayedUser) -> Entitlements {
         let configured = Configured::of(user);
@@ -159,8 +159,8 @@ impl Entitlements {
         filter
     }
 
-    /// The commands to be logged. The record of the configuration comes last: if the start is interrupted
-    /// before it, the next start finds the same changes.
+    /// The commands that record the entitlements in the log. The configuration comes last: if the start is
+    /// interrupted before that record, the next start finds the same changes.
     pub fn commands(&self, replayed: &ReplayedUser) -> impl Iterator<Item = LogCommandKind> {
         let (target, configured) = (self.limits.as_command(), self.configured);
         let limits = (replayed.limits.as_command() != target).then_some(target);
@@ -195,7 +195,7 @@ impl Entitlements {
             notices.push(match self.commanded.is_empty() {
                 false => format!("user {name} {word} trade {symbol} as commanded"),
                 true => format!(
-                    "user {name}: that it {word} trade {symbol} holds no longer, for the file has another list"
+                    "user {name} {word} trade {symbol}: this command no longer applies, the file has another list"
                 ),
             });
         }

@@ -37,7 +37,7 @@ pub enum FrontRequestKind {
 }
 
 impl FrontRequest {
-    /// The log command of the request, if the filter accepts the request.
+    /// The log command for the request, to be used once the filter has accepted the request.
     #[must_use]
     pub const fn command(&self) -> CommandKind {
         match self.kind {

@@ -29,7 +29,7 @@ struct Applied {
 struct CommandGroup {
     /// The last command before the group.
     before: Sequence,
-    /// Once the whole group has sequence numbers: the venue's last internal command, at or after the group's.
+    /// Last internal command in the log once it contains the whole group: the group's last, or a later one.
     last: Option<Sequence>,
 }
 
@@ -47,10 +47,10 @@ impl CommandGroup {
         CommandGroup { before: Sequence(sequencer.command_count()), last: None }
     }
 
-    /// `None` until the group's commands are durable and applied; then whether any had no effect.
+    /// `None` until the group's commands are durable and applied; then true if any of them had no effect.
     fn outcome(&mut self, sequencer: &Sequencer, applied: &Applied) -> Option<bool> {
         if self.last.is_none() && sequencer.is_drained() {
-            // Not the last command of the log: the matcher does not report clients' commands as applied.
+            // Not the log's last command: that may be a client's, which the matcher never reports as applied.
             self.last = Some(sequencer.last_internal());
             failpoint!(DayWaitsForClients => self.last = Some(Sequence(sequencer.command_count())));
         }
@@ -179,7 +179,7 @@ impl InternalCommands {
         outcome
     }
 
-    /// Adds a user that is already in the registry, so a reader of the log finds it there.
+    /// Adds a user, and sequences its commands. The registry has the user already, for readers of the log.
     #[cold]
     pub fn handle_new_user(
         &mut self,

@@ -55,8 +55,8 @@ pub enum VenueCommandKind {
         /// True to allow, false to forbid.
         is_allowed: bool,
     },
-    /// Records the session's limits in the venue's configuration. The later of two settings holds: a
-    /// command's, or that of a configuration that has changed.
+    /// Records the limits that the venue's configuration gives the session. A changed configuration replaces
+    /// limits set by earlier commands, and later commands replace the configured limits.
     LimitsConfigured {
         /// As [`SetMessageRate::per_second`](Self::SetMessageRate).
         per_second: u32,
@@ -240,7 +240,7 @@ impl From<VenueCommandKind> for LogCommandKind {
     }
 }
 
-/// Prints the engine's or venue's kind without the enum around it.
+/// Prints the engine's or venue's kind without the name of the enclosing variant.
 impl fmt::Debug for LogCommandKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

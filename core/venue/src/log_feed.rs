@@ -36,8 +36,8 @@ pub struct LogFeed {
     follower: Option<LogFollower>,
     /// Name of the journal's session; another session numbers its commands from 1.
     pub session: String,
-    /// The session's generation: number of starts before which commands with sent responses may have been
-    /// lost. Sequence numbers of commands lost in an earlier generation may be in use again.
+    /// The session's generation: number of its starts that may have lost commands whose responses were sent.
+    /// Later commands may have the sequence numbers of the lost ones.
     pub generation: u32,
 }
 

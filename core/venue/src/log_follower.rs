@@ -12,7 +12,7 @@ use crate::stored_log::{LogReadError, LogResult, StoredCommands, StoredLog};
 pub struct LogFollower {
     replica: Replica,
     commands: Box<dyn StoredCommands>,
-    /// Last commands of the snapshots to come, the next one last; each may begin another definition.
+    /// Last command of each snapshot ahead, in descending order; each snapshot may have another definition.
     ahead: Vec<Sequence>,
 }
 
@@ -30,7 +30,7 @@ impl LogFollower {
         ahead.retain(|sequence| *sequence <= limit);
         ahead.reverse();
         for place in 0..ahead.len() {
-            // Skip a snapshot that is unusable or was removed: following an older one leads past it.
+            // Skip a snapshot that is unusable or was removed: start from an older one and follow the log.
             let Some(replica) = log.replica(ahead[place]).filter(|replica| is_usable(replica)) else {
                 continue;
             };

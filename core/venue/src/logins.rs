@@ -23,8 +23,8 @@ pub trait PasswordChecks {
     /// True when some user's password is a hash: refusing an unknown name must then take as long as a check.
     fn is_used(&self) -> bool;
     /// Submits a password for checking, against the hash of `user`, or against one that no password matches
-    /// if `None`. Trusted logins have a separate queue, so that guesses do not delay them: their user has
-    /// logged in from that peer before.
+    /// if `None`. Trusted logins, whose user has logged in from that peer before, have a separate queue, so
+    /// that guesses do not delay them.
     fn submit(&mut self, place: usize, user: Option<usize>, is_trusted: bool, password: &Password) -> Check;
 }
 
@@ -114,7 +114,7 @@ enum Stage {
 
 /// The connections of one port, before and after login, by index; `P` is the address of a peer.
 ///
-/// An unknown name looks like a wrong password: where a check takes time, an unknown name takes as long.
+/// A client cannot tell an unknown name from a wrong password, not even by the time until its rejection.
 pub struct Logins<P> {
     clients_max: usize,
     /// Connections that have not logged in yet.
@@ -279,7 +279,7 @@ impl<P: Copy + Eq> Logins<P> {
         is_right: bool,
         users: &mut impl LoginUsers,
     ) -> LoginStep {
-        // The login is not answered yet, so it may need more time.
+        // Restart the connection's deadline: the login is not answered yet, and may have to wait.
         self.pre_login.postpone_login(place as u64, login.user, now, is_right);
         let Some(user) = login.user.filter(|_| is_right) else {
             return LoginStep::Wrong { user: login.user };

@@ -38,7 +38,7 @@ struct InstrumentMessages {
     auction: [Message; 2],
 }
 
-/// The public state of the market, built from the published messages as any subscriber does.
+/// The public state of the market, built from the published messages in the same way as by a subscriber.
 ///
 /// Orders in a snapshot have the time of the last applied message: the state does not include entry times.
 pub struct MarketImage {
@@ -51,7 +51,7 @@ pub struct MarketImage {
 }
 
 impl MarketImage {
-    /// An empty market before the message `next`.
+    /// An empty market whose first message will have the sequence number `next`.
     #[must_use]
     pub fn new(limits: BookLimits, next: Sequence) -> MarketImage {
         MarketImage {
@@ -179,7 +179,7 @@ impl MarketImage {
             .map(|id| InstrumentId(id as u16))
     }
 
-    /// Appends the complete snapshot, including the final message that says where to join.
+    /// Appends the complete snapshot, including the final message with the sequence number to join at.
     pub fn write_all(&self, out: &mut Vec<u8>) {
         self.system_events.iter().for_each(|system_event| put(out, system_event));
         self.instruments().for_each(|id| self.write_instrument(id, out));
@@ -209,7 +209,7 @@ impl MarketImage {
         }
     }
 
-    /// Appends the final message, which says at which sequence number to join.
+    /// Appends the final message, which has the sequence number to join at.
     pub fn write_end(&self, out: &mut Vec<u8>) {
         put(out, EndOfSnapshot::of(self.next).as_bytes());
     }

@@ -18,7 +18,7 @@ use crate::log_command::LogCommand;
 use crate::overflow_queue::{OverflowQueue, end_ring};
 use crate::response::Response;
 
-/// One in this many commands has its matching timed.
+/// Matching is timed for one in this number of commands.
 const TIMED_EVERY: u64 = 16;
 
 tickpath_lockfree::counters! {
@@ -26,9 +26,9 @@ tickpath_lockfree::counters! {
     pub struct MatcherCounters {
         /// Commands applied.
         pub commands,
-        /// Answers to users emitted.
+        /// Responses to users emitted.
         pub responses,
-        /// Market events emitted; also the sequence of the last one.
+        /// Market events emitted; also the sequence number of the last one.
         pub market_events,
         /// Executions.
         pub executions => "executions",
@@ -47,7 +47,7 @@ pub struct Matcher<T> {
     /// `None` once the matcher is closed.
     engine: Option<Box<VenueEngine>>,
     commands: spsc::Consumer<LogCommand>,
-    /// Commands taken together, so that their memory is prefetched at once.
+    /// Commands taken from the ring together, so that the memory they access is prefetched at once.
     batch: ArrayVec<LogCommand, LOOK_AHEAD_LEN>,
     /// Number of applied commands of the batch.
     applied: usize,
@@ -56,8 +56,8 @@ pub struct Matcher<T> {
 }
 
 /// The two rings out of the matcher, each with an overflow queue for a command's events beyond the ring's
-/// capacity. No further command is applied before the queues are empty, so each has capacity for the events
-/// of one.
+/// capacity. No further command is applied before the queues are empty, so each queue has capacity for the
+/// events of one command.
 struct Outbox<T> {
     tracer: T,
     counters: Arc<MatcherCounters>,
@@ -85,7 +85,7 @@ impl<T: Tracer> Matcher<T> {
         last_engine: FinalEngine,
         tracer: T,
     ) -> Matcher<T> {
-        // One more reports that a command of the venue was applied.
+        // Plus one for the response `Applied` to an internal command.
         let events_max = engine.limits().max_events_per_command() as usize + 1;
         let outbox = Outbox {
             tracer,
@@ -108,8 +108,8 @@ impl<T: Tracer> Matcher<T> {
         }
     }
 
-    /// As `new`, and publishes the [code](tickpath_types::TradingState::code) of the trading state and the trades of
-    /// each instrument at the index of its id.
+    /// Makes the matcher publish each instrument's trading state, as its
+    /// [code](tickpath_types::TradingState::code), and its trades, at the index of the instrument's id.
     #[must_use]
     pub fn with_instruments(mut self, states: Arc<[Counter]>, trades: Arc<[TradeTotals]>) -> Matcher<T> {
         self.outbox.states = states;
@@ -164,7 +164,7 @@ impl<T: Tracer> Matcher<T> {
         self.commands.wake_by(waker);
     }
 
-    /// True while an output ring is full: its reader does not wake this thread when it has space.
+    /// True while an output ring is full: poll again soon, as the ring's reader does not wake this thread.
     #[must_use]
     pub fn is_blocked(&self) -> bool {
         !self.outbox.is_drained() || self.applied < self.batch.len()
@@ -172,7 +172,7 @@ impl<T: Tracer> Matcher<T> {
 
     /// Applies the remaining commands and emits their events; then ends its rings and returns true.
     pub fn finish(&mut self) -> bool {
-        // In this order: commands sequenced before the end of the log are still there.
+        // Check for the producer's end first, so that commands sequenced before it are still applied.
         let has_ended = self.commands.is_disconnected();
         let is_done = self.poll() == 0 && has_ended && !self.is_blocked() && self.commands.is_empty();
         if is_done {

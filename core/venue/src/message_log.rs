@@ -46,7 +46,7 @@ impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
         MessageLog { slots, first: next, next }
     }
 
-    /// A log of another capacity with the newest of the same messages.
+    /// A copy of this log with another capacity; it keeps the newest messages that fit.
     #[must_use]
     pub fn resized(&self, capacity: usize) -> Self {
         let from = self.oldest().max(self.next.saturating_sub(capacity.next_power_of_two() as u64));

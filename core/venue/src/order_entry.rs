@@ -55,7 +55,7 @@ impl Admission {
         }
     }
 
-    /// True for requests that remove no order: unlogged while the log's space is reserved for cancels.
+    /// True for requests that remove no order: they are not logged while space is reserved for cancels.
     #[inline(always)]
     #[must_use]
     pub fn yields_to_cancels(&self) -> bool {
@@ -152,7 +152,7 @@ impl<P> OrderEntry<P> {
         }
     }
 
-    /// Sequences the cancels for users whose cancel-on-disconnect time has passed; returns their number.
+    /// Adds cancels to the batch for users whose cancel-on-disconnect time has passed; returns their number.
     #[cold]
     pub fn cancel_for_absent_users(&mut self, now: Nanos) -> usize {
         let OrderEntry { users, sequencer, .. } = self;
@@ -168,15 +168,16 @@ impl<P> OrderEntry<P> {
         count
     }
 
-    /// Sequences the cancels for all users with cancel on disconnect; returns their number. The batch must be
-    /// empty: then it has capacity for one cancel per user.
+    /// Adds cancels to the batch for all users with cancel on disconnect; returns their number. The batch
+    /// must be empty: then it has capacity for one cancel per user.
     pub fn cancel_at_shutdown(&mut self) -> usize {
         let OrderEntry { users, sequencer, .. } = self;
         let leaving = users.iter().filter(|user| user.cancel_on_disconnect.is_some());
         leaving.map(|user| sequencer.add(cancel_all(user.session))).count()
     }
 
-    /// Appends the start or end of the day to all users' logs; passes connection indexes to `on_connection`.
+    /// Appends the start or end of the day to each user's log; passes the user's connection index, if any, to
+    /// `on_connection`.
     #[cold]
     pub fn append_session_phase(
         &mut self,

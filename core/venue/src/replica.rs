@@ -39,7 +39,7 @@ pub struct Definition {
 
 /// A venue without its sockets: the engine and all outbound messages, as the log determines them.
 ///
-/// Replicas with the same commands are identical to each other and to the venue. Memory is touched on use.
+/// Replicas with the same commands are identical to each other and to the venue. Pages are faulted in on use.
 pub struct Replica {
     definition: Definition,
     /// The matching engine.
@@ -139,7 +139,7 @@ impl Replica {
         command.apply(&mut self.engine, out);
     }
 
-    /// Updates the state on which the command's events depend.
+    /// Updates the replayed state, the instrument table and the users before the engine applies the command.
     fn update(&mut self, command: &LogCommand) {
         self.replayed.update(command);
         match command {
@@ -197,7 +197,7 @@ impl Replica {
         hasher.digest()
     }
 
-    /// Numbers of messages sent to all users, and of messages published, since the session began.
+    /// Number of messages to all users, and number of market data messages, since the session began.
     #[must_use]
     pub fn message_counts(&self) -> (u64, u64) {
         let users = self.streams.users.iter().map(|user| user.messages.next_sequence() - 1);
@@ -207,13 +207,13 @@ impl Replica {
     /// Continues under another definition, which may have other bounds and more users after the existing
     /// ones. Reserves capacity for its additional instruments; later commands add them.
     ///
-    /// True when the definition changed: then a snapshot must be written before the next command.
+    /// Returns true if the definition changed: then a snapshot must be written before the next command.
     ///
     /// # Errors
     /// [`ReplicaError`] when the log has other instruments or users, or its state exceeds the limits.
     pub fn redefine(&mut self, mut requested: Definition) -> Result<bool, ReplicaError> {
         self.check_instruments(&requested.instruments)?;
-        // Instruments already added need capacity, whatever the new definition reserves.
+        // Keep capacity for instruments already added, even if the new definition reserves less.
         let needed = self.streams.table.iter().count().max(requested.instruments.len());
         if needed > self.definition.instruments.len() {
             requested.limits.max_instruments = requested.limits.max_instruments.max(needed as u16);
@@ -249,8 +249,8 @@ impl Replica {
         Ok(true)
     }
 
-    /// Checks that all initial instruments are present and unchanged. After them, the list may have the added
-    /// ones, in their order, and then new ones.
+    /// Checks that all initial instruments are present and unchanged. After them, `requested` may list the
+    /// instruments added since, in order of addition, and then new ones.
     fn check_instruments(&self, requested: &[Instrument]) -> Result<(), ReplicaError> {
         let listed = |known: &Instrument| requested.iter().find(|requested| requested.symbol == known.symbol);
         let first = self.definition.instruments.iter();
@@ -289,7 +289,7 @@ fn difference(was: &Instrument, is: &Instrument) -> Option<String> {
     Some(format!("{name} was {was} and is {is}"))
 }
 
-/// The definition's instruments and those added since, with capacity for more.
+/// Table of the definition's instruments and of those added since, up to the definition's maximum number.
 fn table_of(definition: &Definition, engine: &Engine<FastBooks<Owner>>) -> InstrumentTable {
     let max_id = InstrumentId(definition.limits.max_instruments);
     let table = InstrumentTable::with_capacity(&definition.instruments, max_id);

@@ -7,7 +7,7 @@ use crate::token_bucket::{RateLimit, TokenBucket};
 /// Maximum number of requesters kept; a new one replaces the one without requests for the longest time.
 pub(crate) const REQUESTERS_MAX: usize = 256;
 
-/// A token bucket for each requester address, for all ports: a requester can choose any port.
+/// A token bucket for each host address, shared by all ports of the host: a requester can use any port.
 pub struct RequestLimits<P> {
     limit: RateLimit,
     requesters: Vec<Requester<P>>,
@@ -26,7 +26,7 @@ impl<P: Copy + PartialEq> RequestLimits<P> {
         RequestLimits { limit, requesters: Vec::with_capacity(REQUESTERS_MAX) }
     }
 
-    /// True when a request that arrived now from `address` may be answered.
+    /// Takes a token for a request that arrived now from `address`; true if the request may be answered.
     pub fn allow(&mut self, now: Nanos, address: P) -> bool {
         let known = self.requesters.iter().position(|requester| requester.address == address);
         let index = known.unwrap_or_else(|| {

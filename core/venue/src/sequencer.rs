@@ -59,7 +59,7 @@ pub struct Sequencer {
     last_internal: Sequence,
     commands: spsc::Producer<LogCommand>,
     journal: Option<Box<dyn CommandLog>>,
-    /// The last durable command: responses up to it may be sent.
+    /// Sequence number of the last durable command; responses to commands up to it may be sent.
     durable: Sequence,
     /// The journal's state at the last check.
     log_state: LogState,
@@ -148,7 +148,7 @@ impl Sequencer {
             let journal = self.journal.as_mut();
             failpoint!(JournalSkipsRecord: journal = None, for self.next.0);
             if let Some(journal) = journal {
-                // A command in the journal takes effect, so the ring must have a free slot first.
+                // Append only if the ring has a free slot: a command in the journal must reach the matcher.
                 if self.commands.free_slots() == 0 {
                     return self.sequenced - start;
                 }
@@ -209,7 +209,7 @@ impl Sequencer {
         }
     }
 
-    /// Polls the journal in every duty cycle, after commands were appended; returns the amount of work.
+    /// Polls the journal; called in every duty cycle after commands are appended. Returns the amount of work.
     #[inline]
     pub fn poll_journal(&mut self) -> usize {
         let Some(journal) = &mut self.journal else { return 0 };
@@ -239,7 +239,7 @@ impl Sequencer {
         is_changed.then_some(state)
     }
 
-    /// True while only requests that remove orders are logged: the remaining space is reserved for them.
+    /// True while the log's remaining space is reserved for requests that remove orders: log no others.
     #[inline(always)]
     #[must_use]
     pub fn reserves_space_for_cancels(&self) -> bool {
@@ -260,7 +260,7 @@ impl Sequencer {
         command <= self.durable
     }
 
-    /// The last durable command: responses up to it may be sent.
+    /// Sequence number of the last durable command; responses to commands up to it may be sent.
     #[inline]
     #[must_use]
     pub fn durable(&self) -> Sequence {

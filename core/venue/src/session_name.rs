@@ -13,7 +13,7 @@ const MARK: u8 = b'~';
 /// name itself is too long.
 ///
 /// A changed name tells clients that message numbers may now denote other messages than under the name that
-/// they know. The log determines when that is so.
+/// they know. The generation comes from the log.
 #[must_use]
 pub fn wire_name(name: &str, generation: u32) -> Option<Session> {
     if generation == 0 || name.len() > LEN_MAX {
@@ -40,7 +40,7 @@ pub fn parse_session_name(name: &str) -> Option<Session> {
     Session::new(name).filter(|_| !name.is_empty() && name.bytes().all(is_word))
 }
 
-/// `TP` and the start time, in milliseconds since 1970, as 8 base-36 digits, which last for 89 years.
+/// A session name: `TP` and the start time, in ms since 1970, as 8 base-36 digits, enough for 89 years.
 #[must_use]
 pub fn session_name_at(mut millis: u128) -> String {
     let mut name = *b"TP00000000";

@@ -15,7 +15,7 @@ pub enum LogReadError {
     #[error(transparent)]
     Storage(Box<dyn std::error::Error + Send + Sync>),
     /// A record is not a command: another version of the program wrote it.
-    #[error("record {sequence} of the journal is no command: {source}")]
+    #[error("record {sequence} of the journal is not a command: {source}")]
     Command {
         /// Sequence number of the record.
         sequence: Sequence,
@@ -27,8 +27,8 @@ pub enum LogReadError {
     NoSnapshot,
     /// A snapshot that begins another definition is unusable: restore it from a copy.
     #[error(
-        "the snapshot of command {0} cannot be used, and what follows it was decided by other users or bounds than what \
-         came before"
+        "the snapshot of command {0} cannot be used, and the commands after it were decided with other users or bounds \
+         than those before it"
     )]
     DefinitionUnknown(Sequence),
 }

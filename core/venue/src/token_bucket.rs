@@ -40,7 +40,7 @@ impl TokenBucket {
         has_token
     }
 
-    /// Takes a token, or what is left of one, for a message that is accepted in any case.
+    /// Takes a token, or the remaining fraction of one, for a message that is accepted in any case.
     pub(crate) fn charge(&mut self, now: Nanos) {
         self.refill(now);
         self.level = self.level.saturating_sub(TOKEN);

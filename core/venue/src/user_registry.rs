@@ -21,9 +21,7 @@ pub enum RegisterError {
     #[error("there is a user '{0}' already: choose another name")]
     Taken(String),
     /// The session has no capacity for another user; a new session has.
-    #[error(
-        "there is room for {0} users and no more while the session lasts: begin another by --new-session"
-    )]
+    #[error("the session is limited to {0} users: begin another session by --new-session")]
     Full(usize),
 }
 
@@ -106,8 +104,8 @@ impl UserRegistry {
         self.places.len()
     }
 
-    /// Returns the users in `users` that follow the existing ones, with the venue's instrument ids in place
-    /// of those of `named`, the configuration's instruments.
+    /// Returns the users in `users` that follow the existing ones. Translates their instrument ids from
+    /// `named`, the configuration's instruments, to `instruments`, those of the venue.
     ///
     /// # Errors
     /// A description of the mistake and of the necessary change, in one line.

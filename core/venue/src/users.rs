@@ -186,7 +186,7 @@ impl Users {
         self.next_cancel
     }
 
-    /// Passes users whose timer has expired to `cancel`; retries a user later if that returns false.
+    /// Passes the sessions of users whose timer has expired to `cancel`; if it returns false, retries later.
     pub(crate) fn poll_absent(&mut self, now: Nanos, mut cancel: impl FnMut(SessionId) -> bool) {
         self.next_cancel = NEVER;
         for user in &mut self.users {

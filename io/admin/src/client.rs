@@ -24,7 +24,7 @@ pub enum SendLineError {
     #[error("the connection was closed without an answer")]
     Refused,
     /// The response is not JSON, so another program listens at the path: name the socket of the right one.
-    #[error("the answer is no JSON: {0}")]
+    #[error("the answer is not JSON: {0}")]
     NotJson(serde_json::Error),
 }
 

@@ -169,7 +169,7 @@ impl LineServer {
         None
     }
 
-    /// Answers a connection's line. [`receive`](LineServer::receive) later sends what cannot be sent now.
+    /// Answers a connection's line. [`receive`](LineServer::receive) later sends bytes that do not fit now.
     pub fn answer(&mut self, connection: u64, answer: &Value) {
         // The client may have disconnected since.
         let Some(connection) = self.connections.iter_mut().find(|it| it.id == connection) else { return };

@@ -27,7 +27,7 @@ pub struct PasswordHash(String);
 pub enum PasswordHashError {
     /// Not an argon2 hash: make one with `tickpath admin hash-password` or `tickpath gateway hash-password`.
     #[error(
-        "this is no argon2 hash ($argon2id$v=19$...): make one by tickpath admin hash-password, of a gateway's user by tickpath gateway hash-password"
+        "this is not an argon2 hash ($argon2id$v=19$...): make one by tickpath admin hash-password, for a gateway's user by tickpath gateway hash-password"
     )]
     NotArgon2,
     /// The hash is too expensive: each login would keep a core busy for seconds. Make a cheaper one.

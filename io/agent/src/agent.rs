@@ -12,7 +12,7 @@ pub trait Agent: Send {
     /// Does a bounded amount of work and returns the amount; 0 lets the runner idle.
     ///
     /// `now` is the time since the Unix epoch. It is read at the start of each cycle through the thread's
-    /// agents and after each call that found work: only calls without work lie between reading and call.
+    /// agents and after each call that found work. Since that reading only calls without work were made.
     ///
     /// # Errors
     /// A [fatal](AgentError::fatal) error stops the whole system; a

@@ -13,7 +13,7 @@ use tickpath_types::Nanos;
 
 use crate::host::TscFacts;
 
-/// Duration of a calibration. The clocks at its start and end are read to within half a bracket, about 20 ns,
+/// Duration of a calibration. Each reading at its start and end is exact to half a bracket, about 20 ns,
 /// which bounds the error of the rate by 0.5 ppm; repeated calibrations agree to some hundredths of that.
 const CALIBRATION_TIME: Duration = Duration::from_millis(80);
 /// Number of brackets tried at the start and at the end of a calibration; the tightest is used.

@@ -13,8 +13,8 @@ pub struct AgentCounters {
     pub busy_calls: Counter,
     /// Sum of the work counts that the duty cycles returned.
     pub work: Counter,
-    /// Ticks spent in duty cycles that found work. Includes the duty cycles without work right before them in
-    /// the same cycle, of any agent, whose end is not measured. Counted by a [`Runner`](crate::Runner) only.
+    /// Ticks spent in duty cycles that found work, and in those of any agent directly before them in the same
+    /// cycle that found none, whose end is not measured. Counted by a [`Runner`](crate::Runner) only.
     pub busy_ticks: Counter,
     /// Longest time that one duty cycle added to `busy_ticks`, in ticks.
     pub call_ticks_max: Counter,

@@ -110,9 +110,9 @@ impl Invoker {
     /// work if none found work.
     ///
     /// Reads the clock after each call that found work or failed, as the start of the next call, and at the
-    /// end. A call without work costs no reading: the next call gets the same time, and the duration of both
-    /// counts to the next call of the same cycle that finds work, if there is one. Returns the sum of the
-    /// work counts and the ticks at the end.
+    /// end. After a call without work it does not read the clock: the next call gets the same time. The
+    /// duration of a call without work is added to that of the next call in the cycle that finds work, if
+    /// any. Returns the sum of the work counts and the ticks at the end.
     ///
     /// # Errors
     /// The first fatal error of an agent.
@@ -196,7 +196,7 @@ struct Timer<'a> {
     clock: &'a TscClock,
     /// End of the latest call that found work or failed, in ticks; before that, the start of the cycle.
     ticks: u64,
-    /// The same moment, as time since the Unix epoch.
+    /// The moment of `ticks`, as time since the Unix epoch.
     now: Nanos,
     allocated: u64,
 }

@@ -12,7 +12,7 @@ use tickpath_types::Nanos;
 
 use crate::clock::TscClock;
 
-/// Polling interval for events without a descriptor or waker; for all, if the kernel has no heavy barrier.
+/// Polling interval for events without descriptor or waker; for all events if there is no heavy barrier.
 const RECHECK_INTERVAL: Nanos = Nanos::from_millis(1);
 /// Maximum number of descriptors that a thread waits for; with more, it polls every [`RECHECK_INTERVAL`].
 const DESCRIPTORS_MAX: usize = 64;

@@ -153,7 +153,7 @@ mod tests {
             fs::remove_file(&part).unwrap();
             let _ = fs::remove_file(&victim);
         }
-        // A hard link is replaced, and the other name's file is untouched.
+        // A hard link is replaced, and the file under its other name is untouched.
         fs::write(&victim, "untouched").unwrap();
         fs::hard_link(&victim, &part).unwrap();
         let file = PartFile::create(&path).unwrap();

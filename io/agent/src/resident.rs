@@ -7,12 +7,12 @@ use std::io::{self, BufRead, BufReader};
 use nix::libc;
 
 /// Releases the pages of code and constants that the program has touched so far, and returns the size of
-/// these mappings in bytes.
+/// their mappings in bytes.
 ///
 /// A start (command line, configurations, clock calibration) touches megabytes of code only once, sixteen
 /// pages at a time. The pages stay in the system's page cache, and are mapped again from there when needed,
-/// at about a microsecond for sixteen. Call this once after the start, if memory matters more than that. It
-/// removes breakpoints set before.
+/// at about a microsecond for sixteen. Call this once after the start, if memory matters more than these
+/// page faults. It removes breakpoints set before.
 ///
 /// # Errors
 /// `/proc/self/maps` cannot be read. Outside Linux this does nothing.

@@ -256,12 +256,12 @@ impl Loop {
             if self.invoker.finish(now)? || now >= deadline {
                 return Ok(());
             }
-            // Nothing is urgent any more, and another thread may have the awaited work.
+            // Nothing is urgent any more, and another thread may be doing the work that this one awaits.
             thread::yield_now();
         }
     }
 
-    /// Starts the agents, reports it, and waits until all other threads' agents have started.
+    /// Starts the agents, reports their start, and waits until all other threads' agents have started.
     fn start(
         &mut self,
         index: usize,

@@ -13,7 +13,7 @@ use tickpath_lockfree::wake::Waker;
 /// Exit status of a program that a second Ctrl-C ended: 128 + SIGINT, as shells report it.
 const EXIT_INTERRUPTED: i32 = 130;
 
-/// Interval of checks whether the first signal was raised, after which a second one exits the process.
+/// Interval at which a thread checks for the stop signal, after which it arms the exit by another signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Signals closer together than this count as one.
 const SAME_KEY_PRESS: Duration = Duration::from_millis(300);

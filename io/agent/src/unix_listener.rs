@@ -12,11 +12,11 @@ use nix::sys::socket::{getsockopt, sockopt};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// Another program serves the socket: give this one another path, or stop the other.
+    /// Another program serves the socket: choose another path, or stop that program.
     #[error("socket {} is served by a running program: give this one another path", .0.display())]
     InUse(PathBuf),
     /// Another kind of file is at the path: remove it, or choose another path.
-    #[error("socket {}: a file that is no socket is there: choose another path", .0.display())]
+    #[error("socket {}: the file at this path is not a socket: choose another path", .0.display())]
     NotASocket(PathBuf),
     /// The system refused: check that the folder exists and is writable.
     #[error("socket {}: {source}", path.display())]

@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 /// Calls of the agents of one thread, in order, with their times.
 type Log = Arc<Mutex<Vec<(&'static str, Nanos)>>>;
 
-/// Returns preset results, from the last to the first and then 0. Each duty cycle takes `work_time`.
+/// Returns preset results, the last one first, and then 0. Each duty cycle takes `work_time`.
 #[derive(Default)]
 struct ScriptedAgent {
     names: [&'static str; 3],
@@ -72,7 +72,7 @@ fn take(log: &Log) -> Vec<&'static str> {
 
 type RunCycle = fn(&mut Invoker) -> Result<usize, String>;
 
-/// Both methods to run a cycle.
+/// Both methods of [`Invoker`] that run a cycle.
 fn cycles() -> [RunCycle; 2] {
     [
         |invoker| invoker.run_once(Nanos(7)).map_err(|failure| failure.to_string()),

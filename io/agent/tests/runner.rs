@@ -224,7 +224,7 @@ impl Agent for Relay {
     }
 }
 
-/// Two threads in a row that sleep while no message arrives: each message must wake both.
+/// Two chained threads that sleep while no message arrives: each message must wake both.
 struct Relays {
     runner: Runner,
     stop: StopSignal,
@@ -281,7 +281,7 @@ fn a_message_wakes_every_thread_on_its_way() {
     relays.runner.join().unwrap();
 }
 
-/// Messages arrive in every phase of falling asleep, because each is sent after a longer spin.
+/// Each message is sent after a longer spin than the one before, so they hit every phase of falling asleep.
 #[test]
 fn no_wake_up_is_lost_while_a_thread_falls_asleep() {
     let mut relays = Relays::start();

@@ -44,7 +44,8 @@ impl<R: Read> ItchReader<R> {
         }
     }
 
-    /// The index of a stock locate. Until a message gives its ticker, its name is `#` and the locate.
+    /// Returns the instrument index of a stock locate, which is added if it is new. Until a message gives the
+    /// ticker, the symbol is `#` and the locate.
     fn instrument(&mut self, locate: u16, stock: Option<Stock>) -> u32 {
         let index = &mut self.by_locate[usize::from(locate)];
         if *index == UNSEEN {
@@ -111,7 +112,7 @@ impl<R: Read> EventReader for ItchReader<R> {
         self.is_finished = !matches!(found, Ok(Some(_)));
         let Some((len, used)) = found? else { return Ok(false) };
         let mut message = [0; MESSAGE_LEN_MAX];
-        // A frame longer than any message is invalid; an empty message reports it.
+        // A frame longer than any message is invalid: pass an empty message, which is reported as malformed.
         let kept = len.min(MESSAGE_LEN_MAX);
         let start = used - len;
         message[..kept].copy_from_slice(&self.window.data()[start..start + kept]);

@@ -101,7 +101,7 @@ fn schema_of(schema: Option<Schema>) -> Result<Option<DbnSchema>, ReadError> {
         Some(Schema::Definition) => Some(DbnSchema::Definition),
         Some(other) => {
             let what = format!(
-                "the DBN schema is {other}, which is not read: download mbo, which has every order, or mbp-10, mbp-1, \
+                "the DBN schema is {other}, which is not supported: download mbo, which has every order, or mbp-10, mbp-1, \
                  tbbo, trades or definition"
             );
             return Err(ReadError::Unsupported { what });
@@ -151,7 +151,7 @@ impl DbnLevels {
                     let Some(record) = self.decoder.last_record() else { continue };
                     let mut found = record_of(record, &mut self.instruments, &mut self.definition);
                     if found.ts_ns == UNDEF_TIMESTAMP {
-                        // Then use the time of receipt, which most schemas have too.
+                        // The event time is undefined: use the time of receipt, which most schemas have too.
                         found.ts_ns = record.raw_index_ts();
                     }
                     return Ok(Some(found));

@@ -90,7 +90,8 @@ impl ReadError {
         }
     }
 
-    /// The error with offset `read`, the end of the last complete record: more data was read ahead.
+    /// Returns the error with offset `read`, the end of the last complete record, since more data was read
+    /// ahead.
     pub(crate) fn after(self, read: u64) -> ReadError {
         match self {
             ReadError::Truncated { .. } => ReadError::Truncated { offset: read },

@@ -145,7 +145,7 @@ impl RecordingFile {
     }
 }
 
-/// Input that begins again with the sample, then returns the read error that ended it, then the rest.
+/// Input that returns the sample, then the read error that ended the sample, if any, then the data after it.
 struct Sampled {
     sample: io::Cursor<Vec<u8>>,
     failure: Option<io::Error>,

@@ -21,12 +21,12 @@ impl InputMeter {
         InputMeter { len, position: Arc::default(), read_ns: Arc::default() }
     }
 
-    /// Counts the bytes read from the file.
+    /// Returns a reader that counts the bytes read from the file.
     pub(crate) fn count<R: Read>(&self, reader: R) -> impl Read + use<R> {
         Counted { reader, position: Arc::clone(&self.position) }
     }
 
-    /// Times reading and decompressing.
+    /// Returns an input that measures the time spent reading and decompressing.
     pub(crate) fn time(&self, reader: impl Read + Send + 'static) -> Input {
         Box::new(Timed { reader, read_ns: Arc::clone(&self.read_ns) })
     }

@@ -111,7 +111,7 @@ const USUAL_LEN_MAX: usize = 56;
 /// Number of bytes that [`parse_usual`] examines; it reads the last number together with the bytes after it.
 const USUAL_TEXT_LEN: usize = USUAL_LEN_MAX + 3 * WORD_LEN;
 
-/// Parses the line at the start of `text` if it has the usual form; also returns its length with the end.
+/// Parses the line at the start of `text` if it has the usual form; also returns its length, end included.
 /// The usual form is six columns of digits, of which only the direction has a sign; an order id of up to 16
 /// and other numbers of up to 8 digits; a time with up to nine decimals. The result is that of [`parse`];
 /// `None` for other lines, which [`parse`] must handle.

@@ -126,7 +126,8 @@ pub(crate) struct Instruments {
 }
 
 impl Instruments {
-    /// The instrument ids that the metadata maps; Databento writes ids to symbols, or symbols to ids.
+    /// Returns the instruments that the metadata names. Its mappings are from ids to symbols, or from symbols
+    /// to ids.
     pub(crate) fn of(metadata: &Metadata) -> Instruments {
         let mut instruments = Instruments::default();
         for mapping in &metadata.mappings {

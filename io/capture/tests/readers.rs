@@ -148,7 +148,7 @@ fn every_cut_gives_the_whole_messages_before_it() {
                 Some(other) => panic!("{format:?} cut at {len}: {other}"),
             }
         }
-        // A cut at the end of a record loses nothing, nor does one before the end of a line.
+        // A cut at the end of a record, or just before the end of a line, loses nothing.
         assert!(clean_cuts <= 2 * all.len(), "{format:?}: {clean_cuts}");
     }
 }

@@ -32,7 +32,7 @@ pub fn at_least<T: PartialOrd + Display>(name: &str, value: T, min: T) -> Result
 /// # Errors
 /// [`ConfigError::Value`] with the example.
 pub fn multicast_group(name: &str, group: SocketAddrV4, example: &str) -> Result<(), ConfigError> {
-    ensure(group.ip().is_multicast(), || format!("{name}: {group} is no multicast group, e.g. {example}"))
+    ensure(group.ip().is_multicast(), || format!("{name}: {group} is not a multicast group, e.g. {example}"))
 }
 
 fn ensure(is_right: bool, message: impl FnOnce() -> String) -> Result<(), ConfigError> {

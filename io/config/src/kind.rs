@@ -98,7 +98,7 @@ impl FileKind {
             None => "name it in the file of a venue or a trader".to_owned(),
         };
         Some(ConfigError::value(format!(
-            "{} is {found}: {instead}, and give here {self}, such as {}",
+            "{} is {found}: {instead}, and give {self} here, such as {}",
             path.display(),
             self.sample()
         )))
@@ -147,7 +147,7 @@ mod tests {
             ("strategy = 'maker'\nrats = 1\n", "x.toml:2: unknown field `rats`"),
             ("strategy =\n", "x.toml:1: "),
             ("words = 1\n", "x.toml:1: unknown field `words`"),
-            ("rate = 1\n", "is a demo's configuration: use it with tickpath demo, and give here a trader's"),
+            ("rate = 1\n", "is a demo's configuration: use it with tickpath demo, and give a trader's"),
         ] {
             std::fs::write(&path, text).unwrap();
             let error = FileKind::Trader.load::<Trader>(&path).unwrap_err().to_string();

@@ -44,17 +44,17 @@ impl TradingEndpoint<'_> {
         let refused = |message: String| Err(ConfigError::value(message));
         if !self.production {
             return refused(format!(
-                "{host} is no test environment: write production = true into the configuration file if real money is meant"
+                "{host} is not a test environment: write production = true in the configuration file to trade real money"
             ));
         }
         if !self.is_tls {
             return refused(format!(
-                "{host} trades real money: only an encrypted connection is safe there (wss://, tls://)"
+                "{host} trades real money: use an encrypted connection (wss://, tls://)"
             ));
         }
         match limits.iter().find(|(_, is_stated)| !is_stated) {
             Some((name, _)) => {
-                refused(format!("{host} trades real money: state {name} in the configuration file"))
+                refused(format!("{host} trades real money: set {name} in the configuration file"))
             }
             None => Ok(()),
         }
@@ -73,7 +73,7 @@ mod tests {
             endpoint.check(&[("limits.a", true), ("limits.b", stated)]).err().map(|error| error.to_string())
         };
         assert_eq!(error_of(real, true), None);
-        assert!(error_of(real, false).unwrap().contains("state limits.b"));
+        assert!(error_of(real, false).unwrap().contains("set limits.b"));
         assert!(error_of(TradingEndpoint { is_tls: false, ..real }, true).unwrap().contains("wss://"));
         assert!(
             error_of(TradingEndpoint { production: false, ..real }, true)

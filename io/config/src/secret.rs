@@ -43,8 +43,8 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// Returns the secret's value. `config` is the file that names it, `None` for the command line or a
-    /// variable: then a relative path begins at the current folder.
+    /// Returns the secret's value. `config` is the file that names the secret; `None` for the command line or
+    /// an environment variable: then a relative path begins at the current folder.
     ///
     /// # Errors
     /// [`ConfigError::Value`] when the named variable or file is missing or readable by others, or others can

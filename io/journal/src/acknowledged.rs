@@ -3,7 +3,7 @@
 //!
 //! The file `acknowledged` has four slots at multiples of 512 bytes: two for the highest acknowledged
 //! sequence, then two for the newest snapshot. The slots of a pair are written alternately, so a torn write
-//! leaves the other one intact. A slot has 80 bytes, little-endian:
+//! leaves the other slot intact. A slot has 80 bytes, little-endian:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -28,8 +28,8 @@
 //!   every record up to the slot's sequence, under every policy.
 //! - **Power is lost under `group` or `sync`.** The page may be older than the last acknowledgement, but not
 //!   ahead of the log, because the log is synced first. The page is synced when the log is idle for a moment,
-//!   and when it is closed. The log must hold every record up to the slot's sequence; the records themselves
-//!   decide about the rest.
+//!   and when it is closed. The log must hold every record up to the slot's sequence; later records are
+//!   judged by the log alone.
 //! - **Power is lost under `async`.** The page may be ahead of the log, so it requires no record.
 
 use std::io;
@@ -127,7 +127,7 @@ pub(crate) fn begin<S: Storage>(
     Ok(Acknowledged { shared, slot: acknowledged.encode(MAGIC), is_second: false, is_synced: true })
 }
 
-/// Records a snapshot, which is on the disk under its name. Does nothing if the file does not exist.
+/// Records a snapshot whose file is already on the disk. Does nothing without an acknowledged file.
 pub(crate) fn record_snapshot<S: Storage>(
     storage: &S,
     sequence: Sequence,

@@ -15,15 +15,15 @@ pub enum ArchiveError {
     /// The current or an archived session has this name. Clients tell sessions apart by name: choose another
     /// name for the next session, or none.
     #[error(
-        "an earlier session is called {session} as well: leave the session's name out of the configuration, or give the \
-         next one a name that none had before"
+        "an earlier session has the name {session} as well: remove the session's name from the configuration, or choose \
+         a name that no session had"
     )]
     SameName {
         /// The name.
         session: SessionName,
     },
-    /// The archive holds this file already, from another session of the same name: move its folder away.
-    #[error("{file} is there already, of another session of this name: move its folder away")]
+    /// The archive holds this file already, from another session of the same name: move that folder away.
+    #[error("{file} exists already, from another session of this name: move its folder away")]
     Exists {
         /// The file.
         file: String,

@@ -8,7 +8,7 @@ use crate::{OpenError, Policy};
 /// Configuration of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalConfig {
-    /// Guarantee of an acknowledgement.
+    /// Failures that an acknowledged record survives.
     pub policy: Policy,
     /// Length of a segment file, in bytes.
     pub segment_len: u64,

@@ -9,7 +9,7 @@ pub enum HeaderDamage {
     /// The file does not begin like a segment, or is too short.
     #[error("not a journal segment")]
     Magic,
-    /// A later version of the program wrote it.
+    /// A later version of the program wrote the file.
     #[error(
         "journal version {version}, which this program cannot read: use the version of the program that wrote it, or put \
          the file back from a copy"
@@ -22,10 +22,10 @@ pub enum HeaderDamage {
     #[error("the header's checksum is wrong")]
     Checksum,
     /// A field has a value that no version writes.
-    #[error("a field of the header has a value that no version writes")]
+    #[error("a field of the header has an invalid value")]
     Field,
     /// The file name has another first sequence than the header.
-    #[error("the header says that sequence {found} comes first, the name says another")]
+    #[error("the first sequence is {found} in the header, and another in the file name")]
     Name {
         /// The sequence in the header.
         found: Sequence,
@@ -51,7 +51,7 @@ pub enum RecordDamage {
         /// Sequence of the record.
         found: Sequence,
     },
-    /// There is no record.
+    /// The record is missing: the log ends, or continues with a later record.
     #[error("there is no record")]
     Missing,
     /// The record is in a segment with a damaged header.

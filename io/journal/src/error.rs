@@ -42,7 +42,7 @@ fn reason(kind: io::ErrorKind, os_error: Option<i32>) -> io::Error {
 #[non_exhaustive]
 pub enum AppendError {
     /// The buffer is full. Accept no more requests, call `poll`, and retry.
-    #[error("the journal's buffer is full until what it holds is written")]
+    #[error("the journal's buffer is full: wait until its records are written")]
     Full,
     /// The segment is full and the next one cannot be created. Free disk space; the journal keeps retrying.
     #[error("{0}")]
@@ -51,7 +51,7 @@ pub enum AppendError {
     #[error("{0}")]
     Failed(Failure),
     /// A caller error: a record's sequence must follow that of the last record.
-    #[error("sequence {found} does not follow, {expected} does")]
+    #[error("sequence {found} is out of order: the next is {expected}")]
     Sequence {
         /// The expected sequence.
         expected: Sequence,
@@ -74,7 +74,7 @@ pub enum AppendError {
 pub enum OpenError {
     /// Invalid configuration: correct it.
     #[error(
-        "journal: payload_len_max is from 1 to {PAYLOAD_LEN_MAX}, buffer_len holds at least two such payloads, and \
+        "journal: payload_len_max must be 1 to {PAYLOAD_LEN_MAX}, buffer_len must hold at least two such payloads, and \
          segment_len at least two buffers"
     )]
     Config,
@@ -117,7 +117,7 @@ pub enum OpenError {
     /// Records acknowledged under [`Policy::Async`](crate::Policy::Async) are lost, which a power loss can
     /// cause: restore the file from a backup, or open with `accept_loss`.
     #[error(
-        "{file} lacks record {sequence} at byte {offset} ({damage}), and {later_records} later ones are there: power was \
+        "{file} lacks record {sequence} at byte {offset} ({damage}), but {later_records} later records exist: power was \
          lost before it was synced, or the file is damaged; put the file back from a copy, or copy the folder and accept by \
          --accept-loss that this record and all after it are lost"
     )]
@@ -162,7 +162,7 @@ pub enum OpenError {
     },
     /// A segment cannot be synced: restart from the log once the disk works. The contents of this file may
     /// never reach the disk, even if later syncs succeed.
-    #[error("{file} cannot be synced, so nothing that builds on it is written: {source}")]
+    #[error("{file} cannot be synced, so no dependent data is written: {source}")]
     Unsynced {
         /// File name of the segment.
         file: String,

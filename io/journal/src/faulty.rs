@@ -193,7 +193,8 @@ impl Disk {
         self.rng.next() % bound.max(1)
     }
 
-    /// Returns whether a fault occurs now: with probability `ppm`, or because `forced` has requests left.
+    /// Returns whether a fault occurs now: if the count `forced` is above zero, which is then decremented;
+    /// otherwise with probability `ppm`.
     fn is_fault_due(&mut self, ppm: u32, forced: impl Fn(&mut Disk) -> &mut u32) -> bool {
         if *forced(self) > 0 {
             *forced(self) -= 1;
@@ -281,7 +282,7 @@ impl Disk {
                 0 => 0,
                 1 => to - from,
                 2 if place < prefix => to - from,
-                // Within the sector where the prefix ends, bytes were written in order.
+                // The prefix ends within this sector: keep the sector's first bytes.
                 2 if place == prefix => self.below((to - from) as u64) as usize,
                 2 => 0,
                 _ if self.below(2) == 0 => to - from,

@@ -65,7 +65,7 @@ pub struct SegmentHeader {
     pub version: u16,
     /// The session of the log.
     pub session: SessionName,
-    /// Guarantee of an acknowledgement; [`Policy::Group`] in version 1, which does not record it.
+    /// Failures that an acknowledged record survives; [`Policy::Group`] in version 1, which records none.
     pub policy: Policy,
     /// Sequence of the first record.
     pub first_sequence: Sequence,
@@ -214,7 +214,7 @@ impl Layout {
         let sequence = Sequence(u64_at(record, 8));
         let synced = match self.has_synced() {
             true => Sequence(u64_at(record, 16)),
-            // Version 1 does not record it. Require every record before this one.
+            // Version 1 has no synced sequence: treat all earlier records as synced.
             false => Sequence(sequence.0.saturating_sub(1)),
         };
         Some(RawRecord { sequence, synced, payload_from: self.record_header_len, payload_to, len })

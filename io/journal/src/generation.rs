@@ -73,7 +73,7 @@ fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, Stri
         return Err(format!("version {version}, which this program cannot read"));
     }
     if !is_begun || header::valid_checksum(bytes).is_none() {
-        return Err("it does not begin as it must, or its checksum is wrong".to_owned());
+        return Err("its magic number or its checksum is wrong".to_owned());
     }
     let boot = u128::from_le_bytes(chunk(bytes, 32));
     let is_ours = session.bytes() == bytes[16..32];
@@ -83,7 +83,7 @@ fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, Stri
 
 /// Replaces the file. It is on the disk when this returns.
 pub(crate) fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> io::Result<()> {
-    // Programs that know only version 1 must refuse a closed log: they would append and keep the mark.
+    // Programs that know only version 1 must refuse a closed log: they would append and leave `closed_at`.
     let version = if now.closed_at.is_some() { VERSION_CLOSED } else { VERSION_OPEN };
     let mut bytes = header::begin::<LEN>(MAGIC, version);
     bytes[12..16].copy_from_slice(&now.number.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The jobs that a journal gives its disk worker, the worker's reports, and the state that both ends share.
+//! The jobs that a journal gives its disk worker, the worker's reports, and the state that they share.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
@@ -11,14 +11,14 @@ use crate::Failure;
 use crate::acknowledged::Acknowledged;
 use crate::batch::Batch;
 
-/// The state that both ends of a journal share.
+/// The state that a journal and its worker share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     /// Last sequence that may be acknowledged.
     pub(crate) durable: AtomicU64,
     /// The worker's thread, which is woken when there is work for the disk.
     pub(crate) thread: OnceLock<Thread>,
-    /// Threads that sleep until more is durable or the worker has reported.
+    /// Wakers of the threads that sleep until more is durable or the worker has reported.
     pub(crate) wakers: Wakers,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Report<F> {
     Written(Box<Batch>),
     /// Everything up to this sequence is on the disk.
     Synced(Sequence),
-    /// The next segment is ready; with its file if the journal itself writes.
+    /// The next segment is ready. Holds the segment's file if the journal itself writes it.
     Prepared(Option<F>),
     /// The next segment cannot be prepared now.
     NotPrepared(Failure),

@@ -29,7 +29,7 @@ pub enum State {
 enum Next<F> {
     /// The segment is being prepared.
     Awaited,
-    /// The segment is ready; with its file if the journal itself writes.
+    /// The segment is ready. Holds the segment's file if the journal itself writes it.
     Ready(Option<F>),
     /// The disk is full or refuses the segment for another reason.
     Refused(Failure),
@@ -48,7 +48,7 @@ pub struct Journal<S: Storage> {
     failure: Option<Failure>,
     /// Records appended and not yet passed to the disk.
     current: Box<Batch>,
-    /// The other batch, unless the worker has it.
+    /// The second batch, unless the worker holds it.
     spare: Option<Box<Batch>>,
     /// Offset of the next record in its segment, and the segment's layout.
     position: u64,
@@ -201,9 +201,9 @@ impl<S: Storage> Journal<S> {
         Ok(())
     }
 
-    /// Makes progress without waiting: takes the worker's reports, and writes the records appended since to
-    /// the file or passes them to the worker. Returns the amount of work. Call this in every duty cycle,
-    /// after its appends.
+    /// Makes progress without waiting: takes the worker's reports, and writes the records appended since the
+    /// last call to the file or passes them to the worker. Returns the amount of work. Call this in every
+    /// duty cycle, after its appends.
     #[inline]
     pub fn poll(&mut self) -> usize {
         let mut work = 0;
@@ -238,7 +238,7 @@ impl<S: Storage> Journal<S> {
         }
     }
 
-    /// Passes the current batch to the worker, if the worker has returned the other one.
+    /// Passes the current batch to the worker, if the worker has returned the previous one.
     fn submit_batch(&mut self) -> usize {
         let Some(mut spare) = self.spare.take() else {
             return 0;
@@ -291,7 +291,7 @@ impl<S: Storage> Journal<S> {
 
     #[cold]
     fn on_worker_lost(&mut self) {
-        self.fail(Failure::of("the journal's thread is gone")(std::io::ErrorKind::BrokenPipe.into()));
+        self.fail(Failure::of("the journal's thread has ended")(std::io::ErrorKind::BrokenPipe.into()));
     }
 
     #[cold]
@@ -330,7 +330,7 @@ impl<S: Storage> Journal<S> {
         self.durable == self.last_appended
     }
 
-    /// Returns the bytes left in the current segment. Without a next segment, this is the whole capacity.
+    /// Returns the number of bytes left in the current segment: the whole capacity without a next segment.
     #[must_use]
     pub fn remaining_len(&self) -> u64 {
         self.config.segment_len - self.position

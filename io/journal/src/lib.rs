@@ -49,9 +49,9 @@
 //! until the loss is accepted. A bad record after it was never guaranteed, and is cut off with everything
 //! that follows ([`TornTail`]).
 //!
-//! After a power loss the file may be older than the log, and under [`Policy::Async`] newer. Every record
+//! After a power loss the file may be behind the log, and under [`Policy::Async`] ahead of it. Every record
 //! carries the last sequence that was on the disk when it was appended, so a bad record that a later one
-//! reports as synced is damage too. Under [`Policy::Async`] other records may have been acknowledged: if
+//! reports as synced is damage too. Under [`Policy::Async`] unsynced records may have been acknowledged: if
 //! complete ones follow a bad one, the log is refused until the loss is accepted. Older logs without the file
 //! are judged by their records alone.
 //!

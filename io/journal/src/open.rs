@@ -34,7 +34,7 @@ pub struct Opened<S: Storage> {
     pub journal: Journal<S>,
     /// The end for a separate thread: see [`WorkerThread`](crate::WorkerThread).
     pub worker: DiskWorker<S>,
-    /// The log as found, after its repair. [`Journal::last_appended`] is the last record to replay.
+    /// The log after its repair. [`Journal::last_appended`] is the last record to replay.
     pub found: Inspection,
     /// Number of starts, including this one, before which acknowledged records may have been lost. Messages
     /// from an earlier generation of the session may refer to lost records: inform its clients before
@@ -44,8 +44,8 @@ pub struct Opened<S: Storage> {
 
 /// Opens the log in `storage` for appending, exclusively for this process.
 ///
-/// Inspects it first ([`inspect`]), cuts off a torn tail, makes sure that the rest is on the disk, and begins
-/// a new segment after it.
+/// Inspects the log first ([`inspect`]), cuts off a torn tail, makes sure that what remains is on the disk,
+/// and begins a new segment after it.
 ///
 /// # Errors
 /// [`OpenError`] when the log is in use, damaged, of another session, or the disk refuses.
@@ -68,7 +68,7 @@ pub fn open<S: Storage>(
         false => found.last_sequence(),
     };
     if options.accept_loss && !continues(&found, last, options.from) {
-        // No segment continues the snapshot: remove them all, and begin the new one after the snapshot.
+        // No segment continues the snapshot: remove all segments, and begin the new one after the snapshot.
         for segment in found.segments.drain(..) {
             storage.remove(&segment.file).map_err(OpenError::io(&segment.file))?;
         }
@@ -87,7 +87,7 @@ pub fn open<S: Storage>(
     };
     let snapshot = requirement.recorded.and_then(|recorded| recorded.snapshot);
     let begins = found.segments.first().map_or(last.next(), |segment| segment.header.first_sequence);
-    // Drop a recorded snapshot that this log does not reach: it may restart after a newer, unrecorded one.
+    // Drop a recorded snapshot that this log does not continue: it may begin after a newer, unrecorded one.
     let snapshot = snapshot.filter(|snapshot| (begins..=last.next()).contains(&snapshot.sequence.next()));
     let acknowledged =
         acknowledged::begin(storage, slot, snapshot).map_err(OpenError::io(ACKNOWLEDGED_FILE))?;
@@ -119,7 +119,8 @@ pub fn open<S: Storage>(
     Ok(Opened { journal, worker, found, generation: generation.number })
 }
 
-/// Returns whether a log that ends with `last` can continue at `from`, after a snapshot; true if `from` is 0.
+/// Returns whether the log, from its first record up to `last`, leaves no gap after a snapshot whose next
+/// record is `from`; true if `from` is 0.
 fn continues(found: &Inspection, last: Sequence, from: Sequence) -> bool {
     from == Sequence(0) || last.next() >= from && found.first_sequence() <= from
 }
@@ -160,7 +161,8 @@ fn advance_generation<S: Storage>(
     Ok(now)
 }
 
-/// Removes all but the valid part, and syncs that part. A prepared segment that was in use gets its name.
+/// Removes everything but the valid part of the log, and syncs that part. A prepared segment that was in use
+/// gets its name.
 fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenError> {
     for file in &found.covered {
         storage.remove(file).map_err(OpenError::io(file))?;

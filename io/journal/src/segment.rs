@@ -23,7 +23,7 @@ pub(crate) fn list_segments(storage: &impl Storage) -> Result<Vec<Sequence>, Ope
     list_numbered(storage, "", ".journal")
 }
 
-/// Returns the numbers of the files named by 20 digits between `prefix` and `suffix`, ascending.
+/// Returns the numbers of the files whose names are `prefix`, 20 digits and `suffix`, ascending.
 pub(crate) fn list_numbered(
     storage: &impl Storage,
     prefix: &str,
@@ -220,13 +220,13 @@ impl<F: StorageFile> SegmentReader<F> {
     }
 }
 
-/// The rest of a segment after its last valid record.
+/// The data of a segment after its last valid record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remains {
     /// True when there are only zeroes.
     pub(crate) is_zero: bool,
     /// Number of complete records.
     pub(crate) records: u64,
-    /// Highest sequence that one of them reports as synced.
+    /// Highest sequence that one of these records reports as synced.
     pub(crate) synced: Sequence,
 }

@@ -17,7 +17,7 @@ impl SessionName {
     /// Creates a name from text.
     ///
     /// # Errors
-    /// [`SessionNameError`] when the text is empty, longer than 16, or has a character outside `!`..`~`.
+    /// [`SessionNameError`] when the text is empty, has over 16 characters, or one outside `!`..`~`.
     pub fn new(text: &str) -> Result<SessionName, SessionNameError> {
         let bytes = text.as_bytes();
         if bytes.is_empty() || bytes.len() > 16 || !bytes.iter().all(u8::is_ascii_graphic) {

@@ -92,7 +92,7 @@ pub enum SnapshotDamage {
         found: SessionName,
     },
     /// The file name has another sequence than the header.
-    #[error("the snapshot is of sequence {found}, its name says another")]
+    #[error("the snapshot is of sequence {found}, its file name states another")]
     Name {
         /// Sequence in the header.
         found: Sequence,
@@ -193,7 +193,7 @@ impl<S: Storage> Snapshots<S> {
         Ok(newest)
     }
 
-    /// Returns the newest snapshot written, according to the file beside the log.
+    /// Returns the newest snapshot written, according to the acknowledged file.
     fn recorded(&self) -> Result<Option<Slot>, OpenError> {
         let recorded = match acknowledged::read(&self.storage) {
             // Opening the log reports this error.

@@ -54,7 +54,7 @@ pub(crate) enum Preparation<F> {
     None,
     /// Zeroes are written up to this offset.
     Filling(F, u64),
-    /// The segment is ready; with its file unless the journal has it.
+    /// The segment is ready. Holds the segment's file unless the journal holds it.
     Ready(Option<F>),
 }
 
@@ -155,7 +155,7 @@ impl<S: Storage> DiskWorker<S> {
         self.write_part(rest)
     }
 
-    /// Writes and syncs, all at once or record by record, and publishes the durable sequence.
+    /// Writes and syncs a part, as a whole or record by record, and publishes the durable sequence.
     fn write_part(&mut self, part: Part<'_>) -> Result<(), Failure> {
         if self.config.policy != Policy::Sync {
             return self.write_and_sync(part);
@@ -204,10 +204,10 @@ impl<S: Storage> DiskWorker<S> {
         named.map_err(Failure::of(NAME))
     }
 
-    /// Takes a step towards the next segment, at the pace of the current one; 0 when no step is due. It does
-    /// not run ahead in idle moments, because the next batch would have to wait for the step.
+    /// Prepares part of the next segment, in proportion to the data in the current one; 0 when none is due.
+    /// Does not run ahead while idle, because the next batch would have to wait.
     fn prepare(&mut self) -> usize {
-        // The required position, plus a margin for the data in flight.
+        // Zeroes are due up to 3/2 of the data written, plus a margin for the data in flight.
         let due = self.written + self.written / 2 + 2 * self.config.buffer_len as u64;
         let step = match &mut self.next {
             Preparation::Ready(_) => return 0,
@@ -309,7 +309,7 @@ impl WorkerThread {
                     }
                 }
             }
-            // Makes the jobs that were handed over before the stop visible.
+            // Makes visible the jobs that were sent before the stop.
             fence(Ordering::Acquire);
             while worker.run_job() {}
         })?;

@@ -82,7 +82,7 @@ impl CrashRun {
         Some(opened)
     }
 
-    /// Runs duty cycles of both ends in random order, for a number of steps.
+    /// Runs duty cycles of the journal and its worker in random order, for a number of steps.
     fn run(&mut self, opened: &mut Opened<FaultyDisk>, steps: u64) {
         for _ in 0..steps {
             match self.below(4) {

@@ -218,7 +218,7 @@ fn damage_to_acknowledged_records_is_refused() {
                     }
                 }
             }
-            // The whole end of the log is lost.
+            // Only the first segment is left, and then none.
             let copy = with_change(&disk, FIRST, |_| ());
             for name in segments(&disk).iter().skip(1) {
                 copy.remove(name).unwrap();
@@ -256,7 +256,7 @@ fn damaged_unacknowledged_records_are_cut() {
     assert!(opened.found.torn.is_some() && opened.generation == 0);
 }
 
-/// A closed log records its end even without the file beside it.
+/// A closed log records its end even without the acknowledged file and the generation file.
 #[test]
 fn a_closed_log_records_its_end() {
     for policy in Policy::ALL {
@@ -307,7 +307,7 @@ fn segments_of_other_sessions_and_wrong_names_are_detected() {
     assert!(matches!(error, OpenError::Record { damage: found, .. } if found == damage), "{error}");
 }
 
-/// A damaged header loses only the records that depend on it: those that a snapshot covers, or the rest.
+/// Accepting a damaged header loses the records from that segment on, or none if a snapshot covers it.
 #[test]
 fn an_accepted_header_loss_keeps_independent_records() {
     let last = 130;

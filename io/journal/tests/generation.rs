@@ -127,7 +127,7 @@ fn one_valid_acknowledged_slot_suffices() {
             assert!(refusal.starts_with("acknowledged is damaged") && refusal.contains("copy"), "{refusal}");
             assert_eq!(open_accepting(&copy, policy).unwrap().generation, 1);
         }
-        // Old logs lack this file.
+        // Old logs lack the acknowledged file.
         disk.remove(ACKNOWLEDGED_FILE).unwrap();
         let opened = open_with(&disk, policy).unwrap();
         assert_eq!((opened.found.acknowledged, opened.generation), (None, 0));

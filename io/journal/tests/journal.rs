@@ -31,7 +31,7 @@ fn payloads_and_sequences_have_bounds() {
     assert_eq!(journal.last_appended(), Sequence(2));
 }
 
-/// Two buffers of 1024 bytes, records of 128: eight records fill one buffer while the disk has the other.
+/// Two buffers of 1024 bytes, records of 128: eight records fill one buffer while the worker holds the other.
 #[test]
 fn full_buffers_refuse_the_record() {
     let disk = common::disk();
@@ -217,7 +217,7 @@ fn records_that_a_snapshot_covers_need_not_be_read() {
     assert_eq!(inspect(&disk, &InspectOptions::default()).unwrap().records_read, 150);
 }
 
-/// The whole path on a real disk, with a thread, over several segments and two runs.
+/// The journal on a real disk, with a worker thread, over several segments and two runs.
 #[test]
 fn a_real_folder_and_a_thread() {
     for policy in Policy::ALL {
@@ -264,7 +264,7 @@ fn files_readable_by_others_are_reported() {
     set("prepared.segment", 0o666);
     let expected = [(".", 0o755), ("generation", 0o644), ("prepared.segment", 0o666)];
     assert_eq!(folder.other_modes().unwrap(), expected.map(|(name, mode)| (name.to_owned(), mode)));
-    // A file that is created again is closed to other users.
+    // Creating a file again resets its mode to 0600.
     folder.create("prepared.segment").unwrap();
     assert_eq!(folder.other_modes().unwrap().len(), 2);
 }

@@ -34,7 +34,7 @@ fn the_newest_usable_snapshot_is_chosen() {
     assert!(snapshot.payload == state(30) && newest.skipped.is_empty());
     assert_eq!(snapshots.newest(Sequence(29)).unwrap().snapshot.unwrap().sequence, Sequence(20));
 
-    // With damage to any byte of the newest, the one before is used.
+    // With damage to any byte of the newest snapshot, the one before it is used.
     let valid = disk.contents(&file(30)).unwrap();
     for at in (0..100).chain([1_000, valid.len() - 1]) {
         let mut bad = valid.clone();

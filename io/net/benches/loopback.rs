@@ -1,4 +1,4 @@
-//! Costs of loopback on this host: round trips, kernel stamp to read, idle polls, and batches of datagrams.
+//! Costs of loopback on this host: round trips, delay from kernel stamp to read, idle polls, batches.
 //!
 //! `cargo bench -p tickpath-net`. Without `--bench`, as in a test run, it runs a short version of each.
 #![allow(clippy::unwrap_used)] // a failed step ends the run

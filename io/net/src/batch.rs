@@ -29,7 +29,7 @@ impl RecvBatch {
     /// Creates buffers for `datagrams_max` datagrams of up to `datagram_len_max` bytes each.
     ///
     /// # Panics
-    /// When either is zero.
+    /// When `datagrams_max` or `datagram_len_max` is zero.
     #[must_use]
     pub fn new(datagrams_max: usize, datagram_len_max: usize) -> RecvBatch {
         assert!(datagrams_max > 0 && datagram_len_max > 0, "a batch needs room for a datagram");

@@ -2,8 +2,8 @@
 
 /// Bytes in arrival order in one fixed allocation, readable as one slice.
 ///
-/// An emptied queue restarts at the front without a copy. Otherwise the rest moves to the front when less
-/// than half the capacity is free after it: with partial messages, some bytes are copied once per half
+/// An emptied queue restarts at the front without a copy. Otherwise the queued bytes move to the front when
+/// less than half the capacity is free after them: with partial messages, some bytes are copied once per half
 /// capacity.
 #[derive(Debug)]
 pub struct ByteQueue {

@@ -30,7 +30,7 @@ pub enum NetError {
         source: io::Error,
     },
     /// The address is not an IPv4 multicast group: choose one in 224.0.0.0/4, for local use in 239.0.0.0/8.
-    #[error("{group} is no multicast group: choose one in 239.0.0.0/8")]
+    #[error("{group} is not a multicast group: choose one in 239.0.0.0/8")]
     NotMulticast {
         /// The requested address.
         group: SocketAddrV4,
@@ -64,7 +64,7 @@ pub enum NetError {
 }
 
 impl NetError {
-    /// Returns a function that makes the error of the step `what` of setting up a socket, for `map_err`.
+    /// Returns a function for `map_err` that adds the failed step of the socket's set-up to a system error.
     pub(crate) fn socket(what: &'static str) -> impl FnOnce(io::Error) -> NetError {
         move |source| NetError::Socket { what, source }
     }

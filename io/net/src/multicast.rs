@@ -50,7 +50,7 @@ impl MulticastSender {
     /// Sends one datagram.
     ///
     /// # Errors
-    /// The system's error, as for more than 65,507 bytes. A full queue is [`SendStatus::WouldBlock`].
+    /// The system's error, e.g. for more than 65,507 bytes. A full queue is [`SendStatus::WouldBlock`].
     #[inline]
     pub fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus> {
         match self.socket.send(datagram) {

@@ -19,8 +19,8 @@ use crate::sockets;
 const BACKLOG: i32 = 1024;
 
 /// A factory of sockets. An agent is generic over it, with the default [`Kernel`], so that the kernel's
-/// sockets need no dynamic dispatch; a simulation replaces it with a simulated network below the same
-/// buffers.
+/// sockets need no dynamic dispatch. A simulation uses the same buffers on the sockets of a simulated
+/// network.
 pub trait Network: Clone + fmt::Debug + Send + 'static {
     /// A listener, or one end of a connection.
     type Socket: StreamSocket;
@@ -223,7 +223,7 @@ impl StreamSocket for Socket {
     }
 
     fn poll_connected(&self) -> io::Result<bool> {
-        // The error first: if the connection fails between the two checks, the next call reports it.
+        // Check the error first: if the connection fails between the two checks, the next call reports it.
         if let Some(error) = self.take_error()? {
             return Err(error);
         }

@@ -16,11 +16,11 @@ pub struct ReconnectConfig {
     pub buffers: BufferSizes,
     /// Longest time from the start of an attempt until the connection is established.
     pub connect_timeout: Nanos,
-    /// First wait before another attempt; doubles with each failure.
+    /// Wait after the first failure; doubles with each further one.
     pub wait_min: Nanos,
     /// Longest wait before another attempt.
     pub wait_max: Nanos,
-    /// Shortest wait after a failure.
+    /// Minimum wait after a failed attempt or connection.
     pub failure_wait_min: Nanos,
 }
 
@@ -195,7 +195,7 @@ impl<N: Network> ReconnectingClient<N> {
         self.wait_until(now);
     }
 
-    /// Makes waits begin with the shortest again, because the server answers.
+    /// Resets the next wait to the shortest. Call this when the server answers.
     pub const fn reset_wait(&mut self) {
         self.next_wait = self.config.wait_min;
     }

@@ -101,8 +101,8 @@ impl<N: Network> TcpAcceptor<N> {
     /// [reserved](TcpAcceptor::reserve).
     ///
     /// # Errors
-    /// The system's error, such as the limit of open files: the connection then still waits. Connections that
-    /// were reset while waiting are skipped.
+    /// The system's error, such as the limit of open files: the connection then stays in the backlog.
+    /// Connections that were reset while waiting are skipped.
     pub fn accept(&mut self) -> io::Result<Option<TcpConnection<N>>> {
         use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
         match self.socket.accept() {

@@ -1,4 +1,4 @@
-//! Datagrams by a packet ring, where the process may use one.
+//! Datagrams received through a packet ring, if the process may use one.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};

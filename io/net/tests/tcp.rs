@@ -30,7 +30,7 @@ fn fill(connection: &mut TcpConnection) -> Fill {
     until(|| Some(connection.fill().unwrap()).filter(|fill| *fill != Fill::Empty))
 }
 
-/// Returns both ends of a connection, once the kernel stamps. It begins a moment after the first request.
+/// Returns both ends of a connection once the kernel stamps received data, a moment after the first request.
 fn stamped_pair() -> (TcpConnection, TcpConnection) {
     let (mut client, mut server) = pair(BufferSizes::default());
     until(|| {

@@ -1,6 +1,6 @@
 //! A pair of rings between a server and one client, in shared memory, set up over a Unix socket.
 //!
-//! A server listens on a socket in the file system ([`ChannelListener`]). The kernel tells it which process
+//! A server listens on a socket in the file system ([`ChannelListener`]). The kernel reports the process that
 //! connects ([`Peer`]). The server exchanges names, passwords or other messages with the [`Caller`] over the
 //! socket, then [grants](Caller::grant) it a [`Channel`]. The channel's memory has no name, is sealed so that
 //! neither end can truncate it, and is passed over the socket. The socket stays open: its end shows that the
@@ -85,7 +85,7 @@ pub enum ChannelError {
     #[error("the other end offers another kind of channel: use the same version on both sides")]
     Greeting,
     /// The other end could truncate the received memory.
-    #[error("the memory that was offered is not sealed: it was refused")]
+    #[error("the received memory is not sealed: it was refused")]
     Unsealed,
     /// The requested size exceeds the maximum: lower the capacity.
     #[error("a channel holds 1 to {CHANNEL_CAPACITY_MAX} items of up to {ITEM_LEN_MAX} bytes each way")]
@@ -124,7 +124,8 @@ struct Greeting {
 }
 
 impl Greeting {
-    /// Creates a greeting for these item types. `None` when a capacity that is not 0 is not valid for a ring.
+    /// Creates a greeting for these item types. `None` when an item is too long, or `capacity` or a
+    /// `to_server_capacity` other than 0 is invalid for a ring.
     fn new<ToServer: Payload, ToClient: Payload>(to_server_capacity: u64, capacity: u64) -> Option<Greeting> {
         let is_bounded =
             |capacity: u64| (1..=CHANNEL_CAPACITY_MAX).contains(&capacity) && capacity.is_power_of_two();
@@ -173,11 +174,11 @@ impl ChannelListener {
     pub fn try_accept(&self) -> Result<Option<Caller>, ChannelError> {
         match self.0.accept() {
             Ok((stream, peer)) => {
-                stream.set_nonblocking(false).map_err(system("talk with who calls"))?;
+                stream.set_nonblocking(false).map_err(system("set up the connection"))?;
                 Ok(Some(Caller { stream, peer }))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(system("accept who calls")(error)),
+            Err(error) => Err(system("accept a client")(error)),
         }
     }
 }
@@ -187,8 +188,8 @@ impl ChannelListener {
 /// # Errors
 /// The system's error.
 pub fn call(path: &Path) -> Result<Caller, ChannelError> {
-    let stream = UnixStream::connect(path).map_err(system("call the server"))?;
-    let peer = Peer::of(&stream).map_err(system("ask who calls"))?;
+    let stream = UnixStream::connect(path).map_err(system("connect to the server"))?;
+    let peer = Peer::of(&stream).map_err(system("identify the peer"))?;
     Ok(Caller { stream, peer })
 }
 
@@ -240,7 +241,7 @@ impl Caller {
             MsgFlags::MSG_NOSIGNAL,
             None,
         )
-        .map_err(system("hand the channel over"))?;
+        .map_err(system("send the channel"))?;
         // A stream socket takes a message this short in one piece.
         debug_assert_eq!(sent, size_of::<Greeting>());
         Channel::over(to_client, to_server, self)
@@ -337,7 +338,7 @@ fn split_rings<ToServer: Payload, ToClient: Payload>(
 /// Returns zeroed memory whose length is sealed.
 fn sealed_memory(len: u64) -> Result<File, ChannelError> {
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
-    let memory = memfd_create("tickpath-channel", flags).map_err(system("make the channel's memory"))?;
+    let memory = memfd_create("tickpath-channel", flags).map_err(system("create the channel's memory"))?;
     let memory = File::from(memory);
     memory.set_len(len).map_err(system("size the channel's memory"))?;
     fcntl(&memory, FcntlArg::F_ADD_SEALS(SEALS)).map_err(system("seal the channel's memory"))?;
@@ -349,12 +350,12 @@ fn check_memory(memory: &File, len: u64) -> Result<(), ChannelError> {
     let seals = match fcntl(memory, FcntlArg::F_GET_SEALS) {
         // This kind of file does not support seals.
         Err(Errno::EINVAL) => return Err(ChannelError::Unsealed),
-        seals => SealFlag::from_bits_truncate(seals.map_err(system("ask for the memory's seals"))?),
+        seals => SealFlag::from_bits_truncate(seals.map_err(system("read the memory's seals"))?),
     };
     if !seals.contains(SEALS) {
         return Err(ChannelError::Unsealed);
     }
-    let found = memory.metadata().map_err(system("look at the channel's memory"))?;
+    let found = memory.metadata().map_err(system("inspect the channel's memory"))?;
     if found.len() == len { Ok(()) } else { Err(ChannelError::Greeting) }
 }
 

@@ -10,7 +10,7 @@ use crate::header::{Damage, KIND_EVENTS, KIND_MARKET_DATA};
 #[non_exhaustive]
 pub enum ShmError {
     /// The name is not a valid segment name.
-    #[error("'{0}' is no name of a segment: use 1 to 64 letters, digits, '-', '_' and '.', no '.' first")]
+    #[error("'{0}' is not a segment name: use 1 to 64 letters, digits, '-', '_' and '.', no '.' first")]
     Name(String),
     /// The segment has not been created yet, or was reclaimed.
     #[error("there is no segment '{name}' in {}: start its writer", folder.display())]
@@ -24,7 +24,7 @@ pub enum ShmError {
     #[error("{} belongs to another user, or others may write to it: use a place of your own", .0.display())]
     NotPrivate(PathBuf),
     /// The path is a symbolic link, a FIFO or a folder instead of a plain file.
-    #[error("{} is no plain file: remove it", .0.display())]
+    #[error("{} is not a regular file: remove it", .0.display())]
     NotAFile(PathBuf),
     /// The contents are not valid: remove the segment with `tickpath shm reclaim`, or restart its writer.
     #[error("{} is damaged: {damage}; start its writer again", path.display())]
@@ -51,7 +51,7 @@ pub enum ShmError {
         pid: Option<u32>,
     },
     /// The file system in memory is full: free some space, or request fewer rows or a shorter stream.
-    #[error("no room for {len} bytes at {}: free some, or ask for fewer rows or a shorter stream", path.display())]
+    #[error("no space for {len} bytes at {}: free some, or request fewer rows or a shorter stream", path.display())]
     NoSpace {
         /// Path of the new file.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum ShmError {
         len: u64,
     },
     /// Other processes created and removed the file all the time. Retry.
-    #[error("{} changes all the time: try again", .0.display())]
+    #[error("other processes keep replacing {}: try again", .0.display())]
     ConcurrentChange(PathBuf),
     /// The system refused an operation.
     #[error("cannot {what} {}: {error}", path.display())]
@@ -92,7 +92,7 @@ fn by(pid: Option<u32>) -> String {
 #[non_exhaustive]
 pub enum NameError {
     /// The row is beyond the end of the table: create the segment with more rows.
-    #[error("row {index} is beyond the segment's {rows} rows: make it with more")]
+    #[error("row {index} is beyond the segment's {rows} rows: create it with more")]
     NoRow {
         /// The requested row.
         index: usize,

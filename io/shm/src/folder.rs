@@ -116,7 +116,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Returns files that writers created but have not renamed yet, which takes them milliseconds.
+    /// Returns the files that writers have not renamed yet. A live writer renames its file in milliseconds.
     pub(crate) fn unfinished(&self) -> Result<Vec<PathBuf>, ShmError> {
         let is_new = |file: &String| file.starts_with('.') && file.ends_with(NEW_SUFFIX);
         Ok(self.file_names()?.into_iter().filter(is_new).map(|file| self.path.join(file)).collect())

@@ -39,10 +39,10 @@ pub enum Damage {
     /// The file is shorter than a header.
     #[error("it ends after {0} bytes, within its header")]
     Short(u64),
-    /// The magic number is wrong: it is another file, or from a host with the other byte order.
-    #[error("it does not begin as a segment does")]
+    /// The magic number is wrong: the file is not a segment, or from a host with the other byte order.
+    #[error("its magic number is not that of a segment")]
     Magic,
-    /// Another version wrote it; use the same version of the program on both sides.
+    /// Another version wrote the segment; use the same version of the program on both sides.
     #[error("its layout has version {0}, this program reads version {VERSION}")]
     Version(u32),
     /// The header was changed after it was written.
@@ -52,7 +52,7 @@ pub enum Damage {
     #[error("its kind is {0}, which this program does not know")]
     Kind(u32),
     /// The file was truncated or extended.
-    #[error("it has {found} bytes and says {stated}")]
+    #[error("it has {found} bytes, and its header states {stated}")]
     Length {
         /// Length in the header.
         stated: u64,

@@ -59,7 +59,7 @@ pub fn verify(segment: &SegmentReader) -> Verified {
 fn verify_row(segment: &SegmentReader, index: usize, verified: &mut Verified) {
     let name = match retry_read(|| segment.raw_symbol(index)) {
         Some(name) => name,
-        None => return verified.problem(|| format!("row {index}: its name was never written to its end")),
+        None => return verified.problem(|| format!("row {index}: its name was never completely written")),
     };
     let is_named = name.as_str().is_some();
     verified.symbols += u64::from(is_named);
@@ -69,13 +69,11 @@ fn verify_row(segment: &SegmentReader, index: usize, verified: &mut Verified) {
     // Read this count before the name is read again below: a row gets its name before its first quote.
     let writes = segment.entry(index).map_or(0, |entry| entry.writes());
     let Some(quote) = retry_read(|| segment.try_read(index)) else {
-        return verified.problem(|| format!("row {index}: its quote was never written to its end"));
+        return verified.problem(|| format!("row {index}: its quote was never completely written"));
     };
     verified.quotes += u64::from(writes > 0);
     if quote.reserved != 0 || quote.health > 3 {
-        verified.problem(|| {
-            format!("row {index}: its quote has values that no writer of this version puts there")
-        });
+        verified.problem(|| format!("row {index}: its quote has values that this version never stores"));
     }
     if writes > 0 && !is_named && segment.symbol(index).is_none() {
         verified.problem(|| format!("row {index}: it has quotes and no name"));

@@ -30,7 +30,7 @@
 //! A segment may instead hold only an event stream, which a gateway publishes to all its clients
 //! ([`EventsWriter`], [`EventsReader`]).
 //!
-//! [`channel`] is for two processes that exchange messages: a ring each way, set up over a Unix socket.
+//! [`channel`] connects two processes that exchange messages: two rings, set up over a Unix socket.
 //!
 //! # Limits
 //!

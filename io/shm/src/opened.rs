@@ -77,7 +77,7 @@ impl OpenedSegment {
         }
     }
 
-    /// Returns whether another segment, or none, has the name now: open it again. A system call.
+    /// Returns whether the name now belongs to another segment or to none; then open it again. A system call.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         !self.file.metadata().is_ok_and(|file| is_at(&file, &self.path))

@@ -20,7 +20,7 @@ pub struct WriterId {
     pub uid: u32,
     /// Start time of the process, in the kernel's clock ticks since boot.
     pub start_ticks: u64,
-    /// Id of the system boot under which it runs.
+    /// Id of the system boot during which the process runs.
     pub boot: [u8; 16],
 }
 
@@ -31,7 +31,7 @@ impl WriterId {
     /// `/proc` cannot be read.
     pub fn this_process() -> io::Result<WriterId> {
         let pid = process::id();
-        let no_stat = || io::Error::other("/proc says nothing of this process: mount it");
+        let no_stat = || io::Error::other("/proc has no entry of this process: mount /proc");
         Ok(WriterId {
             pid,
             uid: nix::unistd::geteuid().as_raw(),
@@ -60,7 +60,7 @@ pub enum WriterState {
 
 fn boot_id() -> io::Result<[u8; 16]> {
     let text = fs::read_to_string(BOOT_ID)?;
-    let no_id = || io::Error::other(format!("{BOOT_ID} holds no number"));
+    let no_id = || io::Error::other(format!("{BOOT_ID} does not hold a number"));
     let id = u128::from_str_radix(&text.trim().replace('-', ""), 16).map_err(|_| no_id())?;
     Ok(id.to_be_bytes())
 }

@@ -112,8 +112,8 @@ impl SegmentWriter {
         self.quotes.update(index, change)
     }
 
-    /// Appends an update, whose instrument is a row, to the stream, and overwrites the oldest one when it is
-    /// full. Does nothing without a stream.
+    /// Appends an update to the stream, and overwrites the oldest one when the stream is full. The update's
+    /// instrument is a row of the table. Does nothing without a stream.
     #[inline]
     pub fn send(&mut self, update: &MarketUpdate) {
         if let Some(stream) = &mut self.stream {
@@ -223,7 +223,7 @@ pub(crate) struct ExistingSegment {
 }
 
 impl ExistingSegment {
-    /// Locks the segment with this name; `None` when another one took the name meanwhile, or none has it.
+    /// Locks the segment with this name, if there is one. `None` when it was replaced or removed meanwhile.
     pub(crate) fn lock(folder: &Folder, name: &SegmentName) -> Result<Option<ExistingSegment>, ShmError> {
         let (path, file, found) = match folder.open_segment(name) {
             Err(ShmError::Missing { .. }) => return Ok(Some(ExistingSegment { generation: 0, file: None })),
@@ -232,7 +232,7 @@ impl ExistingSegment {
         let mut bytes = [0; size_of::<Header>()];
         let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
         let header = Header::check(&bytes[..len], found.len()).ok();
-        // A starting child process briefly holds this process's files, and thus the lock of a closed segment.
+        // A child process that is being started inherits our descriptors, and thus briefly holds the lock.
         for tries_left in (0..CLOSED_TRIES_MAX).rev() {
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) if !is_at(&found, &path) => return Ok(None),
@@ -298,7 +298,7 @@ impl NewFile {
 
     /// Locks the file and allocates all its space: writing to a mapping without space ends the process.
     fn fill(file: &File, header: &Header) -> io::Result<SharedLines> {
-        // Waits while a process that removes unfinished files holds the lock of this one.
+        // Waits while a process that removes unfinished files holds this file's lock.
         file.lock()?;
         let len = header.file_len.try_into().map_err(|_| io::ErrorKind::InvalidInput)?;
         fallocate(file, FallocateFlags::empty(), 0, len)?;

@@ -38,7 +38,7 @@ fn site() -> Site {
     Site { _place: place, path }
 }
 
-/// Waits for the peer's end, delayed while a starting child of another test holds this process's files.
+/// Waits for the peer's end. A child process that another test starts may briefly hold the peer's socket.
 #[track_caller]
 fn wait_for_end<S: Payload, R: Payload>(channel: &Channel<S, R>) {
     until(|| channel.is_peer_disconnected().then_some(()));
@@ -139,7 +139,7 @@ fn another_kind_of_channel_is_refused_by_the_client() {
     assert!(matches!(received, Err(ChannelError::Greeting)), "{received:?}");
 }
 
-/// Returns the client's error for these bytes and files from a server.
+/// Returns the client's error when a server sends these bytes and the descriptors of these files.
 fn offer(greeting: &[u8], memory: &[&File]) -> ChannelError {
     let site = site();
     let listener = UnixListener::bind(&site.path).unwrap();
@@ -185,7 +185,7 @@ fn a_bad_server_gets_no_client() {
     }
 }
 
-/// The read end of a pipe reports a hang-up once the last write end is closed.
+/// Refused descriptors are closed: a pipe's read end reports a hang-up once the last write end is closed.
 #[test]
 fn descriptors_of_a_bad_server_are_closed() {
     let greeting = [0; 40];

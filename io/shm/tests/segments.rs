@@ -37,8 +37,8 @@ const SMALL: SegmentConfig =
     SegmentConfig { rows: 8, stream_capacity: 4, time_base: tickpath_shm::TimeBase::Midnight };
 
 impl Site {
-    /// Creates a writer once the name is free. A starting child process of another test briefly holds the
-    /// files of this process, and with them the lock of a writer that has ended.
+    /// Creates a writer once the name is free. A child process that another test starts briefly inherits the
+    /// descriptors of this process, and with them the lock of a writer that has ended.
     fn writer(&self) -> SegmentWriter {
         until(|| match self.try_writer() {
             Err(ShmError::InUse { .. }) => None,
@@ -46,7 +46,7 @@ impl Site {
         })
     }
 
-    /// Reclaims the segment. A starting child process of another test briefly holds this process's locks.
+    /// Reclaims the segment. A child process that another test starts briefly inherits this process's locks.
     fn reclaim(&self) -> Reclaimed {
         until(|| Some(reclaim(&self.folder, &self.name).unwrap()).filter(|it| *it != Reclaimed::Kept))
     }
@@ -186,7 +186,7 @@ fn the_lock_of_a_closed_segment_is_waited_for() {
     let first = site.writer();
     let path = first.path().to_owned();
     drop(first);
-    // Hold the lock for a moment, as a starting child process does.
+    // Hold the lock for a moment, as a child process being started does.
     let held = std::fs::File::open(path).unwrap();
     held.lock().unwrap();
     let (begun, begins) = std::sync::mpsc::channel();
@@ -211,7 +211,7 @@ fn one_of_many_concurrent_writers_wins() {
                 starts.into_iter().map(|start| start.join().unwrap()).collect()
             })
         };
-        // Retry, because a starting child process may hold the lock, as in `Site::writer`.
+        // Retry, because a child process being started may hold the lock, as in `Site::writer`.
         let writers = until(|| Some(start()).filter(|writers| writers.iter().any(Result::is_ok)));
         let winners: Vec<_> = writers.iter().filter_map(|writer| writer.as_ref().ok()).collect();
         assert_eq!(winners.len(), 1, "{writers:?}");
@@ -297,7 +297,7 @@ fn invalid_values_are_found() {
     assert_eq!(reader.symbol(2), None);
     let verified = verify(&reader);
     let expected = [
-        "row 1: its quote was never written to its end",
+        "row 1: its quote was never completely written",
         "row 2: its name is not printable",
         "update 1 of 4 is missing",
     ];
@@ -312,7 +312,7 @@ fn child_writer() {
     let name = SegmentName::new("feed").unwrap();
     let mut writer = SegmentWriter::create(&folder, &name, &SMALL, Nanos(5)).unwrap();
     writer.name(1, "ALPHA").unwrap();
-    // The writer ends by itself if it is not killed because the test that started it has died.
+    // If the test that started this writer dies before killing it, the writer ends by itself.
     let deadline = Deadline::after(2 * PATIENCE);
     for number in 1.. {
         for row in 0..8 {
@@ -360,7 +360,7 @@ fn a_killed_writer_is_dead_and_its_data_is_whole() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(reader.writer_state(), WriterState::Dead);
-    // The writer died at any point: a row that it was writing stays busy, and the other rows are readable.
+    // The writer was killed at a random point: a row being written stays busy; the other rows are readable.
     let readable = (0..8).filter(|row| reader.try_read(*row).is_ok()).count();
     assert!(readable >= 7, "{readable}");
     let next = site.writer();

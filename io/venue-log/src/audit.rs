@@ -56,7 +56,8 @@ pub fn audit<S: Storage>(
             }
             Some(audit) => {
                 advance(storage, session, &mut audit.replica, sequence, &mut on_progress)?;
-                // The snapshot may be from a start with other limits or users. The hash reveals a failure.
+                // A start with other limits or users may have written the snapshot. If this replica cannot be
+                // redefined, the hash differs.
                 audit.replica.redefine(recorded.definition().clone()).ok();
                 check(&audit.replica, sequence, snapshot.state_hash)?;
                 audit.replica = recorded;

@@ -75,7 +75,7 @@ impl<S: Storage> Follower<S> {
         Follower { log, every, keep, counters, state: None, payload: vec![] }
     }
 
-    /// Applies a bounded number of durable commands, and writes a snapshot when due; returns their number.
+    /// Applies a bounded number of durable commands and returns their number; writes a snapshot when due.
     ///
     /// # Errors
     /// [`FollowerError`] when the log cannot be followed or a snapshot not be written.

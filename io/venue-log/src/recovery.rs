@@ -76,9 +76,9 @@ pub enum RecoveryError {
     /// A snapshot is unusable, and the configuration differs from that of the one before it: restore the file
     /// from a backup, or start once with the configuration of the last start.
     #[error(
-        "{file} cannot be used ({damage}), and the configuration is not that of the snapshot before it: nothing says whether \
-         the commands after it were decided by the one or the other; put the file back from a copy, or, if the configuration \
-         was changed since the last start, start once as it was then{REMEDY_WITHOUT_BACKUP}"
+        "{file} cannot be used ({damage}), and the configuration differs from that of the snapshot before it: the commands \
+         after it may have been decided with either; put the file back from a copy, or, if the configuration was changed \
+         since the last start, start once with the previous one{REMEDY_WITHOUT_BACKUP}"
     )]
     DefinitionUnknown {
         /// File name of the newest snapshot.
@@ -119,7 +119,8 @@ pub enum RecoveryError {
     },
     /// Another version of the program wrote the journal: use that version.
     #[error(
-        "command {sequence} caused what market data cannot say: another version of the program wrote the journal"
+        "command {sequence} caused an event that market data cannot encode: use the version of the program that wrote the \
+         journal"
     )]
     Unencodable {
         /// The command with an event that market data cannot encode.
@@ -132,7 +133,7 @@ pub enum RecoveryError {
 pub struct Recovery {
     /// The session, new or continued.
     pub session: SessionName,
-    /// Generation of the session: number of earlier starts before which answered commands may have been lost.
+    /// Generation of the session: number of its starts that may have lost answered commands.
     pub generation: u32,
     /// Last command of the log.
     pub last: Sequence,
@@ -142,7 +143,7 @@ pub struct Recovery {
     pub skipped: Vec<String>,
     /// Number of commands read from the log after the snapshot.
     pub replayed: u64,
-    /// Segments removed because one had a damaged header; the loss was accepted, the snapshot covers them.
+    /// Segments removed, after the loss was accepted, because of a damaged header; the snapshot covers them.
     pub covered: Vec<String>,
     /// Torn tail that was cut off the log, if any.
     pub torn: Option<TornTail>,
@@ -181,7 +182,7 @@ impl fmt::Display for Recovery {
             write!(
                 f,
                 "\nno file {ACKNOWLEDGED_FILE} could be read: an earlier version wrote the journal, or the file was removed or \
-                 damaged; the journal's records alone said where it ends"
+                 damaged; only the journal's records show where it ends"
             )?;
         }
         if *generation > 0 {
@@ -321,8 +322,8 @@ fn remove_without_log<S: Storage>(
     }
 }
 
-/// Replays the log up to `last`. At each unusable snapshot (`unusable`, newest first), the state must have
-/// the hash recorded for it.
+/// Replays the log up to `last`. After the last command of each snapshot in `unusable` (newest first), the
+/// state must have the hash recorded for that snapshot.
 fn advance<S: Storage>(
     storage: &S,
     session: SessionName,

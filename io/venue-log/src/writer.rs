@@ -14,7 +14,7 @@ const RESERVED_FOR_CANCELS: u64 = 4;
 impl<S: Storage> CommandLog for JournalLog<S> {
     #[inline]
     fn append(&mut self, command: &LogCommand) -> bool {
-        // `state` reports a failure; any other reason is over by the next duty cycle.
+        // The error is not needed: `state` reports a permanent failure, and all others are temporary.
         self.0.append_with(command.sequence(), |out| command.encode(out)).is_ok()
     }
 

@@ -72,7 +72,7 @@ codes! {
         HALT = b'H' "halt auction",
         VOLATILITY = b'V' "volatility auction",
     }
-    /// The larger side of an auction.
+    /// In an auction, the side with excess shares.
     ImbalanceSide {
         BUY = b'B' "buy",
         SELL = b'S' "sell",
@@ -100,14 +100,14 @@ flags! {
         TRADE_THROUGH_EXEMPT = 0x10 "trade-through exempt",
         SINGLE_PRICE_CROSS = 0x08 "single-price cross",
     }
-    /// Completeness of a book change. Only the lowest bit has a meaning.
+    /// Marks the last update of a book change. Only the lowest bit has a meaning.
     EventFlags {
         COMPLETE = 0x01 "transition complete",
     }
     /// Queue position of a changed order: kept or lost.
     ///
     /// The specification's "bit 0" is ambiguous: most readers take it as the lowest bit, some as the highest.
-    /// No real message is known that sets either, so both count.
+    /// No real message is known that sets either bit, so both count.
     ModifyFlags {
         KEEPS_PRIORITY = 0x81 "keeps priority",
     }

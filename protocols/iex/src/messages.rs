@@ -11,8 +11,8 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 use crate::codes::*;
 use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber};
 
-/// Declares all messages, and all items that list every message. All have the time at offset 2; those in
-/// `securities` have the security at offset 10.
+/// Declares all messages, and all items that list every message. All have their time stamp at offset 2; those
+/// in `securities` have the symbol at offset 10.
 macro_rules! iex_messages {
     (
         system { $($system:tt)* }
@@ -165,7 +165,7 @@ iex_messages! {
         }
         /// Price Level Update (`8` buy, `5` sell) of DEEP: shares now displayed at a price, 0 if none.
         PriceLevelUpdate = b'8' | b'5', 30, on_price_level_update {
-            /// Completeness of the change of the book.
+            /// States whether this is the last update of a book change.
             1 event_flags: EventFlags,
             /// Shares now displayed at the price.
             18 size: Shares,
@@ -202,7 +202,8 @@ iex_messages! {
             /// The price.
             18 price: LongPrice,
         }
-        /// Auction Information (`A`): the current outlook of an IEX-listed security's auction, once a second.
+        /// Auction Information (`A`): the expected outcome of an IEX-listed security's auction, once a
+        /// second.
         AuctionInformation = b'A', 80, on_auction_information {
             /// Kind of auction.
             1 auction_type: AuctionType,
@@ -214,7 +215,7 @@ iex_messages! {
             30 indicative_clearing_price: LongPrice,
             /// Shares that would remain at the reference price.
             38 imbalance_shares: Shares,
-            /// The larger side.
+            /// Side with excess shares.
             42 imbalance_side: ImbalanceSide,
             /// Number of extensions of the auction.
             43 extension_number: u8,

@@ -1,7 +1,7 @@
 //! SNAP: snapshots of a feed over TCP, on request.
 //!
 //! Source: IEX TOPS, DEEP and DEEP+ SNAP specifications of June 2026. A frame is a length of two bytes, which
-//! counts the bytes after it, a type byte, and the rest; integers are little-endian.
+//! counts the bytes after it, a type byte and the content; integers are little-endian.
 //!
 //! A reader buffers the multicast messages and requests a snapshot that reaches at least to the first of
 //! them. It loads the snapshot, then applies the buffered messages after the snapshot's sequence number.
@@ -63,7 +63,7 @@ pub enum Frame<'a> {
     Error(ErrorCode),
     /// `s`: a snapshot follows.
     Start {
-        /// Bytes of the whole answer, including this frame and the end.
+        /// Bytes of the whole answer, including this frame and the end frame.
         total_len: u64,
     },
     /// `d`: one message of the snapshot.
@@ -127,7 +127,8 @@ fn check_len(frame_type: u8, len: usize) -> Result<(), Malformed> {
     fits.then_some(()).ok_or(WRONG_LENGTH)
 }
 
-/// Decodes a data frame. Its message is a block in a block or, as the lengths show, a single block.
+/// Decodes a data frame. If its block consists of a length and that many bytes, these bytes are the message;
+/// otherwise the whole block is.
 fn data(frame: &[u8]) -> Result<Frame<'_>, Malformed> {
     let (header, payload) = Header::ref_from_prefix(&frame[3..]).map_err(|_| WRONG_LENGTH)?;
     let outer = usize::from(u16::from_le_bytes(field(payload, 0)));

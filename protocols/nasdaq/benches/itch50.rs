@@ -1,7 +1,8 @@
 //! ITCH 5.0 in memory, one thread: decoding a mix of messages, and publishing events into packets.
 //!
 //! Of 100 messages 47 add, 42 delete, 6 execute, 4 replace and 1 cancel. Their order is random, which is
-//! harder to predict than a real feed; the same messages in runs of one type are the other extreme.
+//! harder to predict than a real feed. Another benchmark has them in runs of one type, the easiest order to
+//! predict.
 
 use std::hint::black_box;
 

@@ -7,7 +7,7 @@ use tickpath_wire::Malformed;
 use crate::ouch50;
 use crate::soupbintcp::BufferTooShort;
 
-/// Length of the user's name.
+/// Length of the user's name, in bytes.
 const NAME_LEN: usize = 6;
 /// Length of the header before the message, in bytes.
 pub const HEADER_LEN: usize = NAME_LEN + 8;

@@ -31,7 +31,7 @@ message! {
 }
 
 impl EndOfSnapshot {
-    /// Creates the message that ends a snapshot; `sequence` is the first live message to apply.
+    /// Creates the message that ends a snapshot; `sequence` is the number of the first live message to apply.
     #[must_use]
     pub fn of(sequence: Sequence) -> EndOfSnapshot {
         EndOfSnapshot::new(Alpha(ascii_number(sequence.0)))

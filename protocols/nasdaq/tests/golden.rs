@@ -1,4 +1,4 @@
-//! Bytes from other sources: the worked examples of the fact sheet, and a few messages of real captures.
+//! Messages from external sources: the worked examples of the fact sheet, and excerpts of real captures.
 //!
 //! The captured messages are short excerpts of Open-Markets-Initiative/omi-data-packets
 //! (Nasdaq.Equities.TotalView.Itch.v5.0, Nasdaq.Equities.TotalView.Itch.v5.0.20230822 and

@@ -226,7 +226,7 @@ fn requests_about_many_orders_round_trip() {
         let len = ouch50::encode_request(&request, symbol_of, &mut wire).unwrap();
         assert_eq!(wire[..len], expected);
         assert_eq!(decode_request(&wire[..len], instrument_of), Ok(request));
-        // An empty list of options may be missing.
+        // An empty list of options may be omitted.
         if len == expected.len() && expected.ends_with(&[0, 0]) {
             assert_eq!(decode_request(&wire[..len - 2], instrument_of), Ok(request));
         }

@@ -252,7 +252,7 @@ proptest! {
         let len = ouch50::encode_request(&request, |_| Some(instrument().symbol), &mut out).unwrap();
         let read = |bytes: &[u8]| ouch50::decode_request(bytes, |_| Some(InstrumentId(1)));
         prop_assert_eq!(read(&out[..len]), Ok(request));
-        // In messages of 2025 the list of options may be missing.
+        // In messages of 2025 the list of options may be omitted.
         let fixed_len = match out[0] {
             b'C' => 17,
             b'D' | b'E' => 9,
@@ -283,7 +283,7 @@ proptest! {
         };
         prop_assert_eq!(read(&out[..len]), Some((event.ts, kind, true)));
         for cut in 0..len {
-            // An empty list of options may be missing in messages of 2025.
+            // An empty list of options may be omitted in messages of 2025.
             let may_be_missing = b"XGK".contains(&out[0]) && cut + 2 == len && out[cut..len] == [0, 0];
             let is_whole = read(&out[..cut]) == Some((event.ts, kind, true));
             prop_assert_eq!(is_whole, may_be_missing, "cut to {} of {}", cut, len);

@@ -18,7 +18,7 @@ pub enum PushError {
         remaining: usize,
     },
     /// The header of the message does not state the message's length.
-    #[error("the message of {len} bytes says another length: encode it again")]
+    #[error("the message of {len} bytes states another length: encode it again")]
     NotAMessage {
         /// Length of the message, in bytes.
         len: usize,
@@ -130,7 +130,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         self.sequence.wrapping_add(self.message_count as u32)
     }
 
-    /// Writes the header and returns the packet. A [`DeliveryFlag::HEARTBEAT`] has no messages.
+    /// Writes the header and returns the packet. [`DeliveryFlag::HEARTBEAT`] is for a packet without
+    /// messages.
     pub fn finish(&mut self, flag: DeliveryFlag, time: SendTime) -> &[u8] {
         let header = Header {
             pkt_size: U16::new(u16::try_from(self.len).expect("a packet has at most 1400 bytes")),

@@ -119,11 +119,11 @@ codes! {
 
     /// Queue position of a changed order: kept or lost.
     PositionChange {
-        KEPT = 0 "place kept",
-        LOST = 1 "place lost",
+        KEPT = 0 "queue position kept",
+        LOST = 1 "queue position lost",
     }
 
-    /// Report of a trade to the consolidated tape by this message.
+    /// States whether this message reports the trade to the consolidated tape.
     PrintableFlag {
         NOT_PRINTED = 0 "not printed",
         PRINTED = 1 "printed",
@@ -164,14 +164,14 @@ codes! {
         REGULATORY = b'R' "regulatory or significant closing imbalance",
     }
 
-    /// The larger side of an imbalance.
+    /// In an imbalance, the side with excess shares.
     ImbalanceSide {
         NONE = b' ' "none",
         BUY = b'B' "buy",
         SELL = b'S' "sell",
     }
 
-    /// Retail price improvement on offer.
+    /// Sides on which retail price improvement is offered.
     RpiIndicator {
         NONE = b' ' "none",
         BID = b'A' "on the bid",

@@ -43,7 +43,8 @@ macro_rules! specification {
 }
 
 /// Declares all messages, and all items that list every message. The handler is followed by the message's
-/// specification and its title there. The messages in `timed` share their first fields, as do `events`.
+/// specification and its title there. The messages in `timed` have common first fields; those in `events`
+/// have others.
 macro_rules! xdp_messages {
     (
         control { $($control:tt)* }
@@ -112,7 +113,8 @@ macro_rules! xdp_messages {
         )*
 
         messages! {
-            /// One message by value, for tools that read a few of every type. A hot path uses [`decode`].
+            /// One message by value, for tools that read a few messages of every type. A hot path uses
+            /// [`decode`].
             #[allow(clippy::large_enum_variant, reason = "tools look at one at a time")]
             enum Message<'a> of u16, type_of, read;
             /// Returns the length in bytes of a message type in the latest version, or `None` for an unknown
@@ -184,7 +186,7 @@ macro_rules! xdp_messages {
     };
 }
 
-// The types differ in one bit, unset in the add, so that `decode` selects both by one comparison.
+// The types of add and delete differ in one bit, unset in the add: `decode` selects both by one comparison.
 const _: () = {
     let apart = AddOrder::TYPE ^ DeleteOrder::TYPE;
     assert!(apart.is_power_of_two() && AddOrder::TYPE & apart == 0);
@@ -234,8 +236,8 @@ fn extended<M: Versions>(message: &[u8]) -> Result<M, Malformed> {
 
 xdp_messages! {
     control {
-        /// Sequence Number Reset (1): the channel's sequence numbers restart at 1; this message has number 1
-        /// and is alone in its packet.
+        /// Sequence Number Reset (1): the channel's sequence numbers restart at 1; this message has sequence
+        /// number 1 and is alone in its packet.
         SequenceNumberReset = 1, 14, from 14, on_sequence_number_reset, Common "Sequence Number Reset Message" {
             /// Time of the reset, in seconds since the Unix epoch.
             4 source_time: U32,
@@ -357,7 +359,8 @@ xdp_messages! {
             19 channel_id: u8,
         }
 
-        /// Message Unavailable (31): requested messages that are lost, on the retransmission channel.
+        /// Message Unavailable (31): answer on the retransmission channel to a request for messages that are
+        /// lost.
         MessageUnavailable = 31, 14, from 14, on_message_unavailable, Common "Message Unavailable Message" {
             /// Sequence number of the first message.
             4 begin_seq_num: U32,
@@ -418,7 +421,7 @@ xdp_messages! {
             45 session_state: u8,
         }
 
-        /// Imbalance (105): the current outlook of an auction; 67 bytes up to version 2.1.
+        /// Imbalance (105): the expected outcome of an auction; 67 bytes up to version 2.1.
         Imbalance = 105, 73, from 67, on_imbalance, Integrated "Imbalance Message" {
             /// Sequence number of the message for its symbol.
             16 symbol_seq_num: U32,
@@ -434,13 +437,13 @@ xdp_messages! {
             36 auction_time: U16,
             /// Kind of auction.
             38 auction_type: AuctionType,
-            /// The larger side.
+            /// Side with excess shares.
             39 imbalance_side: ImbalanceSide,
             /// Clearing price of all interest.
             40 continuous_book_clearing_price: U32,
             /// Clearing price of auction interest.
             44 auction_interest_clearing_price: U32,
-            /// Price of the short sale restriction's filing.
+            /// Price at which short sales are filed under the short sale restriction.
             48 ssr_filing_price: U32,
             /// Indicative price of the auction.
             52 indicative_match_price: U32,
@@ -456,7 +459,7 @@ xdp_messages! {
             66 num_extensions: u8,
             /// Shares without a counterpart; absent in the version of 67 bytes.
             67 unpaired_qty: U32,
-            /// Side of these shares; absent in the version of 67 bytes.
+            /// Side of the unpaired shares; absent in the version of 67 bytes.
             71 unpaired_side: ImbalanceSide,
             /// States whether the imbalance is significant; absent in the version of 67 bytes.
             72 significant_imbalance: u8,
@@ -620,10 +623,11 @@ xdp_messages! {
 }
 
 impl RefreshHeader {
-    /// Length of the short form in bytes: all packets of a symbol but the first.
+    /// Length in bytes of the short form, which begins all packets of a symbol but the first.
     pub const SHORT_LEN: usize = 8;
 
-    /// Returns the last sequence number of the channel and of the symbol covered; `None` in the short form.
+    /// Returns the sequence numbers of the channel's and the symbol's last message covered; `None` in the
+    /// short form.
     #[inline]
     #[must_use]
     pub fn covered(&self) -> Option<(u32, u32)> {

@@ -176,7 +176,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// Returns the message at the start of `bytes`, header included, and the rest; `None` if it is incomplete.
+/// Returns the first message of `bytes` with its header, and the bytes after it; `None` if it is incomplete.
 #[inline]
 fn split_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let size = usize::from(u16::from_le_bytes(*bytes.first_chunk()?));

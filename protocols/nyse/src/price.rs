@@ -1,4 +1,4 @@
-//! Exact conversion of XDP prices to the project's.
+//! Exact conversion between XDP prices and [`Price`].
 
 use tickpath_types::{ExactDivisor, Price};
 
@@ -9,9 +9,9 @@ pub const PRICE_DECIMALS: u8 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceScale {
     code: u8,
-    /// Units of [`Price`] per unit of the feed, 1 for a finer scale.
+    /// Units of [`Price`] per unit of the feed; 1 if the feed's unit is smaller.
     factor: u32,
-    /// Units of the feed per unit of [`Price`], 1 for a coarser scale.
+    /// Units of the feed per unit of [`Price`]; 1 if the feed's unit is larger.
     divisor: u32,
     by_divisor: ExactDivisor,
 }

@@ -1,4 +1,4 @@
-//! Writing and reading ticks in memory, on one thread: filling checksums, and parsing in pieces of several lengths.
+//! Ticks in memory, on one thread: filling checksums, and parsing in pieces of several lengths.
 
 use std::hint::black_box;
 
@@ -41,7 +41,8 @@ fn parse(c: &mut Criterion) {
     let mut group = c.benchmark_group("parse");
     group.throughput(Throughput::Elements(TICKS as u64));
     for len in [65_536, 4096, 1448, 100] {
-        // The stream is in the parser's buffer, as after a socket's reads; a piece is a commit of its length.
+        // The stream is already in the parser's buffer, as after reads from a socket; each piece is one
+        // `commit`.
         group.bench_with_input(BenchmarkId::from_parameter(len), &len, |b, len| {
             let received = || {
                 let mut parser = TickParser::with_buffer(2 * stream.len() + 2);

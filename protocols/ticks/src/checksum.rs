@@ -1,7 +1,7 @@
 //! Checksums of one message, and of many ticks in parallel.
 //!
-//! The CPU's CRC instruction takes three cycles for eight bytes, but one can start in every cycle: several
-//! independent messages are three times as fast.
+//! The CPU's CRC instruction takes three cycles for eight bytes, but one can start in every cycle: checksums
+//! of several messages in parallel are three times as fast.
 
 use tickpath_lockfree::crc32c;
 

@@ -22,7 +22,7 @@ pub const TICK_LEN: usize = 56;
 pub const MESSAGE_LEN_MIN: usize = 24;
 /// Bytes of the longest message.
 pub const MESSAGE_LEN_MAX: usize = 2040;
-/// Message lengths are multiples of this.
+/// Unit of message lengths, in bytes: each length is a multiple of it.
 pub const WORD_LEN: usize = 8;
 /// Maximum number of names in one [`SUBSCRIBE`] message.
 pub const SUBSCRIBE_NAMES_MAX: usize = 251;
@@ -221,7 +221,7 @@ messages! {
         48 reserved: [u8; 4],
     }
 
-    /// Name and terms of a symbol. The header has the next symbol sequence number.
+    /// Name and attributes of a symbol. The header has the next symbol sequence number.
     SymbolDefinition = 0x41, 56 {
         /// Name of the symbol.
         16 symbol: [u8; 8],
@@ -277,7 +277,8 @@ messages! {
         25 reserved: [u8; 3],
     }
 
-    /// Omission of messages for a client that reads too slowly. The header has the next sequence number.
+    /// Report to a client that reads too slowly: messages were omitted. The header has the next sequence
+    /// number.
     Skipped = 0x46, 32 {
         /// Number of omitted messages.
         16 count: U64,
@@ -350,7 +351,7 @@ macro_rules! into_tick {
 
 into_tick! { Quote Trade Status }
 
-/// Returns the wire encoding of the time that a tick waited for its batch.
+/// Returns the value of `send_delay_ns` for a tick created and sent at these times.
 #[inline]
 #[must_use]
 pub fn send_delay_ns(ts_generate: Nanos, ts_send: Nanos) -> u32 {
@@ -504,7 +505,7 @@ impl Subscribed {
     }
 }
 
-/// Declares the meanings of a one-byte field.
+/// Declares enums of one-byte fields: for each value its code and its meaning.
 macro_rules! meanings {
     ($( $(#[$doc:meta])* $name:ident { $( $value:ident = $code:literal $meaning:literal, )+ } )+) => { $(
         $(#[$doc])*
@@ -542,9 +543,9 @@ meanings! {
 
     /// The reason for a server's refusal.
     RefusedReason {
-        Version = b'V' "it speaks another version",
-        Malformed = b'M' "what was sent is no message, or has no place there",
-        ClientsFull = b'C' "it has as many clients as it takes",
+        Version = b'V' "it uses another version of the protocol",
+        Malformed = b'M' "it received an invalid or unexpected message",
+        ClientsFull = b'C' "it has the maximum number of clients",
         TooManySymbols = b'L' "more symbols were requested than the limit",
         UnknownSymbol = b'S' "there is no such symbol",
     }
@@ -586,7 +587,8 @@ impl EndOfStream {
 }
 
 impl Skipped {
-    /// Creates the omission of `count` messages; `next_sequence` is that of the next message that may follow.
+    /// Creates the report that `count` messages were omitted; `next_sequence` is that of the next message
+    /// that may follow.
     #[must_use]
     pub fn new(next_sequence: u64, count: u64) -> Skipped {
         Skipped::of(Place::before(next_sequence), count, [0; 4])

@@ -43,11 +43,11 @@ fn encode_part(request: u32, total: u32, symbols: &[Symbol], out: &mut Vec<u8>) 
 #[non_exhaustive]
 pub enum RequestError {
     /// The client uses another version: refuse with [`Version`](crate::message::RefusedReason::Version).
-    #[error("the client speaks version {0} of the ticks protocol")]
+    #[error("the client uses version {0} of the ticks protocol")]
     Version(u16),
     /// The data is not a message, or the message is not allowed there: refuse with
     /// [`RefusedReason::Malformed`](crate::message::RefusedReason::Malformed).
-    #[error("what the client sent is no message of the ticks protocol, or has no place there")]
+    #[error("the client sent an invalid or unexpected message of the ticks protocol")]
     Malformed,
 }
 

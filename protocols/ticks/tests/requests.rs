@@ -125,7 +125,7 @@ fn every_damaged_byte_and_every_truncation_is_detected() {
             let mut damaged = stream.clone();
             damaged[at] ^= 1 << bit;
             let (received, result) = read(&damaged, usize::MAX);
-            // With a greater length in its header, the message still waits for more bytes.
+            // If the flipped bit increases the length in the header, the parser waits for more bytes.
             let is_longer = at % 56 == 1;
             assert!(is_longer || result.is_err(), "byte {at} bit {bit}");
             assert!(received.len() < 2);

@@ -245,7 +245,7 @@ fn a_damaged_byte_loses_only_its_message() {
             for len in [usize::MAX, 1, 100] {
                 let (received, stats, result) = read(&stream, len);
                 let expected = ["hello 77", "quote 1 of 1", "corrupt", "gap 2..3 of 0", "quote 3 of 1"];
-                // With another type or length it may look like an incomplete longer message.
+                // With a changed type or length, the message may look like an incomplete longer one.
                 let is_other = at < 114 && received.len() == 2;
                 assert!(is_other || received == expected, "byte {at} bit {bit}: {received:?}");
                 assert!(is_other || (stats.corrupt, stats.lost, result) == (1, 1, Ok(())));
@@ -372,7 +372,7 @@ proptest! {
         }
         let mut stats = *parser.stats();
         if result.is_err() {
-            // A piece is counted as a whole, even if part of it is damaged.
+            // `bytes` counts whole pieces, so it depends on the cuts if the stream failed.
             stats.bytes = whole.1.bytes;
         }
         prop_assert_eq!((received.0, stats, result), whole);

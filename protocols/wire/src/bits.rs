@@ -1,4 +1,4 @@
-//! Fields as numbers, for checksums of decoded messages.
+//! Conversion of fields to numbers, for checksums of decoded messages.
 
 use zerocopy::byteorder::{ByteOrder, I64, U16, U32, U64};
 use zerocopy::{Immutable, IntoBytes};

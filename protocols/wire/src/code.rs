@@ -59,8 +59,8 @@ macro_rules! flags {
 
 /// Maps codes to variants of a project enum: declares a method that decodes, and `From` that encodes.
 ///
-/// An entry `CODE = Value` applies both ways. The block `read` lists codes that are only decoded; `written`
-/// lists the patterns of values that are only encoded. See the [crate's example](crate).
+/// An entry `CODE = Value` applies in both directions. The block `read` lists codes that are only decoded;
+/// `written` lists the patterns of values that are only encoded. See the [crate's example](crate).
 #[macro_export]
 macro_rules! maps_to {
     ($(

@@ -3,9 +3,10 @@
 /// Declares the items that cover all messages of a protocol: the trait `Listener` with a method per message,
 /// the enum `Message`, the function that returns a message's length, and `MESSAGE_TYPES`.
 ///
-/// Arguments: the enum; the type of message types; the functions that read a message's type and the message;
-/// the length function and the constant that it returns; the messages, each with the enum's content (`&'a
-/// Name` or `Name`); further methods of `Listener`. Each protocol implements the dispatch itself.
+/// Arguments: the enum; the type of message types; the function that reads a message's type and the one that
+/// reads the message; the length function and the constant that it returns; the messages, each with the
+/// enum's content (`&'a Name` or `Name`); further methods of `Listener`. Each protocol implements the
+/// dispatch itself.
 #[macro_export]
 macro_rules! messages {
     (
@@ -16,7 +17,7 @@ macro_rules! messages {
         { $( $name:ident($content:ty) = $code:literal $(| $other:literal)?, $handler:ident; )* }
         { $($more:tt)* }
     ) => {
-        /// Receives decoded messages, one method per message; each does nothing by default.
+        /// Receives decoded messages by one method per message type; each method does nothing by default.
         pub trait Listener {
             $(
                 #[doc = concat!("A [`", stringify!($name), "`] came.")]
@@ -77,8 +78,8 @@ macro_rules! messages {
 
 /// Declares the listener `Fields`, which passes all fields of each message to a function.
 ///
-/// Arguments: the type of message types; a variable for the message, used in the expressions of its type; the
-/// messages with their types and fields.
+/// Arguments: the type of message types; the variable of the message in the expressions that give its type;
+/// the messages with their types and fields.
 #[macro_export]
 macro_rules! fields {
     (

@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-/// The system's allocator, which counts [allocations of each thread](thread_allocations), or [held bytes](HeldBytes).
+/// The system's allocator with a counter of [allocations of each thread](thread_allocations), or [held
+/// bytes](HeldBytes).
 #[derive(Debug)]
 pub struct CountingAllocator<C = Allocations>(PhantomData<C>);
 
@@ -22,8 +23,8 @@ impl<C> CountingAllocator<C> {
 
 /// The counter of a [`CountingAllocator`].
 pub trait Count {
-    /// Counts a block of `taken` bytes that replaces one of `freed` bytes; 0 if there is none. Must not
-    /// allocate.
+    /// Counts a block of `taken` bytes that replaces one of `freed` bytes; either is 0 if there is no such
+    /// block. Must not allocate.
     fn count(freed: usize, taken: usize);
 }
 
@@ -31,25 +32,25 @@ pub trait Count {
 unsafe impl<C: Count> GlobalAlloc for CountingAllocator<C> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         C::count(0, layout.size());
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller guarantees the same contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         C::count(0, layout.size());
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller guarantees the same contract.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         C::count(layout.size(), 0);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller guarantees the same contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         C::count(layout.size(), new_size);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller guarantees the same contract.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 }
@@ -88,8 +89,9 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static HELD_MAX: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts the bytes that the program holds. Supports one allocating thread, and counts only
-/// [on request](HeldBytes::counted). Otherwise an allocation costs one more branch, always predicted.
+/// Counts the bytes that the program holds. Supports one allocating thread, and counts only [on
+/// request](HeldBytes::counted). While counting is off, an allocation costs one additional, well-predicted
+/// branch.
 #[derive(Debug)]
 pub struct HeldBytes;
 

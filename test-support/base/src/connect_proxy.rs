@@ -8,11 +8,11 @@ use std::thread::{self, JoinHandle};
 
 use crate::ports::listen;
 
-/// A proxy that forwards every connection to one address, independent of the CONNECT request. It runs until
-/// it is dropped, and then still forwards open connections to their end.
+/// A proxy that forwards every connection to one address, independent of the CONNECT request. Once dropped,
+/// it accepts no more connections, but forwards the open ones until they end.
 #[derive(Debug)]
 pub struct ConnectProxy {
-    /// Its address.
+    /// The proxy's address.
     pub address: SocketAddrV4,
     requests: Arc<Mutex<Vec<String>>>,
     is_stopped: Arc<AtomicBool>,
@@ -60,7 +60,7 @@ impl ConnectProxy {
 impl Drop for ConnectProxy {
     fn drop(&mut self) {
         self.is_stopped.store(true, Ordering::Release);
-        // This connection ends the loop.
+        // Wake the accept loop, which then ends.
         let _ = TcpStream::connect(self.address);
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -84,7 +84,7 @@ fn serve(mut client: TcpStream, answer: &str, server: Option<SocketAddrV4>, requ
     });
 }
 
-/// Forwards one direction to its end; either end may close at any time.
+/// Forwards the bytes of one direction until either end closes.
 fn forward_bytes(mut from: &TcpStream, mut to: &TcpStream) {
     let _ = io::copy(&mut from, &mut to);
     let _ = to.shutdown(Shutdown::Write);

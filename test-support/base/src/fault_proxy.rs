@@ -17,7 +17,7 @@ pub enum Direction {
     ToClient,
 }
 
-/// Whether the bytes of one read are those that a test selects.
+/// Returns true if a test selects a read with these bytes.
 pub type BytePredicate = fn(&[u8]) -> bool;
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ struct Faults {
 #[derive(Debug)]
 struct Shared {
     server: Mutex<SocketAddrV4>,
-    /// Both ends of all connections so far.
+    /// The sockets of both ends of all connections since the last cut.
     ends: Mutex<Vec<TcpStream>>,
     to_server: Faults,
     to_client: Faults,
@@ -40,7 +40,7 @@ struct Shared {
 /// A proxy that forwards connections to a server until it is dropped.
 #[derive(Debug)]
 pub struct FaultProxy {
-    /// Its address.
+    /// The proxy's address.
     pub address: SocketAddrV4,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -90,7 +90,7 @@ impl FaultProxy {
         *self.faults(direction).cut_at.lock().unwrap() = Some(predicate);
     }
 
-    /// Cuts all connections; new ones are forwarded in both directions.
+    /// Cuts all connections, and forwards those that follow without dropping bytes.
     pub fn cut(&self) {
         for end in self.shared.ends.lock().unwrap().drain(..) {
             let _ = end.shutdown(Shutdown::Both);
@@ -109,7 +109,7 @@ impl FaultProxy {
 impl Drop for FaultProxy {
     fn drop(&mut self) {
         self.shared.is_stopped.store(true, Ordering::Release);
-        // This connection ends the loop.
+        // Wake the accept loop, which then ends.
         let _ = TcpStream::connect(self.address);
         let _ = self.thread.take().map(JoinHandle::join);
         self.cut();
@@ -148,7 +148,8 @@ fn forward_bytes(mut from: TcpStream, mut to: TcpStream, faults: &Faults) {
         if faults.cut_at.lock().unwrap().take_if(|predicate| predicate(bytes)).is_some() {
             break;
         }
-        // Bytes that are sent after the fault began are dropped, even if this thread was paused in between.
+        // Read the flag after the bytes: those sent after the fault began are dropped, even if this thread
+        // was paused.
         if faults.drops.load(Ordering::Acquire) {
             faults.dropped.fetch_add(count, Ordering::AcqRel);
         } else if to.write_all(bytes).is_err() {

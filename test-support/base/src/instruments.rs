@@ -2,7 +2,7 @@
 
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Price, Qty, Symbol};
 
-/// An instrument with reference price 100.00, tick size 0.01, lot size 1, up to 100,000 an order, and a
+/// An instrument with reference price 100.00, tick size 0.01, lot size 1, at most 100,000 per order, and a
 /// collar of 10.00 on either side.
 #[must_use]
 pub fn instrument(id: u16, symbol: &str) -> Instrument {

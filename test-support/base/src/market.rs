@@ -2,8 +2,8 @@
 
 use tickpath_types::{BookHealth, MarketUpdate, PriceLevel, UpdateKind};
 
-/// An order added to a live book as the new best bid, with price and quantity of the best bid and ask after
-/// it.
+/// An update that adds an order to a live book as the new best bid. `bid` and `ask`: the best price and
+/// quantity after the update.
 #[must_use]
 pub fn quote(instrument: u16, bid: (i64, u64), ask: (i64, u64)) -> MarketUpdate {
     MarketUpdate {

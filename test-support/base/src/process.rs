@@ -1,5 +1,5 @@
-//! Programs as processes: started, read line by line with a deadline, signalled, and killed with the test at
-//! the latest.
+//! Runs programs as processes: starts them, reads them line by line with a deadline, signals them, and kills
+//! them at the end of the test.
 
 use std::borrow::BorrowMut;
 use std::io::{BufRead, BufReader, Read};
@@ -127,8 +127,8 @@ impl Running {
         self.signal(Signal::Interrupt);
     }
 
-    /// True if Ctrl-C has no effect because the program that started the tests ignores it, as shells do in
-    /// the background.
+    /// True if the process ignores Ctrl-C, as it inherits from the program that started the tests; a shell
+    /// does so for background jobs.
     #[must_use]
     pub fn ignores_interrupt(&self) -> bool {
         self.has_interrupt_in("SigIgn:")
@@ -146,7 +146,7 @@ impl Running {
         u64::from_str_radix(set.trim(), 16).unwrap() & 1 << 1 != 0
     }
 
-    /// Waits for its end, and returns its complete output.
+    /// Waits for the end of the process, and returns its complete output.
     #[track_caller]
     pub fn join(self) -> ProcessOutput {
         self.join_within(PATIENCE)

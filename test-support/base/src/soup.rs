@@ -14,7 +14,7 @@ pub fn login(user: &str, password: &str, session: &str, sequence: u64) -> Vec<u8
     packet(b'L', format!("{user:<6}{password:<10}{session:>10}{sequence:>20}").as_bytes())
 }
 
-/// Builds the acceptance of a login: the next message has the number `sequence`.
+/// Builds the acceptance of a login: the next message has sequence number `sequence`.
 #[must_use]
 pub fn login_accepted(session: &str, sequence: u64) -> Vec<u8> {
     packet(b'A', format!("{session:>10}{sequence:>20}").as_bytes())

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Timeout of one wait: far longer than any expected wait on a host under load. Only a defect reaches it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Checks of [`wait_until`] before it pauses, and the duration of its pause.
+/// Number of checks of [`wait_until`] without a pause (`SPINS`), and its pause between later checks.
 const SPINS: u32 = 100;
 const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -26,7 +26,7 @@ impl Deadline {
         Deadline(Instant::now() + time)
     }
 
-    /// Whether the deadline has passed: the test fails.
+    /// Returns true once the deadline has passed, when the test must fail.
     #[must_use]
     pub fn is_over(self) -> bool {
         Instant::now() >= self.0
@@ -39,8 +39,8 @@ impl Deadline {
     }
 }
 
-/// Calls `poll` until it returns a result. For results of the calls themselves, such as turns of agents or
-/// reads of a socket: between two calls the thread only yields.
+/// Calls `poll` until it returns a result. Use it if `poll` itself does the awaited work, such as a duty
+/// cycle or a read from a socket: between two calls the thread only yields.
 ///
 /// # Panics
 /// After [`PATIENCE`], with `what`.
@@ -56,13 +56,14 @@ pub fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Like [`wait_for`], where the line of the call describes the wait well enough.
+/// Like [`wait_for`], without a description: the panic reports the line of the call.
 #[track_caller]
 pub fn until<T>(poll: impl FnMut() -> Option<T>) -> T {
     wait_for("nothing came", poll)
 }
 
-/// Checks a condition repeatedly, soon every millisecond. For effects of other threads and processes.
+/// Checks a condition repeatedly, after the first checks every millisecond. Use it for effects of other
+/// threads and processes.
 ///
 /// # Panics
 /// After [`PATIENCE`], with `what`.

@@ -17,9 +17,9 @@ pub struct RunningVenue {
     runner: Option<Runner>,
     threads: (Option<JournalThreads>, Option<BackgroundThread>),
     admin: AdminClient,
-    /// Its addresses.
+    /// The venue's addresses.
     pub endpoints: Endpoints,
-    /// Its counters and its final state.
+    /// The venue's counters and its final state.
     pub view: VenueView,
 }
 
@@ -64,7 +64,7 @@ impl RunningVenue {
         self.runner.iter().flat_map(Runner::counters).map(|thread| thread.cycles.sleeps.read()).collect()
     }
 
-    /// Requests the venue's stop, while its clients continue to read.
+    /// Requests the venue's stop without waiting for it, so that clients can read the last messages.
     pub fn begin_to_stop(&self) {
         self.stop.stop();
     }

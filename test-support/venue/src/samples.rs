@@ -10,8 +10,8 @@ pub fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs")
 }
 
-/// Returns the text of a venue's sample file with free ports and groups, also in its comments, and with the
-/// absolute path of its instrument file.
+/// Returns the text of a venue's sample file. Replaces every port and multicast group, also in comments, by a
+/// free one, and the path of the instrument file by its absolute path.
 #[must_use]
 pub fn sample(name: &str) -> String {
     let text = std::fs::read_to_string(configs().join(name)).unwrap();

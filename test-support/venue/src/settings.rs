@@ -43,7 +43,7 @@ pub fn venue_settings(symbols: &[&str], users: &[&str]) -> VenueSettings {
         limits: EngineLimits {
             max_open_orders: 1_024,
             max_open_orders_per_session: 512,
-            // The users, and the venue itself.
+            // One session for each user and one for the venue itself.
             max_sessions: users.len() as u16 + 1,
             max_index_pages: 16,
             max_index_pages_per_session: 8,

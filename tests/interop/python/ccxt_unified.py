@@ -1,6 +1,6 @@
-"""Every unified method that ccxt's deribit class says it has, called once at least against the venue's front. A line for
-each call. A call that fails ends the program, unless ccxt or the real API cannot do it: REFUSED says which error comes then,
-and why. Argument: address and port."""
+"""Calls every unified method that ccxt's deribit class lists at least once against the venue's front, and prints a line for
+each call. A call that fails ends the program, unless ccxt or the real API does not support it: REFUSED lists these, with
+the expected error and the reason. Argument: address and port."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ FEATURES = {
     "publicAPI", "privateAPI", "CORS", "sandbox", "spot", "margin", "swap", "future", "option", "ws",
 }
 
-# The reasons why a call is impossible, and ccxt's errors.
+# Calls that must fail: ccxt's error, and the reason.
 REFUSED = {
     "fetchCurrenciesWs": (
         AttributeError, "ccxt lists it as emulated, and its class without WebSockets has no such method"),
@@ -69,7 +69,7 @@ def over_http():
     anna, bert = connect("anna"), connect("bert")
     option = next(symbol for symbol, market in anna.markets.items() if market["option"])
     now = anna.milliseconds()
-    # On the tick of prices above 0.005, which ccxt's precision does not support.
+    # Round to the tick size of prices above 0.005, which ccxt's precision does not support.
     option_price = int(float(anna.fetch_ticker(option)["info"]["mark_price"]) / 0.0005) * 0.0005
 
     # Creates a market with trades, positions and closed orders.

@@ -1,5 +1,5 @@
-"""An authority, and the certificate of a venue on this machine: ca.pem, certificate.pem and key.pem in a folder. Argument:
-the folder."""
+"""Writes a certificate authority and the certificate of a venue on this machine: ca.pem, certificate.pem and key.pem.
+Argument: the folder."""
 
 import datetime
 import ipaddress

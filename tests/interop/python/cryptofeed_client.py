@@ -1,5 +1,5 @@
-"""cryptofeed, which speaks TLS alone, follows the venue's market while one order after another is filled. A line for each
-kind of message with how many came. Arguments: address and port, the file of the authority, and for how many seconds."""
+"""Runs cryptofeed, which supports only TLS, on the venue's market while one order after another is filled. Prints a line for
+each type of message with its count. Arguments: address and port, the authority's file, and the run time in seconds."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ import time
 from collections import Counter
 
 ADDRESS, AUTHORITY, SECONDS = sys.argv[1], sys.argv[2], float(sys.argv[3])
-# The libraries below read both.
+# One of the libraries below reads the first variable, another the second.
 os.environ["SSL_CERT_FILE"] = os.environ["REQUESTS_CA_BUNDLE"] = AUTHORITY
 
 import websocket
@@ -31,7 +31,7 @@ PROBLEMS = []
 
 
 class Problems(logging.Handler):
-    """What the library warns of: a message that it cannot read, a number of the book that is missing, a lost connection."""
+    """Records the library's warnings: an unreadable message, a gap in the sequence numbers of a book, a lost connection."""
 
     def emit(self, record):
         PROBLEMS.append(record.getMessage())
@@ -45,7 +45,7 @@ class Venue(Deribit):
     logins = 0
 
     async def authenticate(self, conn):
-        # Its nonce is the millisecond and may be used once: two connections must not log in in the same one.
+        # cryptofeed's nonce is the time in milliseconds and may be used once: log connections in at different times.
         delay, Venue.logins = 0.1 * Venue.logins, Venue.logins + 1
         await asyncio.sleep(delay)
         await super().authenticate(conn)
@@ -62,7 +62,7 @@ def counter(kind):
 
 
 class Trader:
-    """A client that trades, so that there is something to follow."""
+    """A client that trades, so that the market has orders and trades."""
 
     def __init__(self, name):
         self.socket = websocket.create_connection(
@@ -80,7 +80,7 @@ class Trader:
 
 
 def trade(end):
-    """The book is empty, has one side, and is empty again; and each order is filled."""
+    """Repeatedly fills orders such that the book has one side, then none, until the time `end`."""
     anna, bert = Trader("anna"), Trader("bert")
     order = {"instrument_name": "BTC-PERPETUAL", "amount": 10, "price": PRICE}
     while time.monotonic() < end:

@@ -1,5 +1,5 @@
-"""Clients of Deribit that others wrote, against the venue's front: ccxt over HTTP, its pro class over WebSocket, and a
-plain WebSocket client. A line for each step; a step that fails says what came. Argument: address and port."""
+"""Runs third-party Deribit clients against the venue's front: ccxt over HTTP, its pro class over WebSocket, and a plain
+WebSocket client. Prints a line for each step; for a failed step, the answer. Argument: address and port."""
 
 import asyncio
 import json

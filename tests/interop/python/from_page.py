@@ -1,7 +1,7 @@
 """A client of the venue that knows its messages from docs/protocols/layouts.md alone.
 
 from_page.py PAGE ORDER_ENTRY LINE_A RETRANSMISSION SYMBOL: two users trade one share, then every market data message
-of the day is requested from the retransmission server. Prints what it saw, a line each.
+of the day is requested from the retransmission server. Prints the received messages, one per line.
 """
 import re
 import socket
@@ -12,7 +12,7 @@ PRICE = 1_000_000  # 100.0000
 
 
 class Layouts:
-    """The tables of the page: for each section and code the fields, and the length of the fixed part."""
+    """The tables of the page: the fields and the length of the fixed part, by section and message code."""
 
     def __init__(self, page):
         self.messages = {}
@@ -62,7 +62,7 @@ class Layouts:
 
 
 class Client:
-    """A user's connection for orders."""
+    """The order entry connection of a user."""
 
     def __init__(self, layouts, address, user, password):
         self.layouts, self.buffer = layouts, b""
@@ -89,7 +89,7 @@ class Client:
             self.buffer += received
 
     def response(self, code):
-        """The next message of the venue with this code."""
+        """Returns the next OUCH message of the venue, whose code must be `code`."""
         while True:
             kind, payload = self.packet()
             if kind == "S" and chr(payload[0]) == code:
@@ -106,7 +106,7 @@ class Client:
 
 
 def recovered(layouts, session, retransmission, last):
-    """All market data messages up to a number, from the retransmission server."""
+    """Returns all market data messages up to sequence number `last`, from the retransmission server."""
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.settimeout(5)
     messages = []
@@ -160,7 +160,7 @@ def main():
     seller.enter(2, "B", "NOSUCH", 1)
     print(f"rejected {hex(seller.response('J')['reason'])}")
 
-    # The cancel deletes the order: the last message of interest.
+    # Wait for the last message of interest: the cancel deletes the order.
     while True:
         packet = listener.recv(65536)
         header = layouts.decode("MoldUDP64", packet, "Header")

@@ -1,5 +1,5 @@
-//! Checks that the files of a crate do not import each other in a cycle, so that each can be read after those
-//! it uses.
+//! Checks that the files of a crate do not import each other in a cycle, so that each file can be read after
+//! the files that it uses.
 //!
 //! A file depends on the file that defines a name in its `use`, even if the name is re-exported in between.
 //! `mod` and `pub use` make no dependency, nor does anything under `#[cfg(test)]`.
@@ -35,7 +35,7 @@ struct Module {
 struct Import {
     is_public: bool,
     path: Vec<String>,
-    /// Its name in this file, after `as`.
+    /// The name in this file: the one after `as`, if renamed.
     name: String,
 }
 
@@ -46,7 +46,7 @@ pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
         let cycles = cycles(&modules);
         let is_exempt = NOT_YET.contains(&folder.as_str());
         if is_exempt && cycles.is_empty() {
-            let text = format!("{folder} has no circle of imports: take it from NOT_YET");
+            let text = format!("{folder} has no import cycle: remove it from NOT_YET");
             problems.push(Problem::in_file("xtask/src/tidy/cycles.rs", text));
         }
         for files in cycles.iter().filter(|_| !is_exempt) {
@@ -55,7 +55,7 @@ pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
                 .map(|file| file.rsplit_once("/src/").map_or(&**file, |(_, name)| name))
                 .collect();
             let text = format!(
-                "{} import each other in a circle: move what they share into a file that uses none of them",
+                "{} form an import cycle: move their shared items into a file that imports none of them",
                 names.join(", ")
             );
             problems.push(Problem::in_file(&files[0], text));
@@ -83,7 +83,7 @@ fn place_of(inside: &str) -> Option<ModulePath> {
         return None;
     }
     if matches!(place.last()?.as_str(), "lib" | "main" | "mod") {
-        // A program's own file uses the crate's name for modules of the library.
+        // Skipped: a program's root file imports the library's modules by the crate's name.
         if inside == "main.rs" {
             return None;
         }

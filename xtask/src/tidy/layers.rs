@@ -11,11 +11,11 @@ use serde_json::Value;
 use super::Problem;
 use super::tree::Tree;
 
-/// The first folder of a crate's path, and the allowed dependencies of the crates in it: folders and crates.
+/// The rule for the crates below a top folder: the folders and crates that they may depend on.
 struct Layer {
     folder: &'static str,
     may_use: &'static [&'static str],
-    /// The same for tests and benches.
+    /// Folders and crates that their tests and benches may depend on.
     tests_may_use: &'static [&'static str],
 }
 
@@ -119,7 +119,7 @@ fn metadata(root: &Path) -> Result<Value> {
 
 /// A crate of the workspace.
 pub struct Crate {
-    /// Its purpose, from its manifest.
+    /// The description in the crate's manifest.
     pub description: String,
     /// Folders of the crates of the workspace that it uses outside its tests.
     pub uses: BTreeSet<String>,
@@ -143,7 +143,7 @@ pub fn crates(root: &Path) -> Result<BTreeMap<String, Crate>> {
     Ok(folders.into_iter().map(of).collect())
 }
 
-/// Folders of the crates, and the dependencies between them.
+/// Returns the folders of the crates, and the dependencies between them.
 fn read(metadata: &Value) -> Result<(BTreeSet<String>, Vec<Dependency>)> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let root = metadata["workspace_root"].as_str().context("cargo metadata names no workspace")?;
@@ -179,7 +179,7 @@ fn check_dependency(dependency: &Dependency) -> Option<Problem> {
     (!is_allowed && !allows(extra_dependencies(from), to)).then(|| Problem::in_file(&manifest(from), text()))
 }
 
-/// Lines of [`CRATES`] without a dependency.
+/// Reports the lines of [`CRATES`] that no dependency needs.
 fn unneeded(dependencies: &[Dependency]) -> Vec<Problem> {
     let is_needed = |from: &str, to: &str| {
         dependencies.iter().any(|it| !it.is_dev && it.from == from && allows(&[to], &it.to))
@@ -205,7 +205,7 @@ fn extra_dependencies(folder: &str) -> &'static [&'static str] {
     CRATES.iter().find(|(from, _)| *from == folder).map_or(&[], |(_, list)| list)
 }
 
-/// Whether a list has the crate or its folder.
+/// Whether `list` contains the crate `to` or a folder above it.
 fn allows(list: &[&str], to: &str) -> bool {
     list.iter()
         .any(|allowed| to.strip_prefix(allowed).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))

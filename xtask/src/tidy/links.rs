@@ -1,4 +1,5 @@
-//! Links of documents: each leads to a file and, where it names one, to a heading; each page of docs is reachable.
+//! Checks the links of documents: their files and headings exist, and each page of docs is reachable from the
+//! index.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,7 @@ pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
                 problems.push(Problem::at(
                     path,
                     line,
-                    format!("'{link}' leads nowhere: there is no {target}"),
+                    format!("'{link}' is a broken link: there is no {target}"),
                 ));
             } else if let Some(page) = pages.get(target.as_str())
                 && !anchor.is_empty()
@@ -65,7 +66,7 @@ fn unreachable(pages: &BTreeMap<&str, String>, linked: &BTreeMap<&str, Vec<Strin
     missing.map(|path| Problem::in_file(path, text)).collect()
 }
 
-/// The links of a page to other files, with their lines from 1; not those in code.
+/// Returns the links of a page to other files, outside code, with their line numbers from 1.
 fn links(text: &str) -> Vec<(usize, &str)> {
     let (mut links, mut is_code) = (Vec::new(), false);
     for (index, line) in text.lines().enumerate() {
@@ -88,7 +89,7 @@ fn links(text: &str) -> Vec<(usize, &str)> {
     links
 }
 
-/// A path relative to that of a page, from the root of the tree.
+/// Converts the link `target` in `page` to a path relative to the root of the tree.
 fn resolved(page: &str, target: &str) -> String {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
@@ -102,7 +103,7 @@ fn resolved(page: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// The names by which headings of a page are linked: lower case, spaces as hyphens, without punctuation.
+/// Returns the anchors of a page's headings: lower case, spaces as hyphens, without punctuation.
 fn anchors(page: &str) -> BTreeSet<String> {
     let headings = page.lines().filter(|line| line.starts_with('#'));
     let name = |line: &str| {

@@ -13,7 +13,7 @@ const DEFAULT_REGISTRY: &str = concat!("registry+https://github.com/rust-lang/cr
 pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     if !tree.is_committed(LOCK_FILE) {
-        problems.push(Problem::in_file(LOCK_FILE, "not committed: everybody must build the same versions"));
+        problems.push(Problem::in_file(LOCK_FILE, "not committed: commit it, so that versions are fixed"));
     }
     for path in tree.files().iter().filter(|path| path.ends_with(LOCK_FILE)) {
         problems.extend(other_registries(path, &tree.read_text(path)?.unwrap_or_default()));

@@ -8,9 +8,9 @@ const UNSAFE_PLACES: [&str; 4] =
     ["core/lockfree/", "io/", "bindings/", "test-support/base/src/allocations.rs"];
 /// Layers whose sources use neither the OS nor a clock.
 const PURE_LAYERS: [&str; 2] = ["core/", "protocols/"];
-/// Names that such sources must not use.
+/// Names that sources in these layers must not use.
 const IMPURE: [&str; 5] = ["std::net", "std::fs", "std::thread", "Instant::now", "SystemTime::now"];
-/// The same, for `use std::{...}`.
+/// Modules of `std` that sources in these layers must not import by `use std::{...}`.
 const IMPURE_MODULES: [&str; 3] = ["net", "fs", "thread"];
 /// The only exception: the replacement for the time stamp instruction on a machine without it.
 const CLOCK_STAND_IN: (&str, &str) = ("core/lockfree/src/cpu.rs", "Instant::now");
@@ -21,7 +21,7 @@ pub fn check(path: &str, source: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     if !UNSAFE_PLACES.iter().any(|place| path.starts_with(place)) {
         problems.extend(lines_with_word(&code, "unsafe").into_iter().map(|line| {
-            Problem::at(path, line, "unsafe belongs into core/lockfree, io/* and bindings/*: move it there")
+            Problem::at(path, line, "unsafe belongs in core/lockfree, io/* and bindings/*: move it there")
         }));
     }
     if PURE_LAYERS.iter().any(|layer| path.starts_with(layer)) && path.contains("/src/") {
@@ -40,7 +40,7 @@ fn impure(path: &str, code: &str) -> Vec<Problem> {
         Problem::at(
             path,
             line,
-            format!("{name} in a pure layer: time and input are arguments, see ARCHITECTURE.md"),
+            format!("{name} in a pure layer: pass time and input as arguments, see ARCHITECTURE.md"),
         )
     };
     let mut problems = Vec::new();

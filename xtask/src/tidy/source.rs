@@ -21,7 +21,7 @@ pub fn without_tests(code: &str) -> String {
         if has_word(condition, "test") && !has_word(condition, "not") {
             let end = item_end(&out, attribute_end);
             let blank: String = out[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
-            // One byte for each character: the text may become shorter, never longer.
+            // A multi-byte character becomes one space, so the text may become shorter.
             out.replace_range(start..end, &blank);
             from = start;
         }

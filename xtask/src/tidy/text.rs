@@ -61,7 +61,7 @@ fn check_length(path: &str, text: &str) -> Option<Problem> {
 fn check_markers(path: &str, text: &str) -> Vec<Problem> {
     let left = |line, marker: &str| match marker.strip_prefix("#[") {
         Some(_) => Problem::at(path, line, "a test that does not run proves nothing: run it, or remove it"),
-        None => Problem::at(path, line, format!("{marker} is work left undone: do it")),
+        None => Problem::at(path, line, format!("{marker} marks unfinished work: finish it")),
     };
     let mut problems = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -92,7 +92,7 @@ fn check_registries(path: &str, text: &str) -> Vec<Problem> {
             Problem::at(
                 path,
                 index + 1,
-                format!("names the registry {host}: where packages come from is configured outside"),
+                format!("names the registry {host}: remove it, each user configures the package source"),
             )
         }));
     }

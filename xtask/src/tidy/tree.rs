@@ -1,4 +1,4 @@
-//! The files to check: those that are committed, or would be.
+//! The files to check: those that git tracks or would track.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,17 +1,17 @@
-//! Phrases that a reader has to decode, in comments, strings and documents.
+//! Checks comments, strings and documents for phrases that a reader has to decode.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::Problem;
 
-/// Phrases that no text uses, one a line, in lower case. `|` separates the alternatives of a word.
+/// Phrases that no text may use, one per line, in lower case. `|` separates the alternatives of a word.
 const PHRASES: &str = include_str!("words/phrases.txt");
-/// Words at the beginning of a comment or heading that make a riddle of a noun, unless it is a question.
+/// Words that must not begin a comment or heading that is not a question: they paraphrase a noun.
 const OPENINGS: &str = include_str!("words/openings.txt");
 /// Files that hold text for people, by the end of their name.
 const CHECKED_ENDINGS: [&str; 8] = [".rs", ".md", ".toml", ".py", ".c", ".h", ".java", ".yml"];
-/// Files of which the words are those of a format or of history.
+/// Files whose wording is given by a format or by history, by the end of their name.
 const EXCLUDED_ENDINGS: [&str; 4] = ["CHANGELOG.md", "Cargo.toml", "Cargo.lock", "LICENSE"];
 /// Marks a line whose phrase is correct; a reason follows.
 const ALLOWED: &str = "plain-words: allow ";
@@ -26,8 +26,7 @@ pub fn check(path: &str, text: &str) -> Vec<Problem> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.contains(ALLOWED));
     let found = lines.filter_map(|(index, line)| {
         let phrase = found(&prose_of(path, line))?;
-        let text =
-            format!("'{phrase}' has to be decoded: say it plainly, see the prose rules in CONTRIBUTING.md");
+        let text = format!("'{phrase}' is not plain: rewrite it, see the prose rules in CONTRIBUTING.md");
         Some(Problem::at(path, index + 1, text))
     });
     found.collect()
@@ -47,7 +46,7 @@ fn prose_of(path: &str, line: &str) -> String {
     literals.chain([comment]).collect::<Vec<_>>().join(" | ")
 }
 
-/// The phrase in a text that is ruled out, if any.
+/// Returns the first ruled-out phrase in a text, if any.
 fn found(text: &str) -> Option<String> {
     let text = text.to_lowercase();
     let words = words(&text);
@@ -62,7 +61,7 @@ fn found(text: &str) -> Option<String> {
 /// The words of a phrase, each with its alternatives.
 type Phrase = Vec<Vec<&'static str>>;
 
-/// The phrases by each alternative of their first word, since few words of a text begin one.
+/// The phrases, indexed by each alternative of their first word for a fast search.
 fn phrases() -> &'static HashMap<&'static str, Vec<Phrase>> {
     static BY_FIRST_WORD: OnceLock<HashMap<&'static str, Vec<Phrase>>> = OnceLock::new();
     BY_FIRST_WORD.get_or_init(|| {
@@ -77,7 +76,7 @@ fn phrases() -> &'static HashMap<&'static str, Vec<Phrase>> {
     })
 }
 
-/// A word, and whether one space and nothing else is before it.
+/// A word, and whether exactly one space separates it from the previous word.
 type Word<'a> = (&'a str, bool);
 
 fn words(text: &str) -> Vec<Word<'_>> {
@@ -104,7 +103,7 @@ fn joined(words: &[Word<'_>]) -> String {
     words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" ")
 }
 
-/// The opening of a comment or heading that is ruled out, if any.
+/// Returns the ruled-out opening of a comment or heading, if any.
 fn opening(text: &str) -> Option<String> {
     let text = text.trim_start();
     let body = ["///", "//!", "//"].iter().find_map(|mark| text.strip_prefix(mark));

@@ -266,13 +266,13 @@ fn command_venue(args: &Args, line: &str) -> anyhow::Result<ExitCode> {
 /// Sends one command line and returns the answer.
 fn send_request(socket: &Path, line: &str) -> anyhow::Result<Value> {
     if line.contains(['\n', '\r']) {
-        bail!("a name is one word");
+        bail!("a name must be one word");
     }
     tickpath_admin::send_line(socket, line, ANSWER_TIMEOUT).or_else(|error| match error {
         SendLineError::Connect(error) => Err(error)
             .context("cannot connect: is it running, and has its configuration [admin] with this socket?"),
         SendLineError::Answer(error) => Err(error).context("no answer"),
-        SendLineError::NotJson(error) => Err(error).context("the answer is no JSON"),
+        SendLineError::NotJson(error) => Err(error).context("the answer is not JSON"),
         _ => bail!("the connection was refused: only the user who runs the venue, and root, may command it"),
     })
 }

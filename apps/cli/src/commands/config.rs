@@ -43,7 +43,8 @@ pub trait ConfigFile {
     /// Returns TOML that loads as the same configuration.
     fn to_toml(&self) -> String;
 
-    /// Checks keys and passwords as a start does. Those of venues and traders are loaded with the file.
+    /// Checks keys and passwords as the program of this file does at its start. Those of venues and traders
+    /// were checked when the file was loaded.
     ///
     /// # Errors
     /// A key or password that cannot be used.
@@ -52,7 +53,7 @@ pub trait ConfigFile {
     }
 }
 
-/// Loads the files of the separate programs; `None` for another file.
+/// Loads a file of a separate program; `None` for any other file.
 pub type ReadOther = fn(&Path, &toml::Table) -> anyhow::Result<Option<Box<dyn ConfigFile>>>;
 
 /// Checks or prints a file. A file of a separate program is passed to the program that supports all kinds.
@@ -167,7 +168,7 @@ impl ConfigFile for InstrumentFile {
     }
 }
 
-/// Loads a file. A file without keys of a specific kind is a demo's, which has defaults for everything.
+/// Loads a file. A file without keys that identify its kind is a demo's, in which every key has a default.
 fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Box<dyn ConfigFile>> {
     let cores = Host::describe().cores_allowed;
     Ok(match FileKind::of(table) {
@@ -206,7 +207,7 @@ fn venue(file: &Path) -> anyhow::Result<(ExchangeConfig, VenueSettings)> {
     Ok((config, settings))
 }
 
-/// Makes a path that a file names relative to itself valid in any folder.
+/// Returns the absolute path of `named`, which is relative to the file that contains it.
 fn with_absolute_path(file: &Path, named: &Path) -> Result<PathBuf, ConfigError> {
     let path = beside(file, named);
     std::fs::canonicalize(&path).map_err(|source| ConfigError::Read { path, source })

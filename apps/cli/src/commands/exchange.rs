@@ -23,11 +23,11 @@ mod lines;
 use crate::program;
 use lines::LineLocks;
 
-/// Interval at which the stamps are drained.
+/// Interval at which the agents' time stamps are drained.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval of the progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
-/// Capacity of each agent's queue of stamps.
+/// Capacity of each agent's queue of time stamps.
 const TRACE_CAPACITY: usize = 1 << 16;
 
 /// Run a venue until Ctrl-C: OUCH 5.0 in, ITCH 5.0 out, and the Deribit API if configured
@@ -67,11 +67,11 @@ pub struct Args {
 pub struct Front {
     /// Returns a progress line.
     pub progress: Box<dyn Fn() -> String>,
-    /// Waits until its thread has ended. An error is the reason why it ended before the venue.
+    /// Waits until the front's thread has ended. An error is the reason why it ended before the venue.
     pub join: Box<dyn FnOnce() -> anyhow::Result<()>>,
 }
 
-/// Prints a front's endpoints and serves them. Fails when its thread cannot be started.
+/// Prints a front's endpoints and serves clients there. Fails if the front's thread cannot be started.
 pub type StartFront = Box<dyn FnOnce(&mut Console, TscClock) -> anyhow::Result<Front>>;
 
 /// Opens a front beside a venue with these settings.
@@ -102,7 +102,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
             && let Some(kept) = archive(&journal.folder, journal.session)
                 .with_context(|| format!("journal {}", journal.folder.display()))?
         {
-            console.print_stdout(format_args!("the session before is kept in {}", kept.display()));
+            console.print_stdout(format_args!("the previous session is kept in {}", kept.display()));
         }
     }
     let stop = StopSignal::on_signals()?;
@@ -147,7 +147,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         .map(|flow| start_background_flow(&mut console, flow, &venue.endpoints, &settings, clock))
         .transpose()?;
     for step in &venue.missed {
-        console.print_stdout(format_args!("schedule: {step} is carried out now"));
+        console.print_stdout(format_args!("schedule: {step} runs now"));
     }
     venue.notices.iter().for_each(|notice| console.print_stdout(notice));
 
@@ -188,7 +188,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     let joined = join_front.map_or(Ok(()), |join| join());
     runner.join()?;
     drop(market_recovery);
-    // Every answered command is in the journal, so its threads may end.
+    // Every answered command is in the journal, so the journal's threads may end.
     drop(journal);
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
@@ -212,7 +212,7 @@ fn progress_of(view: &VenueView, front: &Option<Box<dyn Fn() -> String>>) -> Vec
     [progress_line(view)].into_iter().chain(front.iter().map(|of| of())).collect()
 }
 
-/// Returns the background flow of the command line or the file, with its user's password.
+/// Returns the background flow configured on the command line or in the file, with its user's password.
 fn background_flow(
     args: &Args,
     config: &ExchangeConfig,
@@ -245,7 +245,8 @@ fn start_background_flow(
     BackgroundFlowThread::start(settings, clock)
 }
 
-/// Capacity for 60,000 market data messages per second, in 8 MB. Beyond it some complete early, as counted.
+/// Returns a configuration for up to 60,000 market data messages per second, in 8 MB. Above that rate, some
+/// entries are finalised early and counted.
 fn joiner_config() -> JoinerConfig {
     JoinerConfig {
         market_capacity: 1 << 14,
@@ -303,21 +304,22 @@ fn print_endpoints(
     let test_users = &config.order_entry.test_users;
     if !test_users.is_empty() {
         console.print_stdout(format_args!(
-            "  test users       {}   password '{TEST_PASSWORD}', on the loopback interface alone",
+            "  test users       {}   password '{TEST_PASSWORD}', on the loopback interface only",
             test_users.join(", ")
         ));
     }
 }
 
-/// Holds the multicast groups. Otherwise readers of two venues on one line would receive the data of both.
+/// Locks the multicast groups. Warns about those of another venue: their readers receive the data of both
+/// venues.
 fn lock_lines(endpoints: &Endpoints, interface: Ipv4Addr) -> LineLocks {
     let groups: Vec<_> =
         [endpoints.line_a, endpoints.line_b].into_iter().chain(endpoints.snapshots).collect();
     let (lines, taken) = LineLocks::acquire(&groups, interface);
     for group in taken {
         print_stderr(format_args!(
-            "warning: another venue of this machine sends to {group} too, and readers receive both: give one of them groups of its \
-             own under [market_data]"
+            "warning: another venue of this machine sends to {group} too, and readers receive both: give one of them separate \
+             groups under [market_data]"
         ));
     }
     lines

@@ -145,7 +145,7 @@ fn command(args: &AskArgs, line: &str) -> anyhow::Result<ExitCode> {
 /// Describes a channel that was silent for two seconds or more. Channels send heartbeats each second.
 fn quiet(quiet_ns: &Value) -> String {
     let seconds = quiet_ns.as_u64().unwrap_or(0) / 1_000_000_000;
-    if seconds < 2 { String::new() } else { format!("; nothing came for {seconds} s") }
+    if seconds < 2 { String::new() } else { format!("; no packet for {seconds} s") }
 }
 
 /// Formats the answer as text.

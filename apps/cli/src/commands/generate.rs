@@ -38,7 +38,7 @@ pub enum Args {
     /// A whole day of NYSE's Integrated Feed (XDP), as a pcap capture of its multicast packets
     ///
     /// The order flow equals that of the ITCH day with the same settings, so the books of both have the same
-    /// levels at every time up to the close. Symbols are distributed apply_to channels; packets fill during a
+    /// levels at every time up to the close. Symbols are distributed over channels; packets fill during a
     /// burst of messages.
     Xdp(xdp::XdpArgs),
 }
@@ -150,8 +150,8 @@ fn run_itch(args: &ItchArgs) -> anyhow::Result<ExitCode> {
     print_summary(&outputs, &summary.text(&args.output), &summary.json(&args.output))
 }
 
-/// Writes a day of about `messages` messages. `append` adds the next ones and returns their number, `None` at
-/// the end. Returns `None` when stopped, and no report when the reader of a pipe has ended.
+/// Writes a day of about `messages` messages. `append` adds the next messages and returns their number, or
+/// `None` at the end. Returns `None` when stopped, and no [`Written`] when the reader of a pipe has ended.
 fn deliver(
     outputs: &Outputs<'_>,
     messages: u64,
@@ -179,7 +179,7 @@ fn deliver(
     }
 }
 
-/// Reports the written data.
+/// Prints the summary of the written data, and writes it as JSON if requested.
 fn print_summary(outputs: &Outputs<'_>, text: &str, figures: &Value) -> anyhow::Result<ExitCode> {
     let mut printed = Ok(());
     if is_standard_output(outputs.day) {
@@ -215,7 +215,7 @@ impl Written {
     }
 }
 
-/// Writes a day to its end and gives the file its name; `None` when stopped.
+/// Writes a day to its end and gives the file its final name; `None` when stopped.
 fn write(
     mut append: impl FnMut(&mut Vec<u8>) -> Option<u64>,
     messages: u64,

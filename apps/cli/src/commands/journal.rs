@@ -67,7 +67,7 @@ pub enum Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
     let open = |path: &Path| {
-        ensure!(path.is_dir(), "{} is no folder: name the journal's folder", path.display());
+        ensure!(path.is_dir(), "{} is not a folder: name the journal's folder", path.display());
         Ok(ReadOnly::new(Folder::new(path)?, stop.clone()))
     };
     let done = match args {
@@ -106,7 +106,8 @@ fn snapshots_in(folder: &ReadOnly) -> anyhow::Result<Vec<Sequence>> {
     Ok(session.map(list).transpose()?.unwrap_or_default())
 }
 
-/// Returns the newest snapshot, if the log after it is complete: a start does not read anything before.
+/// Returns the last command that the newest snapshot covers, if the log after it is complete. A restart
+/// reads nothing before it.
 fn covered_by(folder: &ReadOnly) -> Option<Sequence> {
     let session = session_of(folder).ok()??;
     let newest = Snapshots::new(folder.clone(), session).newest(Sequence(u64::MAX)).ok()?.snapshot?;
@@ -131,7 +132,7 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     let mut bad = Vec::new();
     for sequence in listed {
         let read = match snapshots.read(sequence) {
-            // A running venue has removed it.
+            // A running venue has removed the snapshot.
             Err(_) if !snapshots.list()?.contains(&sequence) => continue,
             read => read?,
         };
@@ -177,13 +178,13 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
         ))?;
         if generation > 0 {
             print_stdout(format_args!(
-                "generation {generation}: so often may answered commands have been lost"
+                "generation {generation}: answered commands may have been lost this number of times"
             ))?;
         }
         if found.acknowledged.is_none() {
             print_stdout(format_args!(
                 "no file {ACKNOWLEDGED_FILE}: an earlier version wrote the journal, or the file was removed; damage to its \
-                 last records cannot be told from what a crash leaves"
+                 last records cannot be distinguished from the effect of a crash"
             ))?;
         }
         if let Some(torn) = torn {
@@ -211,7 +212,7 @@ fn dump(folder: &ReadOnly, from: u64, limit: u64, as_json: bool) -> anyhow::Resu
         ensure!(!folder.is_stopped(), "interrupted");
         let sequence = record.sequence;
         let command = LogCommand::decode(record.payload)
-            .with_context(|| format!("record {sequence} of {} is no command", folder.name()))?;
+            .with_context(|| format!("record {sequence} of {} is not a command", folder.name()))?;
         let written = if as_json {
             let line = json!({
                 "sequence": sequence.0,
@@ -290,7 +291,7 @@ fn replay(folder: &ReadOnly, from: u64, limit: u64, json: Option<&Path>) -> anyh
     if json != Some(Path::new("-")) {
         print_stdout(format_args!(
             "session {session}: {} commands from {} to {last} in {elapsed:.2?}, {:.2} M/s; state hash {hash:016x}\n\
-             {} snapshots led to; {} answers, {} messages of market data, {} open orders",
+             {} snapshots matched; {} answers, {} messages of market data, {} open orders",
             thousands(commands),
             done.from,
             commands as f64 / elapsed.as_secs_f64().max(1e-9) / 1e6,

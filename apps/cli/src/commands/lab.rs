@@ -175,7 +175,7 @@ fn trade(args: &BenchArgs, stop: &StopSignal) -> anyhow::Result<Outcome> {
     settings.view = ViewMode::Silent;
     settings.duration = Some(if args.quick { DEMO_TIME_QUICK } else { DEMO_TIME });
     let outcome = tickpath_demo::run(&settings, stop)?;
-    anyhow::ensure!(outcome.holds(), "the market's proofs do not hold: run tickpath demo");
+    anyhow::ensure!(outcome.holds(), "a check of the market fails: run tickpath demo");
     Ok(outcome)
 }
 

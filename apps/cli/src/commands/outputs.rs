@@ -29,7 +29,7 @@ pub fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Checks that a file can be created there: the folder exists, and the path is not a folder.
+/// Checks that a file can be created at `path`: its folder exists, and the path is not a folder.
 fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
     if let Ok(metadata) = fs::metadata(path) {
         ensure!(!metadata.is_dir(), "{option} {} is a directory: name a file in it", path.display());
@@ -38,11 +38,16 @@ fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
     let folder = folder_of(path);
     let metadata = fs::metadata(folder)
         .with_context(|| format!("cannot write {option} {}: its folder cannot be used", path.display()))?;
-    ensure!(metadata.is_dir(), "cannot write {option} {}: {} is no folder", path.display(), folder.display());
+    ensure!(
+        metadata.is_dir(),
+        "cannot write {option} {}: {} is not a folder",
+        path.display(),
+        folder.display()
+    );
     Ok(())
 }
 
-/// Returns the temporary path of an output until it is complete.
+/// Returns the path under which an output is written before it is complete.
 fn sibling_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
@@ -54,7 +59,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
     a == b || whole(a).is_some_and(|a| whole(b).is_some_and(|b| a == b))
 }
 
-/// Returns the canonical path; for a missing file, by its folder.
+/// Returns the canonical path; for a missing file, its name in its canonical folder.
 fn whole(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path)
         .ok()

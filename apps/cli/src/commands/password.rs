@@ -16,8 +16,8 @@ const CTRL_D: u8 = 4;
 const BACKSPACE: [u8; 2] = [8, 127];
 const CTRL_U: u8 = 21;
 
-/// Returns the first line of standard input without its end. On the command line a password would be visible
-/// to others. `None` after Ctrl-C at a terminal; the terminal is restored then.
+/// Returns the first line of standard input without its line end. `None` after Ctrl-C at a terminal, which is
+/// then restored. A password on the command line would be visible to other users.
 pub fn prompt() -> anyhow::Result<Option<Vec<u8>>> {
     let Some(hidden) = HiddenInput::begin()? else {
         let mut line = Vec::new();

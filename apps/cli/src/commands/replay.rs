@@ -192,7 +192,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if report.is_stopped() {
         let exports = if options.exports == Exports::default() { "" } else { ", and nothing was exported" };
-        print_stderr(format_args!("tickpath: interrupted: the report is of what was read{exports}"));
+        print_stderr(format_args!("tickpath: interrupted: the report covers what was read{exports}"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     let is_complete = report.is_trustworthy() && report.absent_symbols().is_empty();
@@ -213,7 +213,7 @@ fn print_warnings(report: &ReplayReport) {
         print_stderr(format_args!("tickpath: there is no symbol {symbol} in any recording"));
     }
     for path in &report.left_out {
-        print_stderr(format_args!("tickpath: not begun: {}", path.display()));
+        print_stderr(format_args!("tickpath: not started: {}", path.display()));
     }
 }
 

@@ -161,7 +161,7 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     for (folder, name) in &names {
         let segment = match Segment::open(folder, name) {
             Ok(segment) => segment,
-            // It was removed after the listing.
+            // The segment was removed after the listing.
             Err(ShmError::Missing { .. }) => continue,
             Err(error) => {
                 let error = error_text(&error);
@@ -225,12 +225,12 @@ fn describe(name: &SegmentName, segment: &Segment) -> Value {
     found
 }
 
-/// Describes the problem and the remedy: here, unlike for readers, starting its writer is not the remedy.
+/// Describes the problem and the remedy. Unlike for readers, the remedy is not to start the writer.
 fn error_text(error: &ShmError) -> String {
     match error {
         ShmError::Missing { name, folder } => {
             format!(
-                "there is no segment '{name}' in {}: tickpath shm list names those there are",
+                "there is no segment '{name}' in {}: tickpath shm list names the existing ones",
                 folder.display()
             )
         }
@@ -297,7 +297,7 @@ fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::R
             _ => continue,
         };
         let verdict = match found.problem_count {
-            0 => "whole".to_owned(),
+            0 => "no problems".to_owned(),
             count => format!("problems: {}", thousands(count)),
         };
         lines.push(format!(
@@ -363,9 +363,9 @@ fn reclaim_all(names: &[String], place: &Place) -> anyhow::Result<ExitCode> {
         match reclaim(&folder, &name) {
             Ok(Reclaimed::Removed) => print_stdout(format_args!("{name}: removed"))?,
             Ok(Reclaimed::Kept) if names.is_empty() => {
-                print_stdout(format_args!("{name}: kept, its writer lives"))?
+                print_stdout(format_args!("{name}: kept, its writer is alive"))?
             }
-            Ok(Reclaimed::Kept) => failed.push(format!("{name}: the writer lives: stop it first")),
+            Ok(Reclaimed::Kept) => failed.push(format!("{name}: the writer is alive: stop it first")),
             // The other segments can still be removed.
             Err(error) => failed.push(error_text(&error)),
         }

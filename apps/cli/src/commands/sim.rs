@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         json::write(file, &summary.to_json(started.elapsed(), fault_level).to_string())?;
     }
     if stop.is_stopped() {
-        print_stderr(format_args!("tickpath: interrupted: the report is of the seeds that were run"));
+        print_stderr(format_args!("tickpath: interrupted: the report covers the seeds that were run"));
     }
     Ok(match (summary.failed.is_empty(), stop.is_stopped()) {
         (false, _) => ExitCode::FAILURE,
@@ -114,7 +114,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Parses `A..B` or `A..`.
 fn parse_seeds(text: &str) -> anyhow::Result<RangeInclusive<u64>> {
     let (first, last) = text.split_once("..").context("give it as A..B, such as 1..300")?;
-    let number = |text: &str| text.parse::<u64>().with_context(|| format!("'{text}' is no seed: give A..B"));
+    let number =
+        |text: &str| text.parse::<u64>().with_context(|| format!("'{text}' is not a seed: give A..B"));
     let last = if last.is_empty() { u64::MAX } else { number(last.trim_start_matches('='))? };
     let first = number(first)?;
     ensure!(first <= last, "the first seed is after the last: give A..B with A no more than B");
@@ -156,7 +157,7 @@ impl Summary {
             if violations.len() > VIOLATIONS_SHOWN_MAX {
                 print_stdout(format!("  and {} more", violations.len() - VIOLATIONS_SHOWN_MAX))?;
             }
-            print_stdout(format!("  again by: {}", repeat_command(*seed, fault_level)))?;
+            print_stdout(format!("  repeat with: {}", repeat_command(*seed, fault_level)))?;
         }
         print_stdout(format!(
             "{} seeds in {:.1} s: {} commands, {} market data messages, {:.0} s of virtual time",
@@ -210,7 +211,7 @@ fn print_counts(counts: &BTreeMap<&'static str, u64>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The progress line on a terminal.
+/// The progress line, shown only on a terminal.
 struct Progress {
     is_shown: bool,
     printed_at: Instant,

@@ -1,4 +1,4 @@
-//! A user of the venue that keeps every byte received, and decodes messages without the system's codecs.
+//! A client of the venue that keeps every message received, and decodes messages without the system's codecs.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -16,12 +16,12 @@ use tickpath_types::{
 /// Time-out of one read from the socket.
 const READ_TIMEOUT: Duration = Duration::from_millis(1);
 
-/// A user through all runs of the venue.
+/// The client of one user, over all runs of the venue.
 pub struct Client {
     pub user: String,
     /// Every sequenced message, from the first on, byte for byte.
     pub messages: Vec<Vec<u8>>,
-    /// The last order number used, whether the venue received it or not.
+    /// The last UserRefNum used, whether the venue received it or not.
     last_ref: u32,
     random: Xoshiro256PlusPlus,
 }
@@ -61,7 +61,8 @@ impl Client {
         connection.read(&mut self.messages)
     }
 
-    /// Reads the stream up to the answer to a last request, and checks that it begins with `messages`.
+    /// Sends a last request, reads the stream from message 1 to its answer, and checks that the stream begins
+    /// with `messages`.
     pub fn verify_replay(&mut self, address: &str) -> Result<(), String> {
         let failed = |what: &str| format!("{}: {what}", self.user);
         let mut connection =
@@ -126,7 +127,7 @@ impl Client {
     }
 }
 
-/// Checks that the stream now begins with the messages received before.
+/// Checks that `replayed` begins with all of `messages`, the messages received before.
 pub fn compare(messages: &[Vec<u8>], replayed: &[Vec<u8>]) -> Result<(), String> {
     let same = messages.iter().zip(replayed).take_while(|(messages, replayed)| messages == replayed).count();
     match messages.get(same) {
@@ -174,14 +175,14 @@ impl Connection {
         }
     }
 
-    /// Returns the next SoupBinTCP packet: two bytes of length, a type, the rest.
+    /// Returns the next SoupBinTCP packet: two bytes of length, a type, the payload.
     fn take(&mut self) -> Result<Option<SoupPacket>, Disconnected> {
         let Some(prefix) = self.received.first_chunk::<2>() else { return Ok(None) };
         let end = 2 + usize::from(u16::from_be_bytes(*prefix));
         let Some(packet) = self.received.get(2..end) else { return Ok(None) };
         let (kind, payload) = packet.split_first().ok_or(Disconnected)?;
         let soup_packet = match kind {
-            // Ten characters of session name, and the next message's number as text.
+            // Login Accepted: ten characters of session name, then the next sequence number as text.
             b'A' => {
                 let text = payload.get(10..30).and_then(|text| std::str::from_utf8(text).ok());
                 SoupPacket::Accepted(text.and_then(|text| text.trim().parse().ok()).ok_or(Disconnected)?)

@@ -32,14 +32,14 @@ fn executed(user_ref: u32, qty: u64, price: i64, match_id: u64) -> Vec<u8> {
     })
 }
 
-/// Returns the messages of two users: 10 of 10 traded in two executions.
+/// Returns the messages of two users: an order of 10 is filled by two executions, of 4 and of 6.
 fn messages() -> [Vec<Vec<u8>>; 2] {
     let one = vec![accepted(1, 10), executed(1, 4, 100, 1), executed(1, 6, 100, 2)];
     let other = vec![accepted(1, 4), executed(1, 4, 100, 1), accepted(2, 9), executed(2, 6, 100, 2)];
     [one, other]
 }
 
-/// Returns the violation found after this change.
+/// Returns the violation that the check finds after `change`.
 fn found(change: impl Fn(&mut [Vec<Vec<u8>>; 2])) -> String {
     let mut messages = messages();
     change(&mut messages);

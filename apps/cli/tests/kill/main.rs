@@ -1,4 +1,5 @@
-//! Kills a real venue under load at random moments and restarts it: every message to a client must stay true.
+//! Kills a real venue under load at random moments and restarts it: no message to a client may be lost or
+//! revoked.
 //!
 //! `KILL_TEST_KILLS` and `KILL_TEST_SEED` set the number and the moments of the kills. With
 //! `KILL_TEST_ENDS_WITH_INPUT` the test ends when standard input ends. `cargo xtask kill-test` sets them.
@@ -59,7 +60,7 @@ fn a_kill_loses_and_changes_no_message() {
     }
 }
 
-/// Returns a flag that is raised when standard input ends, if that is to end the test.
+/// Returns a flag that is raised when standard input ends, if `KILL_TEST_ENDS_WITH_INPUT` is set.
 fn stop() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     if std::env::var_os("KILL_TEST_ENDS_WITH_INPUT").is_some() {
@@ -72,7 +73,7 @@ fn stop() -> Arc<AtomicBool> {
     stop
 }
 
-/// The first kill reveals a venue that answers commands before it has written them.
+/// Without a journal the venue loses answered commands: the test must find this after the first kill.
 #[test]
 fn a_venue_without_a_journal_is_found() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -140,8 +141,8 @@ fn session(
     Ok(())
 }
 
-/// Checks that every order was accepted once and not overfilled, and that every execution has its two sides,
-/// once each. Returns the number of executions.
+/// Checks that every order was accepted once and not overfilled, and that every execution was reported
+/// exactly once to each of its two sides. Returns the number of executions.
 fn check_trades(streams: &[&[Vec<u8>]]) -> Result<u64, String> {
     let mut sides: HashMap<u64, Vec<(u32, u64)>> = HashMap::new();
     for messages in streams {

@@ -144,7 +144,7 @@ fn a_restarted_venue_keeps_commands_and_reads_its_changed_files() {
 
     let config = site.path("exchange.toml");
     site.write("instruments.toml", more);
-    assert_refused(&["exchange", "--config", &config], &["lacks", "has: ONLY;", "--new-session"]);
+    assert_refused(&["exchange", "--config", &config], &["lacks", "session: ONLY;", "--new-session"]);
     site.write("instruments.toml", &(more.to_owned() + &listed));
     assert_refused(&["exchange", "--config", &config], &["MORE is at place 1", "that of ONLY"]);
     let changed = listed.clone() + more + "lot_size = 10\n";

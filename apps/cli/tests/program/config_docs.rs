@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{Site, repository, run};
 
-/// A key that no table knows.
+/// A key that exists in no table.
 const UNKNOWN: &str = "no_such_key";
 
 /// A kind of file, and the page with its keys.

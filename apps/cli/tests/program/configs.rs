@@ -122,7 +122,7 @@ fn a_wrong_key_is_named_with_its_line() {
     ] {
         assert_refused(&args, &[place, "unknown field", key, "expected"]);
     }
-    // The front's table, which the venue passes on.
+    // The table of the Deribit front has the same errors, although the venue only passes it on.
     let sample = std::fs::read_to_string(repository().join("configs/deribit.toml")).unwrap();
     let sample = sample.replace("\nband = ", "\nbandx = ").replace("deribit-instruments", "instruments");
     let line = 1 + sample.lines().position(|line| line.starts_with("bandx")).unwrap();
@@ -191,11 +191,11 @@ fn a_password_is_not_shown_and_its_file_must_be_private() {
     assert_refused(&["trader", "--config", &shown], &["TICKPATH_PASSWORD_NOT_SHOWN"]);
 }
 
-/// A gateway that refuses to start if one of its keys is unusable.
+/// A gateway's configuration; the tests replace its secret and its password by unusable ones.
 const GATEWAY: &str = "name = 'never'\n[venue]\nws_uri = 'ws://127.0.0.1:9/'\n[accounts.A1]\nlogin = 'x'\n\
                        secret = 'test'\n[users.u]\npassword = 'test'\naccounts = 'A1'\n";
 
-/// A check reports the same errors as a start, with the same exit code.
+/// `config check` reports the same errors as the program's start, with the same exit code.
 #[test]
 fn check_and_start_validate_secrets() {
     let site = Site::new();
@@ -225,7 +225,7 @@ fn check_and_start_validate_secrets() {
     write(&GATEWAY.replace("password = 'test'", &format!("password = '{}'", hash.trim())), 0o644);
     let checked = run(&["config", "check", &file]);
     assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""));
-    // The output of `config show` finds a secret's file from any folder.
+    // `config show` prints the path of a secret's file such that it is valid in any folder.
     std::fs::write(&kept, "hunter2\n").unwrap();
     std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o600)).unwrap();
     write(&GATEWAY.replace("secret = 'test'", "secret = 'file:kept'"), 0o644);
@@ -300,7 +300,7 @@ fn a_file_of_another_kind_is_named_with_its_command() {
     ] {
         let (own_name, own_kind, _) = samples[own];
         for (name, kind, with) in samples {
-            // An instrument file is also a demo's file with these instruments.
+            // An instrument file is also a valid demo configuration with these instruments.
             if name == own_name || (own == 5 && name == "instruments.toml") {
                 continue;
             }

@@ -153,7 +153,7 @@ fn guests_join_a_market_that_is_commanded() {
     let mut note = |what: &str| {
         let begin = format!("note: join: {what}");
         let note = demo.wait_for_line(what, |line| line.starts_with(&begin).then(|| line.to_owned()));
-        // In 80 columns the text shares its line with "! " and the keys of the view.
+        // On a line of 80 columns, the text shares the space with "! " and the keys of the view.
         let text = note.trim_start_matches("note: ");
         assert!(text.chars().count() <= 43 || what == "admin", "{text}");
     };

@@ -6,7 +6,7 @@ use tickpath_test_support::{Deadline, PATIENCE, connect, soup, wait_until};
 
 use crate::support::{Site, run};
 
-/// Sends account queries, which are the shortest requests and need a record like the others.
+/// Sends account queries until the venue disconnects: the shortest requests that are journaled.
 fn query_until_the_end(address: &str) {
     let deadline = Deadline::start();
     let mut stream = connect(address);
@@ -31,13 +31,13 @@ fn a_failed_journal_ends_the_venue_with_one_error_line() {
         let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
         site.write("exchange.toml", &format!("{config}\n[journal]\nsegment = '4MiB'\npolicy = '{policy}'\n"));
         let (venue, order_entry, _) = site.start_venue();
-        // The next segment is ready but cannot be renamed.
+        // Move the prepared next segment away, so that the venue cannot rename it.
         let prepared = site.path("journal/prepared.segment");
         wait_until("a prepared segment", || std::fs::rename(&prepared, site.path("elsewhere")).is_ok());
         query_until_the_end(&order_entry);
         let printed = venue.join();
         assert_eq!((printed.code, printed.err.lines().count()), (Some(1), 1), "{policy}: {}", printed.err);
-        for words in ["journal", "No such file", "nothing more is answered", "start the venue again"] {
+        for words in ["journal", "No such file", "answers no more requests", "restart the venue"] {
             assert!(printed.err.contains(words), "{policy}: no '{words}' in {}", printed.err);
         }
         let verified = run(&["journal", "verify", &site.path("journal")]);

@@ -126,7 +126,7 @@ fn a_trader_that_cannot_print_warnings_watches_its_orders() {
     let mut trader = command_with_full_output().args(["trader", "--config", &config]).spawn().unwrap();
     let mut out = BufReader::new(trader.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(out.any(|line| line.starts_with("logged in")));
-    // Killed: the trader's further warnings cannot be printed.
+    // Kill the venue, so that the trader tries to print a warning.
     drop::<Running>(venue);
     let rest: Vec<String> = out.collect();
     let code = trader.wait().unwrap().code();

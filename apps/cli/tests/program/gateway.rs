@@ -20,7 +20,7 @@ pub fn config(site: &Site, name: &str) -> String {
     site.write("gateway.toml", &text)
 }
 
-/// A segment in the folder shared by all gateways of this machine; removed on drop.
+/// Name of a segment in the folder shared by all gateways of this machine; removes the segment on drop.
 pub struct Removed(pub String);
 
 impl Drop for Removed {
@@ -114,7 +114,7 @@ fn a_gateway_executes_commands_and_leaves_a_log() {
     assert_eq!((replayed.code, replayed.err.as_str()), (Some(0), ""), "{}", replayed.out);
     assert!(replayed.out.contains("the same, byte for byte"), "{}", replayed.out);
 
-    // The next run is killed like this one, until it is released.
+    // The kill switch stays on in the next run, until it is released.
     let mut gateway = spawn(&["gateway", "--config", &file]);
     gateway.wait_for_line("its endpoints", |line| line.contains("metrics").then_some(()));
     let output = run(&["gateway", "status", "--config", &file]);

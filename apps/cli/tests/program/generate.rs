@@ -9,7 +9,7 @@ use tickpath_test_support::{ProcessOutput, wait_until};
 
 use crate::support::{assert_refused, end_of, run, spawn, spawn_unread, tickpath};
 
-/// A small day; the settings of the library's tests do not matter here.
+/// Options of a small day.
 const SMALL: [&str; 8] = ["--messages", "20000", "--symbols", "25", "--live", "1000", "--seed", "1"];
 
 fn generate(more: &[&str]) -> Vec<String> {
@@ -21,7 +21,7 @@ fn run_generate(more: &[&str]) -> ProcessOutput {
     run(&args.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Counts the messages of a BinaryFILE by its lengths.
+/// Counts the messages of a BinaryFILE by their length prefixes.
 fn count_messages(mut bytes: &[u8]) -> u64 {
     let mut count = 0;
     while let Some((len, rest)) = bytes.split_first_chunk::<2>() {
@@ -120,7 +120,8 @@ fn compressed_and_piped_days_are_equal() {
 #[test]
 fn a_reader_that_stops_early_is_no_failure() {
     use std::io::Read;
-    // Less data than one write, so that only the end detects the failure; and more.
+    // Less data than one write, so that only the last write detects the closed pipe; then more than one
+    // write.
     for messages in ["20000", "200000"] {
         let args =
             ["generate", "itch", "--messages", messages, "--symbols", "10", "--live", "200", "-o", "-"];

@@ -17,7 +17,7 @@ fn listed(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// Requests the help of every command below this one.
+/// Requests the help of the command at `path` and of every command below it.
 fn visit(path: &[String], visited: &mut Vec<String>) {
     let mut args: Vec<&str> = path.iter().map(String::as_str).collect();
     args.push("--help");

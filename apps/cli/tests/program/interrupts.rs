@@ -12,9 +12,9 @@ use crate::support::{Site, repository, spawn};
 /// The end of a command after Ctrl-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// With its result, here exit code 0.
+    /// The command ends with its result, here exit code 0.
     Result,
-    /// With exit code 130.
+    /// The command ends with exit code 130.
     Interrupted,
 }
 
@@ -82,7 +82,7 @@ fn an_interrupted_service_ends_with_its_result() {
     let printed = interrupted(trader);
     check("trader", &printed);
     let last = printed.out.lines().last().unwrap();
-    assert_eq!(last, "stopped: as asked; no order is open", "{}", printed.out);
+    assert_eq!(last, "stopped: as requested; no order is open", "{}", printed.out);
     check("exchange", &interrupted(venue));
 
     let (folder, group) = (site.path("shm"), free_multicast_group().unwrap());
@@ -111,7 +111,7 @@ fn an_interrupted_service_ends_with_its_result() {
     check("gateway", &interrupted(gateway));
 }
 
-/// `replay`, `convert` and `journal` have separate tests; commands to a running program end too quickly.
+/// `replay`, `convert` and `journal` have separate tests; commands to a running program are too quick.
 #[test]
 fn an_interrupted_task_has_the_interrupted_exit_code() {
     let site = Site::new();
@@ -146,7 +146,7 @@ fn an_interrupted_task_has_the_interrupted_exit_code() {
     ] {
         let mut asking = Command::new(env!("CARGO_BIN_EXE_tickpath"));
         asking.args(args).stdin(Stdio::piped());
-        // It waits for a line of input and does not catch the signal.
+        // The command waits for a line of input and does not catch the signal.
         let asking = Running::spawn(asking);
         if !asking.ignores_interrupt() {
             asking.interrupt();

@@ -44,19 +44,20 @@ fn a_venue_continues_its_session_until_a_new_one_is_requested() {
     let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
     let named = site.write("named.toml", &format!("session = 'MONDAY'\n{config}"));
     assert_refused(&["exchange", "--config", &named], &[&second, "MONDAY", "--new-session"]);
-    // A session name that clients cannot tell from an earlier one, or whose log would replace another log.
+    // An earlier session name is refused: clients could not tell the sessions apart, and its log would be
+    // replaced.
     for earlier in [&second, &first] {
         let same = site.write("same.toml", &format!("session = '{earlier}'\n{config}"));
         assert_refused(
             &["exchange", "--config", &same, "--new-session"],
-            &["is called", earlier, "none had"],
+            &["has the name", earlier, "no session had"],
         );
     }
     let taken = format!("{}/{second}", site.path("journal"));
     std::fs::create_dir(&taken).unwrap();
     std::fs::write(format!("{taken}/generation"), "").unwrap();
     let config_path = site.path("exchange.toml");
-    assert_refused(&["exchange", "--config", &config_path, "--new-session"], &[&taken, "is there already"]);
+    assert_refused(&["exchange", "--config", &config_path, "--new-session"], &[&taken, "exists already"]);
     std::fs::remove_dir_all(&taken).unwrap();
     let spaced = site.write("spaced.toml", &format!("session = 'A B'\n{config}"));
     assert_refused(&["exchange", "--config", &spaced], &["'A B'", "letters, digits"]);
@@ -155,7 +156,7 @@ fn damage_is_named_with_file_and_offset() {
     let site = Site::new();
     let missing = site.path("nowhere");
     for command in ["verify", "dump", "replay"] {
-        assert_refused(&["journal", command, &missing], &[&missing, "no folder"]);
+        assert_refused(&["journal", command, &missing], &[&missing, "not a folder"]);
         assert!(!std::path::Path::new(&missing).exists(), "nothing is made");
     }
     std::fs::create_dir(site.path("empty")).unwrap();
@@ -210,7 +211,7 @@ fn an_interrupted_dump_ends_with_a_whole_line_and_a_notice() {
     let (dump, mut out) = spawn_unread(&["journal", "dump", &folder]);
     let mut text = String::new();
     out.read_line(&mut text).unwrap();
-    // It waits for its reader, because the pipe is full.
+    // `dump` waits for its reader, because the pipe is full.
     Signal::Interrupt.send_to(&dump);
     std::thread::sleep(Duration::from_millis(100));
     out.read_to_string(&mut text).unwrap();

@@ -1,4 +1,4 @@
-//! The user's view of the program: the built binary, its exit codes and its output.
+//! Tests of the built program as a user runs it: its exit codes and its output.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod admin;

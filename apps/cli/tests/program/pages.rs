@@ -1,7 +1,7 @@
 //! Pages of docs that the program writes: the help of every command, and every key of configuration files.
 //!
-//! The tests compare the pages with the program. `TICKPATH_WRITE_PAGES=1 cargo test -p tickpath --features full pages`
-//! writes them.
+//! The tests compare the pages with the program. To write the pages:
+//! `TICKPATH_WRITE_PAGES=1 cargo test -p tickpath --features full pages`.
 
 use std::fmt::Write;
 

@@ -41,7 +41,7 @@ fn an_interrupted_publication_reports_what_was_published() {
     running.interrupt();
     let printed = running.join();
     assert_eq!(printed.code, Some(130), "{}", printed.err);
-    assert!(printed.out.contains("published of") && printed.err.contains("interrupted"), "{}", printed.out);
+    assert!(printed.out.contains("published from") && printed.err.contains("interrupted"), "{}", printed.out);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn an_unusable_capture_is_one_error_line() {
     assert_refused(&["replay", &file, "--publish", &group, "--check"], &["--check"]);
     assert_refused(
         &["replay", &file, "--publish", &group, "--serve-recovery", "here"],
-        &["'here' is no address"],
+        &["'here' is not an address"],
     );
     assert_refused(&["replay", &file, &file, "--publish", &group], &["name one file"]);
     assert_refused(&["replay", &file, "--seed", "3"], &["--publish"]);

@@ -1,4 +1,4 @@
-//! The commands of README, in its order of use, with less work: shorter days, shorter demonstrations.
+//! Runs the commands of README in its order, with less work: shorter days, shorter demonstrations.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,15 +9,15 @@ use tickpath_test_support::Running;
 use crate::support::repository;
 use crate::tutorials::{bash, copy_configs, moved, stop};
 
-/// The way to test a command of the page.
+/// The test of one command of the page: the command with less work, and a text that it must print.
 enum Run {
-    /// It ends with exit code 0 and prints the text.
+    /// Ends with exit code 0 and prints the text.
     Ends(&'static str, &'static str),
-    /// It prints a line with the text and runs until Ctrl-C, which it gets at once.
+    /// Prints a line with the text and runs until Ctrl-C, which the test sends at once.
     RunsOn(&'static str, &'static str),
-    /// The same, but it runs beside the following commands.
+    /// As `RunsOn`, but the test sends Ctrl-C after all following commands.
     RunsBeside(&'static str, &'static str),
-    /// The test run itself does it.
+    /// Not run: it builds the program or runs this test.
     InTests,
 }
 
@@ -57,7 +57,7 @@ const COMMANDS: [(&str, Run); 12] = {
     ]
 };
 
-/// The commands of a page, in code spans and in blocks.
+/// Returns the commands of a page, from code spans and blocks.
 fn commands(page: &str) -> BTreeSet<String> {
     let (mut texts, mut prose, mut is_block) = (Vec::new(), String::new(), false);
     for line in page.lines() {
@@ -69,7 +69,7 @@ fn commands(page: &str) -> BTreeSet<String> {
             prose = prose + line + "\n";
         }
     }
-    // A code span may go over the end of a line.
+    // A code span may cross the end of a line.
     texts.extend(prose.split('`').skip(1).step_by(2).map(str::to_owned));
     let texts = texts.iter().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     texts.filter(|text| text.starts_with("tickpath ") || text.starts_with("cargo ")).collect()

@@ -49,8 +49,8 @@ impl Site {
         let now = Nanos(now.as_nanos() as u64);
         wait_for("the name of the segment", || {
             match SegmentWriter::create(&folder, &SegmentName::new(name).unwrap(), &CONFIG, now) {
-                // A starting child process of another test briefly holds the files of this process, and with
-                // them the lock of a writer that has ended.
+                // A child process that another test starts briefly inherits this process's descriptors,
+                // and with them the lock of a writer that has ended.
                 Err(ShmError::InUse { .. }) => None,
                 made => Some(made.unwrap()),
             }
@@ -79,7 +79,7 @@ fn segments_are_listed_and_verified() {
     let printed = run(&["shm", "verify", "--folder", &folder]);
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
     assert!(
-        printed.out.contains("2 symbols, 1 quotes, 1 updates") && printed.out.ends_with("whole\n"),
+        printed.out.contains("2 symbols, 1 quotes, 1 updates") && printed.out.ends_with("no problems\n"),
         "{}",
         printed.out
     );
@@ -112,11 +112,11 @@ fn only_segments_without_a_writer_are_reclaimed() {
     let folder = site.folder();
     drop(Site::writer(&site.place, "old"));
     assert_refused(&["shm", "reclaim", "--folder", &folder], &["--all"]);
-    assert_refused(&["shm", "reclaim", "feed", "--folder", &folder], &["feed", "the writer lives"]);
+    assert_refused(&["shm", "reclaim", "feed", "--folder", &folder], &["feed", "the writer is alive"]);
     let printed = run(&["shm", "reclaim", "--all", "--folder", &folder]);
     assert_eq!(
         (printed.code, printed.out.as_str()),
-        (Some(0), "feed: kept, its writer lives\nold: removed\n")
+        (Some(0), "feed: kept, its writer is alive\nold: removed\n")
     );
     // A folder with a segment's name does not prevent the removal of segments.
     drop(Site::writer(&site.place, "old"));
@@ -124,7 +124,8 @@ fn only_segments_without_a_writer_are_reclaimed() {
     let printed = run(&["shm", "reclaim", "folder", "old", "feed", "--folder", &folder]);
     assert_eq!((printed.code, printed.out.as_str()), (Some(1), "old: removed\n"));
     assert!(
-        printed.err.contains("folder.seg is no plain file") && printed.err.contains("feed: the writer lives")
+        printed.err.contains("folder.seg is not a regular file")
+            && printed.err.contains("feed: the writer is alive")
     );
     fs::remove_dir(format!("{folder}/folder.seg")).unwrap();
     drop(site.writer);

@@ -23,7 +23,7 @@ pub fn run(args: &[&str]) -> ProcessOutput {
     ProcessOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// Checks that the run fails with one line on standard error with these words, and prints nothing else.
+/// Checks that the run fails with one line on standard error that contains `words`, and prints nothing else.
 pub fn assert_refused(args: &[&str], words: &[&str]) {
     let printed = run(args);
     assert!(printed.code.is_some_and(|code| code != 0), "{args:?} ended with {:?}", printed.code);
@@ -46,14 +46,14 @@ pub fn spawn(args: &[&str]) -> Running {
     Running::spawn(program(args))
 }
 
-/// Starts the program with a standard output that the test has to read.
+/// Starts the program with a standard output that the test itself must read.
 pub fn spawn_unread(args: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut child = program(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     (child, out)
 }
 
-/// Returns the exit code and the standard error of [such a program](spawn_unread), at its end.
+/// Waits for the end of a [program](spawn_unread); returns its exit code and its standard error.
 pub fn end_of(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())

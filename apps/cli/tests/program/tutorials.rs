@@ -1,8 +1,9 @@
-//! The commands of the tutorials: each page runs from its beginning to its end, as a reader would run it.
+//! Runs the commands of the tutorials: each page from its beginning to its end, as a reader would.
 //!
-//! A block of a page that is fenced as `console` has commands after `$ ` and their output. A line `...` stands for any
-//! lines, and a word with a digit for any word. Commands of a `console background` block run on; they are interrupted
-//! before a `console stop` block and at the end. Any other block with a path after its language is that file.
+//! A block fenced as `console` has commands after `$ `, each followed by its expected output. There, a line
+//! `...` matches any number of lines, and a word with a digit matches any word. Commands of a `console
+//! background` block run until a `console stop` block or the end of the page, when they are interrupted. Any
+//! other block with a path after its language is the content of that file.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -37,7 +38,7 @@ fn class_exchange() {
 
 #[test]
 fn own_strategy() {
-    // The folder stays, so that cargo compiles the crates once.
+    // Keep the folder between runs, so that cargo reuses the compiled crates.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-strategy");
     let project = folder.join("tickpath");
     let _ = std::fs::remove_dir_all(&project);
@@ -46,13 +47,13 @@ fn own_strategy() {
         symlink(repository().join(name), project.join(name)).unwrap();
     }
     let addresses = copy_configs(&project);
-    // The versions that the project uses: they are on this machine.
+    // Use the lock file of this repository: the packages of its versions are on this machine.
     std::fs::create_dir_all(folder.join("my-strategy")).unwrap();
     std::fs::copy(repository().join("Cargo.lock"), folder.join("my-strategy/Cargo.lock")).unwrap();
     run_steps("own-strategy", &folder, &addresses);
 }
 
-/// A command of a page, with its expected output; or a file's path, with its lines.
+/// A command of a page with its expected output, or the path of a file with its lines.
 struct Step {
     kind: String,
     command: String,
@@ -110,7 +111,7 @@ pub fn stop(running: Running) {
     assert_eq!(printed.code, Some(0), "{}\n{}", printed.out, printed.err);
 }
 
-/// The sample configurations with addresses that are free, by those of the samples.
+/// Copies the sample configurations, with free addresses. Returns these by the address in the samples.
 pub fn copy_configs(folder: &Path) -> BTreeMap<String, String> {
     std::fs::create_dir(folder.join("configs")).unwrap();
     let mut addresses = BTreeMap::new();
@@ -146,18 +147,18 @@ pub fn bash(folder: &Path, command: &str) -> Command {
     let programs = Path::new(env!("CARGO_BIN_EXE_tickpath")).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
     let path = format!("{0}:{0}/examples:{path}", programs.display());
-    // A command that runs on takes the shell's place, so that a signal reaches it.
+    // The last command replaces the shell, so that a signal reaches it.
     let (before, last) = command.rsplit_once("&& ").unwrap_or(("", command));
     let and = if before.is_empty() { "" } else { "&& " };
     let exec = if command.contains([';', '|', '>']) { "" } else { "exec " };
     let mut bash = Command::new("bash");
     bash.args(["-c", &format!("{before}{and}{exec}{last}")]).current_dir(folder).stdin(Stdio::null());
-    // Cargo compiles what the reader optimises as fast as it can.
+    // Compile without the optimisation that a reader gets, to save time.
     bash.env("PATH", path).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_NET_OFFLINE", "true");
     bash
 }
 
-/// The kind of a step that is a file.
+/// The kind of a [`Step`] that writes a file.
 const FILE: &str = "file";
 
 fn steps(page: &str) -> Vec<Step> {
@@ -183,7 +184,7 @@ fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// Whether lines are the expected ones, of which `...` stands for any.
+/// Returns whether `lines` match the expected ones, of which `...` matches any number of lines.
 fn is_output(expected: &[&str], lines: &[&str]) -> bool {
     match (expected, lines) {
         ([], lines) => lines.is_empty(),

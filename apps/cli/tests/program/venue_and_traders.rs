@@ -37,7 +37,7 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
     let second = second.join();
     for printed in [&first, &second] {
         assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
-        assert!(printed.out.contains("stopped: as asked; no order is open"), "{}", printed.out);
+        assert!(printed.out.contains("stopped: as requested; no order is open"), "{}", printed.out);
         assert!(printed.out.contains("tick_to_trade"), "{}", printed.out);
     }
     assert_eq!(position(&first.out) + position(&second.out), 0, "what one bought the other sold");
@@ -62,7 +62,8 @@ fn background_flow_trades_and_leaves_no_orders() {
     site.write("exchange.toml", &text.replace("'TEST02'", "'TEST02', 'FLOW'"));
     assert_refused(&["exchange", "--config", &file, "--flow", "0"], &["background_flow.rate", "1 to 100000"]);
     let executions = |line: &str| number_before(line.contains("logins").then_some(line)?, " executions");
-    // Again, and without the flow: the journal has the user's order numbers, and no open order of the flow.
+    // Restart with and without the flow: the journal has the user's order numbers, but no open order of the
+    // flow.
     for flow in [&["--flow", "500"][..], &["--crowd"], &[]] {
         let args = [&["exchange", "--config", file.as_str()][..], flow].concat();
         let mut venue = spawn(&args);
@@ -146,7 +147,7 @@ fn a_second_venue_on_the_same_lines_causes_a_warning() {
             printed.err.lines().filter(|line| line.contains("another venue of this machine sends to"));
         warnings += lines.count();
     }
-    // Line A, line B and the snapshots, from the venue that started second.
+    // The venue that started second warns about line A, line B and the snapshots.
     assert_eq!(warnings, 3);
 }
 
@@ -172,7 +173,7 @@ fn a_trader_without_a_source_filter_warns() {
     trader.interrupt();
     let printed = trader.join();
     assert_eq!(printed.code, Some(0), "{}", printed.err);
-    let warning = "market data is taken from every address: name the venue's in market_data.sources";
+    let warning = "market data is accepted from every address: name the venue's in market_data.sources";
     assert_eq!(printed.err.lines().filter(|line| line.contains(warning)).count(), 1, "{}", printed.err);
     venue.interrupt();
     assert_eq!(venue.join().code, Some(0));

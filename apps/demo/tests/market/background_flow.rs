@@ -53,7 +53,7 @@ fn a_market_with_losses_passes_all_checks() {
 
     assert_json(&outcome.to_json());
     let text = outcome.to_string();
-    for section in ["End to end", "What flowed", "Use of the threads", "Participants", "Proofs"] {
+    for section in ["End to end", "Traffic in", "Use of the threads", "Participants", "Proofs"] {
         assert!(text.contains(section), "{section} is missing in\n{text}");
     }
     assert_eq!(text.matches("holds ").count(), 4, "{text}");

@@ -84,7 +84,8 @@ impl AdminClient {
         self.commands.submit(QueuedCommand::Command(command))
     }
 
-    /// Submits a new user for the next session, who may log in once this is done. Sequenced. Allocates.
+    /// Submits a new user, who gets the next session id and may log in once the command is answered. Returns
+    /// the command's id. Sequenced. Allocates.
     ///
     /// # Errors
     /// [`AddUserError`] when the user is invalid, the ring is full, or no thread starts. Nothing has changed.
@@ -104,7 +105,7 @@ impl AdminClient {
         let user = NewUser::new(settings, name, session, log, instruments);
         // Register the user before the command is logged, so that a reader of the log finds the user.
         registry.add(settings.clone())?;
-        // Both have capacity, so this fails only if the venue has ended.
+        // The channel and the ring have capacity, so this fails only if the venue has ended.
         self.new_users.try_send(NewUserRequest { user, checker }).map_err(|_| AddUserError::Busy)?;
         self.commands.submit(QueuedCommand::AddUser).ok_or(AddUserError::Busy)
     }

@@ -20,7 +20,7 @@ pub(super) enum Request {
     Command(AdminCommand),
 }
 
-/// The arguments of a command, with the request or the function that makes it from them.
+/// The kind of a command's arguments, with the request or the function that makes the command from them.
 enum Arguments {
     /// No arguments.
     None(Request),
@@ -34,7 +34,7 @@ enum Arguments {
 
 const END_OF_DAY: AdminCommand = AdminCommand::Phase { phase: Phase::EndOfDay, instrument: None };
 
-/// Syntax of each command, beginning with its name, and its arguments.
+/// Syntax of each command, beginning with its name, and the kind of its arguments.
 const COMMANDS: [(&str, Arguments); 21] = {
     use AdminCommand::{Disconnect, Drain, Kill, Unkill, Unlock};
     use Arguments::{Custom, Instrument, None as NoArguments, User};
@@ -98,12 +98,12 @@ pub(super) fn parse(line: &str, instruments: &InstrumentTable, view: &VenueView)
         Some((_, Arguments::None(request))) => {
             return match argument {
                 None => Ok(request),
-                Some(argument) => Err(format!("'{name}' stands alone: '{argument}' is too much")),
+                Some(argument) => Err(format!("'{name}' takes no argument: leave '{argument}' out")),
             };
         }
         _ => {
             let usages = COMMANDS.map(|(usage, _)| usage).join(", ");
-            return Err(format!("no command '{name}': there are {usages}"));
+            return Err(format!("no command '{name}': use one of {usages}"));
         }
     };
     Ok(Request::Command(command))
@@ -122,7 +122,7 @@ impl<'a> Line<'a> {
         let word = self.word("a phase")?;
         let phase = Phase::from_name(&word.to_ascii_lowercase()).ok_or_else(|| {
             let names = Phase::ALL.map(Phase::name).join(", ");
-            format!("no phase '{word}': there are {names}")
+            format!("no phase '{word}': use one of {names}")
         })?;
         if phase.is_of_venue() && instrument.is_some() {
             return Err(format!("'{word}' is for the whole venue: phase all {word}"));
@@ -132,7 +132,7 @@ impl<'a> Line<'a> {
 
     fn price_band(&mut self) -> Result<AdminCommand, String> {
         let instrument = self.instrument_or_all()?;
-        let width = match self.word("a width, as 5%, 2.50 or off")? {
+        let width = match self.word("a width, such as 5%, 2.50 or off")? {
             "off" => BandWidth::Off,
             share if share.ends_with('%') || share.ends_with("ppm") => {
                 BandWidth::Ppm(text::<Fraction>(share)?.ppm)
@@ -140,18 +140,19 @@ impl<'a> Line<'a> {
             width => BandWidth::Price(positive_price(width)?),
         };
         if width == BandWidth::Ppm(0) {
-            return Err("a width of nothing pauses every trade: write off for no band".to_owned());
+            return Err("a width of 0 pauses every trade: write 'off' for no band".to_owned());
         }
         let reference = self.words.next().map(positive_price).transpose()?;
         if reference.is_some() && instrument.is_none() {
-            return Err("a reference price is that of one instrument: name its symbol in place of all".into());
+            return Err("a reference price applies to one instrument: replace 'all' by its symbol".into());
         }
         Ok(AdminCommand::SetPriceBand { instrument, width, reference })
     }
 
     fn break_trade(&mut self) -> Result<AdminCommand, String> {
         let word = self.word("the match number of an execution")?;
-        let match_id = word.parse().map_err(|_| format!("'{word}' is no match number, as 1234"))?;
+        let match_id =
+            word.parse().map_err(|_| format!("'{word}' is not a match number: write e.g. 1234"))?;
         let reason = match self.words.next() {
             None | Some("supervisory") => BrokenReason::Supervisory,
             Some("erroneous") => BrokenReason::Erroneous,
@@ -159,7 +160,7 @@ impl<'a> Line<'a> {
             Some("external") => BrokenReason::External,
             Some(word) => {
                 return Err(format!(
-                    "no reason '{word}': there are erroneous, consent, supervisory, external"
+                    "no reason '{word}': use one of erroneous, consent, supervisory, external"
                 ));
             }
         };
@@ -173,20 +174,21 @@ impl<'a> Line<'a> {
                 let symbol = self.word("the symbol of an instrument")?;
                 Ok(AdminCommand::SuspendInstrument { instrument: self.instrument(symbol)? })
             }
-            word => Err(format!("no 'instrument {word}': there are instrument add, instrument suspend")),
+            word => Err(format!("no 'instrument {word}': use instrument add or instrument suspend")),
         }
     }
 
     fn add_instrument(&mut self) -> Result<AdminCommand, String> {
         let symbol = self.word("a symbol and a reference price")?.to_ascii_uppercase();
-        let mut config = InstrumentConfig::new(&symbol, text(self.word("a reference price, as 100.00")?)?);
+        let mut config =
+            InstrumentConfig::new(&symbol, text(self.word("a reference price, such as 100.00")?)?);
         for word in self.words.by_ref() {
             match field(word)? {
                 ("tick", value) => config.tick_size = text(value)?,
                 ("lot", value) => config.lot_size = number(value)?,
                 ("max", value) => config.max_qty = number(value)?,
                 ("collar", value) => config.collar = text(value)?,
-                (name, _) => return Err(format!("no field '{name}': there are tick, lot, max, collar")),
+                (name, _) => return Err(format!("no field '{name}': use one of tick, lot, max, collar")),
             }
         }
         // The venue assigns the id.
@@ -217,12 +219,14 @@ impl<'a> Line<'a> {
                     change.order_notional = Some(limit(value, notional)?);
                 }
                 (name, _) => {
-                    return Err(format!("no limit '{name}': there are messages, open-orders, qty, notional"));
+                    return Err(format!(
+                        "no limit '{name}': use one of messages, open-orders, qty, notional"
+                    ));
                 }
             }
         }
         if change == LimitsChange::default() {
-            return Err("'limits' needs what to change, as open-orders=100 or notional=none".to_owned());
+            return Err("'limits' needs a limit, such as open-orders=100 or notional=none".to_owned());
         }
         Ok(AdminCommand::SetLimits { session, change })
     }
@@ -270,7 +274,7 @@ fn positive_price(word: &str) -> Result<Price, String> {
 
 fn number<T: FromStr + PartialEq + Default>(word: &str) -> Result<T, String> {
     let number = word.parse().ok().filter(|number| *number != T::default());
-    number.ok_or_else(|| format!("'{word}' is no number above 0"))
+    number.ok_or_else(|| format!("'{word}' is not a number above 0"))
 }
 
 /// Parses a rate: messages per second, and after an optional slash the burst, by default the same number.

@@ -180,7 +180,7 @@ impl FromStr for TimeOfDay {
             (Some(hour), Some(minute), Some(second), None) => {
                 Ok(TimeOfDay { second: (hour * 60 + minute) * 60 + second })
             }
-            _ => Err(ConfigError::value(format!("'{text}' is no time of the day: write e.g. 09:30:00"))),
+            _ => Err(ConfigError::value(format!("'{text}' is not a time of day: write e.g. 09:30:00"))),
         }
     }
 }
@@ -197,7 +197,7 @@ impl FromStr for PhaseConfig {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Phase::from_name(text).map(PhaseConfig).ok_or_else(|| {
             let names = Phase::ALL.map(Phase::name).join(", ");
-            ConfigError::value(format!("no phase '{text}': there are {names}"))
+            ConfigError::value(format!("no phase '{text}': use one of {names}"))
         })
     }
 }
@@ -218,7 +218,7 @@ impl FromStr for TimeZone {
         });
         offset.map(|seconds| TimeZone { minutes: seconds / 60 }).ok_or_else(|| {
             ConfigError::value(format!(
-                "'{text}' is no fixed time zone: write e.g. UTC, UTC-05:00, UTC+09:30"
+                "'{text}' is not a fixed time zone: write e.g. UTC, UTC-05:00, UTC+09:30"
             ))
         })
     }
@@ -265,16 +265,16 @@ mod tests {
         for (text, line, expected) in [
             (step("09:30:00", "open"), 1, "the first step of a day must be start"),
             (early, 4, "open at 07:00:00 is listed after start at 08:00:00"),
-            (start.clone() + &step("25:00:00", "open"), 5, "'25:00:00' is no time of the day"),
+            (start.clone() + &step("25:00:00", "open"), 5, "'25:00:00' is not a time of day"),
             (start.clone() + &step("9:30", "open"), 5, "write e.g. 09:30:00"),
-            (start.clone() + &step("09:30:00", "lunch"), 6, "no phase 'lunch': there are start, pre-open"),
+            (start.clone() + &step("09:30:00", "lunch"), 6, "no phase 'lunch': use one of start, pre-open"),
             (start.clone() + &step("09:30:00", "start"), 4, "started at 08:00:00 already"),
             (ended + &step("21:00:00", "open"), 7, "comes after the end of the day"),
             (opened + &step("09:30:00", "halt"), 7, "open and halt both come at 09:30:00"),
             (start.clone() + &step("20:00:00", "end-of-day") + "instruments = ['A']\n", 4, "the whole venue"),
-            (start.clone() + &step("09:30:00", "open") + "instruments = []\n", 4, "for no instrument"),
-            ("time_zone = 'EST'\n".to_owned(), 1, "no fixed time zone"),
-            ("time_zone = 'UTC+15:00'\n".to_owned(), 1, "no fixed time zone"),
+            (start.clone() + &step("09:30:00", "open") + "instruments = []\n", 4, "an empty instrument list"),
+            ("time_zone = 'EST'\n".to_owned(), 1, "not a fixed time zone"),
+            ("time_zone = 'UTC+15:00'\n".to_owned(), 1, "not a fixed time zone"),
         ] {
             let error = parse(&text).unwrap_err().to_string();
             let place = format!("venue.toml:{line}: ");

@@ -28,7 +28,7 @@ impl DropCopySettings {
     /// Adds the endpoint to the settings of the journal from which it reads.
     pub(super) fn add_to(&self, journal: Option<&mut JournalSettings>, users: &[UserSettings]) -> Result<()> {
         let Some(journal) = journal else {
-            bail!("drop_copy is read from the journal, and journal.policy is off");
+            bail!("drop_copy reads the journal, and journal.policy is off: choose another policy");
         };
         in_range("drop_copy.max_connections", self.max_connections, 1..=CONNECTIONS_MAX)?;
         in_range("drop_copy.retained_messages", self.retained_messages, 1..=RETAINED_MAX)?;

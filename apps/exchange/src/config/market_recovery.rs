@@ -43,7 +43,7 @@ impl MarketDataConfig {
         let RequestsConfig { per_second, burst } = self.requests;
         if per_second == 0 || burst == 0 {
             bail!(
-                "market_data.requests: per_second and burst must be at least 1, or nothing is ever sent again"
+                "market_data.requests: per_second and burst must be at least 1, or no message is retransmitted"
             );
         }
         let snapshots = Some(&self.snapshots).filter(|snapshots| snapshots.enabled);
@@ -59,7 +59,7 @@ impl SnapshotSettings {
         multicast_group("market_data.snapshots.group", group, "239.255.26.3:26406")?;
         if lines.contains(&group) {
             bail!(
-                "market_data.snapshots.group: {group} is a line of market data; snapshots need a group of their own"
+                "market_data.snapshots.group: {group} is a line of market data; give snapshots a separate group"
             );
         }
         in_range("market_data.snapshots.max_connections", self.max_connections, 1..=CONNECTIONS_MAX)?;

@@ -33,7 +33,7 @@ impl OrderEntryConfig {
         if !self.test_users.is_empty() && !self.address.ip().is_loopback() {
             bail!(
                 "order_entry.test_users have a public password and {} is not the loopback interface: \
-                 name users with passwords of their own",
+                 configure users with separate passwords",
                 self.address
             );
         }
@@ -102,13 +102,13 @@ impl UserConfig {
     fn user_ports(&self) -> Result<UserPorts> {
         if self.ports.is_empty() {
             let name = &self.name;
-            bail!("user '{name}' may log in nowhere: name ports, e.g. [\"order_entry\"]");
+            bail!("user '{name}' has no port: name ports, e.g. [\"order_entry\"]");
         }
         let has = |port| self.ports.contains(&port);
         let (order_entry, deribit) = (has(PortConfig::OrderEntry), has(PortConfig::Deribit));
         if order_entry && deribit {
             bail!(
-                "user '{}' may enter orders at one endpoint: name order_entry or deribit among its ports, not both",
+                "user '{}' may enter orders at one endpoint only: remove order_entry or deribit from its ports",
                 self.name
             );
         }
@@ -121,7 +121,7 @@ impl LimitsConfig {
         *self == LimitsConfig::default()
     }
 
-    /// Returns these limits with those replaced that `user` sets.
+    /// Returns these limits, except that limits set in `user` replace them.
     fn overridden_by(&self, user: &LimitsConfig) -> LimitsConfig {
         let has_rate = user.messages_per_second.is_some();
         LimitsConfig {

@@ -22,8 +22,8 @@ use crate::soup_link::{DisconnectReason, SoupLink};
 const RECEIVE_BUFFER: usize = 4 * 1024;
 /// Size of the buffer for one write to a connection, in bytes.
 const SEND_BUFFER: usize = 32 * 1024;
-/// Maximum number of messages read from the log in one run, as many as one write holds: a reader that drains
-/// its connection is never overtaken, however far the log is ahead.
+/// Maximum number of messages read from the log in one run. One write to a connection holds as many, so a
+/// reader that drains its connection is never overtaken, however far the log is ahead.
 const MESSAGES_PER_RUN: usize = SEND_BUFFER / (HEADER_LEN + COPY_LEN_MAX);
 
 /// The parts from which a [`DropCopyEndpoint`] is built.
@@ -253,7 +253,7 @@ impl<N: Network> SoupEndpoint<N> for DropCopyEndpoint<N> {
 
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
         let place = self.connections.iter().position(Option::is_none);
-        let place = place.expect("readers and those who are not yet have places of their own");
+        let place = place.expect("logged-in readers and pending logins have separate places");
         self.counters.connections.add(1);
         self.logins.handle_connection(now, place, peer);
         let link = SoupLink::new(tcp, now);
@@ -284,7 +284,7 @@ impl<N: Network> Agent for DropCopyEndpoint<N> {
         self.readers.streams.wake_by(waker);
     }
 
-    /// Waits for the next connection, or only briefly while there are connections.
+    /// Adds the acceptor to `wait`, and a short timeout while there are connections.
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
         wait.descriptor(self.acceptor.descriptor());
         if self.connections.iter().any(Option::is_some) {
@@ -296,7 +296,7 @@ impl<N: Network> Agent for DropCopyEndpoint<N> {
         "drop-copy"
     }
 
-    /// Continues until all readers have been sent all messages.
+    /// Does one run; true once all durable commands are read and their copies are sent to all readers.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         self.do_work(now)?;
         let source_of = |connection: &Connection<N>| self.readers.source(connection.reader?);

@@ -1,7 +1,7 @@
 //! Drop copies: copies of the messages to users, for readers that watch these users.
 //!
 //! A thread separate from the venue's duty cycles follows the journal up to its durable end and replays the
-//! commands through a matcher. It sends each reader the messages to the users that the reader watches. The
+//! commands on a separate engine. It sends each reader the messages to the users that the reader watches. The
 //! duty cycles do not depend on it, so a reader cannot delay the venue. The same log gives all readers the
 //! same copies, across any number of restarts. `docs/drop-copy.md` describes the protocol.
 

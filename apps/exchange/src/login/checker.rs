@@ -18,7 +18,7 @@ pub(crate) fn start_hash_checker(users: UserRegistry) -> std::io::Result<HashChe
     PasswordChecker::start(move |user, password| is_right(&users, user, password))
 }
 
-/// Compares a lower-case, padded password with the user's. Takes equally long without a user.
+/// True if a lower-case, padded password is the user's. Takes equally long without a user: then false.
 fn is_right(users: &UserRegistry, user: Option<usize>, password: &[u8]) -> bool {
     let hash = user.and_then(|user| users.get(user)?.settings.password.hash());
     has_hash(password, hash.unwrap_or(UNKNOWN_HASH)) && hash.is_some()
@@ -56,7 +56,7 @@ impl LoginChecker {
 
     /// Sets the checking thread, which is started for the first user with a hash.
     pub(crate) fn attach(&mut self, checker: HashChecker) {
-        debug_assert!(self.checker.is_none(), "the first user who has a hash brings it");
+        debug_assert!(self.checker.is_none(), "only the first user with a hash attaches it");
         if let Some(waker) = &self.waker {
             checker.wake_by(waker);
         }

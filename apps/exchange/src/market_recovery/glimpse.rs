@@ -106,7 +106,7 @@ impl<N: Network> GlimpseServer<N> {
         work
     }
 
-    /// Waits for the next connection, or only briefly while clients are connected.
+    /// Adds the acceptor to `wait`, and a short timeout while clients are connected.
     pub(super) fn wait_for(&self, wait: &mut WaitSet) {
         wait.descriptor(self.acceptor.descriptor());
         if !self.clients.is_empty() {
@@ -206,7 +206,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
     }
 
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
-        // If the system refuses this, the deadline still bounds the client.
+        // If the system refuses this, a slow client is still disconnected at its deadline.
         _ = tcp.limit_send_buffer(KERNEL_LEN);
         let link = SoupLink::new(tcp, now);
         let id = self.next_id;
@@ -251,7 +251,8 @@ impl<N: Network> Client<N> {
         }
     }
 
-    /// Queues control packets and all messages that fit, and passes them to the kernel; returns their number.
+    /// Queues control packets and all messages that fit, passes the queue to the kernel, and returns the
+    /// number of packets queued.
     fn send(&mut self, now: Nanos, turns: &SnapshotTurns<Ipv4Addr>) -> usize {
         if self.stage == Stage::Disconnected {
             return 0;

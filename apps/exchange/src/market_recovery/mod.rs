@@ -210,7 +210,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
         if self.channel.is_sending() {
             wait.soon();
         }
-        // Polls, because the publisher does not wake this thread. The publisher's store keeps the messages.
+        // Poll, because the publisher does not wake this thread; meanwhile its store keeps the messages.
         wait.until(now + COPIES_WAIT);
     }
 

@@ -72,7 +72,8 @@ impl<N: Network> Connection<N> {
         self.lingers_until.is_none()
     }
 
-    /// Sends a refusal in a debug packet, without a sequence number: what is not in the log cannot be resent.
+    /// Sends a refusal in a debug packet, which has no sequence number: the refusal is not in the log, so it
+    /// cannot be resent.
     #[cold]
     pub(super) fn refuse_without_record(&mut self) {
         let mut bytes = [0; HEADER_LEN + UNLOGGED_REFUSAL.len()];
@@ -192,7 +193,7 @@ impl<N: Network> Connections<N> {
                     connection.link.soup.end_session();
                 }
                 let len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
-                // Nothing to send: a client that is not logged in has no session to end.
+                // Without bytes to send, the client is not logged in: its connection ends at once.
                 !is_kept && len == 0 || len > 0 && connection.link.send(&self.send_buffer[..len]).is_err()
             }
         }

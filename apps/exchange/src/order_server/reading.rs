@@ -59,7 +59,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
 
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
         let place = self.connections.places.iter().position(Option::is_none);
-        let place = place.expect("clients and those who are not yet have places of their own");
+        let place = place.expect("logged-in clients and pending logins have separate places");
         let Some(tcp) = self.listener.watch(tcp, place, now) else {
             self.counters.accept_errors.add(1);
             return false;

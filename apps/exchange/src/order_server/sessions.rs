@@ -140,14 +140,14 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.counters.disconnects.add(1);
     }
 
-    /// Advances the end of all sessions; true when all have ended.
+    /// Advances the shutdown of all sessions; true when all have ended.
     pub(super) fn end_sessions(&mut self, now: Nanos) -> bool {
         let open = (0..self.connections.places.len()).filter(|place| !self.end_session(*place, now));
         open.count() == 0
     }
 
-    /// Sends the rest of the log, ends the session, then waits until the client has read everything and
-    /// closed its side. True when the connection has ended.
+    /// Sends the user's unsent messages, ends the session, and later detects that the client has closed its
+    /// side. True when the connection has ended.
     fn end_session(&mut self, place: usize, now: Nanos) -> bool {
         if self.connections.get(place).is_some_and(|connection| connection.is_open()) {
             self.transmit_or_close(place, now);

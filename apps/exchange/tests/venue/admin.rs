@@ -260,7 +260,7 @@ fn invalid_commands_get_a_helpful_error() {
     let mut fixture = AdminFixture::new();
     let mut console = fixture.connect();
     for (line, expected) in [
-        ("", "there are status"),
+        ("", "use one of status"),
         ("launch", "no command 'launch'"),
         ("kill", "needs the name of a user"),
         ("kill ABSENT", "no user 'ABSENT'"),
@@ -268,7 +268,7 @@ fn invalid_commands_get_a_helpful_error() {
         ("halt", "needs the symbol"),
         ("halt CHARLIE", "no instrument 'CHARLIE'"),
         ("halt MUCHTOOLONGFORASYMBOL", "no instrument"),
-        ("drain now", "stands alone"),
+        ("drain now", "takes no argument"),
         ("\u{fffd}\0", "no command"),
         ("disconnect ANNA", "not connected"),
         ("allow", "needs the name of a user"),
@@ -278,7 +278,7 @@ fn invalid_commands_get_a_helpful_error() {
         ("allow ANNA ALPHA BRAVO", "does not take 'BRAVO'"),
         ("limits ANNA messages=10000001", "above 10000000"),
         ("limits ANNA open-orders=4194305", "above 4194304"),
-        ("reload-users now", "stands alone"),
+        ("reload-users now", "takes no argument"),
         ("reload-users", "not started from a configuration file"),
     ] {
         let answer = fixture.execute(&mut console, line);

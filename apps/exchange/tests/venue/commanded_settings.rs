@@ -176,8 +176,8 @@ fn a_commanded_permission_survives_restarts() {
     site.settings.users[0].instruments = Some(vec![ALPHA, GAMMA]);
     let notices;
     (rig, notices) = restart(&site, rig);
-    assert!(notices[0].contains("ANNA: that it may trade GAMMA holds no longer"), "{notices:?}");
-    assert!(notices[1].contains("ANNA: that it may not trade ALPHA holds no longer"), "{notices:?}");
+    assert!(notices[0].contains("ANNA may trade GAMMA: this command no longer applies"), "{notices:?}");
+    assert!(notices[1].contains("ANNA may not trade ALPHA: this command no longer applies"), "{notices:?}");
     assert_eq!(notices.len(), 2);
     client = anna.log_in(&mut rig);
     assert_eq!(anna.try_order(&mut rig, &mut client, 1), None);

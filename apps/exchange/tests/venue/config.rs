@@ -115,7 +115,7 @@ fn invalid_settings_are_refused_in_one_line() {
     check_refused(
         with_user,
         &[
-            ("market_data.line_a = '10.0.0.1:1'", "no multicast group"),
+            ("market_data.line_a = '10.0.0.1:1'", "not a multicast group"),
             ("market_data.packet_bytes = 10", "packet_bytes"),
             ("market_data.heartbeat = '1'", "not a duration"),
             ("market_data.heartbeat = '0s'", "heartbeat must be at least 1ms"),
@@ -128,8 +128,8 @@ fn invalid_settings_are_refused_in_one_line() {
             ("matching.max_open_orders_per_user = 0", "matching.max_open_orders_per_user must be 1 to"),
             ("[[placement.thread]]\nname = 'x'\nagents = ['cook']", "no agent 'cook'"),
             ("[market_data]\nrequests.burst = 0", "at least 1"),
-            ("[market_data]\nsnapshots.group = '10.0.0.1:1'", "no multicast group"),
-            ("[market_data]\nsnapshots.group = '239.255.26.1:26401'", "a group of their own"),
+            ("[market_data]\nsnapshots.group = '10.0.0.1:1'", "not a multicast group"),
+            ("[market_data]\nsnapshots.group = '239.255.26.1:26401'", "a separate group"),
             ("[market_data]\nsnapshots.max_connections = 0", "1 to 1024"),
             ("[market_data]\nsnapshots.max_connections = 1025", "1 to 1024"),
             ("[market_data]\nsnapshots.interval = '999us'", "interval must be at least 1ms"),
@@ -153,7 +153,7 @@ fn invalid_users_are_refused_in_one_line() {
             ("[[order_entry.user]]\nname = 'A'", "a password or a password_hash"),
             ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\npassword_hash = 'y'", "and not both"),
             ("[[order_entry.user]]\nname = 'A'\npassword_hash = 'y'", "tickpath admin hash-password"),
-            ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\nports = []", "may log in nowhere"),
+            ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\nports = []", "has no port: name ports"),
             ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\nports = ['back_door']", "unknown variant"),
             ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\ninstruments = ['C']", "no instrument 'C'"),
             ("test_users = ['A']\nlimits.messages_per_second = 0", "must be 1 to 10000000"),

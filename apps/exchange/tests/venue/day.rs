@@ -52,7 +52,7 @@ fn summary(messages: &[Vec<u8>]) -> String {
     messages.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Waits for all published messages, and returns those of a line since the last call, as by [`summary`].
+/// Waits until the line has all published messages. Returns the [`summary`] of those after the first `seen`.
 fn new_messages(rig: &mut Rig, line: &mut Line, seen: &mut usize) -> String {
     let published = rig.view.publisher.messages.read() as usize;
     rig.until_true("all that was published", |_| {

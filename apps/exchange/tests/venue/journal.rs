@@ -456,7 +456,7 @@ fn a_failed_disk_stops_the_venue_without_false_answers() {
                 break failure;
             }
         };
-        assert!(failure.to_string().contains("nothing more is answered"), "{policy}: {failure}");
+        assert!(failure.to_string().contains("answers no more requests"), "{policy}: {failure}");
         assert_eq!(rig.view.journal.has_failed.read(), 1);
         rig.close_at_once();
         drop(rig);
@@ -505,7 +505,7 @@ fn a_venue_that_cannot_resume_states_the_reason() {
             let list = site.settings.instruments.as_slice();
             site.settings.instruments = tickpath_types::InstrumentTable::new(&list[..1]);
         },
-        &["lacks what the journal's session has: BRAVO", "suspend", "--new-session"],
+        &["lacks instruments of the journal's session: BRAVO", "suspend", "--new-session"],
     );
     refuses(
         &|site| {

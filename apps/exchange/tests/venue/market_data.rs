@@ -411,7 +411,7 @@ fn two_venues_cannot_share_an_address() {
 fn an_invalid_group_and_unmatchable_instruments_are_refused() {
     let no_group = VenueSettings { line_b: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1), ..settings() };
     let error = format!("{:#}", build(&no_group).err().unwrap());
-    assert!(error.contains("line B") && error.contains("no multicast group"), "{error}");
+    assert!(error.contains("line B") && error.contains("not a multicast group"), "{error}");
     let mut instrument = instruments().as_slice()[0];
     instrument.tick_size = tickpath_types::Price(0);
     let instruments = tickpath_types::InstrumentTable::new(&[instrument]);

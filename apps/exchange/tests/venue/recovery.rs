@@ -38,7 +38,7 @@ fn log_in_for_new(rig: &mut Rig, user: &str) -> Client {
     client
 }
 
-/// Sends orders on both sides, of which some trade, and some are reduced, moved or cancelled.
+/// Sends orders on both sides, of which some trade, and some are reduced, replaced or cancelled.
 fn trade(rig: &mut Rig, from: u32) {
     let mut anna = log_in_for_new(rig, "ANNA");
     for user_ref in (from..from + 40).step_by(2) {

@@ -179,7 +179,7 @@ fn a_client_receives_thousands_of_missed_messages() {
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
     let mut anna = rig.log_in_from("ANNA", 1);
     for user_ref in 1..=COUNT {
-        // All messages exceed one write, so the rest is sent in later duty cycles.
+        // The messages do not fit into one write, so some are sent in later duty cycles.
         let [accepted, canceled] = std::array::from_fn(|_| {
             rig.until("the next message", |rig| {
                 rig.advance(Nanos::from_millis(1));

@@ -135,9 +135,9 @@ fn limits_in_a_damaged_snapshot_are_not_guessed() {
         site.settings.limits.max_open_orders *= 2;
         assert_refused(
             &site,
-            &[&name, "checksum", "decided by the one or the other", "start once as it was then"],
+            &[&name, "checksum", "decided with either", "start once with the previous one"],
         );
-        // Do what the message advises.
+        // Follow the error's advice: start once with the previous configuration.
         site.settings.limits.max_open_orders /= 2;
         kill(&site, site.start());
         site.settings.limits.max_open_orders *= 2;

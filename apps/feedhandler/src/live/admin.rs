@@ -61,6 +61,6 @@ pub fn send_command(path: &Path, line: &str) -> anyhow::Result<Value> {
             anyhow!("no feed handler listens at {at}: is it running, and has its configuration admin.socket?")
         }
         SendLineError::Answer(source) => anyhow!("admin socket {at}: {source}"),
-        _ => anyhow!("no answer from the feed handler at {at}: only who runs it, and root, may command it"),
+        _ => anyhow!("no answer from the feed handler at {at}: only its user and root may command it"),
     })
 }

@@ -31,9 +31,9 @@ pub struct ChannelStatus {
     pub channel: ChannelCounters,
     /// Counters of snapshot recovery.
     pub snapshot_recovery: SnapshotRecoveryCounters,
-    /// Counters of requests and servers.
+    /// Counters of the recovery client: requests, connections, snapshots.
     pub recovery: RecoveryCounters,
-    /// Sequence of the next message.
+    /// Sequence number of the next message.
     pub next_sequence: u64,
     /// Packets of the channel on lines A and B, including heartbeats; for a stream over TCP, its packets.
     pub received: u64,
@@ -117,16 +117,16 @@ pub(super) trait LiveFeed: Send {
     fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize>;
     /// Does work that is rarely needed; returns its amount.
     fn do_background_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize;
-    /// Adds the packets that it waits for to `wait`.
+    /// Adds the channel's sockets, or a limit for the sleep, to `wait`.
     fn wait_for(&self, wait: &mut WaitSet);
     fn resync(&mut self, symbol: Symbol, segment: &mut Option<Segment>) -> ResyncOutcome;
     /// Returns the channel's status; visits all instruments.
     fn status(&self) -> ChannelStatus;
-    /// Returns the books that `is_selected` selects.
+    /// Returns the books that `is_selected` accepts.
     fn books(&self, is_selected: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus>;
     /// Returns the digest of all books; visits everything.
     fn state_hash(&self) -> u64;
-    /// Passes new suspect books to `take`; returns the number of further ones, which are only counted.
+    /// Passes new suspect books to `take`; returns the number that was only counted.
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64;
 }
 
@@ -181,7 +181,7 @@ where
     fn wait_for(&self, wait: &mut WaitSet) {
         match &self.handler.lines {
             Some(lines) => lines.wait_for(wait),
-            // The connection may be established again at any time.
+            // A reconnect may replace the socket at any time, so wake within a millisecond.
             None => wait.soon(),
         }
     }
@@ -245,7 +245,8 @@ where
     }
 }
 
-/// Counts the named instruments by the health of their books, and records whether others have no book.
+/// Counts the named instruments by the health of their books, and records whether other instruments lack a
+/// book.
 fn count_health<B: BooksById>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
     status.bookless = u64::from(!instruments.is_complete());
     for state in instruments.ids().filter_map(|id| instruments.instrument(id)) {

@@ -65,7 +65,7 @@ impl LiveConfig {
         secrets.flatten().try_for_each(|secret| secret.resolve(Some(file)).map(drop))
     }
 
-    /// Sets the default names of channels, and checks everything.
+    /// Sets the default names of channels, and checks the whole configuration.
     ///
     /// # Errors
     /// [`ConfigError::Value`] of one line that says what to change.
@@ -96,7 +96,7 @@ impl LiveConfig {
         Ok(())
     }
 
-    /// Returns the configured symbols; all symbols when there is none.
+    /// Returns the configured symbols; empty if all symbols are to be published.
     ///
     /// # Errors
     /// [`ConfigError::Value`] for text that is not a symbol.
@@ -130,8 +130,8 @@ fn check_channel(channel: &ChannelSection) -> Result<(), ConfigError> {
     let is_stream = protocol.is_stream();
     if is_stream != channel.server.is_some() || is_stream == channel.line_a.is_some() {
         return invalid(match is_stream {
-            true => format!("{name} needs server, and no lines"),
-            false => "name its line_a, and no server".to_owned(),
+            true => format!("{name} needs server, and neither line_a nor line_b"),
+            false => "name its line_a, and leave server out".to_owned(),
         });
     }
     if channel.line_b.is_some() && channel.line_b == channel.line_a {
@@ -145,7 +145,7 @@ fn check_channel(channel: &ChannelSection) -> Result<(), ConfigError> {
         channel.refresh_group,
     ];
     if let Some(group) = groups.iter().flatten().find(|group| !group.ip().is_multicast()) {
-        return invalid(format!("{group} is no multicast group: use one of 224.0.0.0 to 239.255.255.255"));
+        return invalid(format!("{group} is not a multicast group: use one of 224.0.0.0 to 239.255.255.255"));
     }
     for (key, _, is_set) in channel.server_keys() {
         if is_set && !protocol.server_keys().contains(&key) {
@@ -215,7 +215,7 @@ mod tests {
             ("[[channel]]\nprotocol = \"itch\"\n", "name its line_a"),
             ("[[channel]]\nprotocol = \"itch-soup\"\n", "needs server"),
             (&format!("{ITCH}gap_fill = \"127.0.0.1:1\"\n"), "gap_fill is of another protocol"),
-            (&format!("{ITCH}line_b = \"127.0.0.1:5000\"\n"), "no multicast group"),
+            (&format!("{ITCH}line_b = \"127.0.0.1:5000\"\n"), "not a multicast group"),
             (&format!("{ITCH}line_b = \"239.255.0.1:5000\"\n"), "the same"),
             (&format!("{ITCH}{ITCH}"), "two channels are called 'itch'"),
             (&format!("{ITCH}lines = 3\n"), "unknown field `lines`"),

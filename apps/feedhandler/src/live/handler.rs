@@ -56,7 +56,7 @@ impl LiveView {
         let lines = std::iter::from_fn(|| suspects.try_pop()).map(|(channel, suspect)| {
             let Suspect { instrument: InstrumentId(id), symbol, reason } = suspect;
             let book = symbol.map_or_else(|| format!("instrument {id}"), |symbol| symbol.to_string());
-            let reason = reason.map_or("it contradicted itself", |reason| reason.as_str());
+            let reason = reason.map_or("its messages contradict each other", |reason| reason.as_str());
             format!("channel '{}': the book of {book} is suspect: {reason}", names[usize::from(channel)])
         });
         let lines = lines.collect();
@@ -113,12 +113,9 @@ impl LiveReport {
     pub fn fault(&self) -> Option<String> {
         let lost: u64 = self.channels.iter().map(|channel| channel.status.lines.messages_lost).sum();
         if lost > 0 {
-            return Some(format!(
-                "{} were lost for good; the counts above say where",
-                counted(lost, "message")
-            ));
+            return Some(format!("{} were lost for good; see the counts above", counted(lost, "message")));
         }
-        (!self.is_consistent()).then(|| "some books cannot be trusted; the counts above say why".to_owned())
+        (!self.is_consistent()).then(|| "some books cannot be trusted; see the counts above".to_owned())
     }
 }
 
@@ -249,7 +246,7 @@ impl LiveHandler {
         }
     }
 
-    /// Queues the books that became suspect, each once; books beyond the queue are only counted.
+    /// Queues the books that became suspect, each once; books beyond the queue's capacity are only counted.
     fn queue_suspects(&mut self) {
         let LiveHandler { channels, suspects, unreported, .. } = self;
         for (number, channel) in (0..).zip(channels) {

@@ -38,7 +38,7 @@ fn book_json(channel: &str, book: &BookStatus) -> Value {
     })
 }
 
-/// Creates an object of counters under their field names, and of further values under the given names.
+/// Creates a JSON object of counters under their field names, and of further values under the given names.
 macro_rules! counts {
     ($of:expr; $($name:ident),*; $($key:literal: $value:expr),* $(,)?) => {
         json!({$((stringify!($name)): $of.$name,)* $($key: $value),*})
@@ -128,9 +128,9 @@ pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> 
         return Ok(json!({"ok": true, "symbol": symbol.as_str(), "channels": begun}));
     }
     match of(ResyncOutcome::NoSnapshots)[..] {
-        [] => Err(format!("no channel knows {symbol}")),
+        [] => Err(format!("no channel has {symbol}")),
         ref channels => {
-            Err(format!("channel {} has no snapshots to read {symbol} from", channels.join(", ")))
+            Err(format!("channel {} has no snapshots to recover {symbol} from", channels.join(", ")))
         }
     }
 }
@@ -140,44 +140,41 @@ pub(super) fn warnings(status: &ChannelStatus) -> [(bool, &'static str); 17] {
     let lines = &status.lines;
     let of_lines = |count: fn(&LineCounters) -> u64| lines.lines.iter().any(|line| count(line) > 0);
     [
-        (
-            status.unauthorised > 0,
-            "packets came from addresses that may not send, or of another feed: dropped",
-        ),
-        (of_lines(|line| line.malformed), "packets came that are not of its protocol, or damaged: dropped"),
-        (status.truncated > 0, "packets came that are longer than a frame of 9216 bytes: dropped"),
+        (status.unauthorised > 0, "packets from unauthorised addresses, or of another feed: dropped"),
+        (of_lines(|line| line.malformed), "packets of another protocol, or damaged ones: dropped"),
+        (status.truncated > 0, "packets longer than a frame of 9216 bytes: dropped"),
         (status.kernel_drops > 0, "the kernel dropped packets that were not read in time"),
         (
             of_lines(|line| line.far_ahead),
-            "a packet far ahead of all others came: it counts when a second one does",
+            "a packet's number is far ahead of all others: accepted when a second such packet confirms it",
         ),
         (status.channel.session_changes > 0, "the lines changed to another session: its books were reset"),
         (lines.restarts > 0, "the publisher numbers from 1 again: its books were reset"),
         (lines.jumps_back > 0, "the lines repeated earlier numbers: its books were reset"),
-        (lines.disagreements > 0, "the lines brought different bytes under the same numbers"),
+        (lines.disagreements > 0, "the lines carried different bytes under the same numbers"),
         (
             lines.messages_lost > 0,
-            "messages were lost for good: its books are stale until a snapshot is joined",
+            "messages were lost for good: its books are stale until a snapshot recovers them",
         ),
         (
             status.lacks_books(),
-            "messages came about instruments without a book: never mapped, or beyond max_instruments",
+            "messages about instruments without a book: never mapped, or beyond max_instruments",
         ),
         (
             is_quiet_in_session(status),
-            "nothing has come for 5 s, not even the heartbeats that are due each second: is its publisher there?",
+            "no packet for 5 s, not even the heartbeats that are due each second: check that its publisher runs",
         ),
         (
             lines.lines[..2].iter().any(|line| line.wrong_session >= OTHER_SESSION_PACKETS),
-            "packets of another session keep coming beside its own: are there two publishers on its groups?",
+            "packets of another session keep arriving: check for a second publisher on its groups",
         ),
         (
             status.recovery.failures > 0,
-            "a recovery server could not be reached, or broke off: it is tried again",
+            "a recovery server was unreachable, or closed the connection: it is tried again",
         ),
-        (status.recovery.refusals > 0, "a request for what was lost was refused"),
-        (status.recovery.unsolicited > 0, "answers came from somebody who was not asked: dropped"),
-        (status.builder.unknown_type > 0, "messages of types that its protocol does not list came: skipped"),
+        (status.recovery.refusals > 0, "a recovery server refused a request for lost messages"),
+        (status.recovery.unsolicited > 0, "answers from an unrequested address: dropped"),
+        (status.builder.unknown_type > 0, "messages of types that its protocol does not list: skipped"),
     ]
 }
 
@@ -206,7 +203,7 @@ pub fn status_line(report: &ChannelReport, rate: u64) -> String {
     let lines = &status.lines;
     line += &format!("; gaps {}, lost {}", lines.gaps_opened, lines.messages_lost);
     if status.quiet >= QUIET_MAX {
-        line += &format!("; nothing for {} s", status.quiet.0 / 1_000_000_000);
+        line += &format!("; no packet for {} s", status.quiet.0 / 1_000_000_000);
     }
     line
 }
@@ -271,7 +268,7 @@ pub fn summary(report: &ChannelReport) -> String {
         thousands(lines.messages_lost),
     );
     text += &format!(
-        "  recovery  {} requests, {} refused, {} books recovered by snapshots, {} wait, {} requested again",
+        "  recovery  {} requests, {} refused, {} books recovered by snapshots, {} waiting, {} requested again",
         recovery.requests,
         recovery.refusals,
         status.snapshot_recovery.recovered,
@@ -281,7 +278,7 @@ pub fn summary(report: &ChannelReport) -> String {
     text + &rare_counters(status)
 }
 
-/// Formats the counters that are rarely above 0, if they are, each with its name.
+/// Formats the rare counters that are above 0, each with its name.
 fn rare_counters(status: &ChannelStatus) -> String {
     let (lines, recovery) = (&status.lines, &status.recovery);
     let counters = [

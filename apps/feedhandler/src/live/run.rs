@@ -17,7 +17,7 @@ use super::section::ChannelSection;
 
 /// Capacity of the command queue.
 const COMMANDS_MAX: usize = 4;
-/// Poll interval for notices.
+/// Interval at which the main loop checks for new notices.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const STATUS_INTERVAL: Nanos = Nanos::from_secs(1);
 
@@ -50,7 +50,7 @@ pub fn run(
         notice(Notice::Endpoint(endpoint(channel)));
         if channel.line_a.is_some() && channel.senders().is_any() {
             notice(Notice::Warning(format!(
-                "channel '{}': packets from every address are taken: name the publisher's in sources",
+                "channel '{}': packets from every address are accepted: name the publisher's in sources",
                 channel.name
             )));
         }
@@ -100,7 +100,7 @@ pub fn run(
     reported.notify(&report.channels, &mut notice);
     for silent in report.channels.iter().filter(|channel| channel.status.is_silent()) {
         notice(Notice::Warning(format!(
-            "channel '{}': nothing came: check its groups, its interface and who may send",
+            "channel '{}': no packet arrived: check its groups, its interface and its sources",
             silent.name
         )));
     }

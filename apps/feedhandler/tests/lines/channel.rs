@@ -47,7 +47,7 @@ impl Recording {
         Recording { messages: events.iter().map(encode).collect(), state_hash: engine.books().state_hash() }
     }
 
-    /// Returns the packets, each as the sequence of its first message and its number of messages.
+    /// Returns the packets, each as the sequence number of its first message and its number of messages.
     pub fn packets(&self) -> Vec<(u64, usize)> {
         let mut packets = vec![];
         let mut first = 0;
@@ -162,7 +162,7 @@ impl Channel {
         }
     }
 
-    /// Returns the sequences of the messages whose updates the engines received since the last call.
+    /// Returns the sequence numbers of the messages whose updates the engines received since the last call.
     pub fn take_received(&mut self) -> Vec<u64> {
         of_messages(&std::mem::take(&mut self.received))
     }
@@ -282,7 +282,7 @@ impl Channel {
     }
 }
 
-/// Returns the message sequences of the updates, except status updates.
+/// Returns the sequence numbers of the updates' messages, without status updates.
 pub fn of_messages(received: &[MarketUpdate]) -> Vec<u64> {
     received
         .iter()

@@ -12,7 +12,7 @@ const SPREAD_MAX: usize = 8;
 /// Number of messages before those under test. From here on each message causes an update for the engines.
 const OPENING: u64 = 30;
 
-/// Returns a channel that has delivered the opening.
+/// Returns a channel that has delivered the first `OPENING` messages.
 fn opened() -> Option<Channel> {
     let mut channel = Channel::open()?;
     let opening = channel.packet(1, OPENING as usize);

@@ -154,7 +154,7 @@ fn without_a_retransmission_server_a_gap_is_a_loss() {
     channel.send_packet(packets[0], [false; 2]);
     let next = Sequence(packets[1].0 + packets[1].1 as u64);
     channel.send(0, Header::heartbeat(session(), next).as_bytes());
-    // Advance until the other line's time has passed and the counters are published.
+    // Advance past the wait for the other line, and until the counters are published.
     channel.advance(Nanos::from_millis(2));
     assert_eq!(channel.view.counters.messages_lost.read(), packets[1].1 as u64);
     assert_eq!(healths(&channel.received, 1).last(), Some(&BookHealth::Stale));

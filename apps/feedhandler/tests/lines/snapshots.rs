@@ -19,7 +19,7 @@ use zerocopy::IntoBytes;
 
 use crate::channel::{Channel, Recording, session};
 
-/// Returns each instrument's messages in a venue's snapshot before the message `next`.
+/// Returns, per instrument, the snapshot of a venue as it is just before message `next`.
 fn states(recording: &Recording, next: u64) -> Vec<Vec<Vec<u8>>> {
     let limits = BookLimits::new(InstrumentId(3), 1_024);
     let mut builder = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits));

@@ -13,10 +13,11 @@ use crate::rig::Rig;
 
 /// Number of messages of the day.
 const DAY: u64 = 4_000;
-/// Sequence of the message that both lines lose: a delete.
+/// Sequence number of the message that both lines lose: a delete.
 const LOST: u64 = 1_010;
 
-/// Returns the message of this sequence: names, then adds and deletes of orders, and one unknown delete.
+/// Returns the message of this sequence number: a directory message, an add, a delete of the order added
+/// eight messages before, or once the delete of an unknown order.
 fn message(sequence: u64) -> Vec<u8> {
     let instrument = |id: u16| {
         let symbol = Symbol::new(&format!("S{id}")).unwrap();

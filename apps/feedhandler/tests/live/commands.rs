@@ -17,7 +17,7 @@ use tickpath_types::{
     Symbol, SystemEventCode,
 };
 
-/// Returns the configuration of a handler with one line, at a free group, and its admin socket.
+/// Returns a configuration with one line and the admin socket `socket`, and the line's group.
 fn one_channel(socket: &Path) -> (LiveConfig, SocketAddrV4) {
     let group = free_multicast_group().unwrap();
     let mut config = LiveConfig::default();
@@ -68,13 +68,13 @@ fn a_handler_answers_commands_and_reports_at_its_end() {
     let refused = send_command(&socket, "resync ALPHA").unwrap();
     assert_eq!(refused["ok"], false);
     assert!(refused["error"].as_str().unwrap().contains("no snapshots"), "{refused}");
-    assert_eq!(send_command(&socket, "resync ABSENT").unwrap()["error"], "no channel knows ABSENT");
+    assert_eq!(send_command(&socket, "resync ABSENT").unwrap()["error"], "no channel has ABSENT");
     assert_eq!(send_command(&socket, "dance").unwrap()["error"], "status, or resync SYMBOL");
     stopper.stop();
     let (report, endpoints, warnings) = handler.join().unwrap();
     assert!(report.is_consistent() && report.fault().is_none() && !socket.exists());
     // The warning is reported once, for any number of occurrences and any thread timing.
-    let of_invalid_packets = "channel 'one': packets came that are not of its protocol, or damaged: dropped";
+    let of_invalid_packets = "channel 'one': packets of another protocol, or damaged ones: dropped";
     assert_eq!(warnings.iter().filter(|line| *line == of_invalid_packets).count(), 1, "{warnings:?}");
     assert!(
         !warnings.iter().any(|line| is_about_unnamed_senders(line)),
@@ -120,7 +120,7 @@ fn lost_messages_are_a_fault_even_with_consistent_books() {
 }
 
 fn is_about_unnamed_senders(line: &str) -> bool {
-    line == "channel 'one': packets from every address are taken: name the publisher's in sources"
+    line == "channel 'one': packets from every address are accepted: name the publisher's in sources"
 }
 
 fn messages_lost(status: &serde_json::Value) -> u64 {

@@ -37,7 +37,7 @@ fn messages(count: u64) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Returns one segment of messages from sequence `first` on.
+/// Returns one segment of messages from sequence number `first` on.
 fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: u64) -> Vec<u8> {
     let place = first as usize - 1;
     let offset: usize = messages[..place].iter().map(|message| message.len() + 2).sum();
@@ -110,7 +110,7 @@ fn gaps_are_filled_across_different_segmentation() {
     assert_eq!(status.next_sequence, 11);
 }
 
-/// A SNAP server over TCP that serves the latest levels of the first messages.
+/// A SNAP server over TCP whose snapshots contain the levels that result from `messages`.
 struct Snap {
     listener: TcpListener,
     clients: Vec<TcpStream>,

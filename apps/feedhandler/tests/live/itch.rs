@@ -264,7 +264,8 @@ fn a_contradicted_book_is_reported_once_and_recovered() {
     let count = recording.messages.len() as u64;
     rig.until("all messages", || (), |status| status.next_sequence == count + 1 && all_live(status));
 
-    // The order is unknown. The first snapshot is older than this message, and a later one recovers the book.
+    // The message deletes an unknown order. The first snapshot is older than it, and a later one recovers the
+    // book.
     glimpse.take(&recording.messages);
     let unknown = OrderDelete::new(InstrumentId(2), 0_u16, Nanos(9), OrderId(1 << 40)).as_bytes().to_vec();
     rig.send_both(&packet(session("DAY"), count + 1, std::slice::from_ref(&unknown)));

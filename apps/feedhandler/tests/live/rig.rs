@@ -1,4 +1,4 @@
-//! A listening handler that the test runs itself.
+//! A live handler whose duty cycles the test runs.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -57,7 +57,7 @@ impl Rig {
         self.invoker.as_mut().unwrap().run_once(self.now).unwrap();
     }
 
-    /// Sends a packet that the next cycles read.
+    /// Sends a packet on one line, without a cycle that reads it.
     pub fn send_unread(&mut self, line: usize, packet: &[u8]) {
         assert_eq!(self.lines[line].send(packet).unwrap(), SendStatus::Sent);
     }

@@ -55,7 +55,7 @@ struct Server {
     retransmissions: MulticastSender,
     refreshes: MulticastSender,
     messages: Vec<Vec<u8>>,
-    /// Number of messages published so far, which refreshes contain.
+    /// Number of messages published so far; refreshes include their effect.
     published: usize,
     /// Index of the refresh packet that is lost, counted over all refreshes.
     lost_refresh: Option<usize>,
@@ -112,7 +112,7 @@ impl Server {
         }
     }
 
-    /// Accepts a request.
+    /// Sends the response that accepts a request.
     fn answer(&mut self, number: u32, [begin, end]: [u32; 2], source: SourceId, product: u8, channel: u8) {
         let status = RequestStatus::ACCEPTED;
         let response = RequestResponse::new(number, begin, end, source, product, channel, status);
@@ -139,7 +139,7 @@ impl Server {
         assert_eq!(self.retransmissions.send(bytes).unwrap(), SendStatus::Sent);
     }
 
-    /// Refreshes one symbol, or all of them, as published so far.
+    /// Sends a refresh of one symbol or of all, as of the messages published so far.
     fn refresh(&mut self, number: u32, request: &RefreshRequest) {
         let index = request.symbol_index.get();
         self.refreshed.push(index);

@@ -169,7 +169,7 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         ),
         (
             format!("{}\n[test]\nlogon_after = '1s'", venue("proxy = '10.0.0.1:3128'")),
-            &["127.0.0.1 is no test environment"],
+            &["127.0.0.1 is not a test environment"],
         ),
         (venue("decode_buffer = '1B'"), &["venue.decode_buffer is 1B"]),
         (venue("udp_snapshot_port = 6101"), &["g.toml:2", "multicast", "leave it out"]),

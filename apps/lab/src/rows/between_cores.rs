@@ -21,7 +21,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// Contents of a 64-byte slot beside its sequence number.
+/// Contents of a 64-byte slot, except its sequence number.
 type Message = [u64; 7];
 
 /// Number of round trips timed together: the counter's resolution is too coarse for one.
@@ -73,7 +73,7 @@ fn spsc(context: &Context) -> anyhow::Result<f64> {
     )
 }
 
-/// Returns the median time of a trip over groups, in nanoseconds; trips are numbered from 1.
+/// Returns the time per trip in nanoseconds, as the median over groups of trips; trips are numbered from 1.
 fn p50_of_trips(context: &Context, mut trip: impl FnMut(u64) -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let groups = context.effort.count(GROUPS);
     let mut samples = Vec::with_capacity(groups);

@@ -30,8 +30,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Counts once, since every round would count the same.
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    // The number of instructions per message does not depend on the size of the day: each security's book is
-    // the same.
+    // The number of instructions per message does not depend on the size of the day, because the books of all
+    // securities are alike.
     let day = StandardDay::itch_8000(Effort::Smoke);
     let each = |books| -> anyhow::Result<f64> {
         let counted = counted_books::count(lab, &day, books, false)?;

@@ -57,7 +57,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once([Sample::with_note(record, note)]))
 }
 
-/// Returns the bytes per object that `make` creates, to a tenth.
+/// Returns the bytes of each object that `make` creates, rounded to a tenth.
 fn bytes_each<T>([small, large]: [u32; 2], make: impl Fn(u32) -> T) -> anyhow::Result<f64> {
     let (of_small, of_large) = (memory_growth(|| make(small))?, memory_growth(|| make(large))?);
     ensure!(of_large > of_small, "{of_large} bytes for {large} and {of_small} for {small}");

@@ -57,7 +57,7 @@ const WRITE_INTERVAL: Nanos = Nanos(1_000);
 /// Number of writes between two checks of whether the reader has ended.
 const WRITES_PER_CHECK: u64 = 256;
 
-/// A segment in memory, mapped at both ends as by two processes.
+/// A segment in shared memory, mapped twice, as by two processes.
 struct CacheSetup {
     _temp_dir: TempDir,
     writer: SegmentWriter,

@@ -37,7 +37,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Number of decisions in a full round.
 const DECISIONS: usize = 2_000;
-/// Warm-up steps between two decisions: those of a pause of 100 us, with one each 5 us.
+/// Number of warm-up steps between two decisions: as in a pause of 100 us with a step every 5 us.
 const WARM_UPS: usize = 20;
 /// Bytes of other data that pass through the caches between two decisions.
 const DISTURBANCE: usize = 4 << 20;
@@ -110,7 +110,7 @@ impl<S: Strategy + Send> Engine<S> {
             .context("the engine takes its answers")
     }
 
-    /// Returns the ticks from an update, after a pause, to the request that it triggers.
+    /// Returns the ticks from an update, sent after a pause, to the request that it triggers.
     fn decide(&mut self, context: &Context, step: u64) -> anyhow::Result<u64> {
         let now = context.clock.now();
         for _ in 0..WARM_UPS {

@@ -31,7 +31,7 @@ const WORK: CountedWork = CountedWork { names: &["history"], function: "*counted
 /// deliver the messages depends on the other load of the host.
 const COUNTS: usize = 3;
 
-/// Number of counted subscriptions, and of those before them; each has a separate stream of changes.
+/// Number of counted and of warm-up subscriptions; each subscription has a separate stream of changes.
 const ROUNDS: u64 = 8;
 const WARM_UP: u64 = 1;
 /// Number of counted messages.
@@ -54,7 +54,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once(least.map(|counted| counted as f64 / MESSAGES as f64)))
 }
 
-/// Both ends, run in turns on one thread.
+/// The shell's link and the venue, which run in turns on one thread.
 struct LinkAndVenue {
     link: Link,
     venue: VenueEnd,

@@ -180,7 +180,7 @@ fn bare_tls(
     Ok((client, server))
 }
 
-/// Maps an error of a socket that would block to 0.
+/// Returns 0 for the error of a socket that would block.
 fn unless_blocked(done: std::io::Result<usize>) -> anyhow::Result<usize> {
     match done {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),

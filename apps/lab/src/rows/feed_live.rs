@@ -1,4 +1,4 @@
-//! A live feed handler: two lines of full packets on loopback multicast, joined, and the books of a whole
+//! A live feed handler: full packets on two loopback multicast lines, arbitrated, and the books of a whole
 //! day.
 
 use tickpath_book::DirectBooks;
@@ -90,7 +90,7 @@ impl UpdateListener for Updates {
     }
 }
 
-/// Both lines, and the time spent on them.
+/// Both lines, and the ticks spent on receiving and on handling their packets.
 struct Lines {
     senders: [MulticastSender; 2],
     receivers: [MulticastReceiver; 2],

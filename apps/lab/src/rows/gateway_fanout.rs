@@ -1,4 +1,4 @@
-//! Instructions of a gateway for market data with one reading client, and with sixteen.
+//! Instructions of a gateway that sends market data to one reading client, and to sixteen.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A gateway between its clients and the venue: over shared memory, and to the venue's socket over TLS.
+//! Orders through a gateway: from its clients over shared memory, and to the venue's socket over TLS.
 
 use std::path::Path;
 use std::thread;
@@ -121,7 +121,8 @@ fn configuration(folder: &Path, url: &str, ca: &Path) -> anyhow::Result<GatewayC
     Ok(GatewayConfig::parse("gateway.toml", &text)?)
 }
 
-/// Returns the times of orders: in ticks to their acknowledgement, in nanoseconds to the venue's socket.
+/// Returns the time from each order to its acknowledgement in ticks, and to the venue's socket in
+/// nanoseconds.
 fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec<u64>, Vec<u64>)> {
     let folder = tempfile::tempdir()?;
     let mut venue = VenueEnd::open(certificates)?;

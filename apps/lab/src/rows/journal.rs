@@ -176,7 +176,7 @@ fn open_group(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Overwrites zeroes on the disk with the length of a record, and syncs.
+/// Overwrites zeroes in the file by as many bytes as a record has, and syncs the file.
 fn sync_bare(file: &File, place: usize) -> anyhow::Result<()> {
     file.write_all_at(black_box(&[0x5a; RECORD_LEN]), (place * RECORD_LEN) as u64)?;
     Ok(file.sync_data()?)

@@ -163,7 +163,7 @@ fn open_restart(lab: &Lab<'_>) -> anyhow::Result<Round> {
         let recovery = venue.journal.context("the venue has a journal")?.recovery;
         ensure!(
             recovery.last == last && recovery.snapshot == Some(snapshot),
-            "the venue began elsewhere: {recovery}"
+            "the venue recovered another state: {recovery}"
         );
         Ok([elapsed.0 as f64 / 1e6])
     })

@@ -32,7 +32,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
                 "messages out of the publisher on one core, its ring filled there too, both lines sent, \
                  stamps on, packets of up to 1400 bytes; line A received, arbitrated and checked on the \
                  other core with nothing lost, because the publisher waits while too much for the receive \
-                 buffer is on its way; nobody listens to line B; the limit is the messages that as many bare \
+                 buffer is on its way; line B has no reader; the limit is the messages that as many bare \
                  datagrams would hold",
             )
             .limit("multicast_send")

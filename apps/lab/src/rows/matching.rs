@@ -44,7 +44,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let workload = workload(&lab.context, COMMANDS);
     let reference_engine: Engine<ReferenceBooks<Owner>> = workload.opened();
     pass(&lab.context, &workload, reference_engine, SLICE)
-        .context("the plain books, which the others are checked by")?;
+        .context("the reference model, which checks the other books")?;
     let opened: Engine<FastBooks<Owner>> = workload.opened();
     each_round(lab, move |context| {
         let nanos_each = |timed_together, quantile_wanted| -> anyhow::Result<f64> {
@@ -95,8 +95,14 @@ pub(super) fn check<B: OrderBooks<Owner>>(
     rings: &Rings,
 ) -> anyhow::Result<()> {
     ensure!(rings.full == 0, "{} events found their ring full", rings.full);
-    ensure!(rings.event_count == workload.event_count, "the engine gave other events than its twin");
-    ensure!(engine.state_hash() == workload.state_hash, "the engine ended in another state than its twin");
+    ensure!(
+        rings.event_count == workload.event_count,
+        "the engine's events differ from the reference model's"
+    );
+    ensure!(
+        engine.state_hash() == workload.state_hash,
+        "the engine's state differs from the reference model's"
+    );
     Ok(())
 }
 

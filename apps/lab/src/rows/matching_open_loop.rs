@@ -45,9 +45,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Interval between commands: a million commands a second.
 const INTERVAL: Nanos = Nanos::from_micros(1);
-/// Number of commands between two switches of the loops, so that the host's noise affects both.
+/// Number of commands that the empty loop and the matching loop run in turn, so that the host's noise
+/// affects both.
 const CHUNK_LEN: usize = 10_000;
-/// Number of batches after which the event rings are drained even when behind: they are full by then.
+/// Number of batches after which the event rings are drained even if a command is due: they are full by then.
 const BATCHES_MAX: u32 = 4;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {

@@ -78,7 +78,7 @@ fn run(
     ensure!(output.status.success(), "the shell ended with {}: {}", output.status, stderr.trim());
     ensure!(
         stdout.matches("open: buy 10 BTC-PERPETUAL").count() >= 2,
-        "the orders are not in what the shell said: {stdout}"
+        "the shell's output lacks the orders: {stdout}"
     );
     Ok(())
 }

@@ -28,12 +28,12 @@ const WORK: CountedWork = CountedWork { names: &["crowd"], function: "*counted_t
 
 /// Behaviour of the hundredth client, as an argument and in a sentence.
 const LAST: [[&str; 2]; 2] = [["reads", "reads"], ["stuck", "is stuck"]];
-/// Round trips that are counted, and those of the warm-up.
+/// Number of counted round trips, and of warm-up round trips before them.
 const TRIPS: usize = 2_000;
 const WARM_UP: usize = 200;
 /// Simulated time of one turn of the venue's agents.
 const TURN_INTERVAL: Nanos = Nanos::from_micros(15);
-/// Turns after each order of the last client: one reads, one answers.
+/// Turns of the venue after each order of the last client: it reads in one and answers in the other.
 const TURNS_AFTER: usize = 2;
 /// Upper bound of the turns until the kernel has delivered the sent data over the loopback interface.
 const TURNS_MAX: usize = 1_000_000;

@@ -59,7 +59,7 @@ impl Work for Digest<'_> {
     }
 }
 
-/// Folds every field of a tick.
+/// Folds every field of a tick into `sum`.
 #[inline(always)]
 fn fold(sum: u64, tick: Tick) -> u64 {
     let prices = (tick.bid().0 ^ tick.ask().0 ^ tick.last().0).cast_unsigned();
@@ -77,10 +77,7 @@ fn check(market: &TickGeneratorConfig) -> anyhow::Result<()> {
         let stamps = TickStamps { sequence: compared as u64, ..TickStamps::default() };
         let batch = widest.next_batch(stamps);
         ensure!(batch == baseline.next_batch(stamps), "vectors of two widths made different ticks");
-        ensure!(
-            batch.iter().all(|tick| tick.bid() < tick.ask() && tick.bid_qty() > 0),
-            "a quote that cannot be"
-        );
+        ensure!(batch.iter().all(|tick| tick.bid() < tick.ask() && tick.bid_qty() > 0), "a quote is invalid");
         compared += batch.len();
     }
     Ok(())

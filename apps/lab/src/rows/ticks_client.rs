@@ -69,7 +69,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 const SYMBOLS: u16 = 100;
 /// Ticks of the stream that is parsed: a megabyte.
 const PARSED: u64 = 18_725;
-/// Lengths of the pieces in bytes: a large read, a page, a segment, a trickle.
+/// Lengths of the pieces in bytes: a large read, a page, a TCP segment, a small read.
 const PIECE_LENS: [usize; 4] = [65_536, 4_096, 1_448, 100];
 /// Number of passes over the stream in a full round, with pieces of each length.
 const PASSES: usize = 300;
@@ -116,7 +116,7 @@ fn greeting(with_symbols: bool) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Folds all ticks, so that the compiler cannot omit reading them.
+/// A digest of all ticks, so that the compiler cannot omit reading them.
 #[derive(Default, PartialEq, Eq, Debug)]
 struct Digest {
     ticks: u64,
@@ -151,8 +151,8 @@ fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
         for (nanos, len) in nanos.iter_mut().zip(PIECE_LENS) {
             let mut passes = Vec::new();
             for _ in 0..context.effort.count(PASSES) {
-                // Parse as after a socket's reads: the bytes are in the parser's buffer already, and a piece
-                // is committed by its length.
+                // Parse as after reads from a socket: the bytes are already in the parser's buffer, and
+                // `commit` gets the length of each piece.
                 let mut parser = TickParser::with_buffer(2 * stream.len() + 2);
                 parser.free_space()[..stream.len()].copy_from_slice(&stream);
                 let mut found = Digest::default();
@@ -257,7 +257,7 @@ impl ClientUsage {
     }
 }
 
-/// Sends ticks at the rate, measures the client, and keeps the connection until the client has ended.
+/// Sends ticks at `RATE`, measures the client, and keeps the connection until the client has ended.
 fn serve_and_measure(
     listener: &TcpListener,
     client: &mut Program,
@@ -305,6 +305,6 @@ fn accept(listener: &TcpListener, client: &mut Program) -> anyhow::Result<TcpStr
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     let mut hello = [0; size_of::<Hello>()];
-    stream.read_exact(&mut hello).context("the client said no hello")?;
+    stream.read_exact(&mut hello).context("the client sent no hello")?;
     Ok(stream)
 }

@@ -90,7 +90,7 @@ impl Server {
         self.program.memory_bytes("VmHWM")
     }
 
-    /// Returns the processor use in percent of a core; the client stays connected to the end.
+    /// Returns the server's processor use in percent of a core while one client is connected.
     fn with_one_client(&mut self, stop: &StopSignal) -> anyhow::Result<f64> {
         let mut client = [self.connect()?];
         listen(&mut client, stop, |client| client.sink.ticks >= TICKS_EACH)?;

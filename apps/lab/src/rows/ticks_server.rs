@@ -33,7 +33,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
             row("ticks_e2e_1", "us")
                 .note(
                     "ticks server to one client at 100 K ticks/s, each tick written as it is made: from its \
-                     intended time to when it stands in the client's symbol cache, p50; 60 s a full round",
+                     intended time to when it is in the client's symbol cache, p50; 60 s a full round",
                 )
                 .limit("tcp_one_way")
                 .goal(Goal::RatioAtMost(1.5))
@@ -91,7 +91,7 @@ const WARM_UP: u64 = 10_000;
 const COALESCE: Nanos = Nanos::from_millis(1);
 /// Interval of a client's heartbeats.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
-/// Number of clients in the row with many.
+/// Number of clients in the row with several clients.
 const CLIENTS: usize = 10;
 /// Number of ticks in a full round at full speed.
 const FAST_TICKS: usize = 40_000_000;
@@ -177,7 +177,7 @@ fn bulk(context: &Context) -> anyhow::Result<f64> {
             let mut start = None;
             while got < bytes {
                 let count = wait_for(stop, || read(&mut reader, &mut buffer));
-                // The writer ends once the kernel has accepted all bytes.
+                // The writer ends once the kernel has accepted all bytes, some of which may still be unread.
                 got += match count {
                     Err(error) if error.is::<crate::context::Ended>() => {
                         read(&mut reader, &mut buffer)?.unwrap_or(0)

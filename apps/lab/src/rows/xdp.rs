@@ -50,7 +50,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let expected = itch_levels(&flow)?;
     let mut bursts = Capture::new(XdpDayConfig { flow, ..XdpDayConfig::xdp_500() })?;
     let mut full = Capture::new(XdpDayConfig { window_ns: FULL_WINDOW_NS, ..bursts.config })?;
-    // Both have the same messages, so they end in the same books.
+    // Both captures have the same messages, so they end in the same books.
     bursts.state_hash = bursts.reference_hash(expected)?;
     full.state_hash = bursts.state_hash;
     each_round(lab, move |context| {

@@ -15,13 +15,13 @@ use super::venue::{self, NO_TRACERS, USER, Wait, instruments};
 pub(crate) const CLIENTS: usize = 100;
 /// Number of messages retained for each user: more than a stuck client causes during the measurement.
 pub(crate) const RETAINED: usize = 1 << 13;
-/// Requests of the last client in one write, sent until the kernel accepts no more answers of the venue.
+/// Requests in one write of the last client. It repeats the write until the kernel accepts no more answers.
 const BURST: u32 = 64;
 /// Requests after which the kernel's buffers are certainly full: about 8 MiB of answers.
 const FILLING_MAX: u32 = 200_000;
 /// Number of answers to an order of the last client: accepted, cancelled.
 pub(crate) const ANSWERS_EACH: u64 = 2;
-/// Number of answers to a burst: as many may wait when the kernel accepts no more.
+/// Number of answers to a burst: up to this many wait in the venue when the kernel accepts no more.
 pub(crate) const BURST_ANSWERS: usize = ANSWERS_EACH as usize * BURST as usize;
 
 /// The clients. All but the last one trade in turn, and the last one trades after each of them.
@@ -91,7 +91,7 @@ impl ClientGroup {
         let counters = &view.order_server;
         ensure!(counters.slow_clients.read() == 0, "the stuck client was disconnected while it was measured");
         let is_full = counters.full_connections.read() > 0;
-        ensure!(is_full == self.is_stuck, "the last client was not what it was meant to be");
+        ensure!(is_full == self.is_stuck, "the last client must be stuck exactly when intended");
         Ok(())
     }
 
@@ -109,7 +109,8 @@ impl ClientGroup {
                 self.last.queue(&OrderRequest::Enter(no_trade(self.last_ref)))?;
             }
             self.last.flush(venue.now())?;
-            // Wait for the answers, so that no work on these requests remains while others are measured.
+            // Wait for the answers, so that no work on these requests remains while the other clients are
+            // measured.
             let wanted = before + ANSWERS_EACH * u64::from(self.last_ref);
             venue.wait(|_| Ok(counters.responses.read() >= wanted))?;
         }

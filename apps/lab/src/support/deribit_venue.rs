@@ -107,7 +107,7 @@ impl VenueEnd {
         format!("url = '{url}'\nca_file = '{ca}'\nrequest_timeout = '{timeout_s}s'\n")
     }
 
-    /// Runs `work` while a thread serves, which sleeps when idle.
+    /// Runs `work` while another thread serves; that thread sleeps for `rest` when idle.
     pub(crate) fn serve_during<T>(
         &mut self,
         rest: Duration,
@@ -146,7 +146,7 @@ impl VenueEnd {
         let micros = now.0 / 1_000;
         self.time = ServerTime { us_in: micros, us_out: micros };
         let mut work = 0;
-        // A client that has ended is not put back.
+        // A client that has ended is not put back into the list.
         for _ in 0..self.clients.len() {
             let (mut client, is_authenticated) = self.clients.remove(0);
             self.is_authenticated = is_authenticated;

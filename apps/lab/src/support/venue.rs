@@ -34,7 +34,7 @@ pub(crate) const CYCLE: [usize; 4] = [0, 1, 0, 2];
 pub(crate) const NO_TRACERS: VenueTracers<NoTrace> =
     VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
 
-/// Returns `count` instruments around 100.00, with a collar of 20.00 on either side.
+/// Returns `count` instruments with a reference price of 100.00 and a collar of 20.00 on either side.
 pub(crate) fn instruments(count: u16) -> InstrumentTable {
     let instrument = |id| Instrument {
         id: InstrumentId(id),
@@ -85,7 +85,8 @@ pub(crate) fn publisher(
     })
 }
 
-/// Runs a venue's agents on the other core while `near` runs on this one, which gets their stop signal.
+/// Runs a venue's agents on the other core while `near` runs on this one; `near` gets the agents' stop
+/// signal.
 pub(crate) fn run_with_venue<T>(
     context: &Context,
     idle: IdleStrategy,
@@ -104,12 +105,12 @@ pub(crate) fn run_with_venue<T>(
     let runner = Runner::start(vec![plan], context.clock, stop.clone())?;
     let measured = near(&stop);
     stop.stop();
-    // The error of an agent explains a timeout of the measurement.
+    // Report an agent's error first, because it explains a timeout of the measurement.
     runner.join()?;
     measured
 }
 
-/// Waits for the venue, which runs on another thread, or whose agents the wait itself runs.
+/// Waits for the venue: its agents run on another thread, or the wait itself runs them.
 pub(crate) trait Wait {
     /// Current time for the clients.
     fn now(&self) -> Nanos;

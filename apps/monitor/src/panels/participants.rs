@@ -1,7 +1,7 @@
 //! Each participant in one row, and their totals.
 //!
-//! Positions and P&L of a closed market sum to zero, but participants publish them at different times, so the
-//! totals omit them while the market trades. The final reconciliation checks add them up.
+//! Positions and P&L of a closed market sum to zero. But participants publish them at different times while
+//! the market trades, so the totals omit them. The final reconciliation checks their sums.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -222,7 +222,7 @@ impl Client<RequestedRanges> {
                 continue;
             }
             if *first >= store.next_sequence() {
-                // The client has caught up: the multicast lines deliver the rest.
+                // The client has caught up: the multicast lines deliver all further messages.
                 ranges.clear();
                 break;
             }

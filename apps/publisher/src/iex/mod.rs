@@ -63,7 +63,7 @@ impl Service for IexService {
     }
 
     fn on_message(&mut self, sequence: u64, message: &[u8]) {
-        // A recording that begins late or has a gap does not give the state of the market.
+        // The state of the market is unknown if the recording begins late or has a gap.
         self.is_from_start &= sequence == self.next;
         self.next = sequence + 1;
         self.image.apply(message);

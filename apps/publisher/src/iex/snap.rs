@@ -175,7 +175,7 @@ fn snapshot(stream: &Stream, image: &Image, last: u64) -> Vec<u8> {
     let mut answer = Vec::new();
     let mut buffer = [0; data_len(MESSAGE_LEN_MAX)];
     let mut put = |answer: &mut Vec<u8>, frame: &Frame<'_>| {
-        let len = encode(frame, &mut buffer).expect("the longest message has room");
+        let len = encode(frame, &mut buffer).expect("the longest message fits the buffer");
         answer.extend_from_slice(&buffer[..len]);
     };
     put(&mut answer, &Frame::Start { total_len: 0 });

@@ -18,8 +18,8 @@ pub(super) struct Stream {
     pub(super) sent: Nanos,
 }
 
-/// Writes the messages `first..end` into `buffer`, as many as fit and are stored; returns their number and
-/// the segment.
+/// Writes a segment of the messages `first..end` into `buffer`, as many as fit and are stored; returns their
+/// number and the segment.
 pub(super) fn write_segment<'a>(
     stream: &Stream,
     store: &Store,

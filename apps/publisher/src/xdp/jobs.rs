@@ -28,7 +28,7 @@ type Builder = PacketBuilder<[u8; PACKET_LEN_MAX]>;
 
 /// An accepted request.
 pub(super) enum Job {
-    /// Retransmission of messages `next..end`; `is_sole` until the first packet is sent.
+    /// Retransmission of messages `next..end`; `is_sole` is true until the first packet is sent.
     Messages { next: u64, end: u64, is_sole: bool },
     /// Refreshes of symbols, or with `is_mapping` only the mappings of their indexes.
     Symbols { symbols: VecDeque<u32>, is_first: bool, is_single: bool, is_mapping: bool },
@@ -124,7 +124,7 @@ impl Jobs {
             self.unavailable += next - run.start;
             let (first, last) = (run.start as u32, (next - 1) as u32);
             let message = MessageUnavailable::new(first, last, product, channel);
-            builder.push(&message).expect("an empty packet has room");
+            builder.push(&message).expect("the message fits an empty packet");
             DeliveryFlag::UNAVAILABLE
         };
         self.unsent += u64::from(!is_sent(&mut self.retransmission, builder.finish(flag, time)));
@@ -134,7 +134,7 @@ impl Jobs {
     fn send_mapping(&mut self, index: u32, flag: DeliveryFlag, time: SendTime, image: &Image) {
         let Some(mapping) = image.mapping(index) else { return };
         let mut builder = Builder::new([0; PACKET_LEN_MAX], self.refresh_sequence);
-        builder.push_bytes(mapping).expect("an empty packet has room");
+        builder.push_bytes(mapping).expect("the message fits an empty packet");
         self.send_refresh(&mut builder, flag, time);
     }
 
@@ -158,9 +158,9 @@ impl Jobs {
                 bytes.truncate(SHORT_HEADER_LEN);
                 bytes[..2].copy_from_slice(&(SHORT_HEADER_LEN as u16).to_le_bytes());
             }
-            builder.push_bytes(&bytes).expect("an empty packet has room");
+            builder.push_bytes(&bytes).expect("the header fits an empty packet");
             for message in messages {
-                builder.push_bytes(message).expect("the messages were dealt out to fit");
+                builder.push_bytes(message).expect("the messages of a packet fit it");
             }
             self.send_refresh(&mut builder, flag, time);
         }

@@ -43,7 +43,7 @@ pub(crate) struct XdpService {
 }
 
 impl XdpService {
-    /// Opens the request server, and separate channels for the messages that it sends.
+    /// Opens the request server, and the retransmission and refresh channels for the requested messages.
     pub(crate) fn open(
         product: (u8, u8),
         line: SocketAddrV4,
@@ -80,7 +80,7 @@ impl Service for XdpService {
     }
 
     fn on_message(&mut self, sequence: u64, message: &[u8]) {
-        // A recording that begins late or has a gap does not give the state of the market.
+        // The state of the market is unknown if the recording begins late or has a gap.
         self.is_from_start &= sequence == self.next;
         self.next = sequence + 1;
         self.image.apply(message);

@@ -200,7 +200,7 @@ impl RequestServer {
         *(if is_accepted { &mut self.accepted } else { &mut self.clients.refused }) += 1;
         let client = &mut self.clients.list[index];
         let mut builder = PacketBuilder::new([0; 64], client.state.sequence);
-        builder.push(response).expect("an empty packet has room");
+        builder.push(response).expect("the response fits an empty packet");
         client.state.sequence = builder.next_sequence();
         let packet = builder.finish(DeliveryFlag::ORIGINAL, SendTime::default());
         client.send(packet);

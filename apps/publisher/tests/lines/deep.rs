@@ -31,7 +31,7 @@ fn published(
     let folder = tempfile::tempdir().unwrap();
     let file = iex_day(folder.path(), feed, COUNT);
     let publisher = Publisher::start(options(super::options(&file)));
-    // A snapshot that covers the last message shows that it was published.
+    // A snapshot that covers the last message shows that all messages were published.
     wait_for("the end of the recording", || {
         let mut snap = connect(publisher.address("snap"));
         ask_snapshot(&mut snap, SESSION, COUNT as u64).ok()
@@ -143,7 +143,7 @@ fn messages_are_resent_by_tcp_up_to_the_latest() {
     }
 }
 
-/// If a part of the range is no longer stored, the rest is sent.
+/// If a part of the requested range is no longer stored, the remaining messages are sent.
 #[test]
 fn messages_that_are_too_old_are_not_sent() {
     let (publisher, _) = published(Feed::Deep10, |options| PublishOptions { store_bytes: 1, ..options });
@@ -161,7 +161,7 @@ fn messages_that_are_too_old_are_not_sent() {
     assert_eq!(report.channels[0].stored, stored as u64);
 }
 
-/// Symbol and side, and price and quantity of their orders in priority.
+/// Symbol, side, and price and quantity of the orders of that side, in priority order.
 type Queue = (&'static str, Side, Vec<(i64, u64)>);
 
 fn levels(builder: &BookBuilder<DirectBooks>) -> Vec<Queue> {

@@ -1,5 +1,5 @@
 //! Scenarios of this project's feed handler with a publisher that drops packets: the handler's books must
-//! equal those of all messages.
+//! equal books that are built from all messages.
 
 use std::path::Path;
 use std::sync::mpsc::sync_channel;

@@ -156,7 +156,8 @@ fn requests_are_rejected_with_the_specified_codes() {
     assert!(is_closed(&mut huge));
 }
 
-/// If the beginning of a range is no longer stored, the channel reports that part and sends the rest.
+/// If the beginning of a range is no longer stored, the channel reports that part as unavailable and sends
+/// the remaining messages.
 #[test]
 fn messages_no_longer_stored_are_reported_unavailable() {
     let mut feed = Feed::published(|options| PublishOptions { store_bytes: 1, ..options });

@@ -93,7 +93,8 @@ pub(super) fn replay<F: EventFormat>(
     Ok(report)
 }
 
-/// Reads the next events and adds them to the checksum. Excludes the time for reading and unpacking the file.
+/// Reads the next events and adds them to the checksum. The cost of this step excludes the time for reading
+/// and unpacking the file.
 ///
 /// With `is_applied`, applies each event as soon as it is read, while branch predictor and caches are still
 /// warm from reading it.

@@ -234,12 +234,12 @@ fn numbers_that_jump_back_are_reported() {
     assert_eq!(
         report.contradictions,
         [
-            "2 packet(s) of session DAY1 whose numbers jumped back without a word: their messages were left out"
+            "2 packet(s) of session DAY1 whose numbers jumped back without a reset: their messages were omitted"
         ]
     );
     assert_eq!(report.messages, whole.messages);
-    // The new numbering continues. Number 13 may be a late duplicate and does not count. At the sixteenth
-    // packet that jumps back, number 4, the numbering and the books restart.
+    // The new numbering continues. Message 13 may be a late duplicate and does not count. The sixteenth
+    // packet that jumps back has message 4: there the numbering and the books restart.
     for index in (0..13).chain(0..13).skip(2) {
         capture.mold(LINE_A, "DAY1", 1 + index as u64, &messages[index..=index]);
     }
@@ -274,7 +274,7 @@ fn reused_numbers_with_other_contents_are_not_duplicates() {
     assert_eq!(
         report.contradictions,
         [
-            "2 packet(s) of session DAY1 whose numbers jumped back without a word: their messages were left out"
+            "2 packet(s) of session DAY1 whose numbers jumped back without a reset: their messages were omitted"
         ]
     );
     let channel = &report.capture.as_ref().unwrap().channels[0];
@@ -310,13 +310,13 @@ fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
     capture.mold(LINE_A, "DAY1", 1, &self::messages(&crossed));
     let report = capture.run(&checked());
     assert!(report.is_trustworthy() && report.reliability() == Reliability::Partial, "{report}");
-    assert!(report.reservations[0].contains("while no state of trading was published"), "{report}");
+    assert!(report.reservations[0].contains("while no trading state was published"), "{report}");
     assert_eq!(report.to_json()["reliability"], "partial");
 }
 
 #[test]
 fn times_of_a_venue_in_utc_are_shown_in_utc() {
-    // The messages are from 09:30: captured at 13:30 UTC they are in New York time, at 09:30 UTC in UTC.
+    // Messages from 09:30 on: captured at 13:30 UTC, their times are in New York time; at 09:30 UTC, in UTC.
     let day = Day::small();
     let captured = |ns: u64| {
         let mut capture = Capture::new();
@@ -349,8 +349,8 @@ fn times_of_a_venue_in_utc_are_shown_in_utc() {
 fn a_zone_is_found_from_later_messages() {
     const HOUR_NS: u64 = 3_600_000_000_000;
     const CLIENT: &str = "10.0.0.9:40000";
-    // This project's venue at 10:00 UTC: the times of orders that rest for half an hour match no zone, the
-    // first live message matches UTC.
+    // A Tickpath venue at 10:00 UTC: orders that have rested for half an hour have times that match no zone;
+    // the time of the first live message matches UTC.
     let captured_ns = OPENED_NS - 4 * HOUR_NS + HOUR_NS / 2;
     let mut day = Day::default();
     day.state(1, StockTradingState::TRADING);
@@ -366,7 +366,7 @@ fn a_zone_is_found_from_later_messages() {
     let report = capture.run(&checked());
     assert_eq!(report.span.unwrap().1.to_string(), "2023-08-22 10:00:00.000000000 UTC");
 
-    // The end of a snapshot identifies this project's venue, although no message is current.
+    // The end of a snapshot identifies a Tickpath venue, although no message time is near the capture time.
     day.push(EndOfSnapshot::of(Sequence(42)).as_bytes());
     let folder = tempfile::tempdir().unwrap();
     let orders = folder.path().join("o.csv");
@@ -417,7 +417,8 @@ fn a_snapshot_of_several_packets_is_no_part_of_a_session() {
     }
     snapshot.push(EndOfSnapshot::of(Sequence(12)).as_bytes());
     let (messages, snapshot) = (messages(&day), self::messages(&snapshot));
-    // The snapshot's numbers exceed or overlap the session's; it precedes, interrupts or follows it.
+    // The snapshot's sequence numbers exceed or overlap the session's. It is sent before, amid or after the
+    // session.
     for first in [5_001, 1] {
         for place in [0, 10, messages.len()] {
             let mut capture = Capture::new();
@@ -462,7 +463,7 @@ fn a_line_with_only_adds_is_identified_by_a_packet_of_its_session() {
     assert!(report.is_trustworthy(), "{report}");
     let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.lines.len(), channel.messages, channel.lost), (2, 21, 0), "{report}");
-    // A flow without a packet of the known session counts as a line after a second.
+    // A flow whose packets repeat none of the known session counts as a line after a second.
     let adds = messages(&day);
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 1, &adds[..10]);
@@ -501,7 +502,7 @@ fn a_snapshot_over_tcp_is_identified_by_its_end() {
     };
     let options = ReplayOptions { exports, ..checked() };
     let stream = soup(&snapshot_of_two());
-    // In many segments, and in one: no part of the snapshot is applied before its end.
+    // Send the snapshot in many segments, and in one: no part of it is applied before its end.
     for piece in [100, stream.len()] {
         let mut capture = Capture::new();
         capture.tcp(CLIENT, 999, 0x12, b"");
@@ -559,7 +560,7 @@ fn messages_from_before_the_first_are_no_duplicates() {
     let text = report.to_string();
     let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.before_first, channel.duplicates, channel.uncompared), (2, 2, 2));
-    assert!(text.contains("2 message(s) from before the first, left out"), "{text}");
+    assert!(text.contains("2 message(s) before the first sequence number, skipped"), "{text}");
 }
 
 #[test]

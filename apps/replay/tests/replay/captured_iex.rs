@@ -136,7 +136,7 @@ fn a_recording_of_best_quotes_is_partial_and_may_lack_its_end() {
     let mut capture = Capture::new();
     capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 1, &[&bid]));
     let cut = capture.run(&checked()).to_string();
-    assert!(cut.contains("nothing is seen to be missing; no message ends the session\n"), "{cut}");
+    assert!(cut.contains("no loss is detected; no message ends the session\n"), "{cut}");
     capture.udp(GROUP, &segment(Feed::Deep10, 2, 32, 2, &[end.as_bytes()]));
     let whole = capture.run(&checked());
     assert_eq!(whole.reliability(), Reliability::Complete);
@@ -176,7 +176,7 @@ fn orders_of_deep_plus_become_books() {
     let mut capture = Capture::new();
     capture.udp(GROUP, &segment(Feed::DeepPlus10, 1, 0, 1, &slices));
     let report = capture.run(&checked());
-    assert_eq!(report.contradictions, ["1 reference to an order that is not there, first at packet 1"]);
+    assert_eq!(report.contradictions, ["1 reference to an unknown order, first at packet 1"]);
     assert_eq!(report.tops[0].sides[0][0].qty.0, 60);
     assert_eq!((report.statistics[0].1.executions, report.statistics[0].1.volume), (1, 40));
 }
@@ -233,7 +233,7 @@ fn two_protocols_in_one_capture_are_two_recordings() {
     assert_eq!(names, ["ITCH 5.0, session DAY1", "IEX DEEP 1.0"]);
     assert!(report.files.iter().all(|file| file.messages == 13));
     assert!(report.to_string().contains(
-        "The capture has 2 recordings, each reported by itself: 1 ITCH 5.0, session DAY1; 2 IEX DEEP 1.0"
+        "The capture has 2 recordings, each with a separate report: 1 ITCH 5.0, session DAY1; 2 IEX DEEP 1.0"
     ));
     // With `--protocol`, only the named protocol is replayed.
     let only = ReplayOptions { protocol: Some("iex".parse().unwrap()), ..checked() };

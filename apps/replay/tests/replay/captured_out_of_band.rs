@@ -119,7 +119,7 @@ fn a_refresh_recovers_a_book_and_later_messages_follow() {
     assert_eq!(
         report.contradictions,
         ["1 gap(s) on channel 224.0.59.76:11076, 1 message(s) lost: books may be wrong from there on; \
-          refreshes made 1 of them whole again"]
+          refreshes recovered 1 of them"]
     );
     assert_eq!(report.messages, 6, "a refresh is no part of the sequence");
 }
@@ -190,7 +190,7 @@ fn a_timely_retransmission_fills_the_gap() {
 #[test]
 fn markets_are_separate_recordings() {
     let mut capture = Capture::new();
-    // Each market has another symbol of index 7. The product identifies one market, the mappings the other.
+    // Index 7 is another symbol in each market. The product identifies one market, the mappings the other.
     capture.udp(LINE, &packet(DeliveryFlag::SEQUENCE_RESET, 1, 1, &[reset(11, 1)]));
     capture.udp(OTHER, &packet(DeliveryFlag::ORIGINAL, 1, 1, &[second(), mapping(7, "BBB", 3)]));
     capture.udp(LINE, &original(2, &[second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_000)]));
@@ -200,7 +200,7 @@ fn markets_are_separate_recordings() {
     let exports = Exports { depth: Some(depth.clone()), ..Exports::default() };
     let report = capture.run_all(&ReplayOptions { exports, ..checked() });
     assert!(report.is_trustworthy(), "{report}");
-    // Each market has its rows: none is left out because the other market has the same level.
+    // Each market has separate rows: a level is written even if the other market has the same one.
     let rows = std::fs::read_to_string(depth).unwrap();
     let rows: Vec<(&str, &str)> = rows
         .lines()

@@ -125,8 +125,7 @@ fn references_never_added_are_counted_with_their_offset() {
     let mut day = Day::small();
     let at = day.bytes.len();
     day.delete(1, 999).execute(1, 998, 1);
-    let report =
-        contradictions(&day, &[&format!("2 references to orders that are not there, first at byte {at}")]);
+    let report = contradictions(&day, &[&format!("2 references to unknown orders, first at byte {at}")]);
     assert_eq!(report.messages, 15);
     // In decode-only mode, references are not checked.
     let (_folder, path) = file("day", &day.bytes);
@@ -185,7 +184,7 @@ fn crossed_books_are_counted_by_the_state_of_session_and_symbol() {
     let first = counts.trading.first.unwrap();
     assert_eq!(first, format!("byte {at} (bid 100.0200 at ask 100.0200)"));
     assert!(
-        report.contradictions[0].contains("3 messages that leave the book of a symbol that trades crossed")
+        report.contradictions[0].contains("3 messages that leave a book crossed while its symbol trades")
     );
 }
 
@@ -209,8 +208,8 @@ fn bad_lines_are_skipped() {
 
 #[test]
 fn damaged_compression_is_reported_where_the_data_is_invalid() {
-    // Stored without compression, so that the damage reaches the data: only the checksum at the end reveals
-    // the damage.
+    // The gzip file stores the data uncompressed, so that the damage is in the data itself: only the checksum
+    // at the end reveals it.
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     encoder.write_all(&Day::small().bytes).unwrap();
     let whole = encoder.finish().unwrap();

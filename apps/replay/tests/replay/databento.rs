@@ -226,7 +226,7 @@ fn best_levels_and_trades_of_mbp_1_are_read() {
     let exports = Exports { orders: Some(folder.path().join("o.csv")), ..Exports::default() };
     let (_folder, path) = file("levels.dbn", &dbn(Schema::Mbp1, &records));
     let error = try_run(&path, &ReplayOptions { exports, ..checked() }).unwrap_err().to_string();
-    assert_eq!(error, "DBN of schema mbp-1 has nothing for --orders: leave it out");
+    assert_eq!(error, "DBN schema mbp-1 has no data for --orders: omit it");
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn trades_and_definitions_are_read() {
     let exports = Exports { bbo: Some(folder.path().join("b.csv")), ..Exports::default() };
     let error = try_run(&stored("test_data.trades.v3.dbn.zst"), &ReplayOptions { exports, ..checked() });
     let error = error.unwrap_err().to_string();
-    assert_eq!(error, "DBN of schema trades has nothing for --bbo: leave it out");
+    assert_eq!(error, "DBN schema trades has no data for --bbo: omit it");
 
     let mut definition = InstrumentDefMsg {
         hd: header::<InstrumentDefMsg>(rtype::INSTRUMENT_DEF, 7, OPENED_NS),

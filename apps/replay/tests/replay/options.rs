@@ -99,7 +99,7 @@ fn order_book_files_can_be_named() {
     assert!(report.contradictions[0].contains("message 2, line 2"), "{:?}", report.contradictions);
     let (_folder, day) = file("day", &Day::small().bytes);
     let options = ReplayOptions { order_book: Some(rows), ..ReplayOptions::default() };
-    assert!(try_run(&day, &options).unwrap_err().to_string().contains("no LOBSTER"));
+    assert!(try_run(&day, &options).unwrap_err().to_string().contains("not a LOBSTER"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Order events that clients received: the expected event of each message that equals the expected one.
+//! Order events that clients received: those of the expected messages, where the received bytes are equal.
 
 use tickpath_types::{Nanos, OrderEventKind};
 

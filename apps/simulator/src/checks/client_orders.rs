@@ -1,4 +1,4 @@
-//! Every accepted order of a client is open at the end, or its end was reported; and its quantities add up.
+//! Every accepted order of a client is open at the end of the run or was reported closed; quantities add up.
 
 use std::collections::BTreeMap;
 

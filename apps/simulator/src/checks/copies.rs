@@ -1,5 +1,5 @@
-//! Drop copies repeat each message of the watched users once, in log order, from any requested number, in
-//! every instance of the venue.
+//! Drop copies repeat each message of the watched users once, in log order, from any requested sequence
+//! number, in every instance of the venue.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ const SESSION_NOT_AVAILABLE: u8 = b'S';
 pub(super) fn check(case: &Case<'_>) {
     let Some(reader) = &case.observed.copies else { return };
     let stream = stream_of(case, reader);
-    streams::check_client(case, "who reads drop copies", &stream, &reader.log);
+    streams::check_client(case, "the drop copy reader", &stream, &reader.log);
     if case.views.instances.last().is_some_and(|instance| instance.end != InstanceEnd::Crashed) {
-        liveness::check_client(case, "who reads drop copies", stream.len() as u64, &reader.log);
+        liveness::check_client(case, "the drop copy reader", stream.len() as u64, &reader.log);
     }
     if reader.is_log_whole {
         for failure in &reader.failures {
             let (at, reason) = (failure.at.0, &failure.value);
-            case.fail(|| format!("at {at} ns the log could not be followed any more: {reason}"));
+            case.fail(|| format!("at {at} ns reading the log failed: {reason}"));
         }
         check_refusals(case, reader);
     }
@@ -54,7 +54,7 @@ fn drop_copy_of(case: &Case<'_>, user: usize, number: u64) -> ExpectedMessage {
     ExpectedMessage { command: *command, event: None, bytes: drop_copy }
 }
 
-/// A login for available messages is accepted, unless another connection of the user is still open.
+/// A login that requests available messages is accepted, unless the user still has another connection.
 fn check_refusals(case: &Case<'_>, reader: &CopyReader) {
     let events = &reader.log.events;
     let closed_at = events.iter().filter(|event| event.kind == ClientEventKind::DisconnectedAtVenue);
@@ -72,7 +72,7 @@ fn check_refusals(case: &Case<'_>, reader: &CopyReader) {
                 let is_free = (1..event.connection).all(is_closed);
                 case.expect(!is_free || case.views.may_be_unknown(Nanos::ZERO), || {
                     let at = event.at.0;
-                    format!("at {at} ns a login was refused, and the log leads to what it asked for")
+                    format!("at {at} ns a login was refused, and the log has the requested messages")
                 });
             }
             _ => {}

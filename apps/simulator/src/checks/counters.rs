@@ -19,7 +19,7 @@ pub(super) fn check(case: &Case<'_>) {
     for (name, expected) in expected {
         let found = case.observed.last.counters.iter().find(|(found, _)| found == name);
         if let Some((_, found)) = found {
-            case.expect(*found == expected, || format!("{name} says {found}, and {expected} were seen"));
+            case.expect(*found == expected, || format!("{name} is {found}, and {expected} were observed"));
         }
     }
 }

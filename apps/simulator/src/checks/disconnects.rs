@@ -11,7 +11,7 @@ use super::truth::place_of;
 use super::views::{InstanceEnd, VenueInstance, Views};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
-/// The times of a connection that say when its user was logged in.
+/// The login and disconnect times of one connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Presence {
     login_sent: Option<Nanos>,
@@ -50,7 +50,7 @@ fn presences_of(client: &ClientLog) -> Vec<Presence> {
     presences.into_values().collect()
 }
 
-/// The venue cancels for a user only while no login is active, and only after the grace of the last one.
+/// The venue cancels for a user only while no login is active and the grace since the last one has passed.
 fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presence]) {
     let name = &case.observed.setup.users[place].name;
     for command in case.observed.log.commands.iter().filter(|command| is_own_cancel(command, place)) {
@@ -65,7 +65,7 @@ fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presenc
             continue;
         }
         let Some(grace) = case.observed.setup.users[place].cancel_on_disconnect else {
-            case.fail(|| format!("command {sequence} cancelled for {name}, who did not ask for it"));
+            case.fail(|| format!("command {sequence} cancelled for {name} without cancel on disconnect"));
             continue;
         };
         let accepted = presences.iter().filter(|presence| {
@@ -78,11 +78,11 @@ fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presenc
                         at.since(disconnected_at) < grace && is_clock_steady(case, disconnected_at, at);
                     case.expect(!is_early, || {
                         let (after, grace) = (at.since(disconnected_at).0, grace.0);
-                        format!("command {sequence} cancelled for {name} {after} ns after it was gone, and its grace is {grace} ns")
+                        format!("command {sequence} cancelled for {name} {after} ns after its disconnect, and its grace is {grace} ns")
                     });
                 }
                 _ => case.fail(|| {
-                    format!("command {sequence} cancelled for {name} at {} ns, who was there", at.0)
+                    format!("command {sequence} cancelled for {name} at {} ns, which was connected", at.0)
                 }),
             }
         }
@@ -133,13 +133,13 @@ fn check_in_time(
         case.expect(open == 0, || {
             let name = &observed.setup.users[place].name;
             let (since, due) = (since.0, due.0);
-            format!("{name} was gone at {since} ns, and {open} orders were still open at {due} ns, beyond its grace")
+            format!("{name} was disconnected at {since} ns, and {open} orders were still open at {due} ns, beyond its grace")
         });
     }
 }
 
-/// Returns true if the venue cancelled in time and the log lost the cancel later. The cancel was read before
-/// it was lost, or not all commands lost by then were read.
+/// Returns true if the venue may have cancelled in time and the log lost the cancel later: the cancel is
+/// among the lost commands that had been read, or not all lost commands had been read.
 fn is_cancel_lost(case: &Case<'_>, place: usize, instance: &VenueInstance, due: Nanos) -> bool {
     let known = Views::known_by(case.observed, due);
     if known <= instance.last {

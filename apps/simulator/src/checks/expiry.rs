@@ -10,7 +10,7 @@ pub(super) fn check(case: &Case<'_>) {
     for (command, order) in &case.truth.overdue {
         case.fail(|| {
             let (user_ref, session) = (order.order.user_ref, order.session);
-            format!("command {command} took effect while order {user_ref} of session {session} was open, whose time had come")
+            format!("command {command} took effect while order {user_ref} of session {session} was open past its expiry")
         });
     }
     check_end(case);
@@ -25,7 +25,7 @@ fn check_end(case: &Case<'_>) {
         let (user_ref, session, expires_at) = (open.order.user_ref, open.session, open.expires_at());
         case.expect(expires_at.is_none_or(|at| at > by), || {
             let (end, due) = (stopped_at.0, expires_at.unwrap_or_default().0);
-            format!("order {user_ref} of session {session} is open at the end, at {end} ns, and its time came at {due} ns")
+            format!("order {user_ref} of session {session} is open at the end, at {end} ns, and its expiry was due at {due} ns")
         });
     }
 }
@@ -45,7 +45,7 @@ fn check_client(case: &Case<'_>, place: usize) {
             // The clients send no good-till-cancelled orders.
             ReceivedEvent::StartOfDay => {
                 for user_ref in std::mem::take(&mut book.orders).into_keys() {
-                    case.fail(|| format!("order {user_ref} of the day before is open in the next"));
+                    case.fail(|| format!("order {user_ref} of the previous day is open"));
                 }
             }
         }
@@ -67,7 +67,7 @@ fn check_order_event(case: &Case<'_>, book: &mut Book, (ts, kind): &TimedOrderEv
             format!("at {} ns came {kind:?}, and before that order {user_ref} should have expired", ts.0)
         });
         case.expect(is_over || !is_expiry || *user_ref != kind.user_ref(), || {
-            format!("order {user_ref} expired at {} ns, which was not its time", ts.0)
+            format!("order {user_ref} expired at {} ns, which is not its expiry time", ts.0)
         });
         !rests && (!is_over || is_expiry)
     });

@@ -15,7 +15,7 @@ pub(super) fn check(case: &Case<'_>) {
     let displayed = final_state::displayed(case);
     for instance in &case.observed.feeds {
         let name = format!("feed handler {} from {} ns on", instance.handler, instance.started_at.0);
-        case.about(if instance.recovered == 0 { name.clone() } else { format!("{name}, healed") });
+        case.about(if instance.recovered == 0 { name.clone() } else { format!("{name}, recovered") });
         // Market data that a loss of the log made invalid cannot be checked.
         if !case.views.may_be_unknown(instance.started_at) {
             match (instance.unrecorded, instance.recovered) {
@@ -31,7 +31,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// Until messages are lost for good, every update is present and correct.
+/// Until messages are permanently lost, every update is present and correct.
 fn check_updates(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance: &FeedInstance) {
     let mut expected = expected.iter().flatten();
     for (place, update) in instance.updates.iter().enumerate() {
@@ -50,17 +50,18 @@ fn check_updates(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance: &
         let actual = MarketUpdate { health: 0, ..*update };
         let next_expected = expected.next();
         if next_expected != Some(&actual) {
-            return case.fail(|| format!("said {actual:?}, and next is {next_expected:?}"));
+            return case.fail(|| format!("published {actual:?}, and next is {next_expected:?}"));
         }
     }
     if instance.ended_at.is_none()
         && let Some(missing) = expected.next()
     {
-        case.fail(|| format!("said nothing of message {} and those after it", missing.sequence));
+        case.fail(|| format!("published nothing for message {} and those after it", missing.sequence));
     }
 }
 
-/// Between losses of a book, its updates are complete and correct. After a loss, they resume at any message.
+/// Between message losses, a book's updates are complete and correct. After a loss, they may resume at any
+/// message.
 fn check_recovered(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance: &FeedInstance) {
     for instrument in case.truth.table.iter() {
         let is_its = |update: &&MarketUpdate| update.instrument == instrument.id.0;
@@ -79,7 +80,7 @@ fn check_recovered(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance:
                     let actual = MarketUpdate { health: 0, ..*update };
                     let next_expected = all.get(place).copied();
                     if next_expected != Some(&actual) {
-                        return case.fail(|| format!("said {actual:?}, and next is {next_expected:?}"));
+                        return case.fail(|| format!("published {actual:?}, and next is {next_expected:?}"));
                     }
                     next = Some(place + 1);
                 }
@@ -88,7 +89,7 @@ fn check_recovered(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance:
         if instance.ended_at.is_none()
             && let Some(missing) = next.and_then(|next| all.get(next))
         {
-            case.fail(|| format!("said nothing of message {}", missing.sequence));
+            case.fail(|| format!("published nothing for message {}", missing.sequence));
         }
     }
 }
@@ -96,11 +97,11 @@ fn check_recovered(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance:
 fn check_end(case: &Case<'_>, instance: &FeedInstance, displayed: &[Order<()>]) {
     let end = Sequence(case.truth.market.len() as u64 + 1);
     case.expect(instance.next == end, || {
-        format!("waits for message {} in the end, and the log causes all up to {end}", instance.next)
+        format!("waits for message {} at the end, and the log causes all up to {end}", instance.next)
     });
     for (instrument, health) in instance.health.iter().filter(|(id, _)| case.truth.table.get(*id).is_some()) {
         case.expect(*health == BookHealth::Live, || {
-            format!("the book of instrument {instrument} is {health:?} in the end")
+            format!("the book of instrument {instrument} is {health:?} at the end")
         });
     }
     if instance.orders != displayed {

@@ -16,7 +16,7 @@ pub(super) fn check(case: &Case<'_>) {
             let Some(instance) = case.views.instance_at(sent.at) else { continue };
             let expected = match next {
                 Some((its, next)) if its == instance => next,
-                // Messages of the log that were not sent before the crash are available only on request.
+                // Messages of the log that were not sent before the crash can only be retransmitted.
                 _ => Sequence(case.truth.market_after(case.views.instances[instance].after) + 1),
             };
             case.expect(packet.sequence == expected.0, || {
@@ -42,7 +42,7 @@ pub(super) fn check(case: &Case<'_>) {
 /// Parses a packet, and compares its messages.
 fn parse<'a>(case: &Case<'_>, at: Nanos, bytes: &'a [u8]) -> Option<Mold<'a>> {
     let Some(packet) = Mold::parse(bytes) else {
-        case.fail(|| format!("at {} ns a datagram was sent that is no packet: {bytes:02x?}", at.0));
+        case.fail(|| format!("at {} ns a datagram was sent that is not a packet: {bytes:02x?}", at.0));
         return None;
     };
     for (sequence, message) in (packet.sequence..).map(Sequence).zip(&packet.messages) {

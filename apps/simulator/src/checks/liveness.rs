@@ -12,7 +12,7 @@ pub(super) fn check(case: &Case<'_>) {
         let last = case.observed.venue.last().map(|event| &event.value);
         let reason =
             if let Some(VenueEvent::Refused(reason)) = last { reason.clone() } else { format!("{last:?}") };
-        return case.fail(|| format!("the venue is not there in the end: {reason}"));
+        return case.fail(|| format!("the venue is not running at the end: {reason}"));
     }
     for (place, client) in case.observed.clients.iter().enumerate() {
         let name = &case.observed.setup.users[place].name;
@@ -23,7 +23,7 @@ pub(super) fn check(case: &Case<'_>) {
         let is_later = |other: &FeedInstance| other.started_at > feed.started_at;
         let is_last = !feeds.iter().any(|other| other.handler == feed.handler && is_later(other));
         case.expect(!is_last || feed.ended_at.is_none(), || {
-            format!("feed handler {} is not there in the end", feed.handler)
+            format!("feed handler {} is not running at the end", feed.handler)
         });
     }
 }
@@ -40,7 +40,7 @@ pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &Clien
     let lost = connection_events().find(|event| matches!(event.kind, ClientEventKind::Disconnected(_)));
     if let Some(lost) = lost.filter(|lost| lost.at < case.observed.ended_at) {
         case.fail(|| {
-            format!("{name} is not connected in the end, but lost it at {} ns: {:?}", lost.at.0, lost.kind)
+            format!("{name} is not connected at the end: disconnected at {} ns: {:?}", lost.at.0, lost.kind)
         });
     }
     let received = connection_events().filter_map(|event| match &event.kind {
@@ -50,7 +50,7 @@ pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &Clien
     });
     let received = received.max().unwrap_or(0);
     case.expect(received >= all, || {
-        format!("{name} has message {received} in the end, and the log causes {all}")
+        format!("{name} has message {received} at the end, and the log causes {all}")
     });
     check_arrived(case, name, client, login.connection);
 }

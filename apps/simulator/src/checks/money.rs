@@ -17,8 +17,8 @@ pub(super) fn check(case: &Case<'_>) {
     }
     for (instrument, position) in positions {
         case.expect(position == 0, || {
-            format!("all clients together hold {position} of instrument {instrument} without a seller")
+            format!("the positions of all clients sum to {position} in instrument {instrument}, not to 0")
         });
     }
-    case.expect(cash == 0, || format!("all clients together made {cash} of nothing"));
+    case.expect(cash == 0, || format!("the cash of all clients sums to {cash}, not to 0"));
 }

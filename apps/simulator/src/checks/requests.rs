@@ -19,7 +19,7 @@ pub(super) struct ReadRequest {
     at: Nanos,
     pub(super) kernel_ns: u64,
     bytes: Vec<u8>,
-    /// True if the client was certainly logged in on this connection; otherwise the venue may drop it.
+    /// True if the client was certainly logged in on this connection; else the venue may drop the request.
     is_certain: bool,
 }
 
@@ -52,7 +52,7 @@ fn check_unlogged(case: &Case<'_>) {
     }
 }
 
-/// Returns true for a new order or query of a duty cycle in which some were refused without a record.
+/// Returns true for a new order or query read in a duty cycle that refused some of them without a record.
 fn is_unlogged(case: &Case<'_>, read: &ReadRequest) -> bool {
     let is_of_cycle = case.observed.log.unlogged.binary_search_by_key(&read.at, |cycle| cycle.at).is_ok();
     is_of_cycle

@@ -18,6 +18,6 @@ pub(super) fn check(case: &Case<'_>) {
         _ => None,
     });
     case.expect(done >= Some((day, *due)), || {
-        format!("the step of second {due} of day {day} is not carried out in the end, and the last that was is {done:?}")
+        format!("the step of second {due} of day {day} has not run by the end, and the last step that ran is {done:?}")
     });
 }

@@ -36,7 +36,7 @@ fn check_numbers(case: &Case<'_>, client: &ClientLog) {
             ClientEventKind::LoginSent { sequence } => requested = *sequence,
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
                 case.expect(requested.0 == 0 || requested == *sequence, || {
-                    format!("asked for message {requested}, was given {sequence}")
+                    format!("requested message {requested}, received {sequence}")
                 });
                 next = Some(*sequence);
             }

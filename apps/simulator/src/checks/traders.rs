@@ -1,4 +1,4 @@
-//! A trader's positions match the venue's executions, its orders and market are right, its limits kept.
+//! A trader's positions match its executions; its orders and best prices match the venue's; its limits hold.
 //!
 //! Each instance is separate: it begins flat, and numbers its orders from the venue's next UserRefNum.
 
@@ -37,7 +37,8 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// The log's order events for an instance from its account query's answer on; the first `received` arrived.
+/// The log's order events for an instance from its account query's answer on; it received the first
+/// `received` of them.
 #[derive(Default)]
 struct LoggedEvents {
     events: Vec<OrderEventKind>,
@@ -107,7 +108,7 @@ fn connections_of(case: &Case<'_>, instance: &TraderInstance) -> Range<u32> {
     instance.first_connection..later.min().unwrap_or(u32::MAX)
 }
 
-/// The received events, summed in the simplest way.
+/// Open orders, fills and accounts, recomputed from the received events.
 #[derive(Default)]
 struct Ledger {
     /// Accepted orders of this instance.
@@ -223,7 +224,8 @@ impl Ledger {
     }
 }
 
-/// Positions, payments and profits match the venue's reports; for a killed instance, at some point of them.
+/// Positions, payments and profits match the venue's reports. A killed instance may have processed only the
+/// first of the received ones, so any number of them may match.
 fn check_positions(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents) {
     let mut ledger = Ledger::default();
     let end = if instance.ended.is_none() { logged.events.len() } else { logged.received };
@@ -254,7 +256,7 @@ fn check_limits(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvent
         let Some(open) = ledger.book.orders.get(&user_ref) else { continue };
         let (instrument, side) = ledger.known[&user_ref];
         case.expect(open.leaves <= limits.max_order_qty.0, || {
-            format!("order {user_ref} has {} and may have {}", open.leaves, limits.max_order_qty)
+            format!("order {user_ref} has {}, and the limit is {}", open.leaves, limits.max_order_qty)
         });
         // The trader does not count orders that it had given up, or positions changed by broken executions.
         if instance.reopened > 0 || ledger.broken.contains(&instrument) {
@@ -262,14 +264,14 @@ fn check_limits(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvent
         }
         let count = ledger.open_in(instrument).count();
         case.expect(count <= limits.max_open_orders as usize, || {
-            format!("with order {user_ref} {count} are open, and {} may be", limits.max_open_orders)
+            format!("with order {user_ref} {count} are open, and the limit is {}", limits.max_open_orders)
         });
         let open_qty: u64 =
             ledger.open_in(instrument).filter(|(of, _)| *of == side).map(|(_, qty)| qty).sum();
         let worst = ledger.account(instrument).net_qty * i128::from(side.sign()) + i128::from(open_qty);
         case.expect(worst <= i128::from(limits.max_position.0), || {
             format!(
-                "with order {user_ref} it may come to hold {worst} of instrument {instrument}, {side:?}, and {} is its most",
+                "with order {user_ref} its position may reach {worst} of instrument {instrument}, {side:?}, and the limit is {}",
                 limits.max_position
             )
         });
@@ -295,7 +297,7 @@ fn check_requests(case: &Case<'_>, instance: &TraderInstance) {
     }
 }
 
-/// At the end, the trader's open orders are the resting ones, and its market equals the venue's.
+/// At the end, the trader's open orders are those that rest, and its best prices equal the venue's.
 fn check_end(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents, displayed: &[Order<()>]) {
     let mut ledger = Ledger::default();
     logged.events.iter().for_each(|event| _ = ledger.on_event(event));
@@ -308,7 +310,7 @@ fn check_end(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents, 
         });
     }
     for user_ref in resting.keys() {
-        case.fail(|| format!("order {user_ref} rests and is forgotten"));
+        case.fail(|| format!("order {user_ref} rests and is unknown to the trader"));
     }
     for (instrument, open_qty) in (1..).map(InstrumentId).zip(&instance.open_qty) {
         for side in Side::BOTH {
@@ -316,7 +318,7 @@ fn check_end(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents, 
             let (counted, open) = (open_qty[side.index()], Qty(open.sum()));
             case.expect(counted == open, || {
                 format!(
-                    "counts {counted} of instrument {instrument}, {side:?}, as open in the end, and {open} is",
+                    "counts {counted} of instrument {instrument}, {side:?}, as open at the end, and {open} is",
                 )
             });
         }

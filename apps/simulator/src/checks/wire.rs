@@ -66,7 +66,7 @@ fn long_price(price: Price) -> u64 {
     if price == Price::MARKET { MARKET } else { price.0.cast_unsigned() }
 }
 
-/// Returns a symbol's eight letters as a number; without a symbol, an invalid number.
+/// Returns a symbol's eight letters as a number; without a symbol 0, which no symbol equals.
 fn text(symbol: Option<Symbol>) -> u64 {
     symbol.map_or(0, |symbol| u64::from_be_bytes(symbol.0))
 }

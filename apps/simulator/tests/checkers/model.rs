@@ -390,7 +390,7 @@ impl World {
     /// Passes a command into the log, through the engine, and to all receivers.
     fn sequence(&mut self, session: SessionId, kind: impl Into<LogCommandKind>) {
         self.now.0 += STEP / 2;
-        // Orders expire before other events of their time.
+        // Orders expire before other events of the same time.
         let now = self.time_of_day();
         if self.engine.expire_times().any(|second| Nanos::from_secs(second.into()) <= now) {
             self.write(SessionId(0), CommandKind::ExpireOrders);

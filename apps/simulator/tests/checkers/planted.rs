@@ -47,7 +47,7 @@ fn every_engine_fault_is_found() {
     }
 }
 
-/// Returns the finder of a fault in the run of a seed: a checker, or the system's own assertion.
+/// Runs the seed with the fault; returns the name of the first checker that finds it, or `an assertion`.
 fn find(fault: Fault, seed: u64) -> Option<String> {
     let planted = plant(fault);
     let observed = catch_unwind(AssertUnwindSafe(|| observe(seed)));

@@ -19,7 +19,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The delays before the first attempt; the same seed gives the same delays.
+    /// Starts with the delay of the first attempt; the same seed gives the same delays.
     #[must_use]
     pub fn new(seed: u64) -> Backoff {
         Backoff { random: SplitMix64::seed_from_u64(seed), attempts: 0 }

@@ -20,10 +20,10 @@ pub const CSV_HEADER: &str = "ts_generate_ns,symbol,sequence,symbol_sequence,typ
 /// Capacity of the ring in ticks: some milliseconds at full speed, more than half a second at 100,000
 /// ticks/s.
 pub(super) const RING_CAPACITY: usize = 1 << 16;
-/// Waiting times when the ring is full (`FULL_WAIT`) and when it is empty (`EMPTY_WAIT`).
+/// Pause of the producer when the ring is full (`FULL_WAIT`), of the writer when it is empty (`EMPTY_WAIT`).
 pub(super) const FULL_WAIT: Duration = Duration::from_micros(200);
 const EMPTY_WAIT: Duration = Duration::from_millis(2);
-/// Bytes of text written at once.
+/// Bytes of text per write to the file.
 const BLOCK_LEN: usize = 1 << 16;
 
 /// An element of the ring.
@@ -59,7 +59,7 @@ impl CsvFile {
         Ok(CsvFile { path: path.to_owned(), thread, producer: Some(producer), is_last })
     }
 
-    /// Takes the producer of the ring; there is one.
+    /// Takes the ring's only producer; `None` if it was taken before.
     pub(super) fn take_producer(&mut self) -> Option<spsc::Producer<CsvItem>> {
         self.producer.take()
     }
@@ -77,7 +77,7 @@ impl CsvFile {
     /// Describes in one line the failure of the writer, such as a full disk.
     pub fn finish(self) -> anyhow::Result<u64> {
         self.is_last.store(true, Ordering::Release);
-        let written = self.thread.join().map_err(|_| anyhow!("the thread that writes it panicked"))?;
+        let written = self.thread.join().map_err(|_| anyhow!("the CSV writer thread panicked"))?;
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
 }

@@ -82,7 +82,7 @@ impl Feed {
         Feed { parser: TickParser::new(), sink: Sink::new(shared, segment) }
     }
 
-    /// Copies every tick into a ring that a CSV writer empties; waits while the ring is full.
+    /// Makes the feed copy every tick to a CSV writer's ring, and wait while the ring is full.
     pub(super) fn copy_to(&mut self, csv: spsc::Producer<CsvItem>) {
         self.sink.csv = Some(csv);
     }
@@ -101,7 +101,7 @@ impl Feed {
         let mut symbols = Vec::new();
         if self.sink.scope == Some(Scope::Listed) {
             let last = u16::try_from(hello.symbol_count.get()).unwrap_or(u16::MAX);
-            // A symbol that this connection did not define keeps its number from the previous connection.
+            // If this connection did not define a symbol, keep the number from the connection before.
             let before = self.sink.previous.take().filter(|previous| previous.session == session);
             let before = before.map(|previous| previous.symbols).unwrap_or_default();
             symbols.extend((0..=last).map(|instrument| {
@@ -205,7 +205,7 @@ impl Sink {
         }
     }
 
-    /// Handles the loss of the connection: the cache may be wrong from now on.
+    /// Handles the loss of the connection: marks all symbols stale, since the cache may be wrong from now on.
     fn restart(&mut self) {
         if let Some(market) = &mut self.market {
             market.mark_stale(0);
@@ -214,24 +214,25 @@ impl Sink {
         (self.refused, self.ended) = (None, None);
     }
 
-    /// Updates the segment's heartbeat, which tells its readers that this process is alive.
+    /// Updates the segment's heartbeat, which shows its readers that this process is alive.
     pub(super) fn update_heartbeat(&mut self, now: Nanos) {
         if let Some(segment) = self.market.as_mut().and_then(MarketWriter::segment) {
             segment.heartbeat(now);
         }
     }
 
-    /// Opens the market of the session; reuses the previous one if the session is the same.
+    /// Opens a market for the session, or keeps the current one if session and number of symbols are the
+    /// same.
     fn open_market(&mut self, hello: &Hello) -> anyhow::Result<()> {
         let symbol_count = u16::try_from(hello.symbol_count.get())
-            .context("the server has more symbols than 65,535: it is in error")?;
+            .context("the server announces more than 65,535 symbols, the maximum")?;
         let rows = usize::from(symbol_count) + 1;
         let is_same = |market: &Market| market.session() == hello.session.get() && market.rows_end() == rows;
         if self.market.as_ref().is_some_and(|writer| is_same(writer.market())) {
             return Ok(());
         }
         let old = self.market.as_mut().and_then(MarketWriter::take_segment);
-        // Release the old one first: no other writer may take the name meanwhile.
+        // Close the old segment first: its lock refuses every other writer of the same name.
         drop(old);
         let segment =
             self.segment.as_ref().map(|place| place.create(rows as u64, self.clock.now())).transpose()?;

@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tickpath_types::Nanos;
 
-/// Parts of a latency, between the times T0 to T6 of a tick.
+/// A part of a tick's latency, between two of its time stamps T0 to T6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// T0 to T2: from generation until the server takes the tick for sending.
     Server,
-    /// T2 to T3: from taken by the server until read by this client.
+    /// T2 to T3: from the server taking the tick for sending until this client reads it.
     Network,
-    /// T3 to T4: from read until checked and passed on.
+    /// T3 to T4: from this client's read until the tick is checked and passed to the listener.
     Parse,
-    /// T4 to T5: from passed on until stored in the cache.
+    /// T4 to T5: from the listener's call until the tick is stored in the cache.
     Cache,
     /// T0 to T5: from generation until stored in the cache.
     Total,
@@ -26,7 +26,7 @@ impl Span {
     pub const ALL: [Span; 6] =
         [Span::Server, Span::Network, Span::Parse, Span::Cache, Span::Total, Span::Draw];
 
-    /// Returns the span's name, formed from its first and last time.
+    /// Returns the span's name, formed from its first and last time stamp.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,17 +43,17 @@ impl Span {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Span::Server => "made to sent",
+            Span::Server => "created to sent",
             Span::Network => "sent to read",
             Span::Parse => "read to checked",
             Span::Cache => "checked to cached",
-            Span::Total => "made to cached",
-            Span::Draw => "made to drawn",
+            Span::Total => "created to cached",
+            Span::Draw => "created to drawn",
         }
     }
 }
 
-/// Buckets for each doubling: a value is accurate to one part in 32.
+/// Number of buckets per doubling of the value: a value is accurate to one part in 32.
 const PARTS: u64 = 32;
 /// Each value below this has a separate bucket.
 const EXACT_BELOW: u64 = 2 * PARTS;
@@ -142,7 +142,7 @@ fn upper_end(bucket: usize) -> u64 {
     ((PARTS + part + 1) << (doubling + 1)) - 1
 }
 
-/// Latencies of all spans, for readers.
+/// Histograms of all spans: one thread records, any thread reads.
 pub struct Latencies {
     spans: [Histogram; Span::ALL.len()],
 }

@@ -31,7 +31,7 @@ const SILENT_INTERVALS: u64 = 5;
 const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(50);
 /// Interval at which the clock is compared with the system's clock.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Request number of the only request on a connection.
+/// Id of the only request on a connection.
 const REQUEST: u32 = 1;
 
 /// The server to connect to, and the subscription.
@@ -74,7 +74,7 @@ pub enum ClientError {
     /// The connection is lost, and the client is configured not to reconnect.
     #[error("{0}")]
     ConnectionLost(String),
-    /// The segment could not be created, or another local failure.
+    /// A local failure, for instance that the segment could not be created.
     #[error(transparent)]
     Local(anyhow::Error),
 }
@@ -145,7 +145,7 @@ impl Client {
     /// Ends the thread, closes the connection, and returns the outcome.
     ///
     /// # Errors
-    /// [`ClientError`] when it had ended by itself before.
+    /// [`ClientError`] if the thread had already ended by itself.
     pub fn finish(self) -> Result<(), ClientError> {
         self.shared.request_stop();
         self.thread.thread().unpark();
@@ -275,7 +275,7 @@ impl Link {
         }
     }
 
-    /// Acts on the session messages just parsed: refusal, hello, grant and End of Stream.
+    /// Handles the session messages that were just parsed: refusal, hello, grant and End of Stream.
     #[inline]
     fn handle_session(
         &mut self,
@@ -328,14 +328,14 @@ impl Link {
         let address = &self.config.address;
         let Some(hello) = self.feed.sink.hello.filter(|_| self.feed.sink.is_subscribed) else {
             let is_late = now.since(connection.began) > ANSWER_TIMEOUT;
-            return Ok(
-                is_late.then(|| ConnectionEnd::Lost(format!("{address}: no answer: is it a ticks server?")))
-            );
+            return Ok(is_late.then(|| {
+                ConnectionEnd::Lost(format!("{address}: no answer: give the address of a ticks server"))
+            }));
         };
         let interval = Nanos::from_millis(u64::from(hello.heartbeat_ms.get().max(1)));
         if now.since(connection.received).0 > interval.0 * SILENT_INTERVALS {
             let silent = now.since(connection.received);
-            return Ok(Some(ConnectionEnd::Lost(format!("{address}: nothing came for {silent}"))));
+            return Ok(Some(ConnectionEnd::Lost(format!("{address}: no data received for {silent}"))));
         }
         if now.since(connection.sent) >= interval {
             connection.send(with_checksum(Heartbeat::new(0, Nanos::ZERO)).as_bytes(), now)?;
@@ -346,7 +346,7 @@ impl Link {
     fn refused(&self, refused: &Refused) -> ConnectionEnd {
         let address = self.config.address.clone();
         let reason = refused.reason();
-        let text = reason.map_or_else(|| "for a reason that is not known".to_owned(), |it| it.to_string());
+        let text = reason.map_or_else(|| "unknown reason".to_owned(), |it| it.to_string());
         match reason {
             Some(RefusedReason::ClientsFull | RefusedReason::Malformed) | None => {
                 ConnectionEnd::Lost(format!("{address} refuses: {text}"))
@@ -374,7 +374,7 @@ impl Link {
 
     fn closed(&self) -> ConnectionEnd {
         let address = &self.config.address;
-        ConnectionEnd::Lost(format!("{address}: the server closed the connection without a word"))
+        ConnectionEnd::Lost(format!("{address}: the server closed the connection and gave no reason"))
     }
 }
 
@@ -409,7 +409,7 @@ impl Connection {
 
 /// Connects to the first of the host's addresses that answers.
 fn connect(address: &str) -> io::Result<TcpStream> {
-    let mut failed = io::Error::new(ErrorKind::NotFound, "the name has no address");
+    let mut failed = io::Error::new(ErrorKind::NotFound, "the host name has no address");
     for address in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => {

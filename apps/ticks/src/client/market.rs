@@ -24,7 +24,7 @@ pub struct SymbolAttributes {
 pub struct MarketRow {
     /// The symbol's instrument number in the session.
     pub instrument: u16,
-    /// Its name and attributes.
+    /// The symbol's name and attributes.
     pub attributes: SymbolAttributes,
     /// Best prices, last trade, trading state, and health (whether these values can be trusted).
     pub top: TopOfBook,
@@ -85,7 +85,7 @@ impl Market {
     }
 
     fn into_new(self: Arc<Self>) -> Market {
-        Arc::into_inner(self).expect("its writer is gone")
+        Arc::into_inner(self).expect("the writer is dropped")
     }
 }
 
@@ -154,7 +154,7 @@ impl MarketWriter {
         self.names[index] = Some(symbol);
         self.market.volumes[index].store(definition.volume.get(), Ordering::Relaxed);
         if let Some(segment) = &mut self.segment {
-            // Fails only if the segment rejects the name, which then stays empty there: the row exists.
+            // Fails only if the segment rejects the name, and then leaves the row without one.
             let _ = segment.name(index, symbol.as_str());
         }
         true

@@ -12,16 +12,16 @@ use super::market::Market;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LinkState {
-    /// It is connecting.
+    /// The client is connecting.
     #[default]
     Connecting = 0,
-    /// It is connected and waits for the grant of its subscription.
+    /// The client is connected and waits for the grant of its subscription.
     Subscribing = 1,
-    /// It is subscribed.
+    /// The client is subscribed.
     Live = 2,
-    /// The connection failed or was lost; it waits before the next attempt.
+    /// The connection failed or was lost; the client waits before the next attempt.
     Waiting = 3,
-    /// It has ended.
+    /// The client has ended.
     Ended = 4,
 }
 
@@ -59,7 +59,7 @@ macro_rules! counts {
             /// All counters.
             pub const ALL: &'static [Count] = &[$( Count::$name, )+];
 
-            /// Its name in reports.
+            /// The counter's name in reports.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $( Count::$name => $text, )+ }
@@ -71,13 +71,13 @@ macro_rules! counts {
 counts! {
     /// Bytes received.
     Bytes = "bytes",
-    /// Reads from the socket that returned data.
+    /// Socket reads that returned data.
     Reads = "reads",
     /// Quotes, trades and states.
     Ticks = "ticks",
-    /// Trades among them.
+    /// Trades, which `Ticks` includes.
     Trades = "trades",
-    /// Other messages.
+    /// Messages other than ticks.
     Others = "other_messages",
     /// Messages of unknown types.
     Unknown = "unknown_messages",
@@ -105,7 +105,7 @@ counts! {
     Failures = "failures",
 }
 
-/// All counts at one time.
+/// A snapshot of all counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts([u64; Count::ALL.len()]);
 
@@ -135,7 +135,7 @@ impl Counts {
         self
     }
 
-    /// Number of connections after the first one.
+    /// Number of subscribed connections after the first one.
     #[must_use]
     pub const fn reconnects(&self) -> u64 {
         self.of(Count::Subscriptions).saturating_sub(1)

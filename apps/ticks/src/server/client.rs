@@ -25,7 +25,7 @@ pub(super) type Socket = <Kernel as Network>::Socket;
 pub(super) enum ConnectionEnd {
     /// The client closed the connection, or it was lost.
     Lost,
-    /// The last message is sent; further input of the client is ignored.
+    /// The last message is sent, and further input of the client is ignored.
     Finished,
 }
 
@@ -47,9 +47,9 @@ pub(super) struct Client {
     /// The active subscription, and the one built so far from the parts of a request.
     pub(super) subscription: Option<Subscription>,
     pub(super) requested: Option<Subscription>,
-    /// Place of the next tick to be sent or passed over.
+    /// Place of the next tick to be sent, or omitted if its symbol is not subscribed.
     place: u64,
-    /// Messages of the chosen symbols: `base` before the subscription began, `passed` sent or left out since.
+    /// Messages of the subscribed symbols: `base` before the subscription, `passed` sent or omitted since.
     base: u64,
     passed: u64,
     /// A tick of which the kernel accepted only the first `partial_from` bytes.
@@ -58,11 +58,11 @@ pub(super) struct Client {
     /// Messages other than ticks, to be sent before the next tick.
     outbox: Vec<u8>,
     outbox_from: usize,
-    /// The kernel accepts no more bytes; the poller reports when it does.
+    /// True while the kernel's buffer is full; the poller reports when the kernel accepts bytes again.
     pub(super) is_blocked: bool,
-    /// Only the outbox is still sent; at this time the connection is closed, even if bytes are left.
+    /// Deadline while the connection is closing: until then, only the outbox is still sent.
     closing: Option<Nanos>,
-    /// The last message is sent, and the sending side is closed.
+    /// True once the last message is sent and the sending side is closed.
     pub(super) has_ended: bool,
     pub(super) last_sent: Nanos,
     pub(super) last_received: Nanos,
@@ -138,12 +138,12 @@ impl Client {
         }
     }
 
-    /// Whether a part of a tick or other messages wait to be sent.
+    /// Whether a partial tick or messages in the outbox remain to be sent.
     pub(super) fn has_messages(&self) -> bool {
         self.outbox_from < self.outbox.len() || self.partial_from < TICK_LEN
     }
 
-    /// Queues a heartbeat if nothing else waits to be sent; true if it did.
+    /// Queues a heartbeat if no other message is queued and the client can receive; returns true if it did.
     pub(super) fn queue_heartbeat(&mut self, now: Nanos) -> bool {
         let is_due =
             !self.has_messages() && !self.is_blocked && self.closing.is_none() && now >= self.stalled_until;
@@ -172,7 +172,8 @@ impl Client {
         }
     }
 
-    /// Sends all waiting messages other than ticks, as far as the kernel accepts them.
+    /// Sends the partial tick and the outbox as far as the kernel accepts them; then, if closing, ends the
+    /// stream.
     pub(super) fn flush_messages(&mut self, flush: &mut Flush<'_>) -> Result<(), ConnectionEnd> {
         if self.is_blocked
             || flush.now < self.stalled_until
@@ -193,7 +194,8 @@ impl Client {
         Err(ConnectionEnd::Finished)
     }
 
-    /// Sends the rest of a tick and other messages; false when the kernel did not accept all of them.
+    /// Sends the remaining bytes of a partial tick, then the outbox; false if the kernel did not accept all
+    /// bytes.
     fn send_messages(&mut self, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         if self.partial_from < TICK_LEN {
             let sent = send(&self.socket, &self.partial_tick[self.partial_from..], flush.counters)?;
@@ -295,7 +297,7 @@ impl Client {
         Ok(false)
     }
 
-    /// Keeps the rest of a tick that was sent in part.
+    /// Stores a tick of which the kernel accepted `sent` bytes; the next flush sends its other bytes.
     fn keep_partial(&mut self, tick: [u8; TICK_LEN], sent: usize, counters: &mut ServerCounters) {
         (self.partial_tick, self.partial_from) = (tick, sent);
         counters.ticks_sent += 1;
@@ -314,7 +316,7 @@ impl Client {
         let Some(subscription) = self.subscription.take() else { return };
         flush.counters.slow += 1;
         let end = flush.backlog.sealed();
-        // The number left out, from the places if all symbols are subscribed, else from the symbols' sequence
+        // Number of omitted ticks: by place if all symbols are subscribed, else by the symbols' sequence
         // numbers.
         let missed = |client: &Client| match &subscription {
             Subscription::All => end - client.place,
@@ -349,7 +351,7 @@ impl Client {
         (self.subscription, self.place) = (Some(subscription), end);
     }
 
-    /// Injects a fault into the next tick.
+    /// Injects the tick fault that is due at the client's place.
     #[cold]
     fn inject_fault(&mut self, flush: &mut Flush<'_>) {
         let (Some(faults), Some(subscription)) = (&mut self.faults, &self.subscription) else { return };

@@ -15,7 +15,7 @@ pub struct ServerCounters {
     pub bytes_sent: u64,
     /// Write system calls.
     pub writes: u64,
-    /// Read, accept and poll system calls, and the like.
+    /// Other system calls of the sockets and the poller: reads, accepts, polls, changes of interest.
     pub other_calls: u64,
     /// Writes of which the kernel accepted nothing or only a part.
     pub blocked: u64,
@@ -38,7 +38,7 @@ pub struct ServerCounters {
     pub refused_unknown: u64,
     /// Requests granted.
     pub subscriptions: u64,
-    /// Number of times that a subscriber was too far behind.
+    /// Number of times that the policy for slow subscribers was applied.
     pub slow: u64,
     /// Ticks left out for subscribers that were too far behind.
     pub skipped: u64,

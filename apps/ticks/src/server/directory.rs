@@ -1,4 +1,4 @@
-//! The symbols of a session by name, and the choices of subscribers.
+//! The symbols of a session by name, and the subscriptions.
 
 use tickpath_flowgen::TickGeneratorConfig;
 use tickpath_ticks::checksum::with_checksum;
@@ -133,7 +133,7 @@ impl Subscription {
     }
 }
 
-/// Index of a tick's symbol among all symbols.
+/// Index of a tick's symbol: its instrument number minus one.
 #[inline]
 pub(super) fn symbol_of(tick: &Tick) -> u16 {
     tick.header.instrument.get().wrapping_sub(1)

@@ -28,7 +28,7 @@ pub(super) enum LinkFault {
     Disconnect,
 }
 
-/// The times of one client's next faults.
+/// The next faults of one client: places of tick faults, times of connection faults.
 #[derive(Debug)]
 pub(super) struct Faults {
     settings: FaultSettings,

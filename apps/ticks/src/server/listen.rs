@@ -26,10 +26,10 @@ const READS_MAX: usize = 4;
 /// message.
 pub(super) const REFUSED_MAX: usize = 64;
 /// Maximum number of answer bytes that wait for a client that sends requests without reading, besides the
-/// answer to one request. A client that exceeds it gets no more answers and is disconnected. A sample for a
-/// slow reader is smaller.
+/// answer to one request. A client that exceeds it gets no more answers and is disconnected. The output of
+/// `SlowClient::Sample` is smaller.
 const ANSWERS_MAX: usize = 128 << 10;
-/// Bytes of an answer per symbol, rounded up: a definition has fewer.
+/// Upper bound of the bytes of an answer per symbol: one definition.
 const ANSWER_LEN: usize = 64;
 
 impl TicksServer {
@@ -51,7 +51,7 @@ impl TicksServer {
                 self.read(at, now);
             }
         }
-        // Accept last: a request that has arrived is read before its connection may be closed for a new one.
+        // Accept last: before a connection is closed to admit a new one, the request that it sent is read.
         if self.ready.iter().any(|ready| ready.key == LISTENER_KEY) {
             self.accept(now);
         }
@@ -74,8 +74,8 @@ impl TicksServer {
         }
     }
 
-    /// Closes a connection without a subscription if no slot is left for a new connection of `peer`. Reads
-    /// from it once more before, because its request may have arrived.
+    /// Closes a connection without a subscription if no slot is left for a new connection of `peer`. First
+    /// reads from that connection once more, because its request may have arrived.
     fn evict_if_full(&mut self, peer: Ipv4Addr, now: Nanos) {
         let Some(at) = self.pre_login.victim(peer) else { return };
         self.read(at as usize, now);
@@ -312,7 +312,7 @@ impl RequestListener for RequestHandler<'_> {
             let none = || Subscription::none(self.directory.len());
             self.requested = Some(if part.total == 0 { Subscription::All } else { none() });
         }
-        // A request with an unknown symbol is refused at its end.
+        // A request with an unknown symbol is refused after its last part.
         let is_known =
             self.requested.as_mut().is_some_and(|requested| requested.add(self.directory, part.names));
         if !is_known {

@@ -1,8 +1,9 @@
 //! Generates ticks and sends them to any number of subscribers.
 //!
 //! One thread does all the work. It encodes each due tick once, into a backlog that all subscribers share,
-//! and sends each subscriber the ticks from its own place on. For a subscriber of some symbols, it copies
-//! their ticks into one write. Other threads may generate the ticks; the sequence numbers are the same.
+//! and sends each subscriber the ticks from its own place on. For a subscriber of some symbols, it first
+//! copies their ticks into a separate buffer. Other threads may generate the ticks; the sequence numbers
+//! remain consecutive.
 //!
 //! ```
 //! use tickpath_agent::{Agent, TscClock};
@@ -71,7 +72,7 @@ pub struct TicksServer {
     clock: TscClock,
     session: u64,
     poller: Poller,
-    /// Sockets that the poller found; kept here so that the poller is free while they are served.
+    /// Copy of the poller's last result, so that the poller is not borrowed while its sockets are served.
     ready: Vec<tickpath_net::Ready>,
     listener: Socket,
     local_address: SocketAddrV4,
@@ -89,7 +90,7 @@ pub struct TicksServer {
     backlog: Backlog,
     pace: Pace,
     has_started: bool,
-    /// Number of waiting ticks that are written at once, before the time of the next write.
+    /// Number of unsealed ticks that triggers a flush before `next_flush`.
     fill: u64,
     selection: TickSelection,
     counters: ServerCounters,
@@ -97,7 +98,7 @@ pub struct TicksServer {
     turn: usize,
     /// Place of the most advanced subscriber; `None` without one.
     furthest: Option<u64>,
-    /// A subscriber that was blocked can be sent to again.
+    /// True once the kernel accepts bytes again for a blocked subscriber.
     has_unblocked: bool,
     next_flush: Nanos,
     next_poll: Nanos,
@@ -122,17 +123,17 @@ impl TicksServer {
             // No deadline: the rule for silent clients closes those that never subscribe.
             deadline: Nanos(u64::MAX),
         };
-        // One file for each client, one for each refused connection, and a reserve for the program's other
-        // files.
+        // Descriptors: `clients_max` each for connections with and without a subscription, one per connection
+        // being refused, and a reserve.
         let wanted = 2 * settings.clients_max as u64 + listen::REFUSED_MAX as u64 + 64;
         let files = tickpath_net::raise_open_files(wanted)?;
         ensure!(
             files >= wanted,
-            "the limit of open files is {files}: raise it by ulimit -n {wanted}, or take fewer clients"
+            "the limit of open files is {files}: raise it by ulimit -n {wanted}, or lower --clients-max"
         );
         let (listener, local_address) = Kernel.listen(settings.listen).map_err(|error| match error {
             NetError::AddressInUse { address } => {
-                anyhow!("{address} is in use: another ticks server? choose another port")
+                anyhow!("{address} is in use, perhaps by another ticks server: choose another port")
             }
             error => error.into(),
         })?;
@@ -142,7 +143,7 @@ impl TicksServer {
             .context("cannot watch for clients")?;
         let now = clock.now();
         let backlog = Backlog::new(settings.backlog);
-        // At least two such writes may wait for a subscriber that reads at full speed.
+        // Clamped below, so that `unpaced_count` permits at least two writes of this size to wait.
         let fill = (settings.fill_bytes / TICK_LEN) as u64;
         Ok(TicksServer {
             session: now.0,
@@ -280,7 +281,7 @@ impl TicksServer {
         self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };
     }
 
-    /// Sends to one client as much as it can take.
+    /// Sends to one client as much as the kernel accepts.
     #[inline]
     fn flush_client(&mut self, at: usize, now: Nanos) {
         let Some(client) = &mut self.clients[at] else { return };

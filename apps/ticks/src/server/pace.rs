@@ -4,13 +4,14 @@ use tickpath_types::Nanos;
 
 use super::settings::TickRate;
 
-/// Maximum lag; ticks that are later than this are dropped.
+/// Maximum lag behind the schedule; later ticks are dropped.
 const LAG_MAX: Nanos = Nanos::from_secs(1);
 
 /// The schedule of a rate: tick `i` is due at start + i / rate, independent of the ticks before it.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Whole nanoseconds between two ticks, and the fraction in units of 2^-32 ns. 0 without a rate.
+    /// Interval between two ticks: nanoseconds, and in `interval_rest` units of 2^-32 ns. Both 0 without a
+    /// rate.
     interval: u64,
     interval_rest: u32,
     /// Time at which the next tick is due.
@@ -48,7 +49,7 @@ impl Pace {
         Nanos(self.due)
     }
 
-    /// Takes the next tick and returns its time.
+    /// Removes the next tick from the schedule and returns its due time.
     #[inline]
     pub(super) fn take(&mut self) -> Nanos {
         let ts = Nanos(self.due);

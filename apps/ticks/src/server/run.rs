@@ -21,7 +21,7 @@ const CYCLES: u32 = 64;
 /// The reason for which a server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServeEnd {
-    /// The planned time was over.
+    /// The planned duration was over.
     Time,
     /// The server was interrupted.
     Interrupted,
@@ -32,11 +32,11 @@ pub enum ServeEnd {
 pub struct ServeReport {
     /// The reason for the end.
     pub end: ServeEnd,
-    /// Time from the first tick to the last.
+    /// Time from the start of the schedule to the stop.
     pub elapsed: Nanos,
     /// The server's counters.
     pub counters: ServerCounters,
-    /// System calls that slept while nothing was due.
+    /// Number of sleeps while no work was due.
     pub sleeps: u64,
     /// The requested rate.
     pub rate: TickRate,
@@ -48,7 +48,7 @@ impl ServeReport {
     pub fn warning(&self) -> Option<String> {
         (self.counters.given_up > 0).then(|| {
             format!(
-                "the rate was not kept: {} ticks were late by more than a second and were not made: ask for a lower --rate",
+                "the rate was not kept: {} ticks were more than a second late and were dropped: use a lower --rate",
                 thousands(self.counters.given_up)
             )
         })
@@ -79,7 +79,7 @@ impl ServeReport {
         let mut text = format!(
             "{} ticks in {seconds:.1} s ({}/s of {}), {} sent ({}/s) in {} writes, {} bytes\n\
              {} connections, {} subscriptions; refused: {} full, {} version, {} malformed, {} too many symbols, {} unknown symbols\n\
-             {} times too slow, {} ticks left out, {} disconnected for it; {} silent; {} heartbeats",
+             slow clients: {} times, {} ticks skipped, {} disconnected; {} silent; {} heartbeats",
             thousands(it.ticks),
             each(it.ticks),
             self.rate,
@@ -103,7 +103,7 @@ impl ServeReport {
         let faults = it.fault_gaps + it.fault_corrupt + it.fault_stalls + it.fault_disconnects;
         if faults > 0 {
             text += &format!(
-                "\non purpose: {} ticks left out, {} damaged, {} stalls, {} disconnections",
+                "\ninjected faults: {} ticks omitted, {} corrupted, {} stalls, {} disconnections",
                 thousands(it.fault_gaps),
                 thousands(it.fault_corrupt),
                 it.fault_stalls,
@@ -161,7 +161,7 @@ pub fn serve(
     Ok(ServeReport { end, elapsed, counters: *server.counters(), sleeps, rate: settings.rate })
 }
 
-/// Sleeps if the idle time is long enough; true if it did.
+/// Sleeps until shortly before the next work, if that is far enough away; returns true if it slept.
 fn sleep_if_idle(server: &TicksServer, now: Nanos) -> bool {
     let idle = server.idle_until().since(now);
     if idle < SLEEP_MIN {
@@ -174,7 +174,7 @@ fn sleep_if_idle(server: &TicksServer, now: Nanos) -> bool {
 fn progress(server: &TicksServer) -> String {
     let counters = server.counters();
     format!(
-        "clients {} | {} ticks, {} sent | {} left out | {} writes",
+        "clients {} | {} ticks, {} sent | {} skipped | {} writes",
         server.clients(),
         thousands(counters.ticks),
         thousands(counters.ticks_sent),

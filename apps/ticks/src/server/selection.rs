@@ -1,4 +1,4 @@
-//! Selects the part of the stream for a subscriber of some symbols, and for a slow subscriber.
+//! Selects ticks for a subscriber of some symbols, and for a slow subscriber.
 
 use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{Skipped, TICK_LEN, Tick};
@@ -40,7 +40,7 @@ impl TickSelection {
                 if self.len == SELECTION_MAX {
                     return place;
                 }
-                // Written unconditionally to avoid a branch; the length decides whether it is kept.
+                // Write unconditionally to avoid a branch; `len` decides whether the tick is kept.
                 self.ticks[self.len] = *tick;
                 self.places[self.len] = place;
                 self.len += usize::from(subscription.has(symbol_of(tick)));
@@ -50,7 +50,7 @@ impl TickSelection {
         place
     }
 
-    /// The ticks as they are sent.
+    /// Bytes of the selected ticks, to be sent.
     pub(super) fn bytes(&self) -> &[u8] {
         self.ticks[..self.len].as_bytes()
     }
@@ -67,8 +67,8 @@ impl TickSelection {
         bytes
     }
 
-    /// Appends the latest quote of each chosen symbol that the backlog still holds. Before each quote it
-    /// reports the number of the `missed` messages left out. Returns the number of quotes.
+    /// Appends the latest quote of each chosen symbol that the backlog still holds. Reports the other
+    /// `missed` messages, by their number, between the quotes. Returns the number of quotes.
     pub(super) fn sample(
         &mut self,
         backlog: &Backlog,

@@ -8,7 +8,7 @@ use tickpath_config::{ConfigError, Fraction};
 use tickpath_flowgen::TickGeneratorConfig;
 use tickpath_types::Nanos;
 
-/// Ticks a second.
+/// Target rate of generated ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TickRate {
     /// This number of ticks a second, 1 to 100 million, evenly spaced.
@@ -17,7 +17,7 @@ pub enum TickRate {
     Max,
 }
 
-/// The highest numeric rate.
+/// The highest numeric rate, in ticks per second.
 const RATE_MAX: u32 = 100_000_000;
 
 impl FromStr for TickRate {
@@ -54,14 +54,14 @@ impl fmt::Display for TickRate {
     }
 }
 
-/// Policy for a subscriber that reads more slowly than ticks come, once it is half of the backlog behind.
+/// Policy for a subscriber that reads more slowly than ticks come, once its lag exceeds half of the backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlowClient {
     /// Drops the waiting ticks, reports their number, and continues with the newest tick.
     #[default]
     Drop,
-    /// Sends the latest quote of each of its symbols among the waiting ticks, and the number left out between
-    /// them.
+    /// Sends, of the waiting ticks, the latest quote of each of its symbols, and between these quotes the
+    /// number of omitted ticks.
     Sample,
     /// Reports the reason and disconnects.
     Disconnect,
@@ -75,7 +75,9 @@ impl FromStr for SlowClient {
             "drop" => Ok(SlowClient::Drop),
             "sample" => Ok(SlowClient::Sample),
             "disconnect" => Ok(SlowClient::Disconnect),
-            _ => Err(ConfigError::value(format!("'{text}' is no policy: write drop, sample or disconnect"))),
+            _ => {
+                Err(ConfigError::value(format!("'{text}' is not a policy: write drop, sample or disconnect")))
+            }
         }
     }
 }
@@ -126,7 +128,7 @@ impl FromStr for FaultSettings {
                 Some(("disconnect", mean)) => faults.disconnect = time(mean)?,
                 _ => {
                     return Err(ConfigError::value(format!(
-                        "'{part}' is no fault: write e.g. gaps=0.01%,corrupt=0.01%,stall=5s,disconnect=30s"
+                        "'{part}' is not a fault: write e.g. gaps=0.01%,corrupt=0.01%,stall=5s,disconnect=30s"
                     )));
                 }
             }
@@ -142,7 +144,7 @@ pub struct ServeSettings {
     pub listen: SocketAddrV4,
     /// The market.
     pub market: TickGeneratorConfig,
-    /// Ticks a second.
+    /// Target rate of generated ticks.
     pub rate: TickRate,
     /// Threads that generate ticks; with 1 the server generates them itself.
     pub threads: usize,
@@ -153,9 +155,9 @@ pub struct ServeSettings {
     /// Policy for subscribers that are too far behind.
     pub slow_client: SlowClient,
     /// Time between two writes to a subscriber, so that one write has many ticks; 0: each tick is written at
-    /// once. Ticks of [`fill_bytes`](ServeSettings::fill_bytes) do not wait for it.
+    /// once. Ticks are written earlier once [`fill_bytes`](ServeSettings::fill_bytes) of them wait.
     pub coalesce: Nanos,
-    /// Bytes of waiting ticks that are written at once, whatever the time.
+    /// Bytes of waiting ticks that trigger a write before [`coalesce`](ServeSettings::coalesce) is over.
     pub fill_bytes: usize,
     /// Interval of heartbeats, 1 to 65,535 milliseconds.
     pub heartbeat_ms: u16,

@@ -36,7 +36,7 @@ impl Source {
         Threads::start(market, threads).map(Source::Threads)
     }
 
-    /// The symbols' state after the ticks that were taken.
+    /// The symbols' states after the ticks taken so far.
     pub(super) fn states(&self) -> &[SymbolState] {
         match self {
             Source::Inline(tick_writer) => tick_writer.states(),
@@ -118,7 +118,7 @@ impl Threads {
         done
     }
 
-    /// Returns the block to be filled again, and moves on to the next thread.
+    /// Returns the used block to its thread for refilling, and advances to the next thread.
     fn return_block(&mut self) {
         if let Some(block) = self.block.take() {
             // Fails only if the thread has ended: the channel has capacity for all blocks.
@@ -167,7 +167,7 @@ impl Worker {
         let (empty, from_server) = sync_channel::<Block>(BLOCKS_AHEAD);
         for _ in 0..BLOCKS_AHEAD {
             let block = Box::new([Tick::new_zeroed(); BLOCK]);
-            empty.try_send(block).expect("as many fit as there are");
+            empty.try_send(block).expect("the channel holds all blocks");
         }
         let mut place = (turn * BLOCK) as u64;
         let thread = std::thread::Builder::new().name(format!("ticks-{turn}"));
@@ -181,7 +181,7 @@ impl Worker {
                 }
             }
         };
-        let thread = thread.spawn(run).context("cannot start a thread that makes ticks: use --threads 1")?;
+        let thread = thread.spawn(run).context("cannot start a tick generator thread: use --threads 1")?;
         Ok(Worker { full, empty, thread: Some(thread) })
     }
 }

@@ -8,11 +8,11 @@ use zerocopy::little_endian::U64;
 /// The state of a symbol after its latest tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SymbolState {
-    /// Sequence number of its next message; on the wire its lower 32 bits.
+    /// Sequence number of the symbol's next message; the wire carries its lower 32 bits.
     pub(super) symbol_sequence: u64,
     /// Quantity traded in the session.
     pub(super) volume: u64,
-    /// Place of its latest quote plus one; 0 before the first one.
+    /// Place of the symbol's latest quote plus one; 0 before the first quote.
     pub(super) quoted: u64,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct TickWriter {
     generator: TickGenerator,
     /// Number of ticks already taken from the generator's batch.
     taken: usize,
-    /// The first symbol's number on the wire.
+    /// Instrument number of the first symbol on the wire.
     first_instrument: u16,
     states: Vec<SymbolState>,
 }
@@ -40,7 +40,8 @@ impl TickWriter {
         &self.states
     }
 
-    /// Writes the next ticks into all of `buffer`, the first at `place`, each with the time that `next_ts` gives for it.
+    /// Fills `buffer` with the next ticks, the first at `place`, each created at the time that `next_ts`
+    /// returns.
     #[inline]
     pub(super) fn make(&mut self, place: u64, buffer: &mut [Tick], mut next_ts: impl FnMut() -> Nanos) {
         let (mut rest, mut place) = (buffer, place);
@@ -54,8 +55,8 @@ impl TickWriter {
             let (now, later) = rest.split_at_mut(count);
             let first_symbol = usize::from(self.first_instrument) - 1;
             for (message, tick) in now.iter_mut().zip(ticks.iter()) {
-                // A generator of a part numbers its symbols as in the whole market, from 0; the wire numbers
-                // them from 1.
+                // The generator of a part of the market uses the symbol numbers of the whole market, from 0.
+                // On the wire they begin with 1.
                 let state = &mut self.states[usize::from(tick.symbol()) - first_symbol];
                 *message = message_of(&tick, state.symbol_sequence as u32, place + 1, next_ts());
                 place += 1;

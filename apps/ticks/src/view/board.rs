@@ -1,4 +1,4 @@
-//! The user's view settings, and the contents of the last picture.
+//! The user's view settings, and the contents of the last frame.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Sort {
     }
 }
 
-/// Direction of a value's change since the previous picture.
+/// Direction of a value's change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Move {
     /// Unchanged.
@@ -71,9 +71,9 @@ impl Move {
 /// The moves of a row's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moves {
-    /// Move of the bid since the last picture.
+    /// Move of the bid since the previous frame.
     pub bid: Move,
-    /// Move of the ask since the last picture.
+    /// Move of the ask since the previous frame.
     pub ask: Move,
     /// Move of the last price at its latest change.
     pub last: Move,
@@ -90,7 +90,7 @@ struct DrawnRow {
     drawn_ts: u64,
 }
 
-/// The user's view settings, and the contents of the last picture.
+/// The user's view settings, and the contents of the last frame.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
     /// The sort order of the rows.
@@ -120,7 +120,7 @@ impl Board {
         Board { rows_max, ..Board::default() }
     }
 
-    /// Records the moves from the previous picture to a new one.
+    /// Computes the moves from the previous frame to `view`, and arranges the rows.
     pub fn observe(&mut self, view: &TicksView) {
         let end = view.rows.last().map_or(0, |row| usize::from(row.instrument) + 1);
         if self.session != view.session || self.drawn.len() != end {
@@ -153,7 +153,7 @@ impl Board {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         order.extend((0..view.rows.len()).filter(|index| self.shows(&view.rows[*index])));
-        // Equal rows stay in the order of their numbers in both directions.
+        // Rows that compare equal stay in the order of their instrument numbers, also if reversed.
         order.sort_by(|a, b| {
             let compared = self.compare(&view.rows[*a], &view.rows[*b]);
             if self.is_reversed { compared.reverse() } else { compared }
@@ -175,7 +175,7 @@ impl Board {
         }
     }
 
-    /// Indices into the picture's rows, in the order to show, without the rows that are scrolled past.
+    /// Indices into the view's rows, in the order to show, from the scroll position on.
     #[must_use]
     pub fn shown(&self) -> &[usize] {
         let shown = &self.order[self.scroll.min(self.order.len())..];
@@ -194,7 +194,7 @@ impl Board {
         self.drawn.get(usize::from(row.instrument)).map_or_else(Moves::default, |drawn| drawn.moves)
     }
 
-    /// Returns the times of changes that a picture with this number of rows draws for the first time.
+    /// Returns the times of the changes that a frame of this many rows shows for the first time.
     pub fn newly_drawn(&mut self, view: &TicksView, rows: usize) -> Vec<u64> {
         let shown: Vec<usize> = self.shown().iter().copied().take(rows).collect();
         let mut times = Vec::with_capacity(shown.len());

@@ -36,7 +36,7 @@ pub struct TicksView {
     recent: [(Duration, Counts); RECENT],
 }
 
-/// Number of intervals over which a rate is computed: one second at two pictures a second.
+/// Number of intervals over which a rate is computed: one second at two frames a second.
 const RECENT: usize = 2;
 
 impl TicksView {

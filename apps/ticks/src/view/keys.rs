@@ -14,7 +14,7 @@ pub enum Action {
     Interrupt,
     /// Reconnect, and reset the counts.
     Reconnect,
-    /// Draw again with the same figures.
+    /// Draw again with the same data.
     Redraw,
 }
 
@@ -26,11 +26,11 @@ const FILTER_LEN_MAX: usize = 8;
 /// Every key and its function, for the help.
 pub(super) const KEYS: &[(&str, &str)] = &[
     ("q  Esc", "quit"),
-    ("s", "order by the next of volume, change, ticks/s, symbol"),
-    ("v c t n", "order by volume, change, ticks/s, name"),
-    ("S", "the other way round"),
-    ("/", "show symbols with these letters; Esc shows all"),
-    ("r", "connect again, and count from now on"),
+    ("s", "sort by the next of volume, change, ticks/s, symbol"),
+    ("v c t n", "sort by volume, change, ticks/s, symbol"),
+    ("S", "reverse the sort order"),
+    ("/", "filter symbols by letters; Esc shows all"),
+    ("r", "reconnect, and reset the counters"),
     ("Up Down", "scroll; also j k, PgUp PgDn, Home End"),
     ("?", "this help"),
 ];

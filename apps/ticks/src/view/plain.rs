@@ -62,7 +62,7 @@ impl<W: Write> PlainWriter<W> {
             let last_error = view.last_error.as_deref().unwrap_or_default();
             let _ = writeln!(text, "note: {}", format::printable(last_error));
         }
-        // After a successful connection, the same text is a new failure.
+        // After a connection succeeded, an equal error text is a new failure.
         if view.last_error.is_some() || view.state == LinkState::Live {
             self.last_error_written.clone_from(&view.last_error);
         }

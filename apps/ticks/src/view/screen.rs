@@ -1,4 +1,4 @@
-//! The full-screen picture.
+//! The full-screen view.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -109,7 +109,7 @@ fn title(area: Rect, buf: &mut Buffer, view: &TicksView) {
     if left.width() + right.width() > usize::from(area.width) {
         right.spans.drain(..right.spans.len() - 1);
     }
-    // On a terminal too narrow for both, the state takes precedence.
+    // On a terminal too narrow for both texts, the right one with the state covers the left one.
     let width = (right.width() as u16).min(area.width);
     buf.set_line(area.right() - width, area.y, &right, width);
 }
@@ -120,7 +120,7 @@ fn status(area: Rect, buf: &mut Buffer, view: &TicksView, now: Nanos) {
     if let Some(last_error) = view.last_error.as_deref().filter(|_| is_lost) {
         let wait = Nanos(view.retry_at_ns).since(now);
         let again = match view.state {
-            LinkState::Waiting => format!("; again in {:.1} s, r: now", wait.as_secs_f64()),
+            LinkState::Waiting => format!("; reconnect in {:.1} s, r: now", wait.as_secs_f64()),
             _ => String::new(),
         };
         let line = Line::styled(format!(" {}{again}", format::printable(last_error)), palette::WARN);
@@ -166,11 +166,11 @@ fn nothing_to_show(view: &TicksView, board: &Board) -> Option<String> {
     }
     Some(match view.state {
         _ if !board.filter.is_empty() && !view.rows.is_empty() => {
-            format!("no symbol has '{}' in its name: Esc shows all", board.filter)
+            format!("no symbol contains '{}': Esc shows all", board.filter)
         }
         LinkState::Connecting => format!("connecting to {}", format::printable(&view.address)),
         LinkState::Subscribing => "connected, waiting for the subscription".to_owned(),
-        LinkState::Live => "subscribed, waiting for the names of the symbols".to_owned(),
+        LinkState::Live => "subscribed, waiting for the symbol names".to_owned(),
         LinkState::Waiting | LinkState::Ended => "nothing to show".to_owned(),
     })
 }
@@ -292,7 +292,7 @@ fn footer(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, shown: 
     };
     let left = if board.is_typing {
         Line::from(vec![
-            Text::styled(" show symbols with: ", palette::LABEL),
+            Text::styled(" filter: ", palette::LABEL),
             Text::styled(format!("{}_", board.filter), palette::VALUE.add_modifier(Modifier::BOLD)),
             Text::styled("   Enter keeps it, Esc shows all", palette::LABEL),
         ])
@@ -322,10 +322,10 @@ fn centred(area: Rect, buf: &mut Buffer, text: &str) {
 
 fn help(area: Rect, buf: &mut Buffer) {
     const MARKS: &[(&str, &str)] = &[
-        ("~", "stale: messages were lost; right again with the next tick"),
+        ("~", "stale: messages were lost; live after the next tick"),
         ("H P Q", "halted, paused, quotes only"),
-        ("▲ ▼", "the last price went up, went down; so do the colours of bid and ask"),
-        ("p50/p99", "from when a tick was made to when it was in the cache (T0_T5)"),
+        ("▲ ▼", "the last price rose, fell; colours show the same for bid and ask"),
+        ("p50/p99", "latency from a tick's creation to its cache update (T0_T5)"),
     ];
     let lines = KEYS.iter().chain(MARKS).map(|(key, what)| {
         Line::from(vec![
@@ -333,7 +333,7 @@ fn help(area: Rect, buf: &mut Buffer) {
             Text::styled((*what).to_owned(), palette::VALUE),
         ])
     });
-    let heading = Line::styled("  Keys and marks; any key goes back", palette::TITLE);
+    let heading = Line::styled("  Keys and marks; any key closes this help", palette::TITLE);
     for (y, line) in (area.y..area.bottom()).zip([heading, Line::default()].into_iter().chain(lines)) {
         buf.set_line(area.x, y, &line, area.width);
     }

@@ -19,7 +19,8 @@ use super::plain::PlainWriter;
 use super::screen::render;
 use crate::client::{Shared, Span};
 
-/// A full screen on a terminal, or a line a second. Dropping it restores the terminal, and so does a panic of any thread.
+/// A full screen on a terminal, or a line a second. Dropping it, or a panic of any thread, restores the
+/// terminal.
 pub struct Viewer {
     surface: Surface,
 }
@@ -34,14 +35,14 @@ struct Tui {
     board: Board,
 }
 
-/// A picture of fixed size, written as escape codes to a writer instead of a terminal.
+/// A full screen of fixed size, written as escape codes to a writer instead of a terminal.
 pub struct Canvas<W: Write> {
     terminal: Terminal<CrosstermBackend<W>>,
     board: Board,
 }
 
 impl<W: Write> Canvas<W> {
-    /// Creates an empty picture with at most `rows_max` symbols.
+    /// Creates an empty screen for at most `rows_max` symbols.
     ///
     /// # Errors
     /// An error of the writer.
@@ -51,7 +52,7 @@ impl<W: Write> Canvas<W> {
         Ok(Canvas { terminal, board: Board::new(rows_max) })
     }
 
-    /// Draws the differences from the previous picture; returns the number of symbols shown.
+    /// Writes the differences from the previous frame; returns the number of symbols shown.
     ///
     /// # Errors
     /// An error of the writer.
@@ -83,7 +84,7 @@ impl Viewer {
         Ok(Viewer { surface })
     }
 
-    /// Shows a new picture. The age of each change drawn for the first time is recorded as a latency.
+    /// Draws a new frame. The age of each change drawn for the first time is recorded as a latency.
     ///
     /// # Errors
     /// An error of the terminal or of the file behind standard output.
@@ -102,7 +103,7 @@ impl Viewer {
         }
     }
 
-    /// Shows the same picture with the user's current settings.
+    /// Draws the same data again with the user's current settings.
     ///
     /// # Errors
     /// An error of the terminal.

@@ -62,7 +62,7 @@ impl WatchReport {
         }
         (self.csv_rows.is_some() && missing > 0).then(|| {
             let missing = thousands(missing);
-            format!("the CSV file lacks {missing} ticks that did not come: see lost, skipped and missed in the report")
+            format!("the CSV file lacks {missing} ticks that did not arrive: see lost, skipped and missed in the report")
         })
     }
 

@@ -1,4 +1,4 @@
-//! Injected faults from a client's view.
+//! Injected faults, as a client sees them.
 
 use tickpath_ticks_app::server::{FaultSettings, ServeSettings};
 

@@ -1,4 +1,4 @@
-//! Clients that read more slowly than ticks come, under each policy.
+//! Clients that read more slowly than ticks arrive, under each policy.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn dropped_ticks_of_listed_symbols_are_reported() {
         u64::from(of_it().next_back().unwrap().header.symbol_sequence.get() - first + 1)
     };
     let passed: u64 = passed(1) + passed(6);
-    // The symbols take turns, so at both ends of the received ticks one may be a tick ahead of the other.
+    // At each end of the received range, one symbol may be a tick ahead of the other.
     assert!(
         (received.ticks.len() as u64 + skipped).abs_diff(passed) <= 2,
         "{} {skipped} {passed}",
@@ -90,9 +90,9 @@ fn a_sample_has_the_latest_quote_of_each_symbol() {
     let first = received.ticks[0].header.sequence.get();
     let last = received.ticks.last().unwrap().header.sequence.get();
     let skipped = skipped(&client);
-    // The sum counts up to the last tick: ticks may be left out after it that are not yet reported.
+    // Only up to the last received tick: omissions after it may not be reported yet.
     assert_eq!(received.ticks.len() as u64 + skipped, last - first + 1);
-    // The symbols of the quotes that follow a skipped range: those of the sample.
+    // The symbols of the sampled quotes: those that follow a skipped range.
     let jumps: Vec<_> = received
         .ticks
         .windows(2)

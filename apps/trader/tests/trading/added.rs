@@ -114,7 +114,8 @@ fn a_trader_ignores_added_instruments() {
     trader.join().unwrap();
 
     let snapshot = view.snapshot().unwrap();
-    // SPARE twice: halted, then open, with an order and an execution; BEYOND: an order that no book accepted.
+    // Updates of SPARE: halted, open, an order, an execution. Update of BEYOND: an order that no book
+    // accepted.
     assert!(snapshot.counters.unknown_instruments >= 5, "{:?}", snapshot.counters);
     assert_eq!(snapshot.positions.len(), 1);
     let feed = feed.result.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap();

@@ -189,7 +189,7 @@ fn a_new_login_allocates_nothing() {
     for round in 1..=3 {
         bench.proxy.cut();
         bench.until(|bench| bench.counters.disconnects.read() == round);
-        // The message about the loss is formatted; afterwards nothing is allocated.
+        // Formatting the message about the loss allocates; nothing does afterwards.
         bench.allocations = 0;
         bench.until(|bench| bench.counters.logged_in.read() == 1);
         assert_eq!(bench.allocations, 0);

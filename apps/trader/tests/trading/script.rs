@@ -1,4 +1,4 @@
-//! A scripted strategy trades, is stopped, and is stopped by silence.
+//! A scripted strategy trades, is stopped, and stops when no market data arrives.
 
 use tickpath_trading::{EngineConfig, Money, NewOrder, OrderChange, Refusal, StopReason};
 use tickpath_types::{CancelReason, Liquidity, Nanos, Price, Qty, Side, TimeInForce, UserRefNum};
@@ -17,7 +17,7 @@ fn orders_trade_and_positions_are_right() {
 
     let bought = site.enter(NewOrder { time_in_force: TimeInForce::Ioc, ..buy(60, 1_000_000) });
     let resting = site.enter(sell(50, 1_000_200));
-    // Of the rival's offer at 100.00, 40 are left and trade first: 20 are left for the strategy's offer.
+    // The rival's offer at 100.00 still has 40 and trades first: the strategy's offer gets 20 of the 60.
     site.rival_enters(2, Side::Buy, 60, 1_000_200, TimeInForce::Ioc);
     site.until("the sale", |site| site.script.changes_of(resting).len() == 2);
 

@@ -26,7 +26,7 @@ use tickpath_types::{
 
 use crate::strategy::{Action, Script};
 
-/// Simulated time of one step: the engine checks its timer every 5 ms and its view every 100 ms.
+/// Simulated time of one step: the engine runs its timer every 5 ms and publishes its view every 100 ms.
 const STEP: Nanos = Nanos::from_micros(500);
 pub const ALPHA: InstrumentId = InstrumentId(1);
 /// Number of queries that precede all orders: a gateway queries its first UserRefNum.
@@ -65,7 +65,7 @@ impl Site {
         Site::with(&EngineConfig::default())
     }
 
-    /// Creates and starts a site with everyone logged in.
+    /// Creates and starts a site; returns once the trader and the rival are logged in.
     pub fn with(config: &EngineConfig) -> Site {
         let settings = venue_settings();
         let clock = TscClock::system();
@@ -259,7 +259,7 @@ pub struct FaultProxy {
     pub forwards_requests: bool,
     /// False while the venue's answers are not forwarded.
     pub forwards_answers: bool,
-    /// False while every new connection ends at once.
+    /// False while the proxy closes every new connection immediately.
     pub is_accepting: bool,
     /// Connections that fill the backlog, while the kernel answers no new ones.
     backlog: Vec<Socket>,

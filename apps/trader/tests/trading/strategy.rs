@@ -23,7 +23,7 @@ pub struct Script {
     log: Arc<Mutex<Log>>,
 }
 
-/// Events and actions of the strategy.
+/// Record of the strategy's events and actions.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     pub starts: u32,

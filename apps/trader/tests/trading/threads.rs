@@ -92,7 +92,7 @@ fn a_full_venue_ends_the_trader_with_the_reason() {
     let strategy = RandomStrategy::new(1, Default::default());
     let error = run_with(&settings, strategy.into(), &StopSignal::new()).err().unwrap().to_string();
     assert!(start.elapsed() < PATIENCE);
-    for words in ["did not let TRADER in within 300ms", "is the venue full?"] {
+    for words in ["did not accept the login of TRADER within 300ms", "is the venue full?"] {
         assert!(error.contains(words), "{error}");
     }
     assert_eq!(error.lines().count(), 1, "{error}");

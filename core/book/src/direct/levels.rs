@@ -26,12 +26,12 @@ pub(super) struct BookSide {
     open: OpenCells,
     /// Key of the best level; the least key when there is none.
     pub(super) best_key: i64,
-    /// Key of the best level outside; the least key when there is none.
+    /// Key of the best level outside the cells; the least key when there is none.
     outside_key: i64,
     pub(super) best: u32,
-    /// The levels outside, which have no cell.
+    /// The levels outside the cells.
     ladder: Ladder,
-    /// Number of orders added to levels outside since the grid was chosen.
+    /// Number of orders added to levels outside the cells since the grid was chosen.
     outside_adds: u32,
     grid: u8,
 }
@@ -63,7 +63,7 @@ impl BookSide {
 #[derive(Clone, Debug)]
 pub(super) struct Levels {
     sides: Vec<BookSide>,
-    /// The pool of the levels outside, then the cells of each side.
+    /// The pool of records for levels outside the cells, then the cells of each side.
     pub(super) records: Vec<LevelRecord>,
     /// The first cell of the first side.
     first_cell: u32,
@@ -155,7 +155,7 @@ impl Levels {
         Cell { index, wrap: place.wrap, is_on_grid: place.is_on_grid }
     }
 
-    /// True for a level in a cell; false for one outside.
+    /// True for a level in a cell; false for one outside the cells.
     #[inline(always)]
     pub(super) const fn is_cell(&self, index: u32) -> bool {
         index >= self.first_cell
@@ -263,7 +263,7 @@ impl Levels {
         true
     }
 
-    /// Moves a level from outside to its empty cell.
+    /// Moves a level from the sorted array to its empty cell.
     fn move_inside(&mut self, side: u32, level: u32, cell: Cell, orders: &mut [OrderRecord]) -> u32 {
         self.take_inside(side, level);
         self.move_level(level, cell.index, orders);
@@ -288,7 +288,7 @@ impl Levels {
         self.free = index;
     }
 
-    /// Adds a level of the pool to the levels outside.
+    /// Adds a level of the pool to its side's sorted array.
     fn put_outside(&mut self, side: u32, level: u32) {
         let key = self.get(level).key;
         let book = &mut self.sides[side as usize];
@@ -303,7 +303,7 @@ impl Levels {
         }
     }
 
-    /// Removes a level from the levels outside.
+    /// Removes a level from its side's sorted array.
     fn take_inside(&mut self, side: u32, level: u32) {
         let key = self.get(level).key;
         let book = &mut self.sides[side as usize];
@@ -355,7 +355,8 @@ impl Levels {
         }
     }
 
-    /// As `find_best`, where another ring wrap or a level outside may be better: checks each open cell once.
+    /// As `find_best`, if another ring wrap or a level outside the cells may be better. Checks each open cell
+    /// once.
     #[inline(never)]
     fn find_best_of_all(&mut self, side: u32) {
         let BookSide { open, ladder, outside_key, .. } = *self.side(side);
@@ -394,7 +395,7 @@ impl Levels {
             self.best_cell(side, open, best.checked_sub_unsigned(grid.span)?)
         });
         wraps.flat_map(move |(cell, best)| {
-            // Downwards from the cell after the best, which makes the best the first.
+            // Iterates downwards starting after the best cell, so that the best cell comes first.
             let around = open.down_from((cell + 1) % CELLS);
             let indices = around.map(move |cell| first + cell as u32);
             indices.filter(move |index| grid.is_near(best, self.get(*index).key))
@@ -408,7 +409,7 @@ impl Levels {
         merged(&self.records, inside, self.ladders.iter(self.side(side).ladder))
     }
 
-    /// Counts an order at a level outside. True when enough orders pay for moving the side to another grid.
+    /// Counts an order added outside the cells. True once enough such orders pay for a move to another grid.
     fn should_change_grid(&mut self, side: u32) -> bool {
         let book = &mut self.sides[side as usize];
         book.outside_adds = book.outside_adds.saturating_add(1);
@@ -465,7 +466,7 @@ impl Levels {
         index
     }
 
-    /// Moves a level of the pool to its cell, or outside.
+    /// Moves a level of the pool to its cell, or to the sorted array.
     fn place(&mut self, side: u32, level: u32, orders: &mut [OrderRecord]) {
         let cell = self.cell(side, self.get(level).key);
         if !cell.is_on_grid || self.get(cell.index).order_count > 0 {

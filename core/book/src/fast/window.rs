@@ -2,10 +2,10 @@
 
 use crate::grid::{CELLS, Grids, OpenCells};
 
-/// Distance, in cells, from the best level to the window's better end: most levels are on its other side.
+/// Number of cells for prices better than the best level when a window is placed: most levels are worse.
 const LEAD: i64 = 64;
 
-/// Number of orders added to levels outside before a window moves: twice its maximum number of levels.
+/// Number of orders added outside a window before it moves: twice its maximum number of levels.
 const OUTSIDE_ADDS_MAX: u16 = 2 * CELLS as u16;
 
 /// Number of orders added before a window is first placed: fewer would not show the distance of prices.
@@ -18,9 +18,9 @@ pub(super) struct Window {
     /// Key of the window's first price, its worst.
     base: i64,
     grid: u8,
-    /// True while a level outside may be better than one inside.
+    /// True while a level outside the window may be better than those inside.
     pub(super) is_led_from_outside: bool,
-    /// Number of orders that may still come to levels outside before the window moves.
+    /// Number of orders that can still be added outside the window before it moves.
     outside_adds_left: u16,
 }
 
@@ -34,7 +34,7 @@ impl Window {
         outside_adds_left: FIRST_ADDS_MAX,
     };
 
-    /// The window of a side with the best key `best` and this distance of prices, all better than `bound`.
+    /// The window around the best key `best`, with this distance of prices; its keys are all above `bound`.
     pub(super) fn around(best: i64, distance: u64, bound: i64, grids: &mut Grids) -> Window {
         let mut place = || {
             let size = i64::try_from(distance).ok()?;
@@ -43,7 +43,7 @@ impl Window {
             let base = best.checked_sub(below)?;
             // A window must not wrap around the greatest number.
             base.checked_add(size.checked_mul(CELLS as i64)?)?;
-            // The window has its own base, so all grids with one distance are equivalent to it.
+            // The window has its own base, so any grid with this distance will do.
             let grid = Some(grids.through(0, distance)).filter(|grid| *grid != Grids::NONE)?;
             let is_led_from_outside = false;
             let outside_adds_left = OUTSIDE_ADDS_MAX;
@@ -52,20 +52,20 @@ impl Window {
         place().unwrap_or(Window { outside_adds_left: OUTSIDE_ADDS_MAX, ..Window::UNPLACED })
     }
 
-    /// Counts an order at a level outside; true when the window should move.
+    /// Counts an order added outside the window; true when the window should move.
     #[inline]
     pub(super) fn count_outside_add(&mut self) -> bool {
         self.outside_adds_left = self.outside_adds_left.saturating_sub(1);
         self.outside_adds_left == 0
     }
 
-    /// Records a level opened outside.
+    /// Records a level opened outside the window.
     #[inline]
     pub(super) fn note_outside_level(&mut self, key: i64) {
         self.is_led_from_outside |= key >= self.base;
     }
 
-    /// The cell of a key; a very large number when it is outside.
+    /// The cell of a key; a very large number when the key is outside the window.
     #[inline(always)]
     pub(super) const fn cell(&self, grids: &Grids, key: i64) -> u64 {
         grids.get(self.grid).steps(self.base, key)

@@ -5,10 +5,10 @@ use tickpath_types::Price;
 /// Distribution of order prices.
 #[derive(Clone, Copy, Debug)]
 pub enum Prices {
-    /// From 0 to this price.
+    /// Prices from 0 to this one.
     UpTo(u32),
-    /// Near a price that wanders by steps of this size and sometimes jumps; a few are between the steps, far
-    /// off or at the ends of the price range.
+    /// Prices near one that wanders by steps of this size and sometimes jumps; a few are between the steps,
+    /// far off or at the ends of the price range.
     Wander(i64),
 }
 

@@ -61,7 +61,7 @@ pub trait Framing {
     type Request: Copy + Debug;
     /// Storage for the longest message that can be held.
     type Storage: MessageStorage;
-    /// True if one packet answers a request, with the messages that fit; false if several packets may.
+    /// True if the server answers a request by one packet, with the messages that fit; false if by several.
     const ANSWERS_ARE_ONE_PACKET: bool;
 
     /// Reads the header of a packet; `None` if it is missing or inconsistent. `near` is the next expected

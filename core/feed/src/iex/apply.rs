@@ -78,7 +78,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         Some(change)
     }
 
-    /// Begins, continues or ends a change of a DEEP book. Returns true at the end of one with several levels.
+    /// Begins, continues or ends a change of a DEEP book. Returns true when a change of several levels ends.
     #[inline(always)]
     fn update_transition(&mut self, id: InstrumentId, is_complete: bool) -> bool {
         let place = usize::from(id.0);
@@ -170,7 +170,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_quote_update(&mut self, message: &QuoteUpdate) {
         let Some(id) = self.id_of(message.symbol) else { return };
         self.state.statuses[usize::from(id.0)].has_book = true;
-        // A quote contains its whole book.
+        // A quote states the whole book, so that the book is live whatever came before.
         if self.state.instruments.instrument(id).is_some_and(|state| state.health != BookHealth::Live) {
             self.state.instruments.set_health(id, BookHealth::Live, None);
         }

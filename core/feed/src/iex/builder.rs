@@ -13,8 +13,8 @@ use crate::message_books::MessageBooks;
 ///
 /// Symbols get instrument ids in the order of their first use. Each price level of DEEP, and each side of a
 /// TOPS quote, is held as one order, so order counts have no meaning. While several levels of a DEEP book
-/// change, updates keep the previous best prices until the last level: the market never had those between.
-/// The same holds within a DEEP+ event, for messages that [arrived together](Self::handle_next).
+/// change, updates keep the previous best prices until the last level: the intermediate ones never existed in
+/// the market. The same holds within a DEEP+ event, for messages that [arrived together](Self::handle_next).
 ///
 /// A message that contradicts its book is counted and applied as far as it makes sense. The book becomes
 /// [`Suspect`](BookHealth::Suspect). Lost messages make every book [`Stale`](BookHealth::Stale). A TOPS quote

@@ -23,7 +23,7 @@ pub struct IexRecovery {
     token: Alpha<40>,
     request: Option<IexRequest>,
     needs_snapshot: bool,
-    /// The connection is established, and the snapshot request is not yet sent.
+    /// True if the connection is established, and the snapshot request is not yet sent.
     is_request_due: bool,
     /// The time at which the server counts as silent.
     deadline: Nanos,
@@ -73,7 +73,7 @@ impl RecoveryClient for IexRecovery {
     }
 
     fn counters(&self, sockets: &SocketCounters) -> RecoveryCounters {
-        let SocketCounters { answers, unsolicited: unsolicited, connections, failures, .. } = *sockets;
+        let SocketCounters { answers, unsolicited, connections, failures, .. } = *sockets;
         RecoveryCounters { answers, unsolicited, connections, failures, ..self.counters }
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Transition {
 /// The statuses from which a symbol's trading state is derived.
 #[derive(Clone, Copy)]
 pub(super) struct Status {
-    /// The state at the listing market; `None` before the first message with it.
+    /// Trading state at the listing market; `None` until a message states it.
     pub(super) listing_state: Option<TradingState>,
     /// True if IEX itself halted the symbol.
     pub(super) is_halted_here: bool,

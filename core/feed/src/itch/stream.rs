@@ -26,11 +26,11 @@ pub struct SoupStream {
     connection: Option<Box<ClientSession>>,
     /// The session that the books were built from.
     session: Option<Session>,
-    /// The server no longer has that session: the client requests the current one.
+    /// True if the server no longer has `session`: the client requests the current session.
     is_session_unavailable: bool,
-    /// The client must request the session from its first message.
+    /// True if the client must request the session from its first message.
     is_incomplete: bool,
-    /// The session ended in the regular way, and none of its messages is missing.
+    /// True if the session ended in the regular way, and none of its messages is missing.
     has_ended: bool,
     counters: StreamCounters,
     refusals: u64,

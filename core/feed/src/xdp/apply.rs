@@ -193,7 +193,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         if id.0 == 0 {
             return self.state.instruments.count_unmapped(id);
         }
-        // A refresh message has no SymbolSeqNum. It states that of the last message that it covers.
+        // The SymbolSeqNum in a refresh message is that of the last message that the refresh covers.
         self.state.row_mut(id).next_seq = message.symbol_seq_num.get().wrapping_add(1);
         let ts = self.state.full_time(message.source_time.get(), message.source_time_ns.get());
         add!(self, message, id, ts);

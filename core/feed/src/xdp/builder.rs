@@ -171,7 +171,7 @@ impl<B: BooksById> BookBuilder<B> {
         self.state.instrument_of(symbol_index)
     }
 
-    /// Returns the index that was mapped to an instrument; `None` beyond the mapped instruments.
+    /// Returns the symbol index that was mapped to an instrument; `None` beyond the mapped instruments.
     #[must_use]
     pub fn symbol_index(&self, id: InstrumentId) -> Option<u32> {
         (1..=self.state.symbols.count()).contains(&id.0).then(|| self.state.row(id).index)
@@ -270,8 +270,8 @@ fn new_order_of(message: &[u8]) -> Option<OrderId> {
     (u16::from_le_bytes(part(head, 2)) == ReplaceOrder::TYPE).then(|| OrderId(u64::from_le_bytes(*id)))
 }
 
-/// Every order message begins with size, type, time, symbol, the symbol's number and the order. An add
-/// continues with its price, volume and side, a replace with the new order.
+/// Lengths in bytes. Every order message begins with size, type, time, symbol index, SymbolSeqNum and order
+/// id. An add continues with price, volume and side, and a replace with the new order id.
 const HEAD_LEN: usize = 24;
 const MORE_LEN: usize = 9;
 const NO_MORE: [u8; MORE_LEN] = [0; MORE_LEN];

@@ -77,7 +77,7 @@ pub const fn widened(sequence: u32, near: u64) -> u64 {
     }
 }
 
-/// Returns the header of a packet of an unusual kind.
+/// Returns the header of a packet with a rare delivery flag, or without messages.
 #[cold]
 fn unusual(packet: &Packet<'_>, header: PacketHeader<()>) -> Option<PacketHeader<()>> {
     let flag = packet.delivery_flag();

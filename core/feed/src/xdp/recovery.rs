@@ -1,4 +1,5 @@
-//! The XDP request server, over TCP: retransmissions and refreshes, each in a multicast group.
+//! Client of the XDP request server, over TCP. Retransmissions and refreshes arrive in a multicast group
+//! each.
 
 use tickpath_book::BooksById;
 use tickpath_nyse::{
@@ -53,9 +54,9 @@ pub struct XdpRecovery {
 }
 
 impl XdpRecovery {
-    /// The group of retransmissions, which is always needed.
+    /// Index of the group of retransmissions, which is always needed.
     pub const RETRANSMISSION_GROUP: usize = 0;
-    /// The group of refreshes.
+    /// Index of the group of refreshes.
     pub const REFRESH_GROUP: usize = 1;
 
     /// Creates a client that identifies itself as `source`.
@@ -149,7 +150,7 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for XdpRec
             return;
         }
         self.counters.answers += 1;
-        // Use answers to other clients too. Skip heartbeats of this group: they have another numbering.
+        // Use answers to other clients too. Skip the group's heartbeats, which are numbered separately.
         let near = channel.arbiter().next_sequence().0;
         if Packets::header(datagram, near).is_some_and(|header| header.count > 0) {
             channel.handle_packet(now, Line::Recovery, datagram, out);

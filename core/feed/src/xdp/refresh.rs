@@ -43,7 +43,7 @@ struct Loading {
     last_symbol_seq: u32,
 }
 
-/// Requests refreshes while books wait, and loads them.
+/// Requests refreshes while books wait for a snapshot, and loads the packets of each refresh.
 #[derive(Default)]
 pub(super) struct Refresh {
     requested: Option<Requested>,
@@ -58,7 +58,8 @@ impl Refresh {
         Nanos(SILENCE_MIN.0 << self.failures.min(DOUBLINGS_MAX))
     }
 
-    /// Returns the request that is due: the index of one symbol, or `None` for all symbols.
+    /// Returns the refresh request that is due, if any: the index of one symbol, or `Some(None)` for all
+    /// symbols.
     pub(super) fn poll_request<B: BooksById>(
         &mut self,
         now: Nanos,

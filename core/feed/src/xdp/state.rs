@@ -141,7 +141,7 @@ impl<B: BooksById> State<B> {
     fn add_duplicate_id(&mut self, change: &Change) {
         let resting = self.instruments.books().find(change.order_id);
         if resting.is_some_and(|order| order.instrument == change.instrument) {
-            // This counts it as a duplicate.
+            // `Instruments::add` counts the duplicate.
             self.instruments.add(change);
             return;
         }
@@ -186,7 +186,8 @@ impl<B: BooksById> State<B> {
     }
 }
 
-/// Returns the name of an instrument whose symbol exceeds eight characters: `#` and its index in base 36.
+/// Returns the name of an instrument whose symbol exceeds eight characters: `#` and its symbol index in base
+/// 36.
 fn unnamed(mut index: u32) -> Symbol {
     let mut name = *b"#0000000";
     for place in name[1..].iter_mut().rev() {

@@ -58,7 +58,7 @@ fn a_heartbeat_reveals_a_lost_tail() {
     assert_eq!((seen.numbers.len(), seen.lost), (5, 0));
 }
 
-/// Several segments may answer a request: the arbiter requests the rest again only if none follows.
+/// Several segments may answer a request: the arbiter repeats it only if no further segment follows.
 #[test]
 fn a_partial_answer_delays_the_next_request() {
     let config =

@@ -15,7 +15,7 @@ use tickpath_reference::ReferenceBooks;
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Symbol};
 use zerocopy::{Immutable, IntoBytes};
 
-/// All updates of one message.
+/// All updates of the latest message or packet.
 #[derive(Default)]
 pub(crate) struct Updates(pub(crate) Vec<MarketUpdate>);
 

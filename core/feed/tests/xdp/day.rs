@@ -18,7 +18,7 @@ fn limits() -> BookLimits {
     BookLimits::new(InstrumentId(FLOW.symbols as u16), 2 * FLOW.live)
 }
 
-/// Returns all levels before the first message at or after `until`, from the day's ITCH messages.
+/// Builds books from the day's ITCH messages before time `until`; returns all their levels.
 fn itch_levels(until: Nanos) -> Vec<Vec<Level>> {
     let mut builder = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits()));
     let mut day = ItchDay::new(FLOW).unwrap();

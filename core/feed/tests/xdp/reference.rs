@@ -21,11 +21,11 @@ struct Resting {
     side: Side,
     price: u32,
     volume: u32,
-    /// Priority: later orders have larger values.
+    /// Time priority: larger for later orders.
     place: u64,
 }
 
-/// One book as the specification defines it.
+/// The orders of all symbols, changed as the specification defines.
 #[derive(Default)]
 struct ReferenceModel {
     orders: HashMap<(u32, u64), Resting>,

@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 pub const CHANNEL: Channel = Channel(1);
 /// Midnight of the tests' day, in seconds since the Unix epoch.
 pub const MIDNIGHT_SECS: u32 = 1_795_150_800;
-/// Symbol index of the tests' first symbol; those of the others follow.
+/// Symbol index of the tests' first symbol; the next symbols have the next indexes.
 pub const INDEX: u32 = 4_966;
 
 /// Keeps every update.

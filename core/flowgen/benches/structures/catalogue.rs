@@ -9,7 +9,7 @@ use crate::driver::{LookAhead, Runner, Sequential};
 use crate::id_map::Std;
 use crate::ordered_sets::{BTrees, Copies, Handles, RedBlack};
 
-/// A structure and the way to create it.
+/// A measured structure: its names, and its constructor.
 pub struct Entry {
     /// Name for `--structure`.
     pub name: &'static str,

@@ -20,7 +20,7 @@ const WINDOW: usize = 256;
 const ABOVE: i64 = WINDOW as i64 / 4;
 const WORD: usize = u64::BITS as usize;
 
-/// Side and key of an order's level, by which it is found: the level itself moves.
+/// Side and key of an order's level. The level is found by them, since its storage location changes.
 #[derive(Clone, Copy, Default)]
 struct Home {
     key: i64,

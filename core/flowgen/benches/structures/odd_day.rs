@@ -13,7 +13,7 @@ use crate::day::{Day, PIECES};
 
 const MESSAGES: u64 = 24_000;
 const INSTRUMENTS: u16 = 3;
-/// Approximate maximum of resting orders, after which they are deleted down to a quarter, repeatedly.
+/// Approximate maximum number of resting orders. Once reached, deletes prevail until a quarter is left.
 const LIVE_MAX: usize = 400;
 const TRACKING: u16 = 0;
 

@@ -178,7 +178,7 @@ impl<S: OrderedSets> Books for Copies<S> {
     }
 }
 
-/// Data of an order in a set whose nodes the map refers to.
+/// Data of an order in a set; the map has the order's node.
 #[derive(Clone, Copy, Default)]
 struct Placed {
     id: u64,

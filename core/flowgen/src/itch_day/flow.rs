@@ -37,7 +37,7 @@ const PARTIAL_ONE_IN: u64 = 5;
 /// One execution at another price in this many is not printed.
 const UNPRINTED_ONE_IN: u64 = 4;
 
-/// Chances in four that a message concerns the security of its cluster; otherwise it concerns any.
+/// Chances in four that a message concerns the security of its cluster instead of a random one.
 const LEADER_IN_FOUR: u64 = 3;
 /// The reference price steps with one message of its security in this many.
 const STEP_ONE_IN: u64 = 8;
@@ -297,7 +297,7 @@ impl Flow {
 
     fn next_ref(&mut self) -> OrderId {
         self.ref_count += 1;
-        // Most references are adjacent multiples; hidden and immediate orders take those between.
+        // Most references are adjacent multiples; hidden and immediate orders use up the skipped ones.
         let choice = self.rng.next();
         let skipped = if choice & 7 < 5 { 0 } else { 1 + upper_below(choice, 6) };
         self.last_ref += REF_STEP * (1 + skipped);

@@ -7,11 +7,11 @@ use super::weights::power_law;
 /// Parts of the session between system events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Session {
-    /// From the start of system hours to the opening.
+    /// The time from the start of system hours to the opening.
     PreMarket,
-    /// From the opening to the close.
+    /// The time from the opening to the close.
     Market,
-    /// From the close to the end of system hours.
+    /// The time from the close to the end of system hours.
     PostMarket,
 }
 

@@ -14,7 +14,7 @@ const START_TICKS_MIN: i64 = 256;
 const START_TICKS_MAX: i64 = 1 << 16;
 const TICK_SIZE_MAX: i64 = 100 * Price::SCALE;
 const QTY_MAX: u32 = 1 << 23;
-/// Maximum values in basis points: 100 times a year, and a jump by half.
+/// Maximum drift and volatility per year (100 times), and maximum jump (by half), in basis points.
 const YEARLY_BP_MAX: u32 = 1_000_000;
 const JUMP_BP_MAX: u32 = 5_000;
 const SPREAD_CBP_MAX: u32 = 100_000;
@@ -46,7 +46,7 @@ pub struct TickSymbol {
     pub name: Symbol,
     /// Starting price, 256 to 2^16 ticks. The price is held between 1/32 and 32 times this value.
     pub price: Price,
-    /// Tick size, up to 100.
+    /// Tick size, from 0.0001 to 100 units of currency.
     pub tick_size: Price,
     /// Expected growth per year of trading time, in basis points, compounded continuously; up to 100 times.
     pub drift_bp: i32,
@@ -68,7 +68,7 @@ pub struct TickSymbol {
 pub struct TickGeneratorConfig {
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Number of the first symbol. Generators that share one list of symbols have distinct parts of it.
+    /// Index of the first symbol. Generators that share one list of symbols have distinct parts of it.
     pub first_symbol: u16,
     /// Symbols, 1 to 65,536 in total.
     pub symbols: Vec<TickSymbol>,

@@ -127,8 +127,8 @@ fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
     }
 }
 
-/// Iterates over runs of lanes with adjacent symbols, as pairs of lane range and symbol range. The work on a
-/// run must be a loop: a closure would be a separate function without the wide vectors.
+/// Iterates over runs of lanes with adjacent symbols, as pairs of lane range and symbol range. Callers must
+/// process a run in a loop: a closure would be compiled as a separate function without the wide vectors.
 struct Runs {
     from: usize,
     place: usize,

@@ -90,7 +90,7 @@ impl Tile {
     }
 }
 
-/// Number of steps in a tile of `symbols` symbols: the one with the smallest fraction of unused lanes.
+/// Number of steps in a tile of `symbols` symbols that leaves the smallest fraction of lanes unused.
 fn rounds(symbols: usize) -> usize {
     let most = (TILE_LANES / symbols).max(1);
     let left_over = |rounds: usize| {

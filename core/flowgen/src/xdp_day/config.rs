@@ -21,7 +21,7 @@ pub struct XdpDayConfig {
     pub lines: u8,
     /// Time that a partial packet waits for more messages of its channel, in nanoseconds, at most a second.
     pub window_ns: u64,
-    /// Whether an idle channel sends a heartbeat every second.
+    /// True if an idle channel sends a heartbeat every second.
     pub heartbeats: bool,
     /// Packets to drop, chosen by channel, line and sequence number.
     pub loss: LossConfig,

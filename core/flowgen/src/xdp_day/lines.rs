@@ -41,7 +41,7 @@ impl Lines {
         }
     }
 
-    /// True if the next packet to arrive is known: line A is never delayed, so none can overtake it.
+    /// True if the next packet to arrive is known: no packet sent later can overtake one waiting on line A.
     pub fn is_next_known(&self) -> bool {
         !self.waiting[0].is_empty()
     }

@@ -130,7 +130,7 @@ fn messages_resemble_the_recorded_ones() {
             for &(from, to) in *constant {
                 assert_eq!(message[from..to], real[from..to], "type {message_type}, bytes {from} to {to}");
             }
-            // The venue's clock has steps of 256 ns, so the lowest byte is zero in both.
+            // The venue's clock has steps of 256 ns, so the lowest byte is zero in both messages.
             let nanos_at = if matches!(message_type, 2 | 34 | 105) { 8 } else { 4 };
             assert_eq!((message[nanos_at], real[nanos_at]), (0, 0), "type {message_type}");
             *compared.entry(message_type).or_default() += 1;

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{CodecError, Header};
 
-/// Encoding of fixed length, implemented by the value's type itself or by a marker type for another encoding.
+/// A fixed-length encoding, implemented by the value's type itself or by a marker type for another encoding.
 pub trait Field {
     /// The value that the bytes represent.
     type Value: Copy;
@@ -114,7 +114,7 @@ impl<F: Field> Field for Spaced<F> {
     }
 }
 
-/// Implements `Field` for integers, and for names that are stored as their bytes.
+/// Implements `Field` for integers, and for texts of fixed length, which are stored as their bytes.
 macro_rules! plain {
     ($($(const $n:ident,)? $name:ty: $len:tt, |$value:ident| $bytes:expr, $of:expr;)*) => { $(
         impl$(<const $n: usize>)? Field for $name {

@@ -115,7 +115,7 @@ layout! {
     }
 }
 
-/// An order followed by its order instructions.
+/// Encoding of an order `O` followed by its order instructions.
 pub(super) struct WithSpecial<O>(PhantomData<O>);
 
 trait SpecialOf: Field<Value = Self> + Copy {

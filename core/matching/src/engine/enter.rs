@@ -1,4 +1,4 @@
-//! Entry and replacement of orders, with the fast path for plain ones. `matcher` works all others.
+//! Entry and replacement of orders, with the fast path for plain ones; all others go through `matcher`.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
@@ -16,7 +16,7 @@ use super::sessions::Session;
 use super::special::is_special;
 use crate::EventListener;
 
-/// An accepted order on its way into the book.
+/// An accepted order in flight: it does not rest yet, and has not ended.
 ///
 /// `take` gets the fields as separate arguments, so an order that rests at once never leaves the registers.
 #[derive(Clone, Copy, Debug)]
@@ -115,8 +115,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
 
     /// Replaces an order by one of its side, instrument, capacity and cross type, at the tail with a new id.
     ///
-    /// The executed quantity of the old one counts towards the new one's size. If that is all of it or more, the old one
-    /// is cancelled and no new one is entered.
+    /// The old order's executed quantity counts towards the new order's size. If it reaches that size, the
+    /// old order is cancelled and no new one is entered.
     #[inline(never)]
     pub(super) fn replace(&mut self, request: &ReplaceOrder, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
@@ -194,7 +194,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         listing.grid.has_price(order.price).then_some(order.price)
     }
 
-    /// True when a replacement with valid parameters may be worked as a plain order.
+    /// True when a replacement with valid parameters may take the fast path for plain orders.
     fn is_plain(&self, session: SessionId, order: &EnterOrder) -> bool {
         let is_plain = self.orders.listings.find(order.instrument).is_some_and(|listing| listing.is_plain);
         is_plain
@@ -351,7 +351,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.orders.specials.remove(handle);
     }
 
-    /// `rest` out of line, for orders that traded first; `work` has an inlined instance.
+    /// Calls `rest` out of line, for orders that traded first; `work` inlines its own call.
     #[inline(never)]
     fn rest_remainder(&mut self, incoming: Incoming<'_>, context: &mut Context<impl EventListener>) {
         self.rest(incoming, context);

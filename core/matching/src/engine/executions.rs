@@ -72,7 +72,7 @@ impl Executions {
         self.slots[slot] = execution;
     }
 
-    /// Reports an execution to both owners, the resting order's last, and records it.
+    /// Records an execution and reports it to both owners, the owner of the resting order last.
     #[inline(always)]
     pub(super) fn execute(
         &mut self,

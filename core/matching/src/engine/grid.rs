@@ -2,7 +2,7 @@
 
 use tickpath_types::{ExactDivisor, Instrument, Price, Qty};
 
-/// Checks quantities and limits as [`Instrument`] does, but without a division.
+/// Checks quantities and limit prices as [`Instrument`] does, but without a division.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
     lots: ExactDivisor,

@@ -9,7 +9,7 @@ use super::grid::Grid;
 pub(super) struct Listing {
     pub(super) instrument: Instrument,
     pub(super) state: TradingState,
-    /// True while it trades without a price band or undisplayed resting orders: see `Matcher::check_plain`.
+    /// True while trading without a price band or undisplayed resting orders: see `Matcher::check_plain`.
     pub(super) is_plain: bool,
     pub(super) has_stops: bool,
     pub(super) grid: Grid,
@@ -23,7 +23,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// A halted instrument without history.
+    /// A halted instrument without a trade, a price band or stop orders.
     pub(super) fn new(instrument: Instrument) -> Listing {
         Listing {
             instrument,

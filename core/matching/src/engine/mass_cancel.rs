@@ -187,7 +187,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.carry_orders(context);
     }
 
-    /// Gives remaining orders new `UserRefNum`s and order ids, in the order of entry. Their priority stays.
+    /// Gives remaining orders new `UserRefNum`s and order ids in the order of entry; priorities are kept.
     fn carry_orders(&mut self, context: &mut Context<impl EventListener>) {
         let mut parts = std::mem::take(&mut self.carried);
         for instrument in self.listings.ids() {
@@ -220,7 +220,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         (self.scratch, self.carried) = (orders, parts);
     }
 
-    /// Appends all resting parts of an instrument's orders, in the order of the books.
+    /// Appends all resting parts of an instrument's orders to `parts`, in the order of the books.
     fn collect_parts(&self, instrument: InstrumentId, parts: &mut Vec<CarriedPart>) {
         for side in Side::BOTH {
             for layer in Layer::ALL {
@@ -234,7 +234,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// Moves a part to the tail of its level under its order's new `UserRefNum` and order id, and returns it.
-    /// The order within a level stays, since all parts move.
+    /// Priorities within a level do not change, since all parts move in turn.
     fn requeue(&mut self, part: CarriedPart, id: OrderId) -> Order<Owner> {
         let user_ref = self.specials.order(part.entry).order.user_ref;
         let books = self.layer_mut(part.layer);

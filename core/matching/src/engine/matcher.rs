@@ -1,6 +1,6 @@
 //! The slow path: special orders, stop prices, price bands, and matching with undisplayed orders.
 //!
-//! For a plain order in a plain instrument this does the same as the fast path in `enter`.
+//! For a plain order in a plain instrument the results equal those of the fast path in `enter`.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
@@ -32,7 +32,7 @@ pub(super) struct InFlightOrder {
     pub(super) id: OrderId,
     /// Limit price for matching: the collar's limit in place of [`Price::MARKET`].
     pub(super) limit: Price,
-    /// Quantity of the order that was executed or removed.
+    /// Executed or removed part of the order's quantity.
     pub(super) used: u64,
     /// Executed quantity of the order and of those that it replaced.
     pub(super) executed: u64,
@@ -74,12 +74,12 @@ enum MatchOutcome {
     Matched,
     /// Trading pauses.
     Paused,
-    /// The remainder was cancelled, and its owner was informed.
+    /// Self-trade prevention ended the incoming order, and its owner was informed.
     Prevented,
 }
 
 impl<B: OrderBooks<Owner>> Matcher<B> {
-    /// Parks, matches, rests or cancels an accepted order, then works the orders that it triggers.
+    /// Parks, matches, rests or cancels an accepted order, then processes the stop orders that it triggers.
     #[inline(never)]
     pub(super) fn work_special(
         &mut self,
@@ -262,7 +262,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
                     left -= qty;
                 }
                 SelfTradePrevention::CancelNewest | SelfTradePrevention::CancelBoth => break,
-                // The whole order was already counted at its displayed part, so its rest counts nothing.
+                // The whole order was counted at its displayed part, so its reserve adds nothing.
                 SelfTradePrevention::Decrement if !is_rest => {
                     let whole = self.orders.open_order(session, user_ref).expect("what rests is open");
                     left -= left.min(whole.leaves.0);
@@ -346,7 +346,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.remove_parked(&in_flight);
     }
 
-    /// Removes the entry and the index key of an order that waited and has ended.
+    /// Removes the entry and the index key of an ended order that had waited for its stop price.
     fn remove_parked(&mut self, in_flight: &InFlightOrder) {
         if in_flight.is_indexed {
             let handle = self.orders.remove_from_index(in_flight.session, in_flight.order.user_ref);
@@ -376,7 +376,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.orders.update_listing(instrument);
     }
 
-    /// Records the first and the last price of a command's trades, and collects the stop orders between them.
+    /// Records a command's last trade price, and collects the stop orders from its first to its last price.
     #[inline(always)]
     pub(super) fn note_trades(&mut self, instrument: InstrumentId, first: Price, last: Price) {
         let Some(listing) = self.orders.listings.find_mut(instrument) else { return };
@@ -386,7 +386,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Works the orders whose stop price was reached, and those that their trades trigger, until none is
+    /// Processes the orders whose stop price was reached, and those that their trades trigger, until none is
     /// left. Each order is triggered once, so the number of waiting orders bounds the loop.
     #[inline]
     pub(super) fn work_triggered(&mut self, context: &mut Context<impl EventListener>) {

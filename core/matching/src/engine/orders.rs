@@ -19,7 +19,7 @@ use crate::{EngineLimits, EventListener};
 /// An open order as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenOrder {
-    /// Handle that the index has for the order.
+    /// The order's handle in the index.
     pub(super) handle: OrderHandle,
     pub(super) user_ref: UserRefNum,
     pub(super) instrument: InstrumentId,
@@ -45,7 +45,7 @@ pub(super) struct CarriedPart {
     pub(super) layer: Layer,
     /// Handle of the part, in its book.
     pub(super) handle: OrderHandle,
-    /// Handle of the order's entry.
+    /// Handle of the order's entry in [`Specials`].
     pub(super) entry: OrderHandle,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct OpenOrders<B> {
     pub(super) sessions: Sessions,
     /// Displayed orders and displayed parts.
     pub(super) books: B,
-    /// Undisplayed quantity that can trade: hidden orders, and the undisplayed rest of orders shown in parts.
+    /// Undisplayed quantity that can trade: hidden orders, and the reserves of orders displayed in parts.
     pub(super) hidden: B,
     /// Orders that wait for their stop price.
     pub(super) stops: Stops<B>,
@@ -177,7 +177,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         Some(OpenOrder { handle, user_ref, instrument, side, executed, leaves, capacity, cross_type })
     }
 
-    /// Handle in the index of the order that has a resting part with this owner.
+    /// Index handle of the open order that a resting part with this owner belongs to.
     pub(super) fn handle_of(&self, owner: &Owner) -> OrderHandle {
         self.index.find(order_key(owner.session, owner.user_ref)).expect("what rests is in the index")
     }
@@ -188,7 +188,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         if is_special(handle) { self.specials.order(handle).part(Layer::Displayed) } else { Some(handle) }
     }
 
-    /// The first part, with the executed quantity and the order's own side, and all parts' open quantity.
+    /// A special order's first part, with the order's own side, and the open quantity of all its parts.
     #[cold]
     pub(super) fn special_whole(&self, special: &SpecialOrder) -> (Order<Owner>, Qty) {
         let parts = Layer::ALL.map(|layer| self.layer(layer).order(special.part(layer)?));
@@ -225,7 +225,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             && self.specials.has_capacity(parts.saturating_sub(freed))
     }
 
-    /// Puts an order of a session into the index, and counts it.
+    /// Puts an order into the index, and counts it as open in its session.
     #[inline(always)]
     pub(super) fn enter_index(&mut self, session: SessionId, user_ref: UserRefNum, handle: OrderHandle) {
         self.index
@@ -234,7 +234,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.sessions.count_opened(session);
     }
 
-    /// Removes an order from the index and its session's count, and returns its index handle.
+    /// Removes an order from the index and from its session's count of open orders; returns its index handle.
     #[inline]
     pub(super) fn remove_from_index(&mut self, session: SessionId, user_ref: UserRefNum) -> OrderHandle {
         self.sessions.count_closed(session);
@@ -315,8 +315,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         Some((layer, handle, self.layer(layer).order(handle)?))
     }
 
-    /// Orders of a side in trading order: at each price displayed orders, then the undisplayed rests of
-    /// orders shown in parts, then hidden orders. Each has a flag, true for an undisplayed rest.
+    /// Orders of a side in trading order: at each price displayed orders, then the reserves of orders
+    /// displayed in parts, then hidden orders. Each has a flag, true for a reserve.
     pub(super) fn in_trading_order(
         &self,
         instrument: InstrumentId,

@@ -7,7 +7,7 @@ use crate::codec::orders::layout;
 /// The owner of a resting order, kept beside it in the books.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
-    /// Executed quantity of the order and of those it replaced; plus the open quantity, its intended size.
+    /// Executed quantity of the order and of those it replaced: the intended size less the open quantity.
     pub executed: u64,
     /// The session's `UserRefNum` of the order.
     pub user_ref: UserRefNum,

@@ -44,7 +44,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.set_trading_state(id, state, context);
     }
 
-    /// Changes the state; a crossed book is uncrossed before it trades.
+    /// Changes the state of an instrument; if it is to trade, a crossed book is uncrossed first.
     #[cold]
     pub(super) fn set_trading_state(
         &mut self,
@@ -229,10 +229,11 @@ impl CrossedLevels {
         Some(crossed)
     }
 
-    /// Price of largest volume, then least imbalance, then nearest to `reference`; imbalance and its side.
+    /// The price of largest volume, then least imbalance, then nearest to `reference`; with it the imbalance
+    /// and its side.
     ///
-    /// The volume is largest from the worst ask to the worst bid that trade, both included. Towards higher
-    /// prices demand falls and supply grows, so the imbalance is least before either passes its next level.
+    /// All prices from the worst ask to the worst bid that trade, both included, have the largest volume. Of
+    /// these, the imbalance is least above the next bid and below the next ask, if there is such a price.
     fn choose(&self, tick: i64, reference: Price) -> (Price, u64, Option<Side>) {
         let above = |level: Option<(Price, u64)>, low: Price| {
             level.map_or(low, |(price, _)| low.max(Price(price.0 + tick)))
@@ -256,7 +257,7 @@ impl CrossedLevels {
         if low <= high {
             return (nearest(reference, low, high, tick), 0, None);
         }
-        // There is no price between the next bid and ask: the imbalance is the quantity of one of the two.
+        // No price lies between the next bid and the next ask: the imbalance is the quantity of one of them.
         let low = if bid_qty <= ask_qty { above(next_bids[1], ask) } else { next_ask };
         let high = if ask_qty <= bid_qty { below(next_asks[1], bid) } else { next_bid };
         let price = nearest(reference, low, high, tick);
@@ -264,7 +265,7 @@ impl CrossedLevels {
     }
 }
 
-/// The on-tick price nearest to `reference` between `low` and `high`, both on tick; the lower of two.
+/// The price on tick from `low` to `high` that is nearest to `reference`; the lower of two equally near ones.
 fn nearest(reference: Price, low: Price, high: Price, tick: i64) -> Price {
     let rounded = (reference.0 + (tick - 1) / 2).div_euclid(tick) * tick;
     failpoint!(CrossAtLowest => return low);

@@ -159,7 +159,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         failpoint!(ReductionLosesPriority => self.send_to_tail(displayed));
     }
 
-    /// Takes `qty` off the undisplayed parts; returns the displayed part and the quantity still to take off.
+    /// Reduces the undisplayed parts by `qty`; returns the displayed part, and how much of `qty` is left.
     #[cold]
     fn reduce_undisplayed(&mut self, handle: OrderHandle, qty: Qty) -> (Option<OrderHandle>, Qty) {
         let special = self.specials.order_mut(handle);
@@ -180,8 +180,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         (displayed, rest)
     }
 
-    /// Takes an executed quantity off a resting part. A displayed part that is used up is refreshed from the
-    /// rest of its order; an order without open quantity is removed.
+    /// Reduces a resting part by an executed quantity. A displayed part that is used up is refreshed from the
+    /// order's reserve; an order without open quantity is removed.
     pub(super) fn fill_resting(
         &mut self,
         layer: Layer,

@@ -13,7 +13,7 @@ use crate::codec::orders::layout;
 pub(super) struct Session {
     pub(super) last_user_ref: UserRefNum,
     pub(super) open_orders: u32,
-    /// Number of open orders below which a plain order skips the session's rules; zero if none may skip them.
+    /// Number of open orders below which a plain order skips the session's rules; at zero, none skips them.
     pub(super) max_plain_orders: u32,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct SpecialOrder {
     pub(super) session: SessionId,
     /// The order as entered, under its current `UserRefNum`. Its quantities are in the books instead.
     pub(super) order: EnterOrder,
-    /// Entry number, greater than that of every order entered before.
+    /// Entry number: greater than those of all orders entered before.
     pub(super) entry: u64,
     /// Units of `max_special_orders` that the order takes.
     pub(super) parts: u32,

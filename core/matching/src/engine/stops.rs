@@ -1,14 +1,14 @@
 //! Orders that wait for a trade at their stop price, and those whose price was reached.
 //!
 //! They rest in separate books at their stop price: buy orders, which wait for a rising price, as asks, and
-//! sell orders as bids. So the best order of a side is the first that trades trigger.
+//! sell orders as bids. So the best order of a side is the one that is triggered first.
 
 use tickpath_book::{BookLimits, Order, OrderBooks};
 use tickpath_types::{InstrumentId, Price, Qty, SessionId, Side, UserRefNum};
 
 use super::owner::Owner;
 
-/// An order whose stop price was reached and that is not yet worked.
+/// An order whose stop price was reached and that is not yet processed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TriggeredOrder {
     entry: u64,
@@ -22,7 +22,7 @@ pub(super) struct TriggeredOrder {
 #[derive(Clone, Debug)]
 pub(super) struct Stops<B> {
     pub(super) books: B,
-    /// Triggered orders in working order; empty between commands.
+    /// Triggered orders, in the order in which they are processed; empty between commands.
     pub(super) triggered: Vec<TriggeredOrder>,
 }
 

@@ -109,7 +109,7 @@ impl Auditor {
         assert_eq!(self.entered, self.traded + self.canceled + resting);
     }
 
-    /// Checks that the best prices do not cross where orders trade, whether they are displayed or not.
+    /// Checks that the best prices of trading instruments do not cross, undisplayed orders included.
     pub fn check_uncrossed<B: OrderBooks<Owner>>(&self, engine: &Engine<B>) {
         for id in (1..=engine.books().limits().max_instrument.0).map(InstrumentId) {
             if engine.trading_state(id) != Some(TradingState::Trading) {

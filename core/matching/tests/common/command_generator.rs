@@ -12,7 +12,7 @@ use crate::common::{Event, numbered, order};
 /// Parameters of the generated commands.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Number of sessions; one more sends commands and is not authorised.
+    /// Number of authorised sessions; one further, unauthorised session also sends commands.
     pub sessions: u32,
     pub instruments: u16,
     /// Number of adjacent prices that nearly all orders use.

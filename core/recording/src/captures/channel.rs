@@ -8,8 +8,8 @@ use tickpath_feed::JUMP_BACK_PACKETS;
 
 use crate::StreamCounters;
 
-/// Time, in ns of capture time, after which a missing packet counts as lost once a later one has arrived.
-/// Until then it may arrive on the other line, or out of order.
+/// Time in ns, by capture time, from the detection of a gap until its missing packets count as lost. Until
+/// then they may arrive on another line, or out of order.
 const REORDER_WAIT_NS: u64 = 100_000_000;
 /// Maximum delay, in ns of capture time, of a duplicate on a line that was the first to deliver other
 /// packets. A later packet is not a duplicate: its sequence number jumped back.
@@ -40,9 +40,10 @@ pub struct ChannelReport {
     pub first_sequence: u64,
     /// Duplicate messages.
     pub duplicates: u64,
-    /// Duplicates that were not compared: the original is too old, or its packets were cut differently.
+    /// Duplicate messages whose contents were not compared, since no packet of the same sequence numbers is
+    /// remembered: the original is too old, or was cut into packets differently.
     pub uncompared: u64,
-    /// Messages before the first one that arrived too late to be applied: they are omitted.
+    /// Messages numbered below `first_sequence` that arrived after that message: they are omitted.
     pub before_first: u64,
     /// Number of gaps that were filled: the missing messages arrived late or on another line.
     pub gaps_filled: u64,
@@ -59,8 +60,8 @@ pub struct ChannelReport {
     /// Packets whose messages differ from those of their duplicate on another line.
     pub disagreements: u64,
     /// Packets omitted because their sequence numbers jumped back without an announcement: their line had
-    /// delivered these numbers with other contents, or more than a second ago. Of a run of such packets,
-    /// those before the one at which a restart of the numbering was assumed.
+    /// delivered these numbers with other contents, or more than a second ago. The packet at which the
+    /// numbering is assumed to restart is not counted.
     pub jumped_back: u64,
     /// Packets outside the sequence, such as refreshes.
     pub skipped: u64,
@@ -71,7 +72,7 @@ pub struct ChannelReport {
     pub stream: Option<StreamCounters>,
 }
 
-/// A packet that arrived before its predecessors.
+/// A packet that is held because earlier messages are missing.
 #[derive(Debug)]
 pub(crate) struct BufferedPacket {
     pub(crate) number: u64,
@@ -104,20 +105,22 @@ enum Comparison {
 /// The treatment of a packet's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The messages are next, except for this number of leading ones that arrived before.
+    /// Apply the messages, except this number of leading ones, which arrived before.
     Take(u64),
-    /// All messages arrived before.
+    /// Drop the packet: all its messages arrived before, or its numbers jumped back.
     Duplicate,
-    /// The numbering restarted without an announcement: call [`Channel::restart`], and judge again.
+    /// The numbering restarted without an announcement: call [`Channel::restart`], and judge the packet
+    /// again.
     Restarted,
-    /// Messages before these are missing.
+    /// Hold the packet: messages before it are missing.
     Hold,
 }
 
 /// Judges the packets of one channel by their sequence numbers.
 ///
 /// A capture may begin in mid-session: the first packet then sets the first number. Packets after a gap are
-/// held until the missing ones arrive. After a time limit, or a limit of held bytes, these count as lost.
+/// held until the missing ones arrive. After a time limit, or a limit of held bytes, the missing ones count
+/// as lost.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     pub(crate) report: ChannelReport,
@@ -130,12 +133,13 @@ pub(crate) struct Channel {
     gap_since: Option<u64>,
     /// The latest packets, indexed by [`recent_slot`].
     recent: Vec<RecentPacket>,
-    /// Capture time and next number, sampled at least a second apart, older first. On a line that has led, a
-    /// packet that ends at or before the older number is too late for a duplicate.
+    /// Two samples of the capture time and the next number, at least a second apart, older first. On a line
+    /// that was once the first to deliver, a packet that ends at or before the older number is too late for a
+    /// duplicate.
     past: [(u64, u64); 2],
     /// Number of consecutive packets whose numbers jumped back.
     back_run: u32,
-    /// Lines that were the first to deliver some message: one bit each, of the first 64.
+    /// The lines, of the first 64, that were the first to deliver some message: one bit for each.
     leaders: u64,
 }
 
@@ -159,7 +163,8 @@ impl Channel {
         self.report.lines[line].1 += 1;
     }
 
-    /// Judges messages `first..first + count` on a line, [`NO_LINE`] if resent; `content` is their digest.
+    /// Judges a packet with messages `first..first + count` on `line`; [`NO_LINE`] for a retransmission.
+    /// `content` is the digest of the messages.
     #[inline]
     pub(crate) fn judge(&mut self, line: usize, first: u64, count: u64, ts_ns: u64, content: u32) -> Verdict {
         let next = *self.next.get_or_insert_with(|| {
@@ -179,7 +184,8 @@ impl Channel {
             let is_jump = match comparison {
                 Comparison::Reused => true,
                 Comparison::Same => is_old && was_leader,
-                // On several lines it may duplicate a forgotten packet; a single line has no duplicates.
+                // With several lines, the packet may duplicate one that is no longer remembered; a single
+                // line has no duplicates.
                 Comparison::Unknown => was_leader && (is_old || self.report.lines.len() == 1),
                 Comparison::Disagrees => false,
             };
@@ -275,7 +281,8 @@ impl Channel {
         }
     }
 
-    /// Removes and returns the next held packet that is due, with its number of messages that arrived before.
+    /// Removes and returns the first held packet without a gap before it, and its number of messages that
+    /// arrived before.
     pub(crate) fn poll_held(&mut self) -> Option<(BufferedPacket, u64)> {
         let next = self.next?;
         while let Some(entry) = self.held.first_entry() {
@@ -330,7 +337,7 @@ impl Channel {
         }
     }
 
-    /// True when a packet with these messages arrived recently.
+    /// True when a packet with these messages is remembered.
     pub(crate) fn remembers(&self, first: u64, count: u64, content: u32) -> bool {
         let known = self.recent.get(recent_slot(first)).copied().unwrap_or_default();
         (known.first, u64::from(known.count), known.content) == (first, count, content)
@@ -431,12 +438,14 @@ mod tests {
         for (number, ts_ns) in [(1, 10 * SECOND), (2, 11 * SECOND), (3, 12 * SECOND)] {
             assert_eq!(channel.judge(0, number, 1, ts_ns, 7), Verdict::Take(0));
         }
-        // Message 3 again on both lines; message 1, two seconds old, on line 1, which never led, and on 0.
+        // Message 3 again on both lines; message 1, two seconds late: a duplicate on line 1, which never led,
+        // but a jump back on line 0.
         for (line, number) in [(0, 3), (1, 3), (1, 1), (0, 1)] {
             assert_eq!(channel.judge(line, number, 1, 12 * SECOND + 1, 7), Verdict::Duplicate);
         }
         assert_eq!((channel.report.duplicates, channel.report.jumped_back), (3, 1));
-        // A new message ends the run of one; `JUMP_BACK_PACKETS` in a row then restart the numbers.
+        // A new message ends the run of one jump; then `JUMP_BACK_PACKETS` jumps in a row restart the
+        // numbering.
         assert_eq!(channel.judge(1, 4, 1, 12 * SECOND + 2, 7), Verdict::Take(0));
         let verdicts: Vec<_> =
             (0..JUMP_BACK_PACKETS).map(|_| channel.judge(0, 1, 1, 12 * SECOND + 3, 7)).collect();
@@ -453,7 +462,8 @@ mod tests {
         for number in 1..=3 {
             assert_eq!(channel.judge(0, number, 1, number, 7), Verdict::Take(0));
         }
-        // A duplicate, a number with other contents, and three numbers in one packet; none of them is late.
+        // A duplicate, message 2 with other contents, and messages 1 to 3 in one packet; none of them is
+        // late.
         for (first, count, content) in [(2, 1, 7), (2, 1, 8), (1, 3, 9)] {
             assert_eq!(channel.judge(0, first, count, 4, content), Verdict::Duplicate);
         }

@@ -134,7 +134,7 @@ impl<L: Listener> Readers<L> {
         found.filter(|_| packet.transport == Transport::Udp || !out.is_full())
     }
 
-    /// Ends the capture: the messages still missing will not arrive.
+    /// Ends the capture: messages that are still missing are lost.
     fn finish(&mut self, out: &mut Delivery<'_, '_, L>) -> Result {
         let known = |(flow, known): (usize, &Flow)| Some((flow, known.protocol?));
         let flows: Vec<(usize, usize)> = out.flows.iter().enumerate().filter_map(known).collect();

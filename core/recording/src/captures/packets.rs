@@ -11,7 +11,7 @@ pub(crate) struct PacketFormat<L> {
     /// Returns whether a datagram belongs to the protocol, by its header or by all of its messages. If
     /// `--protocol` names the protocol (second argument), any messages in its framing suffice.
     pub(crate) is_datagram: fn(&[u8], bool) -> bool,
-    /// Returns whether a TCP stream with these first bytes belongs to the protocol; arguments as above.
+    /// Like `is_datagram`, for a TCP stream with these first bytes.
     pub(crate) is_stream: fn(&[u8], bool) -> bool,
     /// Creates a reader of one capture's packets; the argument says whether `--protocol` names the protocol.
     pub(crate) reader: fn(bool) -> Box<dyn PacketReader<L>>,
@@ -40,7 +40,7 @@ pub(crate) trait PacketReader<L> {
     }
 }
 
-/// Returns the state of a reader's flow, which is created if it does not exist.
+/// Returns the state of a reader's flow; creates it if it does not exist.
 pub(crate) fn state_of<S: Default>(flows: &mut Vec<S>, flow: usize) -> &mut S {
     if flows.len() <= flow {
         flows.resize_with(flow + 1, S::default);

@@ -70,16 +70,17 @@ pub(crate) trait PacketProtocol: RecordedProtocol {
     /// The protocol.
     const PROTOCOL: Protocol;
 
-    /// The messages of a run, with the context that earlier messages give them.
+    /// Returns the messages of a run, with context from earlier messages, such as the mapping of a symbol
+    /// index.
     fn messages_of<'r, 'a>(&mut self, run: &'r MessageRun<'a>) -> Cow<'r, [Self::Message<'a>]>;
 
-    /// Returns the messages of a held packet, and its send time where books need it.
+    /// Returns the messages of a held packet, and its send time if books need it.
     fn unpack(payload: &[u8]) -> (SendTime, Vec<&[u8]>);
 
     /// Handles the loss of a channel's messages before sequence number `next`.
     fn handle_loss(&mut self, books: &mut BookPair<Self>, channel: u8, next: u64);
 
-    /// Handles a restart of a channel's numbering, also in the books; returns the instruments that it resets.
+    /// Resets a channel, also in the books, when its numbering restarts; returns the ids of its instruments.
     fn restart(&mut self, books: &mut BookPair<Self>, channel: u8) -> Vec<u16>;
 
     /// Determines the calendar of the recording from the next messages, if it is unknown.
@@ -181,7 +182,7 @@ impl<P: PacketProtocol, L: Listener> AnyRecording<L> for CapturedRecording<P> {
         let source = Source { info, symbols: &[], is_snapshot: run.is_snapshot };
         let messages = replay.decode(pass, &messages, &source)?;
         replay.apply(pass, messages, source, |index| run.position_text(index));
-        // The other recordings continue to the end of their windows.
+        // Clear `pass.ended`, because the other recordings continue to the end of their windows.
         if pass.ended == Some(EndReason::Window) {
             self.is_ended = true;
             pass.ended = None;

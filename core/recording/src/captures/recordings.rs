@@ -21,7 +21,7 @@ use crate::{Packet, Transport};
 const CHANNELS_MAX: usize = 1 << 10;
 /// Maximum time, in ns of capture time, that packets wait for their flow to be identified.
 pub(crate) const WAIT_NS: u64 = 1_000_000_000;
-/// Maximum number of waiting packets of all flows; beyond it a flow is identified at once.
+/// Maximum number of waiting packets of all flows; beyond it, flows are identified without waiting.
 const ALL_WAITING_MAX: usize = 4_096;
 
 /// Key of a flow: the destination address for UDP, one direction of a connection for TCP.
@@ -147,7 +147,8 @@ impl<L: Listener> Recordings<L> {
         self.channels.len() - 1
     }
 
-    /// Channel of `key`, created by `add` if needed, and its line to `dst`. `None` at the channel limit.
+    /// Returns the channel of `key`, which `add` creates if it is new, and its line to `dst`. `None` if the
+    /// channel is new and the maximum number of channels is reached.
     pub(crate) fn find_line<K: Eq + Hash>(
         &mut self,
         by_key: &mut FxHashMap<K, usize>,
@@ -281,7 +282,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Delivery { recordings, run }
     }
 
-    /// Passes waiting packets to `take`, and applies the messages of each at once.
+    /// Passes waiting packets to `take` one by one; applies the messages of each before the next one.
     pub(crate) fn release(
         &mut self,
         waiting: &[WaitingPacket],
@@ -326,7 +327,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         self.release_held(index, Some(packet.ts_ns))
     }
 
-    /// Appends messages of a packet to those that are not applied yet.
+    /// Appends messages of a packet to the run that is applied next.
     pub(crate) fn push(
         &mut self,
         channel: usize,

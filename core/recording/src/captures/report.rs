@@ -17,11 +17,11 @@ pub struct CaptureReport {
     pub channels: Vec<ChannelReport>,
     /// Names of all recordings of the capture, this one among them.
     pub recordings: Vec<String>,
-    /// Packets of the whole capture with an unknown protocol, or without content that identifies it.
+    /// Packets of the whole capture that could not be assigned to a protocol or channel.
     pub unknown: UnknownPackets,
 }
 
-/// Packets of no known protocol.
+/// Packets that could not be assigned to a protocol or channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnknownPackets {
     /// Number of these packets.
@@ -46,7 +46,7 @@ impl CaptureReport {
         let channel = self.without_beginning().next().filter(|_| crossed.count > 0)?;
         Some(format!(
             "{} message(s) leave a book crossed, first at {}, and {} begins with message {}: the books are wrong without \
-             what came before",
+             the earlier messages",
             crossed.count,
             crossed.first.as_deref().unwrap_or("an unknown place"),
             channel.name,
@@ -61,7 +61,7 @@ impl CaptureReport {
             .map(|channel| {
                 let recovered = match channel.recovered {
                     0 => String::new(),
-                    books => format!("; refreshes made {books} of them whole"),
+                    books => format!("; refreshes recovered {books} of them"),
                 };
                 format!(
                     "{} begins with message {}: books lack what rested before{recovered}",
@@ -72,7 +72,7 @@ impl CaptureReport {
         for channel in self.channels.iter().filter(|channel| channel.unnumbered > 0) {
             let (count, name) = (channel.unnumbered, &channel.name);
             reasons.push(format!(
-                "{count} message(s) of {name} have no number: whether others are missing cannot be seen"
+                "{count} message(s) of {name} have no sequence number: gaps cannot be detected"
             ));
         }
         reasons
@@ -86,7 +86,7 @@ impl CaptureReport {
             if channel.gaps > 0 {
                 let recovered = match channel.recovered {
                     0 => String::new(),
-                    books => format!("; refreshes made {books} of them whole again"),
+                    books => format!("; refreshes recovered {books} of them"),
                 };
                 reasons.push(format!(
                     "{} gap(s) on {name}, {} message(s) lost: books may be wrong from there on{recovered}",
@@ -95,7 +95,7 @@ impl CaptureReport {
             }
             if channel.jumped_back > 0 {
                 reasons.push(format!(
-                    "{} packet(s) of {name} whose numbers jumped back without a word: their messages were left out",
+                    "{} packet(s) of {name} whose numbers jumped back without a reset: their messages were omitted",
                     channel.jumped_back
                 ));
             }

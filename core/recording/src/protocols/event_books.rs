@@ -10,9 +10,9 @@ use crate::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
 /// Builds order-by-order books from [`RecordedEvent`]s.
 ///
 /// A recording that reports the outcome of each fill in a separate record ([`RecordingInfo::sums_fills`]:
-/// Databento MBO) changes its books only by those records, as documented; in any other a fill takes its
-/// quantity off the order. In a best-levels recording, an order below the best levels may be removed without
-/// a message. It is taken out when an event proves its removal, see [`EventBooks::unreported`]. Orders are
+/// Databento MBO) changes its books only by those records, as documented. In any other recording, a fill
+/// reduces the order. In a best-levels recording, an order below the best levels may be removed without a
+/// message. The books remove it when an event proves its removal, see [`EventBooks::unreported`]. Orders are
 /// found by their reference alone, so two instruments must not use the same reference at a time.
 pub struct EventBooks<B> {
     books: B,
@@ -39,7 +39,7 @@ impl<B: BooksById> EventBooks<B> {
         &self.books
     }
 
-    /// Number of orders taken out because an event of a best-levels recording proves their removal.
+    /// Number of orders removed because an event of a best-levels recording proves their removal.
     pub(crate) const fn unreported(&self) -> u64 {
         self.unreported
     }
@@ -156,8 +156,9 @@ impl<B: BooksById> EventBooks<B> {
         }
     }
 
-    /// Removes orders whose removal an event proves. A fill, or any event of a recording of one level, is at
-    /// the best price: no better order rests. An added order rests untraded: it crosses no resting order.
+    /// Removes orders that, as an event proves, no longer rest. A fill, or any event of a recording of one
+    /// level, is at the best price, so no better order rests. An added order did not trade, so it crosses no
+    /// resting order.
     fn remove_unreported(
         &mut self,
         instrument: InstrumentId,

@@ -76,7 +76,7 @@ impl Iex {
         Iex { feed, by_symbol: FxHashMap::default(), known: vec![SymbolState::default()] }
     }
 
-    /// Adds the number of its symbol, and the trading state, to a message.
+    /// Returns a message with the number and trading state of its symbol.
     #[inline]
     fn message<'a>(&mut self, bytes: &'a [u8], channel: u8) -> IexMessage<'a> {
         let feed = self.feed;
@@ -105,7 +105,8 @@ impl Iex {
         message
     }
 
-    /// Resets the state of a channel's symbols when its numbering restarts; returns the kept symbol numbers.
+    /// Resets the state of a channel's symbols when its numbering restarts; returns their numbers, which
+    /// stay.
     fn reset_channel(&mut self, channel: u8) -> Vec<u16> {
         let known = (0..).zip(&mut self.known).skip(1).filter(|(_, known)| known.channel == channel);
         known
@@ -227,7 +228,8 @@ impl RecordedProtocol for Iex {
             }
             Message::PriceLevelUpdate(m) => view.order.price = Some(m.price.get()),
             Message::TradeReport(m) => {
-                // In DEEP+, a trade between orders that are not displayed; in the other feeds any trade.
+                // In DEEP+, a Trade Report is a trade between non-displayed orders; in the other feeds, any
+                // trade.
                 let kind = if feed == Feed::DeepPlus10 { "hidden" } else { "trade" };
                 view.trade = Some(TradeInfo::new(Some(m.price.get()), m.size.get(), kind));
             }

@@ -133,7 +133,7 @@ impl RecordedProtocol for Itch {
     }
 }
 
-/// True for GLIMPSE's own message that ends a snapshot of ITCH messages.
+/// True for GLIMPSE's end-of-snapshot message, `G`, which ends a snapshot of ITCH messages.
 #[inline]
 fn is_end_of_snapshot(message: &[u8]) -> bool {
     matches!(message, [b'G', ..] if message.len() == EndOfSnapshot::LEN)

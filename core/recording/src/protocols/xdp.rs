@@ -50,7 +50,8 @@ struct MappedSymbol {
     channel: u8,
 }
 
-/// One recording of a market: numbers symbols in mapping order, tracks clocks, keeps data for refreshes.
+/// One recording of a market: numbers symbols in the order of their mappings, tracks the clocks of channels,
+/// and holds the messages of incomplete symbols.
 #[derive(Default)]
 pub(crate) struct Xdp {
     by_index: FxHashMap<u32, MappedSymbol>,
@@ -69,8 +70,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// Returns the time of a message, and the index of its symbol. A message without a time has that of the
-    /// previous message, since the send time of its packet is later than its event.
+    /// Returns the time of a message, and the index of its symbol. A message without a time gets the time of
+    /// the previous message, since the send time of its packet is later than its event.
     #[inline]
     fn stamp(&mut self, bytes: &[u8], message_type: u16, sent: SendTime) -> (u64, Option<u32>) {
         if message_type == SourceTimeReference::TYPE && bytes.len() >= SourceTimeReference::LEN {
@@ -111,7 +112,7 @@ impl Xdp {
             };
             if let Some(index) = index.filter(|_| mapped.is_none() || !self.incomplete.is_empty()) {
                 match message_type {
-                    // It says that no order rests, and where the symbol's sequence numbers continue.
+                    // A Symbol Clear says that no order rests, and gives the symbol's next sequence number.
                     SymbolClear::TYPE if mapped.is_some() => self.incomplete.remove(index),
                     _ => self.incomplete.hold(index, origin.channel, bytes, mapped.is_some()),
                 }

@@ -196,7 +196,7 @@ impl ReferenceEngine {
         match_id
     }
 
-    /// Takes an executed quantity off an order's displayed or hidden part; displays the next part if needed.
+    /// Reduces an order's displayed or hidden part by an executed quantity; displays the next part if needed.
     pub(super) fn fill(&mut self, at: usize, qty: u64) {
         let open = &mut self.orders[at];
         open.executed += qty;

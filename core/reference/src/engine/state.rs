@@ -62,7 +62,7 @@ pub struct ReferenceOrder {
     /// Hidden quantity, and its position in the order of arrival at its level.
     pub(super) hidden: u64,
     pub(super) hidden_at: u64,
-    /// True while it has a stop price that no trade has reached, or waits for its turn after that.
+    /// True while no trade has reached its stop price, or the order is triggered but not yet processed.
     pub(super) is_waiting: bool,
     /// True once a trade has reached its stop price.
     pub(super) is_reached: bool,

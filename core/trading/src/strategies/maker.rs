@@ -12,13 +12,13 @@ use crate::{
 /// [`Limits`](crate::Limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MakerConfig {
-    /// Distance from the regular quote, in ticks: 0 for a normal market maker; more places quotes deep in the
-    /// book, so that they do not disturb a recorded flow.
+    /// Distance from the regular quote, in ticks: 0 for a normal market maker. A larger one places quotes
+    /// deep in the book, where they do not disturb a recorded flow.
     pub offset_ticks: u32,
-    /// Distance, in ticks, by which the quote that adds to the position moves away at the maximum position;
-    /// proportionally less below it.
+    /// Distance, in ticks, by which the quote that would add to the position backs away from the market at
+    /// the maximum position; proportionally less below it.
     pub skew_ticks: u32,
-    /// Minimum distance, in ticks, before a quote is moved.
+    /// Minimum distance, in ticks, from a quote to its intended price at which the quote is moved.
     pub min_move_ticks: u32,
 }
 
@@ -32,7 +32,8 @@ impl Default for MakerConfig {
 ///
 /// A quote joins the best price of its side when the fair price is at least `threshold` (price units) away
 /// from it, and fades one tick otherwise: orders trade too easily at a price towards which the market leans.
-/// Inventory moves the quote that adds to it away, and removes it when less than a lot may be added.
+/// The quote that would add to the inventory backs away from the market. It is removed when less than a lot
+/// may be added.
 ///
 /// Quotes move by replacement, one request per order at a time. They are pulled while the book cannot be
 /// trusted. A second live order on a side is cancelled, as is a quote at or through the fair price that
@@ -41,7 +42,7 @@ impl Default for MakerConfig {
 #[derive(Clone, Debug)]
 pub struct MarketMaker {
     config: MakerConfig,
-    /// A request was refused, and is to be retried on the timer.
+    /// True if a request was refused; the timer retries it.
     was_refused: bool,
 }
 
@@ -97,7 +98,8 @@ impl MarketMaker {
         (!qty.is_zero() && instrument.is_within_collar(price)).then_some(Quote { price, qty })
     }
 
-    /// Moves a quote; returns false when the request was refused, which the engine counts.
+    /// Enters, moves or cancels the quote of a side as needed; returns false when the request was refused,
+    /// which the engine counts.
     fn move_quote(
         &self,
         instrument: InstrumentId,

@@ -1,4 +1,4 @@
-//! Random orders that exercise everything behind the strategy.
+//! A strategy that sends random orders, to exercise the engine, the gateway and the venue.
 
 use tickpath_types::{Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, Rng, Side};
 
@@ -11,7 +11,8 @@ pub struct RandomConfig {
     pub interval: Nanos,
     /// Maximum distance of an order's price from the best price of its side, in ticks up or down.
     pub offset_ticks_max: u32,
-    /// Number of open orders in an instrument at which the oldest of a side is cancelled instead.
+    /// Number of open orders in an instrument at which the oldest of a side is cancelled instead of entering
+    /// one.
     pub open_orders_max: u32,
 }
 

@@ -566,7 +566,7 @@ proptest! {
             prop_assert!(listed.len() <= 6 + reopened);
             prop_assert!(listed.iter().all(|order| order.is_open()));
             for side in Side::BOTH {
-                // A pending replacement counts only beyond the order that it replaces.
+                // A pending replacement counts only with its excess over the order that it replaces.
                 let least: u64 = orders
                     .open(ONE, side)
                     .filter(|order| order.replaces.is_none())

@@ -3,7 +3,8 @@ use tickpath_types::{CancelReason, Liquidity, MarketUpdate, OrderEventKind, Pric
 use crate::testing::{LIMITS, Rig, canceled, executed, quote, trade};
 use crate::{EngineConfig, Limits, LiquidityTaker};
 
-/// Creates a taker that follows trades of half of the best quantity or more, with 100 at 100 and 100 at 101.
+/// Creates a taker that follows trades of at least half of the best quantity, in a market of 100 at 100 and
+/// 101.
 fn rig() -> Rig<LiquidityTaker> {
     let limits = Limits { threshold: 500_000, ..LIMITS };
     let mut rig = Rig::with(EngineConfig::default(), limits, LiquidityTaker::new(2));
@@ -113,7 +114,7 @@ fn a_resting_order_that_trades_hides_no_incoming_one() {
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 8)), "#2 buy 100 @101 ioc");
 }
 
-/// Returns an execution of an incoming own order.
+/// Returns an execution in which the own order was the incoming one.
 fn taken(user_ref: u32, qty: u64) -> OrderEventKind {
     match executed(user_ref, qty, 101) {
         OrderEventKind::Executed { user_ref, qty, price, match_id, .. } => {

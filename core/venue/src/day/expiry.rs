@@ -7,7 +7,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// Value of `next` while no order expires.
 const NEVER: Nanos = Nanos(u64::MAX);
 
-/// One bit for each second of the day at which at least one open order may expire.
+/// Set of the seconds of the day at which open orders may expire, as one bit per second.
 pub(crate) struct Expiries {
     seconds: Box<[u64]>,
     /// The earliest recorded expiry, since midnight.

@@ -42,7 +42,7 @@ pub enum Phase {
     Start,
     /// Orders are accepted and do not trade; the opening auction's indicative price is published.
     PreOpen,
-    /// The auction ends with its cross, or the day's trading begins; instruments trade.
+    /// Instruments trade, after the cross of the auction if there was one. Starts the day if necessary.
     Open,
     /// An auction within the day: orders are accepted and do not trade until the next `Open`.
     Auction,
@@ -94,7 +94,7 @@ impl Phase {
         Phase::ALL.into_iter().find(|phase| phase.name() == name)
     }
 
-    /// True for phases that start a day when none is in progress; all others belong to a started day.
+    /// True for phases that start a day if none is in progress; all others require a day in progress.
     #[must_use]
     pub const fn starts_day(self) -> bool {
         matches!(self, Phase::Start | Phase::PreOpen | Phase::Open)

@@ -13,12 +13,12 @@ use super::schedule::SchedulePosition;
 use super::{DaySettings, Phase};
 use crate::log_command::{LogCommandKind, VenueCommandKind};
 
-/// Maximum number of commands of a phase per instrument: definition, band, state, imbalance or cross.
+/// Maximum number of a phase's commands per instrument: definition, band, state, and imbalance or cross.
 const COMMANDS_PER_INSTRUMENT: usize = 4;
-/// Maximum number of other commands: four system events, end of day, schedule progress, order expiry.
+/// Maximum number of a phase's other commands: four system events, end of day, schedule step, order expiry.
 const COMMANDS_OF_VENUE: usize = 8;
 const SYSTEM_EVENTS_MAX: usize = 6;
-/// Value of `paused_since` once the resume command is issued, so that it is issued once.
+/// Value of `paused_since` after the command that ends the pause, so that only one such command is emitted.
 const RESUMING: Nanos = Nanos(u64::MAX);
 
 /// Maximum number of commands of one phase, with instrument ids up to `max_id`.
@@ -36,12 +36,12 @@ pub struct ReplayedDay {
     pub opened: Vec<InstrumentId>,
     /// The last announced cross of each instrument with an auction.
     pub crosses: Vec<(InstrumentId, CrossKind)>,
-    /// Day and second of the last completed schedule step.
+    /// Day since 1970-01-01, and second of the day, of the last completed schedule step.
     pub schedule: Option<(u32, u32)>,
 }
 
 impl ReplayedDay {
-    /// Updates the state by a command of the log.
+    /// Updates the state for a command of the log.
     pub fn update(&mut self, kind: &LogCommandKind) {
         use LogCommandKind::{Engine, Venue};
         match *kind {
@@ -89,7 +89,7 @@ pub struct Day {
     next_imbalance: Nanos,
     /// Position of the next schedule step; `None` until first computed.
     position: Option<SchedulePosition>,
-    /// Day and second of the last schedule step completed before the venue's start.
+    /// Day since 1970-01-01, and second of the day, of the last schedule step completed before the start.
     done: Option<(u32, u32)>,
 }
 
@@ -183,7 +183,8 @@ impl Day {
         }
     }
 
-    /// A band around `reference`, or else the instrument's reference price; [`BandWidth::Off`] removes it.
+    /// The command that sets a band around `reference`, for `None` the instrument's reference price, or that
+    /// removes the band ([`BandWidth::Off`]).
     pub fn band(instrument: &Instrument, width: BandWidth, reference: Option<Price>) -> CommandKind {
         let reference = reference.unwrap_or(instrument.reference_price);
         let width = match width {
@@ -226,9 +227,9 @@ impl Day {
         }
     }
 
-    /// Emits the commands that are due by the clock, except order expiry: ends of pauses, and imbalances.
+    /// Emits the commands due at `now` that end pauses and publish imbalances. The caller adds order expiry.
     pub fn tick(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) {
-        // An auction publishes its first imbalance when it begins.
+        // The first tick publishes no imbalances: each auction publishes one when it begins.
         let is_published = self.next_imbalance != Nanos::ZERO && now >= self.next_imbalance;
         if is_published || self.next_imbalance == Nanos::ZERO {
             self.next_imbalance = now + self.settings.imbalance_interval;
@@ -263,7 +264,7 @@ impl Day {
         let position = *self.position.get_or_insert_with(|| schedule.position_after(self.done, now));
         let due = schedule.due(position, now);
         if let Some((step, next)) = due {
-            // After a command has ended the day, its remaining steps are skipped.
+            // If the administrator has ended the day, the remaining steps of that day are skipped.
             if self.has_started() || step.phase.starts_day() {
                 let selection =
                     step.instruments.as_deref().map_or(InstrumentSelection::All, InstrumentSelection::Listed);

@@ -42,7 +42,7 @@ impl Schedule {
         (seconds.div_euclid(DAY_SECONDS) as u32, seconds.rem_euclid(DAY_SECONDS) as u32)
     }
 
-    /// The position after `done`, the last completed step in the log, or today's first step without one.
+    /// The position after the last logged step, `done` (day, second); today's first step if `None`.
     pub(crate) fn position_after(&self, done: Option<(u32, u32)>, now: Nanos) -> SchedulePosition {
         let (today, _) = self.local(now);
         match done {
@@ -68,7 +68,7 @@ impl Schedule {
         is_due.then(|| (step, SchedulePosition { step: position.step + 1, ..position }))
     }
 
-    /// Moves a position behind the day's last step to the first step of the next day, or of today if later.
+    /// Replaces a position after a day's last step by the first step of the next day, or of today if later.
     fn normal(&self, position: SchedulePosition, today: u32) -> SchedulePosition {
         if position.step < self.steps.len() {
             return position;
@@ -111,7 +111,7 @@ impl<I: PartialEq> ScheduleStep<I> {
             return Err(format!("{name} is for the whole venue: leave out its instruments"));
         }
         if instruments.as_ref().is_some_and(Vec::is_empty) {
-            return Err(format!("{name} at {at} is for no instrument: leave the list out for all"));
+            return Err(format!("{name} at {at} has an empty instrument list: omit it for all"));
         }
         let (Some(first), Some(last)) = (before.first(), before.last()) else {
             let is_start = *phase == Phase::Start;

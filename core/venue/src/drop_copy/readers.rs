@@ -18,7 +18,7 @@ struct Reader {
 
 /// Users of the drop copy port, identified by registry index, and the streams of those that are logged in.
 ///
-/// Includes users without access to this port: their refusal looks like that of an unknown name.
+/// Includes users without access to this port: their logins are rejected in the same way as unknown names.
 pub struct Readers {
     session: Session,
     registry: UserRegistry,
@@ -99,7 +99,7 @@ impl LoginUsers for Readers {
             None | Some(CopyStart::NotAvailable) => {
                 Err(Denial::Rejected(LoginRejectReason::SESSION_NOT_AVAILABLE))
             }
-            // The reader can start once the other reader's rewind has ended.
+            // The login waits: the reader can start once the rewind of the other reader has ended.
             Some(CopyStart::Busy) => Err(Denial::Busy(now + REWIND_TIMEOUT)),
             Some(CopyStart::At(number, source)) => {
                 reader.source = Some(source);

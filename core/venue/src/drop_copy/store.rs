@@ -59,7 +59,8 @@ pub struct CopyStore {
 }
 
 impl CopyStore {
-    /// A store of `capacity` messages, rounded up to a power of two; `next_numbers` are the users' next ones.
+    /// A store of `capacity` messages, rounded up to a power of two. `next_numbers` has the number of each
+    /// user's next message.
     pub fn new(capacity: usize, next_numbers: Vec<u64>) -> CopyStore {
         let slots = vec![Entry::new(0, 0, &[]); capacity.next_power_of_two()].into_boxed_slice();
         CopyStore { slots, next: 0, next_numbers }

@@ -35,7 +35,7 @@ pub struct CopyStreams {
 struct Live {
     follower: LogFollower,
     store: CopyStore,
-    /// Messages beyond one run's maximum, all of the last command: an end of day, for example, causes many.
+    /// Messages of the last command beyond one run's maximum; an end of day, for example, causes many.
     waiting: VecDeque<Entry>,
     /// Readers may start once the log has been read up to this command.
     ready_at: Sequence,
@@ -46,7 +46,7 @@ struct Rewind {
     follower: LogFollower,
     /// Key of the rewinding reader.
     key: usize,
-    /// Number of the reader's next message that the rewind will read.
+    /// Number, in the reader's stream, of the next message that the rewind will read from the log.
     next_number: u64,
     /// Number of the first message that the reader requested.
     first_requested: u64,
@@ -61,7 +61,7 @@ struct Rewind {
 pub enum CopySource {
     /// The store of the newest messages, from this position.
     Store(u64),
-    /// The rewind.
+    /// The messages that the rewind has read for the reader.
     Rewind,
 }
 
@@ -70,7 +70,7 @@ pub enum CopySource {
 pub enum CopyStart {
     /// The stream starts with this message number, from this source.
     At(u64, CopySource),
-    /// The number does not exist, or its message is before the log's beginning.
+    /// The number is above that of the next message, or the log cannot supply the message.
     NotAvailable,
     /// The log is being read again for another reader.
     Busy,
@@ -79,7 +79,7 @@ pub enum CopyStart {
 /// The result of one run of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RewindRun {
-    /// Number of commands read.
+    /// The rewind continues after reading this number of commands.
     Read(usize),
     /// The reader has accepted no message for 10 s.
     Stalled,
@@ -125,7 +125,7 @@ impl CopyStreams {
             }
         };
         let Live { follower, store, waiting, .. } = live;
-        // One run must not overwrite a reader's next message.
+        // At most half the capacity: one run must not overwrite the next message of an up-to-date reader.
         let messages_max = self.messages_per_run.min(store.capacity().div_ceil(2));
         let waited = waiting.len().min(messages_max);
         waiting.drain(..waited).for_each(|entry| store.push(entry));
@@ -170,7 +170,7 @@ impl CopyStreams {
         }
         let is_before = |replica: &Replica| count(watched, replica.next_numbers()) < number;
         let follower = LogFollower::from_snapshot(&*self.log, is_before);
-        // The main reading notices and reports an unreadable log.
+        // The error itself is not needed here: `follow` reports an unreadable log.
         let Ok(Some(follower)) = follower else { return CopyStart::NotAvailable };
         let next_number = 1 + count(watched, follower.replica().next_numbers());
         let out = VecDeque::with_capacity(REWOUND_MAX);
@@ -186,8 +186,8 @@ impl CopyStreams {
     }
 
     /// Continues the rewind of the reader that watches these users. `takes_all` is true when nothing is
-    /// pending on the reader's connection. If the log has lost the part to be read, this affects no other
-    /// reader: each reader's own rewind shows whether its part is still readable.
+    /// pending on the reader's connection. If the part of the log to be read was removed, only this reader's
+    /// rewind is lost.
     pub fn advance_rewind(&mut self, watched: &Watched, takes_all: bool, now: Nanos) -> RewindRun {
         let (Some(rewind), Some(live)) = (&mut self.rewind, &self.live) else { return RewindRun::Read(0) };
         // The reader cannot accept a message while none is available, so the timeout restarts.

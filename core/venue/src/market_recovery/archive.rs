@@ -22,11 +22,11 @@ const REWIND_INTERVAL: Nanos = Nanos::from_millis(200);
 const STATE_TTL: Nanos = Nanos::from_secs(30);
 /// Maximum time spent on a request, so that it does not delay those behind it; then it gets no answer.
 const TIME_MAX: Nanos = Nanos::from_secs(2);
-/// Distance in messages up to which the state reads on, even past a later snapshot.
+/// Messages less than this number ahead of the state are reached from it, not from a later snapshot.
 const NEAR: u64 = 1 << 17;
 /// A sequence number after every command.
 const END: Sequence = Sequence(u64::MAX);
-/// Minimum number of kept messages: a packet's first message is still kept when its last is reached.
+/// Minimum number of kept messages, so that a packet's first message is still kept when its last is reached.
 const MESSAGES_KEPT_MIN: usize = 1 << 16;
 
 /// A request for the messages `first..end`, to be answered to the address `to`.
@@ -85,7 +85,7 @@ impl<P: Copy + Send> ArchiveLink<P> {
 
 /// The progress of building a market state from the log.
 pub enum CatchUp {
-    /// Work remains; this much was done.
+    /// Work remains; amount of work done by this call.
     Working(usize),
     /// The market state is complete.
     Done(Box<MarketImage>),
@@ -117,7 +117,7 @@ struct State {
     commands: Box<dyn StoredCommands>,
     /// First snapshot after which commands were decided under another definition; the state ends here.
     definition_end: Sequence,
-    /// The next usable snapshot. Messages far behind it are reached faster from there.
+    /// The next usable snapshot. Messages far after it are reached faster from there.
     next_snapshot: Sequence,
 }
 
@@ -314,8 +314,8 @@ impl<P: Copy + Send> MessageArchive<P> {
 }
 
 /// Last command before another definition takes effect, or `END`. `newer` lists the later snapshots,
-/// newest first, with `None` for unusable ones. Commands after an unusable snapshot count as unchanged if
-/// the next usable one has the same definition.
+/// newest first, with `None` for unusable ones. Commands after an unusable snapshot count as decided under
+/// `definition` if the next usable snapshot has it.
 fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Definition) -> Sequence {
     let mut unknown_since = None;
     for (sequence, other) in newer.iter().rev() {
@@ -336,7 +336,7 @@ impl State {
         let count = self.apply_commands(limit, |replica| store(replica).next_sequence() < enough)?;
         let store = store(&self.replica);
         let is_complete = store.next_sequence() >= enough;
-        // While durable commands remain, the next run reads them, or those after another snapshot.
+        // Not over while durable commands remain; those beyond `limit` are read from another snapshot.
         let is_over = is_complete || (limit == durable && self.replica.last_command() >= durable);
         let has_more = count == COMMANDS_PER_RUN && !is_complete;
         Ok(match store.message(first) {

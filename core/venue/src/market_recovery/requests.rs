@@ -16,7 +16,7 @@ pub const REQUESTS_PER_POLL: usize = 2 * PENDING_MAX;
 /// Requests for messages of a market data session; each is answered by one packet.
 ///
 /// The packet has as many of the messages as fit; a client that needs more sends another request. So a client
-/// gets at most one packet for 20 bytes, and no message twice if it waits for each packet.
+/// gets at most one packet per request of 20 bytes, and no message twice if it waits for each packet.
 ///
 /// The request rate is limited per host address, `H`; answers go to a socket address, `P`.
 pub struct RetransmissionQueue<P, H> {

@@ -24,11 +24,11 @@ pub enum Stage {
     Login,
     /// The client waits for a snapshot.
     Waiting,
-    /// The client has been sent a snapshot up to this position.
+    /// The messages of a snapshot up to this position are queued or sent to the client.
     Reading(Reading),
     /// The client is refused; the refusal is still to be sent.
     Refused,
-    /// The client has been given everything; pending bytes are still to be sent, then it closes its side.
+    /// All messages are queued or sent; once all bytes are sent, the client is to close its side.
     Draining,
     /// The client is disconnected.
     Disconnected,

@@ -37,13 +37,13 @@ pub enum ReplicaError {
     Version(u8),
     /// Instruments of the session are missing: add them to the file, or begin a new session.
     #[error(
-        "the instrument file lacks what the journal's session has: {0}; put them back (tickpath admin instrument \
+        "the instrument file lacks instruments of the journal's session: {0}; put them back (tickpath admin instrument \
          suspend SYMBOL takes one out of trading), or begin another session by --new-session"
     )]
     InstrumentsMissing(String),
     /// An instrument's definition has changed: restore it, or begin a new session.
     #[error(
-        "instrument {symbol} has changed since the journal's session got it ({field}): put its definition back, or begin \
+        "instrument {symbol} has changed since the journal's session added it ({field}): put its definition back, or begin \
          another session by --new-session"
     )]
     InstrumentChanged {
@@ -55,7 +55,7 @@ pub enum ReplicaError {
     /// The file lists instruments in another order: restore it, with new ones last, or begin a new session.
     #[error(
         "instrument {symbol} is at place {id} of the instrument file, which is that of {known} in the journal's \
-         session: list the instruments in the order in which the session got them, with new ones behind them all, or \
+         session: list the instruments in the order in which the session added them, with new ones behind them all, or \
          begin another session by --new-session"
     )]
     InstrumentMisplaced {
@@ -79,7 +79,7 @@ pub enum ReplicaError {
         capacity = expected - 1
     )]
     Capacity {
-        /// Maximum number of sessions, fixed when the session began.
+        /// Maximum number of sessions of users, fixed when the journal's session began.
         expected: u16,
         /// Number of sessions that the configured users need.
         found: u16,
@@ -194,7 +194,8 @@ fn count(number: u64) -> Option<usize> {
     (number <= COUNT_MAX).then_some(number as usize)
 }
 
-/// Implements `Part` for structures, fields in order. Errors name an unnamed field after the structure.
+/// Implements `Part` for structures, fields in order. In errors, a field without a literal has the
+/// structure's name.
 macro_rules! structures {
     ($($Type:ident { $($field:ident $(= $name:literal)?),* $(,)? })*) => { $(
         impl Part for $Type {
@@ -389,7 +390,7 @@ mod tests {
         let at = out.len();
         put_replayed(out, &replayed);
         if version == 1 {
-            // Cut what version 1 lacks: all after the system events and the opened instruments.
+            // Remove the fields after the opened instruments, which version 1 lacks.
             out.truncate(at + 8 + 1 + 8 + 8);
         }
         out.extend([1, limits.is_some().into()]);

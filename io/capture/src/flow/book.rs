@@ -91,7 +91,7 @@ impl Books {
             .is_some_and(|resting| level.side.crosses(level.price, resting))
     }
 
-    /// Resting orders of one side in priority.
+    /// Resting orders of one side in priority order.
     pub(crate) fn resting(&self, instrument: u32, side: Side) -> impl Iterator<Item = (Key, &Order)> {
         let queue = self.instruments.get(instrument as usize).map(|book| &book.sides[side.index()]);
         queue.into_iter().flatten().map(move |(_, _, order_id)| {
@@ -150,7 +150,7 @@ impl Books {
         Some(order)
     }
 
-    /// Reduces an order in place; an order without quantity is removed.
+    /// Sets the open quantity of an order, which keeps its priority; removes an order without quantity.
     pub(crate) fn set_qty(&mut self, key: Key, qty: Qty) {
         if qty.is_zero() {
             self.remove(key);

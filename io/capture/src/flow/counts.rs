@@ -38,10 +38,10 @@ exclusions! {
     CrossedAdd = "it would have traded on entry",
     ///
     /// The price is not positive, or is above [`ORDER_PRICE_MAX`](super::ORDER_PRICE_MAX).
-    PriceOutOfRange = "the price cannot be carried by OUCH",
+    PriceOutOfRange = "OUCH cannot encode the price",
     ///
     /// The quantity is zero, or is above [`ORDER_QTY_MAX`](super::ORDER_QTY_MAX).
-    QtyOutOfRange = "the quantity cannot be carried by OUCH",
+    QtyOutOfRange = "OUCH cannot encode the quantity",
     ///
     /// The maximum is in [`FlowLimits`](super::FlowLimits). Also when a session has used its last UserRefNum.
     TooManyOrders = "more orders were open than the venue holds",
@@ -58,7 +58,7 @@ pub struct ExecutionCounts {
     /// Number of repeated executions of synthesised orders.
     pub eligible_synthesised: u64,
     /// Number of repeated executions of both kinds for which an order, at a better price or ahead in the
-    /// queue, had to be evicted. They follow the recording and are no evidence for the shadow book.
+    /// queue, had to be evicted. Evictions follow the recording, so these do not confirm the shadow book.
     pub eligible_by_eviction: u64,
     /// Number of executions that were not repeated, by [`Exclusion::index`].
     pub excluded: [u64; Exclusion::COUNT],

@@ -54,7 +54,7 @@ impl Fills {
         (fills, incoming_count)
     }
 
-    /// Adds a fill, or the rest of a partly executed one.
+    /// Adds a fill, or the unexecuted remainder of one.
     pub(crate) fn push(&mut self, fill: Fill) {
         self.orders.insert(fill.key);
         self.fills.push_back(fill);
@@ -86,7 +86,7 @@ impl Fills {
 }
 
 impl Fill {
-    /// The reason, if any, why the venue would not execute the order for the fill's quantity now.
+    /// Returns the reason as an error if the venue would not execute the order for the fill's quantity now.
     pub(crate) fn obstacle(&self, books: &Books, sums_fills: bool) -> Result<(), Exclusion> {
         if self.in_auction {
             return Err(Exclusion::Auction);

@@ -80,7 +80,7 @@ impl Mapper {
         }
     }
 
-    /// Maps the rest of a recording that ended within a transaction.
+    /// Maps the last transaction, at the end of the recording.
     pub fn finish(&mut self) {
         self.map_transaction();
     }
@@ -97,7 +97,7 @@ impl Mapper {
     }
 
     /// UserRefNum, price and open quantity of the maker's orders that rest at the venue after all requests so
-    /// far, in priority, on one side of the instrument with this index in the recording.
+    /// far, in priority order, on one side of the instrument with this index in the recording.
     pub fn resting(&self, instrument: u32, side: Side) -> impl Iterator<Item = (UserRefNum, Price, Qty)> {
         self.books.resting(instrument, side).filter_map(|(_, order)| match order.status {
             OrderStatus::Resting(user_ref) => Some((user_ref, order.level.price, order.qty)),
@@ -151,7 +151,8 @@ impl Mapper {
         }
     }
 
-    /// Repeats an execution. Enters any quantity beyond the displayed one as a new slice; returns its fill.
+    /// Repeats an execution at the venue. Enters a quantity beyond the displayed one as a new slice, and
+    /// returns the fill of that slice.
     fn execute(&mut self, mut fill: Fill) -> Option<Fill> {
         let order = *self.books.order(fill.key)?;
         let OrderStatus::Resting(resting) = order.status else { return None };
@@ -189,7 +190,8 @@ impl Mapper {
             EventKind::Add { order_id, level, qty } => self.add(key(order_id), level, qty, false),
             EventKind::Delete { order_id, .. } => {
                 let is_known = self.reduce_to(key(order_id), Qty::ZERO);
-                // With fills, the order of any other delete was removed before them, and is unknown by now.
+                // In a transaction with fills, an unknown order was removed by its fills, or by this delete
+                // before the fills.
                 self.counts.unknown_changes += u64::from(!is_known && fills.is_empty());
             }
             EventKind::Reduce { order_id, by, .. } => {

@@ -25,11 +25,11 @@
 //!   Each is a separate order at the tail of the level.
 //! - *Crossed orders.* Makers are post-only. An add that would cross the shadow book is held back and entered
 //!   once it no longer crosses, as happens around an auction.
-//! - *Partial depth.* In a best-levels recording, orders entered at deeper levels are never announced, and
-//!   the cancels of orders that sank to deeper levels are missing. The mapper enters the former
-//!   (*synthesised*) between the recorded adds, in the sequence of the order references. It cancels the
-//!   latter (*evicted*) when the recording contradicts them and has no later event of them. Both are
-//!   counted separately, and so are executions of synthesised orders.
+//! - *Partial depth.* A best-levels recording never announces orders that are entered at deeper levels, and
+//!   lacks the cancels of orders that sank to deeper levels. The mapper enters unannounced orders
+//!   (*synthesised*) between the recorded adds, in the sequence of the order references. It cancels sunk
+//!   orders (*evicted*) when the recording contradicts them and has no later event of them. Both are counted
+//!   separately, and so are executions of synthesised orders.
 
 mod book;
 mod counts;
@@ -79,6 +79,6 @@ pub struct Expected {
     pub resting: UserRefNum,
     /// Price of the maker's order.
     pub price: Price,
-    /// The total quantity of the taker's order.
+    /// Quantity of the taker's order, which executes in full.
     pub qty: Qty,
 }

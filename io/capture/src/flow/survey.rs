@@ -171,8 +171,8 @@ impl Survey {
     ///
     /// The instrument at index `i` of the recording has id `i + 1`. Its tick is the greatest common divisor
     /// of all its prices and of one unit of currency; its lot is that of all its quantities. Its collar is
-    /// the range of its prices; its reference price is that of the first trade, or else of the first order.
-    /// An invalid or duplicate symbol becomes `#` and the id.
+    /// the range of its prices. Its reference price is the price of its first trade, or else of its first
+    /// order. An invalid or duplicate symbol becomes `#` and the id.
     ///
     /// Prices with more than four decimals are multiplied by a power of ten of their instrument, so that the
     /// venue can represent them exactly: 1.08455 becomes 10.8455. Where that exceeds the venue's range,

@@ -101,7 +101,7 @@ impl Skip {
     }
 }
 
-/// Finds the payload of a frame; `is_cut` when only the beginning of the frame was captured.
+/// Finds the payload of a frame; `is_cut` is true when only the beginning of the frame was captured.
 pub(super) fn decode(link: LinkLayer, frame: &[u8], is_cut: bool) -> Result<Datagram<'_>, Skip> {
     let short = if is_cut { Skip::Cut } else { Skip::Malformed };
     let packet = match link {

@@ -221,8 +221,8 @@ impl PacketLocation {
 }
 
 impl State {
-    /// The packet right after the used bytes, if it has the form that [`udp_fast_path`] accepts. Otherwise
-    /// uses no bytes; [`State::find`] then handles the packet.
+    /// Returns the packet after the used bytes if it has the form that [`udp_fast_path`] accepts. Otherwise
+    /// leaves `taken` unchanged; [`State::find`] then handles the packet.
     #[inline]
     fn fast_path<'a>(&mut self, data: &'a [u8], taken: &mut usize) -> Option<Packet<'a>> {
         let Framing::Classic(classic) = &self.framing else { return None };
@@ -237,7 +237,7 @@ impl State {
         Some(Packet { number: self.counters.frames, ts_ns: record.ts_ns, src, dst, transport, payload })
     }
 
-    /// The first packet with a payload after the used bytes of `data`.
+    /// Returns the first packet with a payload after the used bytes of `data`.
     #[inline(never)]
     fn find(&mut self, data: &[u8], taken: &mut usize) -> Option<PacketLocation> {
         while self.skip == 0 && self.malformed.is_none() {

@@ -214,12 +214,12 @@ pub(super) fn open(path: &Path) -> Result<ReadTable, String> {
             _ => None,
         };
         let kind =
-            kind.ok_or_else(|| format!("column {} holds something else than in our tables", column.name))?;
+            kind.ok_or_else(|| format!("column {} has another type than in exported tables", column.name))?;
         columns.push(Column { kind, ..column });
         scales.push(scale.unwrap_or_default());
     }
     let count = reader.metadata().file_metadata().num_rows();
-    let left = u64::try_from(count).map_err(|_| "it is damaged: it says no number of rows".to_owned())?;
+    let left = u64::try_from(count).map_err(|_| "it is damaged: its number of rows is invalid".to_owned())?;
     let rows = guarded(|| Ok(RowIter::from_file_into(Box::new(reader))))?;
     let mut rows = ParquetRows { rows, columns: columns.clone(), scales, left };
     let rows = Box::new(std::iter::from_fn(move || rows.read().transpose()));
@@ -231,7 +231,7 @@ impl ParquetRows {
         let row = match (guarded(|| self.rows.next().transpose())?, self.left) {
             (None, 0) => return Ok(None),
             (Some(row), 1..) => row,
-            _ => return Err("it is damaged: it has another number of rows than it says".to_owned()),
+            _ => return Err("it is damaged: it has another number of rows than it states".to_owned()),
         };
         self.left -= 1;
         let mut values = Vec::with_capacity(self.columns.len());
@@ -259,8 +259,8 @@ thread_local! {
     static IS_GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Calls the Parquet library, which panics on some damaged files. Returns an error instead, which the panic
-/// hook does not print.
+/// Calls the Parquet library, which panics on some damaged files. Turns a panic into an error, which the
+/// panic hook does not print.
 fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -57,7 +57,7 @@ pub enum TableError {
 
 /// The file extensions that [`TableWriter::create`] accepts.
 const fn formats() -> &'static str {
-    if cfg!(feature = "parquet") { ".csv or .parquet" } else { ".csv (this program has no Parquet)" }
+    if cfg!(feature = "parquet") { ".csv or .parquet" } else { ".csv (this build has no Parquet)" }
 }
 
 /// Writes the rows of one table.

@@ -30,7 +30,7 @@ pub enum ConvertError {
     #[error(transparent)]
     Write(#[from] TableError),
     /// The file is not an exported table, or is damaged: export it again.
-    #[error("{} is no table that can be converted: {what}", path.display())]
+    #[error("{} is not a table that can be converted: {what}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -133,7 +133,7 @@ fn read_table(path: &Path, input: Input) -> Result<ReadTable, String> {
         #[cfg(feature = "parquet")]
         return super::columnar::open(path);
         #[cfg(not(feature = "parquet"))]
-        return Err("it is a Parquet file, and this program has no Parquet".to_owned());
+        return Err("it is a Parquet file, and this program was built without Parquet".to_owned());
     }
     let mut csv = CsvRows { input, columns: Vec::new(), line: Vec::new() };
     if !csv.read_line()? {
@@ -228,10 +228,10 @@ fn value(column: &Column, field: String) -> Result<Value, String> {
             let is_number = field.bytes().all(|byte| byte.is_ascii_digit());
             let number =
                 field.parse().ok().filter(|number: &u64| is_number && i64::try_from(*number).is_ok());
-            number.map(Value::Integer).ok_or_else(|| wrong("no whole number from 0 to 2^63 - 1"))
+            number.map(Value::Integer).ok_or_else(|| wrong("not a whole number from 0 to 2^63 - 1"))
         }
         ColumnKind::Price => {
-            price(&field).map(Value::Price).ok_or_else(|| wrong("no price with at most nine decimals"))
+            price(&field).map(Value::Price).ok_or_else(|| wrong("not a price with at most nine decimals"))
         }
     }
 }
@@ -321,12 +321,12 @@ mod tests {
         for (text, expected) in [
             ("", "it is empty"),
             ("a,b\n1,2\n", "no exported table has a column 'a'"),
-            ("ts_ns,price\n1,1.0000000001\n", "row 1: column price: '1.0000000001' is no price"),
-            ("ts_ns,price\n1,1\nx,1\n", "row 2: column ts_ns: 'x' is no whole number"),
+            ("ts_ns,price\n1,1.0000000001\n", "row 1: column price: '1.0000000001' is not a price"),
+            ("ts_ns,price\n1,1\nx,1\n", "row 2: column ts_ns: 'x' is not a whole number"),
             ("ts_ns,price\n9223372036854775808,1\n", "row 1: column ts_ns"),
             ("ts_ns,price\n1\n", "row 1: it has 1 fields, and there are 2 columns"),
             ("symbol\n\"a\n", "a quote is not closed"),
-            ("PAR1 and nothing behind", "no table"),
+            ("PAR1 and nothing behind", "not a table"),
         ] {
             fs::write(path("bad.csv"), text).unwrap();
             let error = convert(&path("bad.csv"), &path("out.csv")).unwrap_err().to_string();

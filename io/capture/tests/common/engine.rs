@@ -72,7 +72,7 @@ impl EngineVenue {
                 assert_eq!(executed, [taken, (MAKER, expected.resting, price, qty, Liquidity::Added)]);
             }
         }
-        // Besides executions, each request has exactly one answer: the engine accepts it and keeps it.
+        // An accepted request that is not cancelled has exactly one answer besides executions.
         let others = self.answers.0.len() - executed.len();
         assert_eq!(others, 1, "{step:?} was answered {:?}", self.answers.0);
     }
@@ -84,7 +84,7 @@ impl EngineVenue {
         assert_eq!(counters.executions, executions);
     }
 
-    /// Price and open quantity of the orders of one side, in priority.
+    /// Price and open quantity of the orders of one side, in priority order.
     pub fn resting(&self, id: InstrumentId, side: Side) -> Vec<(Price, u64)> {
         self.engine.books().orders(id, side).map(|(_, order)| (order.price, order.qty.0)).collect()
     }

@@ -38,7 +38,7 @@ pub fn open_with(disk: &FaultyDisk, policy: Policy) -> Result<Opened<FaultyDisk>
     open(disk, session(), config(policy), &InspectOptions::default())
 }
 
-/// Runs both ends until nothing is left to do.
+/// Runs the journal and its worker until neither has work.
 pub fn run_until_idle(opened: &mut Opened<FaultyDisk>) {
     while opened.journal.poll() + opened.worker.run_once() > 0 {}
 }
@@ -61,8 +61,8 @@ pub fn written(policy: Policy, last: u64) -> FaultyDisk {
     disk
 }
 
-/// Returns a disk with a log of records that were appended while others were synced, so that none reports the
-/// last ones as synced. The log is not closed.
+/// Returns a disk with a log up to `last`, appended in batches, so that no record reports the last ones as
+/// synced. The log is not closed.
 pub fn written_at_once(policy: Policy, last: u64) -> FaultyDisk {
     let disk = disk();
     let mut opened = open_with(&disk, policy).unwrap();

@@ -15,7 +15,7 @@ const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
 const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
 const LOAD_HALF_BEHIND_HEADER: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_IND;
-/// Loads the length of the IPv4 header at the offset into the index register, which `BPF_IND` adds.
+/// Instruction that loads the length of the IPv4 header at its offset into the index register, for `BPF_IND`.
 const HEADER_LEN: u32 = libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH;
 const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const IF_ANY_BIT: u32 = libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K;

@@ -124,8 +124,8 @@ impl Frames {
 
     #[inline]
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: a frame's first word is its status, which both sides access as a whole; the mapping lives
-        // as long as `self`, and frames are aligned to more than a word.
+        // SAFETY: a frame's first word is its status, which kernel and program access as a whole; the mapping
+        // lives as long as `self`, and frames are aligned to more than a word.
         unsafe { AtomicU32::from_ptr(self.frame().cast::<u32>().as_ptr()) }
     }
 }

@@ -78,7 +78,7 @@ codes! {
         QUOTATION_ONLY = b'Q' "quotation only",
         TRADING = b'T' "trading",
     }
-    /// Short sale price test.
+    /// State of the Reg SHO short sale price test.
     RegShoAction {
         NONE = b'0' "no price test",
         RESTRICTED = b'1' "restriction due to an intraday price drop",
@@ -106,7 +106,7 @@ codes! {
         LEVEL_2 = b'2' "level 2",
         LEVEL_3 = b'3' "level 3",
     }
-    /// Status of the quotation release of an IPO: expected or called off.
+    /// Status of an IPO's quotation release: expected, or called off.
     IpoQualifier {
         ANTICIPATED = b'A' "anticipated quotation release",
         CANCELED = b'C' "release canceled or postponed",
@@ -130,7 +130,7 @@ codes! {
         EXTENDED_CLOSE = b'A' "extended trading close",
         INTRADAY = b'I' "intraday or post-close cross",
     }
-    /// Side of a cross with excess shares.
+    /// In a cross, the side with excess shares.
     ImbalanceDirection {
         BUY = b'B' "buy imbalance",
         SELL = b'S' "sell imbalance",
@@ -199,7 +199,7 @@ impl PriceVariation {
         if reference.0 <= 0 {
             return PriceVariation::NOT_AVAILABLE;
         }
-        // Exact in 128 bits, since a price has 64.
+        // 128 bits hold 100 times the difference of two 64-bit prices.
         let percent =
             i128::from(near.0).abs_diff(i128::from(reference.0)) * 100 / reference.0.unsigned_abs() as u128;
         match percent {

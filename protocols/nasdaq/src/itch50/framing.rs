@@ -112,7 +112,7 @@ impl<'a> Frames<'a> {
         Frames { rest: data, end: data.len(), lengths, is_end_of_session: false }
     }
 
-    /// Returns the offset of the next frame, or of the end of iteration.
+    /// Returns the offset of the next frame, or the offset at which the iteration ended.
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.end - self.rest.len()

@@ -1,7 +1,7 @@
 //! The 23 messages of ITCH 5.0, one table each.
 //!
-//! Source: Nasdaq TotalView-ITCH 5.0 (editions of 2017 and February 2026, which agree on every layout
-//! here). All integers are big-endian. A price has 4 implied decimals unless it says otherwise.
+//! Source: Nasdaq TotalView-ITCH 5.0 (editions of 2017 and February 2026, which agree on every layout here).
+//! All integers are big-endian. A price has 4 implied decimals unless its comment says otherwise.
 
 use std::hint::select_unpredictable;
 
@@ -108,7 +108,8 @@ macro_rules! itch_messages {
                 }
             )*
 
-            /// Equals the message's method: fields missing in a delete are zero, and zero changes nothing.
+            /// Same result as the method of the message's type: a delete's missing fields count as 0, which
+            /// changes nothing.
             #[inline]
             fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
                 let (head, details) = (message.head, message.details());
@@ -140,7 +141,7 @@ fn type_of(message: &[u8]) -> Result<u8, Malformed> {
     message.first().copied().ok_or(Malformed("an empty message"))
 }
 
-/// Passes `message`, as a structure of its type, to `take`.
+/// Passes `message` to `take` as a structure of its type, if it has that type's length.
 #[inline(always)]
 fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, Malformed>
 where
@@ -161,7 +162,7 @@ impl Checksum {
         self.0
     }
 
-    /// Adds fields, each rotated by a different number of bits: fields stay independent and order counts.
+    /// Adds fields, each rotated by a different number of bits, so that exchanged fields change the checksum.
     #[inline(always)]
     fn take_fields<const N: usize>(&mut self, fields: [u64; N]) {
         const ROTATION: u32 = 11;

@@ -16,8 +16,8 @@ const COMMON_STOCK: Alpha<1> = Alpha(*b"C");
 /// Issue sub-type: not applicable.
 const NO_SUB_TYPE: Alpha<2> = Alpha(*b"Z ");
 
-/// Writes a message of the event's instrument and time and of the given fields. The tracking number has a
-/// meaning only inside Nasdaq, so it is zero.
+/// Writes a message with the event's instrument, the event's time and the given fields. The tracking number
+/// has a meaning only inside Nasdaq, so it is zero.
 macro_rules! put {
     ($out:ident, $event:ident, $message:ident($( $field:expr ),*)) => {
         put($out, $message::new($event.instrument, U16::ZERO, $event.ts $(, $field)*))

@@ -11,7 +11,7 @@ use super::{BLOCK_PREFIX_LEN, END_OF_SESSION, Header, Session};
 pub enum Kind {
     /// Carries at least one message.
     Messages,
-    /// Carries no message: shows that the line is alive, and the next sequence number.
+    /// Carries no message: shows that the line is alive, and states the next sequence number.
     Heartbeat,
     /// Reports the end of the session and the sequence number after its last message.
     EndOfSession,
@@ -121,7 +121,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// Returns the first message of `blocks` and the rest, or `None` when that message is incomplete.
+/// Returns the first message of `blocks` and the blocks after it; `None` when that message is incomplete.
 #[inline]
 fn split_block(blocks: &[u8]) -> Option<(&[u8], &[u8])> {
     let (prefix, rest) = blocks.split_first_chunk::<BLOCK_PREFIX_LEN>()?;

@@ -58,7 +58,7 @@ impl Client {
         }
     }
 
-    /// Returns the login that resumes on a new connection, with no sequenced message missed or duplicated.
+    /// Returns a login for a new connection, which resumes after the last sequenced message received.
     #[must_use]
     pub fn resume(&self) -> LoginRequest {
         self.soup.resume()

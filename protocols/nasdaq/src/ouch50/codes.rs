@@ -27,7 +27,7 @@ codes! {
         GTT = b'6' "until the option ExpireTime",
         AFTER_HOURS = b'E' "after hours",
     }
-    /// Display of an order. Older editions also put post-only and midpoint orders here.
+    /// Display of an order. In older editions, this field also marks post-only and midpoint orders.
     Display {
         VISIBLE = b'Y' "visible",
         HIDDEN = b'N' "hidden",
@@ -60,7 +60,7 @@ codes! {
     /// State of an accepted order.
     OrderStateCode {
         LIVE = b'L' "live",
-        DEAD = b'D' "accepted and already gone",
+        DEAD = b'D' "accepted and already closed",
     }
     /// Event of the trading day.
     EventCode {
@@ -69,9 +69,9 @@ codes! {
     }
     /// The reason why quantity left an order without trading.
     CancelReasonCode {
-        USER = b'U' "the user asked",
+        USER = b'U' "requested by the user",
         IMMEDIATE_OR_CANCEL = b'I' "immediate or cancel",
-        TIMEOUT = b'T' "its time was over",
+        TIMEOUT = b'T' "time in force expired",
         SUPERVISORY = b'S' "supervision",
         REGULATORY = b'D' "regulatory restriction",
         SELF_MATCH = b'Q' "would have traded with its owner",
@@ -146,7 +146,7 @@ maps_to! {
         EXTERNAL = External,
     }
     /// The owner's rule in an [`AiqCanceled`](super::AiqCanceled) of 2025; `None` for a code that this
-    /// project's venue never sends. The sources do not list its codes: these are this venue's.
+    /// project's venue never sends. The specification does not list the rule's codes: these are this venue's.
     AiqStrategy, strategy: SelfTradePrevention {
         CANCEL_NEWEST = CancelNewest,
         CANCEL_OLDEST = CancelOldest,

@@ -150,7 +150,7 @@ pub enum Answer<'a> {
 pub struct OrderAnswer {
     /// Time of the event at the venue, since midnight.
     pub ts: Nanos,
-    /// The event, or its nearest equivalent.
+    /// The event, or the nearest equivalent of the venue's message.
     pub kind: OrderEventKind,
     /// False when `kind` is only the nearest equivalent of the venue's code.
     pub is_exact: bool,
@@ -166,7 +166,7 @@ pub enum EventError {
     #[error(transparent)]
     Malformed(#[from] ParseError),
     /// The symbol is unknown to the client: give both sides the same instruments.
-    #[error("an answer about symbol '{0}', which is not known: give both sides the same instruments")]
+    #[error("an answer about the unknown symbol '{0}': give both sides the same instruments")]
     UnknownSymbol(Symbol),
     /// The side of an accepted order is neither buy nor sell.
     #[error("an accepted order with the side {side:#04x}")]

@@ -57,7 +57,7 @@ pub enum OptionsError {
 pub(super) enum Presence {
     Always,
     Maybe,
-    /// As `Maybe`, but the AIQ strategy of the edition of 2025 may precede the list.
+    /// Like `Maybe`, but the AIQ strategy byte of the 2025 edition may precede the list.
     AfterStrategy,
 }
 
@@ -223,8 +223,8 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// Returns the owner's rule that cancelled the order, in an [`AiqCanceled`](super::AiqCanceled) of the
-    /// edition of 2025.
+    /// Returns the self-trade prevention rule that cancelled the order, in an
+    /// [`AiqCanceled`](super::AiqCanceled) of the edition of 2025.
     #[must_use]
     pub const fn aiq_strategy(&self) -> Option<u8> {
         self.aiq_strategy
@@ -244,7 +244,7 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// Returns tag and value of the first element and the rest, or `None` when that element is incomplete.
+/// Returns the first element's tag and value and the elements after it; `None` when it is incomplete.
 fn split_element(elements: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&len, rest) = elements.split_first()?;
     let (element, after) = rest.split_at_checked(usize::from(len))?;

@@ -272,7 +272,8 @@ impl OrderParameters {
     }
 }
 
-/// Returns the order parameters in the options of a request, if the venue offers all these options.
+/// Returns the order parameters that the options of a request set; fails if the venue does not offer an
+/// option.
 fn offered(options: Options<'_>) -> Result<OrderParameters, RejectReason> {
     let mut parameters = OrderParameters::default();
     if options.is_empty() {
@@ -322,8 +323,8 @@ pub(super) fn option_values(
 /// Writes a request of a client at the start of `out` and returns its length, at most
 /// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
 ///
-/// Cancels and modifications are written without an empty list of options, as in the edition of 2023. The
-/// requests of the 2025 edition have one: mass cancels, and disabling and enabling of order entry.
+/// Cancels and modifications are written without an empty list of options, as in the edition of 2023.
+/// Requests that the 2025 edition added (mass cancel, disable and enable order entry) end with such a list.
 ///
 /// # Errors
 /// [`EncodeError`]: nothing may be sent.

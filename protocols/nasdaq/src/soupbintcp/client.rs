@@ -68,7 +68,7 @@ impl ClientSession {
         ClientSession { login, endpoint: Endpoint::new(now, State::Connected, login.session, login.sequence) }
     }
 
-    /// Returns the login that resumes on a new connection, with no sequenced message missed or duplicated.
+    /// Returns a login for a new connection, which resumes after the last sequenced message received.
     #[must_use]
     pub fn resume(&self) -> LoginRequest {
         LoginRequest { session: self.endpoint.session, sequence: self.endpoint.next_sequence, ..self.login }
@@ -157,9 +157,9 @@ impl ClientSession {
         self.endpoint.transmit(now, &packet, state, out)
     }
 
-    /// Frames a message to the server, which is lost if the connection is. `write` puts the message at the
-    /// start of its buffer and returns the message's length. Returns the packet's length; after sending the
-    /// packet, call [`sent`](Self::sent).
+    /// Frames a message to the server; if the connection breaks, the message is lost. `write` puts the
+    /// message at the start of its buffer and returns the message's length. Returns the packet's length;
+    /// after sending the packet, call [`sent`](Self::sent).
     ///
     /// # Errors
     /// The error of `write`, or [`SendError`]: nothing was framed.

@@ -11,8 +11,8 @@ pub enum SessionError {
     /// The other side sent an invalid packet.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The other side sent a packet that is not permitted, or not in this state.
-    #[error("a packet '{}' has no place here: close the connection", *packet_type as char)]
+    /// The other side sent a packet that it must never send, or not in this state.
+    #[error("a packet '{}' is not allowed here: close the connection", *packet_type as char)]
     UnexpectedPacket {
         /// The type byte.
         packet_type: u8,
@@ -34,7 +34,7 @@ pub enum SessionError {
     Closed,
 }
 
-/// The state of one side.
+/// The state of the connection at one side.
 pub(super) trait State: Copy {
     /// The state once the connection is over.
     const CLOSED: Self;

@@ -105,7 +105,7 @@ impl LoginRequest {
 pub struct LoginAccepted {
     /// The session logged in to.
     pub session: Session,
-    /// Number of the next sequenced message.
+    /// Sequence number of the next sequenced message.
     pub next_sequence: Sequence,
 }
 

@@ -22,8 +22,8 @@ pub enum Packet<'a> {
     EndOfSession,
     /// `L`, to the server.
     LoginRequest(LoginRequest),
-    /// `U`, to the server, in editions 4.x also to the client: a message without a sequence number, which
-    /// is lost if the connection is.
+    /// `U`, to the server, in editions 4.x also to the client: a message without a sequence number, which is
+    /// lost if the connection breaks.
     UnsequencedData(&'a [u8]),
     /// `R`, to the server.
     ClientHeartbeat,
@@ -45,7 +45,7 @@ pub struct BufferTooShort {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The session is not logged in yet, or no longer.
+    /// The session is not logged in yet, or is no longer.
     #[error("the session is not logged in: wait for the login, or connect again")]
     NotLoggedIn,
     /// The buffer is too short.

@@ -217,7 +217,7 @@ impl ServerSession {
         Ok((len, self.endpoint.take_sequence()))
     }
 
-    /// Returns true while messages may be sent, from the sending of the login's acceptance on.
+    /// Returns true while messages may be sent: from the transmission of the login's acceptance on.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {

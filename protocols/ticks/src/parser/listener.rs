@@ -9,7 +9,7 @@ pub struct Gap {
     pub instrument: u16,
     /// The expected number: a sequence number, or a symbol sequence number.
     pub expected: u64,
-    /// The received number.
+    /// The received number, of the same kind.
     pub found: u64,
     /// Number of missing messages.
     pub lost: u64,
@@ -21,7 +21,7 @@ pub trait TickListener {
     fn on_ticks(&mut self, ticks: &[Tick]);
     /// The first message of the stream.
     fn on_hello(&mut self, _: &Hello) {}
-    /// Name and terms of a symbol.
+    /// Name and attributes of a symbol.
     fn on_symbol(&mut self, _: &SymbolDefinition) {}
     /// A heartbeat.
     fn on_heartbeat(&mut self, _: &Heartbeat) {}
@@ -33,7 +33,7 @@ pub trait TickListener {
     fn on_skipped(&mut self, _: &Skipped) {}
     /// The last message of the stream.
     fn on_end_of_stream(&mut self, _: &EndOfStream) {}
-    /// Messages are missing before the next one.
+    /// Messages are missing before the message of the next call.
     fn on_gap(&mut self, _: Gap) {}
     /// A damaged message was dropped.
     fn on_corrupt(&mut self) {}

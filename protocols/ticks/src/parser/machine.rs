@@ -15,7 +15,7 @@ use super::numbers::{Numbers, Order};
 
 /// Number of bytes without a valid message after which a stream fails.
 pub const RESYNC_LEN_MAX: u64 = 65_536;
-/// Maximum number of ticks per call, so that they are still in the L1 cache when the listener reads them.
+/// Maximum number of ticks per `on_ticks` call, so that they are still in L1 when the listener reads them.
 pub const BATCH_MAX: usize = 256;
 
 /// The stream cannot be read further: close the connection.
@@ -23,18 +23,18 @@ pub const BATCH_MAX: usize = 256;
 #[non_exhaustive]
 pub enum StreamError {
     /// The first message is not a hello: the peer uses another protocol.
-    #[error("the peer does not speak the ticks protocol: check the address")]
+    #[error("the peer does not use the ticks protocol: check the address")]
     NotTicks,
     /// The peer uses another version.
     #[error(
-        "the peer speaks version {0} of the ticks protocol, this program version 1: use programs of one version"
+        "the peer uses version {0} of the ticks protocol, this program version 1: use programs of one version"
     )]
     Version(u16),
     /// A hello in the middle of a stream.
-    #[error("the peer said hello twice: connect again")]
+    #[error("the peer sent a second hello: connect again")]
     SecondHello,
     /// No valid message within [`RESYNC_LEN_MAX`] bytes.
-    #[error("nothing in 65,536 bytes is a message of the ticks protocol: connect again")]
+    #[error("65,536 bytes contain no message of the ticks protocol: connect again")]
     Lost,
 }
 
@@ -45,11 +45,11 @@ pub struct ParserStats {
     pub bytes: u64,
     /// Ticks returned.
     pub ticks: u64,
-    /// Other valid messages, including those of unlisted types.
+    /// Valid messages other than ticks, including those of unlisted types.
     pub others: u64,
     /// Messages of unlisted types.
     pub unknown: u64,
-    /// Number of damaged places.
+    /// Number of damaged positions in the stream.
     pub corrupt: u64,
     /// Bytes skipped in search of the next valid message.
     pub resync_bytes: u64,
@@ -156,7 +156,7 @@ impl Machine {
         self.state == State::Messages && self.numbers.are_of_session()
     }
 
-    /// Handles leading valid ticks with consecutive numbers, at most [`BATCH_MAX`]; returns the bytes after.
+    /// Handles leading valid and consecutive ticks, at most [`BATCH_MAX`]; returns the bytes after them.
     #[inline]
     fn take_ticks<'a>(&mut self, bytes: &'a [u8], listener: &mut impl TickListener) -> &'a [u8] {
         let few = match self.instruction {
@@ -409,7 +409,7 @@ fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
         | u64::from(other_kind)
 }
 
-/// Not inlined, so that it does not impede the code that uses the CPU's instruction.
+/// `valid_ticks` for CPUs without the CRC instruction; out of line, so that it does not slow the other path.
 #[cold]
 #[inline(never)]
 fn valid_ticks_by_table(bytes: &[u8], first: u64) -> (usize, &[u8]) {

@@ -15,7 +15,7 @@ pub(super) enum Order {
     Before,
 }
 
-/// The sequence number of a symbol's next message is unknown.
+/// Marks a symbol whose next sequence number is unknown.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The expected sequence numbers.
@@ -107,7 +107,7 @@ impl Numbers {
 
     fn take_symbol(&mut self, header: &Header) -> Order {
         let instrument = header.instrument.get();
-        // A symbol that was not requested, or does not exist, has no numbers to compare.
+        // A symbol that was not requested, or does not exist, has no expected sequence number.
         let Some(next) = self.symbols.get_mut(usize::from(instrument)) else { return Order::Next };
         let found = header.symbol_sequence.get();
         let expected = std::mem::replace(next, u64::from(found.wrapping_add(1)));

@@ -11,7 +11,7 @@ const WIDTH: usize = 80;
 const INDENT: usize = 22;
 /// Width of one counter, in columns: its name, and its value right-aligned.
 const CELL: usize = 38;
-/// Maximum number of instruments in the table of trades; with more instruments, the phases are listed apart.
+/// Maximum number of instruments in the table of trades; with more, the phases are listed separately.
 const INSTRUMENTS_SHOWN: usize = 20;
 
 /// Formats the answer in lines of at most [`WIDTH`] columns.
@@ -74,7 +74,7 @@ fn cell(name: &str, value: &str) -> String {
     format!("{name}{value:>room$}")
 }
 
-/// Lists the symbols by value, as many on a line as fit.
+/// Lists the symbols grouped by their values, as many per line as fit.
 fn group_by_value(values: &serde_json::Map<String, Value>) -> Vec<String> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (symbol, value) in values {

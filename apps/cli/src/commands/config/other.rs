@@ -37,7 +37,7 @@ pub fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Option<Box<dyn C
             let (mut config, settings) = venue(file)?;
             if let (Some(table), Some(deribit)) = (&mut config.deribit, DeribitConfig::load(file)?) {
                 deribit.settings(&settings, Some(file)).map_err(|error| error.in_file(file))?;
-                // Fill in its defaults, and remove its secrets.
+                // Fill in the defaults of the front's table, and remove its secrets.
                 *table = toml::Table::try_from(deribit)?;
             }
             Some(Box::new(config))

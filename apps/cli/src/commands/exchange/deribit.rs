@@ -22,7 +22,7 @@ pub fn open(
     let settings =
         deribit.settings(venue, Some(&args.config)).map_err(|error| error.in_file(&args.config))?;
     let has_tls = settings.tls.is_some();
-    let journal = venue.journal.as_ref().context("deribit: it follows the log: choose a journal.policy")?;
+    let journal = venue.journal.as_ref().context("deribit: it reads the journal: choose a journal.policy")?;
     let mut path = journal.folder.clone().into_os_string();
     path.push(".deribit-labels");
     let labels = LabelStore {

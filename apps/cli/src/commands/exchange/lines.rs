@@ -8,7 +8,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 /// The groups to which this venue sends, locked against other venues of this machine while it runs.
 ///
 /// The system lets every process send to a group. An abstract Unix socket named after the group is the lock.
-/// It needs no file and disappears with the process. Like multicast, it is local to the network namespace.
+/// The socket needs no file and disappears with the process. Like multicast, it is local to the network
+/// namespace.
 pub struct LineLocks(#[expect(dead_code, reason = "held, not used")] Vec<UnixDatagram>);
 
 impl LineLocks {
@@ -19,7 +20,7 @@ impl LineLocks {
             match lock(*group, interface) {
                 Ok(socket) => locks.push(socket),
                 Err(error) if error.kind() == ErrorKind::AddrInUse => taken.push(*group),
-                // Whether another venue holds the group is unknown. Trading does not depend on it.
+                // The lock failed for another reason. Trading does not depend on the lock.
                 Err(_) => {}
             }
         }

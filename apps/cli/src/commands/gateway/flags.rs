@@ -59,7 +59,7 @@ impl Flags {
         self.config.is_some() || self.flagfile.is_some()
     }
 
-    /// Returns a given flag that is valid only when a gateway is started.
+    /// Returns a given flag that is valid only for the start of a gateway, if any.
     pub fn of_a_start(&self) -> Option<&'static str> {
         let all = [
             (self.client_listen_address.is_some(), "--client-listen-address"),
@@ -74,7 +74,7 @@ impl Flags {
         all.into_iter().find(|(is_set, _)| *is_set).map(|(_, flag)| flag)
     }
 
-    /// Returns a given flag that selects the target gateway.
+    /// Returns a given flag that selects the target gateway, if any.
     pub fn of_a_place(&self) -> Option<&'static str> {
         let all = [
             (self.config.is_some(), "--config"),

@@ -8,7 +8,7 @@ use tickpath_config::{Date, counted, thousands};
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_S: u64 = 86_400;
 
-/// Formats the gateway's answer as a short overview. `now_ns` is the time since 1970.
+/// Formats the gateway's answer as a short overview. `now_ns` counts nanoseconds from 1970.
 pub fn to_text(answer: &Value, now_ns: u64) -> String {
     let mut out = String::new();
     let mut answer = answer.clone();
@@ -18,7 +18,8 @@ pub fn to_text(answer: &Value, now_ns: u64) -> String {
     out.trim_end().to_owned()
 }
 
-/// Replaces control characters by question marks: untrusted names and venue texts could steer a terminal.
+/// Replaces control characters by question marks: those in untrusted names and venue texts could control a
+/// terminal.
 fn make_visible(value: &mut Value) {
     match value {
         Value::String(text) if text.contains(char::is_control) => {

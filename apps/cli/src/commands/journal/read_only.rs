@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind};
 use tickpath_agent::StopSignal;
 use tickpath_journal::{Folder, Storage, StorageFile};
 
-/// A folder that cannot be changed. Once the stop signal is raised, its files cannot be read either, which
-/// ends every reader of a log, even of a very long one.
+/// A read-only view of a folder. Once the stop signal is raised, reads of its files fail, which ends the
+/// inspection of even a very long log.
 #[derive(Clone, Debug)]
 pub struct ReadOnly {
     folder: Folder,

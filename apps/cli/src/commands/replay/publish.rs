@@ -59,7 +59,7 @@ pub struct PublishArgs {
 }
 
 fn parse_recovery(text: &str) -> anyhow::Result<SocketAddrV4> {
-    let message = || format!("'{text}' is no address: write 127.0.0.1 or 127.0.0.1:20000");
+    let message = || format!("'{text}' is not an address: write 127.0.0.1 or 127.0.0.1:20000");
     match text.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => Ok(SocketAddrV4::new(address, 0)),
         _ => text.parse().with_context(message),
@@ -72,13 +72,10 @@ impl PublishArgs {
             [line] => (*line, None),
             [line_a, line_b] => (*line_a, Some(*line_b)),
             _ => bail!(
-                "--publish takes one line or two, GROUP:PORT or GROUP:PORT,GROUP:PORT: further channels have the ports behind them"
+                "--publish takes one line or two, GROUP:PORT or GROUP:PORT,GROUP:PORT: further channels use the ports after them"
             ),
         };
-        ensure!(
-            line_b.is_some() || self.drop_b.ppm == 0,
-            "--drop-b is about line B: give --publish two lines"
-        );
+        ensure!(line_b.is_some() || self.drop_b.ppm == 0, "--drop-b needs line B: give --publish two lines");
         let session = Session::new(&self.session);
         Ok(PublishOptions {
             line_b,
@@ -91,7 +88,7 @@ impl PublishArgs {
             start_after: self.start_after.0,
             linger: self.linger.0,
             store_bytes: usize::try_from(self.store.0)
-                .context("--store: more than this machine can address")?,
+                .context("--store: above this machine's address space: give less")?,
             max_orders: self.snapshot_orders.clamp(1, 100_000_000),
             session: session.context("--session: write 1 to 10 letters and digits")?,
             ..PublishOptions::new(file, line_a)
@@ -133,7 +130,7 @@ impl PublishArgs {
             json::write(path, &format!("{:#}", report.to_json()))?;
         }
         if report.is_stopped {
-            print_stderr(format_args!("tickpath: interrupted: the report is of what was published"));
+            print_stderr(format_args!("tickpath: interrupted: the report covers what was published"));
             return Ok(ExitCode::from(INTERRUPTED));
         }
         Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

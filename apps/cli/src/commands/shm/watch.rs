@@ -54,7 +54,7 @@ struct Row {
     quote: TopOfBook,
     /// Number of writes at the last refresh; `None` before the first.
     writes: Option<u64>,
-    /// Number of writes since the previous refresh; all writes at the first.
+    /// Number of writes since the previous refresh; at the first refresh, all writes.
     fresh: u64,
 }
 
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let is_there = watched.rows.iter().any(|row| row.name.as_str() == Some(symbol));
         ensure!(is_there || !args.once, "{name} has no symbol {symbol}: see tickpath shm watch {name}");
         if !is_there {
-            print_stderr(format_args!("{name} has no symbol {symbol} yet: it is shown once it comes"));
+            print_stderr(format_args!("{name} has no symbol {symbol} yet: it is shown once it exists"));
         }
     }
     let is_quiet = args.json.as_deref() == Some(Path::new("-"));
@@ -89,7 +89,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if !is_quiet {
             screen.show(&watched, args)?;
         }
-        // The output of an ended writer no longer changes, so check whether a pipe still has its reader.
+        // After the writer's end nothing is printed that could fail, so check whether a pipe still has its
+        // reader.
         if args.once || !has_reader() || wait(&stop) {
             break;
         }
@@ -140,11 +141,7 @@ impl WatchedSegment {
     /// Switches to another segment when a writer was restarted; returns whether it did. Fails for a truncated
     /// file before reading it.
     fn follow(&mut self, folder: &Folder, name: &SegmentName, symbols: &[String]) -> anyhow::Result<bool> {
-        ensure!(
-            self.reader.is_whole(),
-            "{} was cut short: start its writer again",
-            self.reader.path().display()
-        );
+        ensure!(self.reader.is_whole(), "{} is truncated: restart its writer", self.reader.path().display());
         if !self.reader.is_replaced() {
             return Ok(false);
         }
@@ -233,7 +230,7 @@ const fn trading(quote: &TopOfBook) -> &'static str {
     }
 }
 
-/// The output device of the display.
+/// The display of the watched rows on standard output.
 struct Screen {
     is_terminal: bool,
     /// Number of lines displayed now.
@@ -272,7 +269,7 @@ impl Screen {
             return Ok(print_stdout(text)?);
         }
         let up = if is_first { String::new() } else { format!("\x1b[{before}A\x1b[J") };
-        // Truncate a long header at the edge of the terminal: a wrapped one would be counted as one line.
+        // Turn line wrapping off: a wrapped header takes more lines than the one that is counted.
         Ok(print_stdout(format_args!("{up}\x1b[?7l{text}\x1b[?7h"))?)
     }
 }
@@ -331,7 +328,7 @@ fn cells(watched: &WatchedSegment, row: &Row) -> Vec<String> {
         price(quote.last()),
         clock(watched.reader.header().time_base(), quote.ts_event),
     ];
-    // Only if there is a reason, so that the other lines stay short.
+    // Add the reason only if there is one, so that the other lines stay short.
     cells.extend(quote.suspect_reason().map(|reason| reason.as_str().to_owned()));
     cells
 }

@@ -14,7 +14,7 @@ use tickpath_types::Nanos;
 use super::ADDRESS;
 use crate::commands::json;
 
-/// Minimum heartbeat interval: a client that the system delays by part of it does not count as silent yet.
+/// Minimum heartbeat interval, so that a client that the system delays briefly does not count as silent.
 const HEARTBEAT_MS_MIN: u16 = 100;
 
 #[derive(clap::Args)]

@@ -98,7 +98,8 @@ pub fn run_trial(log: &Log, random: &mut Random) -> (Target, &'static str, Outco
             }
         }
     } else if outcome != Outcome::Whole {
-        // No log has lost power here, so unless a loss is accepted, no session may be renamed.
+        // The logs come from processes that were stopped or killed, without a power loss. So no session may
+        // be renamed unless a loss is accepted.
         problem = Some(description);
     }
     let problem = problem.map(|description| {

@@ -91,7 +91,7 @@ impl Process {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = lines.find_map(|line| Some(line.ok()?.split_once(OPEN)?.1.parse().unwrap()));
-        // Read the rest of the output, so that the process never blocks on it.
+        // Read the remaining output, so that the process never blocks on a full pipe.
         thread::spawn(move || lines.for_each(drop));
         Process { child, address: address.expect("the venue starts") }
     }

@@ -1,4 +1,4 @@
-//! The feeds of IEX.
+//! Live channels of IEX: DEEP, DEEP+ and TOPS.
 
 use tickpath_feed::IexTp;
 use tickpath_feed::iex::{BookBuilder, IexRecovery};
@@ -13,7 +13,7 @@ use crate::live::protocol::{LiveProtocol, Opening};
 use crate::live::section::ChannelSection;
 use crate::recovery_sockets::RecoveryServers;
 
-/// The waits double, so that the daily limit of the service on snapshots lasts the whole day.
+/// The waits double, so that the service's daily limit on snapshots is not used up early in the day.
 const SNAP: ReconnectConfig = ReconnectConfig {
     buffers: BufferSizes { receive: 2 * FRAME_LEN_MAX, pending: 4_096 },
     connect_timeout: Nanos::from_secs(5),

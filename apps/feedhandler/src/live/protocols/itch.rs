@@ -1,4 +1,4 @@
-//! ITCH 5.0 in MoldUDP64.
+//! Live channels of ITCH 5.0 in MoldUDP64.
 
 use tickpath_feed::itch::ItchRecovery;
 use tickpath_feed::{BookBuilder, MoldUdp64};

@@ -1,4 +1,4 @@
-//! ITCH 5.0 over SoupBinTCP.
+//! Live channels of ITCH 5.0 over SoupBinTCP.
 
 use tickpath_feed::itch::SoupStream;
 use tickpath_feed::{BookBuilder, MoldUdp64};

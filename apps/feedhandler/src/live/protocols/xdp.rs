@@ -1,4 +1,4 @@
-//! XDP, Integrated Feed.
+//! Live channels of NYSE's XDP Integrated Feed.
 
 use tickpath_feed::xdp::{self, RequestSource, XdpRecovery};
 use tickpath_net::{BufferSizes, Network, ReconnectConfig};

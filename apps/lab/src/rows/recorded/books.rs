@@ -112,7 +112,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
 
     #[inline]
     fn delete(&mut self, order_id: u64, qty: Option<Qty>) {
-        // Remove it from the index first, because nearly always the whole order is removed.
+        // Remove the order from the index first, because nearly always the whole order is deleted.
         let Some(handle) = self.index.remove(order_id) else {
             self.unknown += 1;
             return;

@@ -25,7 +25,8 @@ use crate::selection::Selection;
 use crate::{Packet, Segment};
 
 const NS_PER_DAY: u64 = 86_400_000_000_000;
-/// Maximum time from an event to its capture in ns, including clock differences: far less than zones differ.
+/// Maximum difference in ns between an event's time and its capture time, clock errors included: far less
+/// than the difference between the two zones.
 const SAME_TIME_NS: u64 = 600_000_000_000;
 
 /// Registry entry of ITCH.
@@ -65,9 +66,9 @@ impl PacketProtocol for Itch {
         (0..=u16::MAX).collect()
     }
 
-    /// Determines the zone of the midnight that ITCH times count from: UTC if that matches the capture times
-    /// and New York's midnight does not, as for our own venue. Messages that match neither are skipped. An
-    /// end-of-snapshot message also identifies our venue.
+    /// Determines the zone of the midnight that ITCH times count from: New York if the message times then
+    /// match the capture times, or else UTC, as for a Tickpath venue. Messages that match neither are
+    /// skipped. An end-of-snapshot message also identifies a Tickpath venue.
     fn detect_calendar(&mut self, selection: &Selection, run: &MessageRun<'_>, calendar: &mut Calendar) {
         if self.is_midnight_known {
             return;
@@ -149,7 +150,7 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
             return Ok(());
         }
         if let ItchFlow::Waiting(waiting) = &self.flows[flow] {
-            // The other line may have delivered the first waiting packet since then.
+            // Another line may have delivered the first waiting packet in the meantime.
             let first = waiting.first().map(|first| &first.payload[..]);
             let is_line =
                 self.is_line(packet.payload, out) || first.is_some_and(|first| self.is_line(first, out));
@@ -158,7 +159,8 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
                 waiting.push(out.keep(packet));
                 return Ok(());
             }
-            // First, the flows that have waited for the maximum time: one may begin the same session.
+            // First classify the flows that have waited for the maximum time: one of them may begin the same
+            // session.
             for flow in 0..self.flows.len() {
                 if matches!(&self.flows[flow], ItchFlow::Waiting(waiting) if has_waited(waiting, packet.ts_ns))
                 {
@@ -217,7 +219,8 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
 }
 
 impl ItchPackets {
-    /// True for a packet of a line: it has a message that no snapshot has, or repeats one of its session.
+    /// True for a packet that must be of a line: it has a message that no snapshot contains, or a line of its
+    /// session delivered the same packet before.
     fn is_line<L: Listener>(&self, payload: &[u8], out: &Recordings<L>) -> bool {
         let Ok(mold) = moldudp64::Packet::parse(payload) else { return false };
         if !mold.messages().all(|(_, message)| is_of_snapshot(message)) {
@@ -346,7 +349,7 @@ fn has_waited(waiting: &[WaitingPacket], now_ns: u64) -> bool {
 /// True when a packet ends with the message that ends a snapshot of ITCH.
 fn ends_snapshot(payload: &[u8], mold: &moldudp64::Packet<'_>) -> bool {
     const LEN: usize = EndOfSnapshot::LEN;
-    // A cheap check first: no packet of a line ends with this message.
+    // Check one byte before parsing, since packets of lines, which are most, never end with this message.
     let may_end = payload.len() >= LEN && payload[payload.len() - LEN] == b'G';
     may_end && mold.messages().last().is_some_and(|(_, message)| is_end_of_snapshot(message))
 }

@@ -76,7 +76,7 @@ impl SoupStream {
         let mut stream = std::mem::take(&mut self.stream);
         stream.finish(&mut |data| self.take(data, out));
         self.stream = stream;
-        // Without an end message, the first messages are not a snapshot.
+        // Without an end-of-snapshot message, the held messages are not a snapshot.
         if let Some(opening) = self.opening.take() {
             *out = opening;
         }
@@ -150,7 +150,7 @@ fn take_message(opening: &mut Option<Messages>, message: &[u8], out: &mut Messag
         held.snapshot_len = held.ends.len();
     }
     if is_end || !may_be_snapshot || held.bytes.len() > OPENING_BYTES_MAX {
-        // `out` is empty: the stream output nothing before.
+        // `out` is empty, since the stream has output no message yet.
         *out = std::mem::take(held);
         *opening = None;
     }

@@ -35,7 +35,7 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// True for a packet with a known purpose and known message types, or any messages if it `is_requested`.
+/// True for a packet with a known purpose and known message types, or with any types if `is_requested`.
 fn is_xdp(payload: &[u8], is_requested: bool) -> bool {
     let Ok(packet) = tickpath_nyse::Packet::parse(payload) else { return false };
     let is_known = |message: &[u8]| {
@@ -234,7 +234,8 @@ impl XdpPackets {
         out.take(channel_line, numbers, packet, xdp.messages().map(|(_, message)| message))
     }
 
-    /// Handles a packet of an unidentified flow: a line of a known channel if it repeats one of its packets.
+    /// Handles a packet of an unidentified flow. If it repeats a packet of a known channel, the flow is a
+    /// line of that channel.
     fn waiting<'a, L: Listener>(
         &mut self,
         flow: usize,
@@ -289,7 +290,8 @@ impl XdpPackets {
         Ok(Some(channel_line))
     }
 
-    /// Adds the channel of packets to `dst`. A message that names the market may change its recording.
+    /// Adds the channel of packets to `dst`. A later message that names the market may move it to another
+    /// recording.
     fn add_channel<L: Listener>(&mut self, dst: SocketAddrV4, ts_ns: u64, out: &mut Recordings<L>) -> usize {
         let unknown = self.markets.iter().find(|(market, _)| market.is_none());
         let recording = match unknown.or(self.markets.first()) {
@@ -374,8 +376,8 @@ impl XdpPackets {
         Ok(())
     }
 
-    /// The channel that knows a symbol of the packet, or the only channel. `None` if no channel knows one, or
-    /// several do.
+    /// The only channel, or that of the packet's first symbol index found in exactly one market. `None` if
+    /// there is no such index.
     fn channel_of<L: Listener>(&self, xdp: &nyse::Packet<'_>, out: &mut Recordings<L>) -> Option<usize> {
         if let [only] = self.channels.as_slice() {
             return Some(only.number);
@@ -387,7 +389,8 @@ impl XdpPackets {
             let mut known = markets.filter_map(|(_, recording)| {
                 Some((*recording, out.recording::<Xdp>(*recording).0.replay.protocol.channel_of(index)?))
             });
-            // Each market numbers its symbols: an index that several markets know identifies no channel.
+            // Each market numbers its symbols separately: an index that several markets know identifies no
+            // channel.
             if let (Some((recording, ordinal)), None) = (known.next(), known.next()) {
                 let number = self.channels.get(usize::from(ordinal))?.number;
                 return Some(number).filter(|number| out.channels[*number].recording == recording);
@@ -427,7 +430,8 @@ impl XdpPackets {
 }
 
 /// True for a packet with a new sequence number reset. Resets are repeated until the session begins, and
-/// arrive late on the other line: one is new when it was sent later and changes the next number.
+/// arrive late on the other line. A reset is new if its packet was sent after all earlier ones of the channel
+/// and changes the next number.
 fn is_new_reset<L: Listener>(
     channel_line: ChannelLine,
     xdp: &nyse::Packet<'_>,

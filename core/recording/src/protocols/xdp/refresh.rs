@@ -24,7 +24,8 @@ struct IncompleteSymbol {
     channel: u8,
     /// Sequence number of the channel's first message after the loss.
     since: u32,
-    /// Symbol sequence number of the first held message, or one past the last dropped; `None` before any.
+    /// Symbol sequence number of the first held message, or one past that of the last dropped message; `None`
+    /// before any message.
     floor: Option<u32>,
     /// Held messages about the symbol, concatenated.
     held: Vec<u8>,
@@ -118,7 +119,7 @@ impl IncompleteSymbols {
     }
 }
 
-/// True when no number is missing between `last`, which is covered, and `first`, which is held; numbers wrap.
+/// True when `first` is at most one past `last`, so that no number between them is missing; numbers wrap.
 const fn is_up_to(last: u32, first: u32) -> bool {
     last.wrapping_add(1).wrapping_sub(first).cast_signed() >= 0
 }

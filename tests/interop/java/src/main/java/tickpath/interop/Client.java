@@ -20,13 +20,13 @@ import java.util.stream.Stream;
  * A client of a running venue, from its first login to the end of the session.
  *
  * <p>Arguments: order entry, retransmission, line A, line B (each {@code address:port}), address of the interface,
- * name of the session, symbol, its stock locate, and what becomes of the venue in the end: {@code stopped} or
- * {@code killed}, and then started again. Two users, TEST01 and TEST02, have the password "test".
+ * name of the session, symbol, its stock locate, and the venue's end: {@code stopped}, or {@code killed} and then
+ * started again. Two users, TEST01 and TEST02, have the password "test".
  */
 public final class Client {
-    /** Printed when the venue is to be stopped or killed. */
+    /** Line that this client prints when the test is to stop or kill the venue. */
     private static final String READY = "ready for the end of the venue";
-    /** Read when another one runs in its place. */
+    /** Line that this client reads when the killed venue has been started again. */
     private static final String RESTARTED = "restarted";
     private static final String PASSWORD = "test";
     private static final String ANY_SESSION = "";
@@ -46,7 +46,7 @@ public final class Client {
     private final boolean isKilled;
     private final MarketLine lineA;
     private final MarketLine lineB;
-    /** A reader of line B from which packets are taken away. */
+    /** A reader of line B that loses packets. */
     private final MarketLine lossy;
     private final Trader maker;
     private final Trader taker;
@@ -73,7 +73,7 @@ public final class Client {
 
     private void run() throws IOException {
         logIn();
-        // The opening is long over: the venue has been silent for a second.
+        // The opening is over: the venue sent its heartbeats after a second of silence.
         long start = lineA.nextSequence();
         List<Itch.Event> market = trade();
         readLines(start, market);
@@ -95,7 +95,7 @@ public final class Client {
         System.out.println("all " + steps.count() + " steps passed");
     }
 
-    /** The lines are there; wrong logins are refused, two users let in and kept alive. */
+    /** Checks that both lines are live, wrong logins are refused, and two users log in and exchange heartbeats. */
     private void logIn() {
         steps.run("a line says where it is before anything happens", () -> {
             loop.until("a packet on line A", lineA::isSynchronized);
@@ -134,7 +134,7 @@ public final class Client {
         });
     }
 
-    /** Two users trade; what the market must have seen of it. */
+    /** Lets two users trade; returns the market data messages that must result. */
     private List<Itch.Event> trade() {
         Trading trading = new Trading(maker, taker, stock, locate);
         steps.run("orders are traded, replaced and cancelled", trading::tradeAndReplace);
@@ -150,7 +150,7 @@ public final class Client {
         return trading.market();
     }
 
-    /** The lines from {@code start} on, with and without losses. */
+    /** Checks the messages of the lines from {@code start} on, with and without losses. */
     private void readLines(long start, List<Itch.Event> market) {
         steps.run("both lines tell the same story", () -> {
             long end = start + market.size();
@@ -172,7 +172,7 @@ public final class Client {
         });
     }
 
-    /** A reader that begins at the first message when all is over. */
+    /** Starts a reader after the trading, which requests all messages from the first on. */
     private MarketLine joinLate(long start) throws IOException {
         MarketLine late = line(0, 1);
         steps.run("a late reader asks for everything", () -> {
@@ -188,7 +188,7 @@ public final class Client {
         return late;
     }
 
-    /** The same by Nassau's whole receiver, in a thread that goes on until the end of the session. */
+    /** Reads all messages with Nassau's own receiver too, in a thread that runs until the end of the session. */
     private Thread joinThirdParty(List<byte[]> thirdPartyMessages, List<byte[]> expected) {
         CountDownLatch arrivals = new CountDownLatch(expected.size());
         Thread thirdParty = startThirdParty(thirdPartyMessages, arrivals);
@@ -200,7 +200,7 @@ public final class Client {
         return thirdParty;
     }
 
-    /** A user logs out and comes back for everything; all messages to it until it leaves again. */
+    /** Logs the maker out, and in again from message 1; returns all messages to it until its next logout. */
     private List<byte[]> logOutAndReconnect() throws IOException {
         List<byte[]> all = maker.session().messages();
         steps.run("a logout ends the connection", () -> {
@@ -225,7 +225,7 @@ public final class Client {
         return fromStart.messages();
     }
 
-    /** The user, of which {@code more} are all messages, comes back for some and for none; its connection then. */
+    /** Logs the maker in from the middle of its messages {@code more}, then from their end; returns the last session. */
     private OrderSession reconnectPartially(List<byte[]> more) throws IOException {
         OrderSession fromMiddle = connect("TEST01");
         steps.run("a login from the middle brings the rest", () -> {
@@ -245,7 +245,7 @@ public final class Client {
         return onlyNew;
     }
 
-    /** The venue is stopped, and tells it everywhere. */
+    /** Checks that a stopped venue announces the end of the session at every endpoint. */
     private void endOfSession(List<OrderSession> sessions, List<MarketLine> lines, Thread thirdParty) {
         steps.run("every endpoint announces the end of the session", () -> {
             System.out.println(READY);
@@ -258,7 +258,7 @@ public final class Client {
         });
     }
 
-    /** The venue is killed and another started in its place: everything that was told still holds. */
+    /** Checks that a venue, killed and started again, has every message and continues its sequence numbers. */
     private void resumeAfterKill(int lastUserRef, MarketLine reader, List<OrderSession> sessions, List<byte[]> ofMaker)
             throws IOException {
         steps.run("a venue is killed and started again", () -> {
@@ -302,7 +302,7 @@ public final class Client {
         return new MarketLine(loop, groups[index], network, retransmission, requestedSequence);
     }
 
-    /** Nassau's whole receiver in a thread: line, requests, until the end of the session. */
+    /** Runs Nassau's own receiver, of line and retransmission, in a thread until the end of the session. */
     private Thread startThirdParty(List<byte[]> messages, CountDownLatch arrivals) {
         Thread thread = new Thread(() -> {
             try {
@@ -331,7 +331,7 @@ public final class Client {
         connection.expectNoMore();
     }
 
-    /** What the venue publishes before anybody trades: messages start, every symbol is there, the market opens. */
+    /** Checks the messages before the first order, from the start of messages to the start of market hours. */
     private void checkOpening(List<Itch.Event> events) {
         Steps.equal("first message", "systemEvent O", eventCode(events.get(0)));
         Steps.equal("last message before trading", "systemEvent Q", eventCode(events.get(events.size() - 1)));
@@ -348,7 +348,7 @@ public final class Client {
         }
     }
 
-    /** The message's name, and the stage that it announces. */
+    /** Returns the message's name and its event code or trading state, if any. */
     private static String eventCode(Itch.Event event) {
         String code = event.fields().getOrDefault("eventCode", event.fields().get("tradingState"));
         return code == null ? event.name() : event.name() + " " + code;

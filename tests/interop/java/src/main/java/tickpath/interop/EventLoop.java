@@ -8,13 +8,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 
-/** All sockets of the client in one thread: whatever is awaited, all are read. */
+/** Reads all sockets of the client in one thread, also those that no step waits for. */
 final class EventLoop {
-    /** How long anything may take, of the time that this process runs: one that was stopped meanwhile goes on. */
+    /** Time limit of a wait. Counts only time in which this process runs, not time in which it is suspended. */
     private static final long PATIENCE_NANOS = 20_000_000_000L;
-    /** A round of the loop that took longer counts for this much. */
+    /** Maximum time that one round of the loop counts for, even if it took longer. */
     private static final long ROUND_NANOS_MAX = 200_000_000L;
-    /** How often the sessions are asked whether a heartbeat is due. */
+    /** Interval of the ticks, in which sessions check whether a heartbeat is due. */
     private static final long TICK_MILLIS = 50;
 
     private final Selector selector = Selector.open();
@@ -26,13 +26,13 @@ final class EventLoop {
         void run() throws IOException;
     }
 
-    /** Reads a channel, which is not blocking from now on, whenever it has something. */
+    /** Makes a channel non-blocking, and runs {@code read} whenever it is readable. */
     void read(SelectableChannel channel, Task read) throws IOException {
         channel.configureBlocking(false);
         channel.register(selector, SelectionKey.OP_READ, read);
     }
 
-    /** Does something several times a second. */
+    /** Runs a task at least every {@link #TICK_MILLIS} while the loop waits. */
     void tick(Task task) {
         ticks.add(task);
     }
@@ -41,7 +41,7 @@ final class EventLoop {
         ticks.remove(task);
     }
 
-    /** Reads until something is there. */
+    /** Reads until a condition is true; fails with {@code what} after the time limit. */
     void until(String what, BooleanSupplier condition) throws IOException {
         long waited = 0;
         while (!condition.getAsBoolean()) {

@@ -241,12 +241,12 @@ public final class FixClient {
         });
     }
 
-    /** The next report that answers a request: what is told unasked may come before it. */
+    /** Returns the next report that answers a request; skips unsolicited reports before it. */
     private static Message answer(FixSession session) throws Exception {
         return report(session, "success");
     }
 
-    /** The next report with a text. */
+    /** Returns the next report with this text. */
     private static Message report(FixSession session, String text) throws Exception {
         Message report = session.next("8");
         while (!report.getString(58).equals(text)) {
@@ -284,7 +284,7 @@ public final class FixClient {
             Steps.equal("quotes", List.of("0 1 59600 10 moved", "0 1 60400 10 moved"), quoted(anna.next("b")));
             anna.send(message("Z", 1166, "all-quotes", 298, "4"));
             expect(anna.next("r"), 11, "all-quotes", 530, "11", 531, "11", 298, "4", 533, "2");
-            // The report of the last of them follows its answer.
+            // The report of the cancelled quotes follows the answer to the request.
             expect(anna.next("8"), 39, "4", 9019, "desk", 302, "set");
             return "2 quotes";
         });
@@ -305,7 +305,7 @@ public final class FixClient {
         return message;
     }
 
-    /** What became of each side: kind, id, price, size, state. */
+    /** Returns the state of each side of the quotes: kind, id, price, size, state. */
     private static List<String> quoted(Message ack) throws Exception {
         expect(ack, 297, "0");
         List<String> quoted = new ArrayList<>();
@@ -353,7 +353,7 @@ public final class FixClient {
         });
     }
 
-    /** With CancelOnDisconnect the logout takes the orders along. */
+    /** Checks that a logout cancels the orders of a session with CancelOnDisconnect. */
     private void logOut(SocketInitiator ofAnna) {
         steps.run("logout", () -> {
             anna.send(message("D", 11, "anna-5", 54, BUY, 38, "7", 44, "58000", 55, PERPETUAL));
@@ -368,7 +368,7 @@ public final class FixClient {
         });
     }
 
-    /** A message of a type with fields: tag, value, tag, value. */
+    /** Builds a message of a type with fields: tag, value, tag, value. */
     private static Message message(String type, Object... fields) {
         Message message = new Message();
         message.getHeader().setString(35, type);
@@ -386,7 +386,7 @@ public final class FixClient {
         }
     }
 
-    /** What changed: action, type, price, size of each. */
+    /** Returns the changes of a market data message: action, type, price, size of each. */
     private static List<String> changes(Message message) throws Exception {
         List<String> changes = new ArrayList<>();
         for (Group change : message.getGroups(268)) {

@@ -14,7 +14,7 @@ import quickfix.Message;
 import quickfix.Session;
 import quickfix.SessionID;
 
-/** One user of the venue: logs on with a signature as Deribit wants it, and keeps what comes. */
+/** The session of one user: logs on with the signature that Deribit requires, and keeps the received messages. */
 final class FixSession implements Application {
     private static final int USERNAME = 553;
     private static final int PASSWORD = 554;
@@ -23,7 +23,7 @@ final class FixSession implements Application {
     private static final int CANCEL_ON_DISCONNECT = 9001;
     private static final int NONCE_BYTES = 32;
     private static final long PATIENCE_SECONDS = 60;
-    /** Timestamps of logons must grow. */
+    /** Time stamp of the last logon; those of later logons must be higher. */
     private static final AtomicLong LAST_LOGON_MS = new AtomicLong();
 
     private final String user;
@@ -56,7 +56,7 @@ final class FixSession implements Application {
     public void toAdmin(Message message, SessionID sessionId) {
         switch (type(message)) {
             case "A" -> sign(message);
-            // The engine rejected a message of the venue: no step may pass after that.
+            // The engine rejected a message of the venue: fail the next step.
             case "3" -> states.add("rejected " + message);
             default -> {
             }
@@ -99,7 +99,7 @@ final class FixSession implements Application {
         }
     }
 
-    /** Waits for the session to be up or down. */
+    /** Waits until the session is {@code up} or {@code down}. */
     void expect(String state) throws InterruptedException {
         Steps.equal(user + "'s session", state, String.valueOf(states.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)));
     }
@@ -112,7 +112,7 @@ final class FixSession implements Application {
         return Session.lookupSession(id);
     }
 
-    /** The next message of a type; those of other types that come before it are dropped. */
+    /** Returns the next message of a type; drops messages of other types before it, but fails on a reject. */
     Message next(String type) throws InterruptedException {
         while (true) {
             Message message = received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
@@ -127,7 +127,7 @@ final class FixSession implements Application {
         }
     }
 
-    /** Why the venue logged this user out. */
+    /** Returns the venue's reason for the logout. */
     String logoutText() throws InterruptedException, FieldNotFound {
         return next("5").getString(TEXT);
     }

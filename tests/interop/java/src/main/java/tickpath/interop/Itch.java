@@ -13,18 +13,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** ITCH messages as Juncture's parser understands them. */
+/** Parses ITCH messages by Juncture's parser. */
 final class Itch {
     private static final byte CROSS_TRADE = 'Q';
-    /** A cross trade has its shares here, in 8 bytes. */
+    /** Offset of the shares in a cross trade, which have 8 bytes. */
     private static final int CROSS_SHARES_AT = 11;
 
     private final List<Event> events = new ArrayList<>();
     private final ITCH50Parser parser;
 
-    /** A message by the names of Juncture: its kind and its fields, with the two parts of the time put together. */
+    /** A message with Juncture's names: its type and its fields; {@code time} joins the two parts of the time stamp. */
     record Event(String name, Map<String, String> fields) {
-        /** From a name and a value in turn. */
+        /** Creates a message from alternating names and values of its fields. */
         static Event of(String name, Object... namesAndValues) {
             Map<String, String> fields = new TreeMap<>();
             for (int index = 0; index < namesAndValues.length; index += 2) {
@@ -39,7 +39,7 @@ final class Itch {
     }
 
     Itch() {
-        // One method for each kind of message, with the message as its only argument: all are handled alike.
+        // The listener has a method for each message type, whose only argument is the message. One proxy handles all.
         ITCH50Listener listener = (ITCH50Listener) Proxy.newProxyInstance(
             Itch.class.getClassLoader(), new Class<?>[] {ITCH50Listener.class}, (proxy, method, arguments) -> {
                 events.add(new Event(method.getName(), fields(arguments[0])));
@@ -48,7 +48,7 @@ final class Itch {
         parser = new ITCH50Parser(listener);
     }
 
-    /** Parses one message, which must end where Juncture thinks that it ends. */
+    /** Parses one message; checks that Juncture reads all of its bytes. */
     Event parse(ByteBuffer buffer) throws IOException {
         ByteBuffer message = buffer.get(buffer.position()) == CROSS_TRADE ? crossTrade(buffer) : buffer;
         int length = message.remaining();
@@ -61,8 +61,8 @@ final class Itch {
     }
 
     /**
-     * A cross trade as Juncture 1.0.0 takes it: it reads the shares in 4 bytes, where Nasdaq's specification has
-     * 8. The upper half must be zero, and is left out.
+     * Converts a cross trade for Juncture 1.0.0, which reads 4 bytes of shares, while Nasdaq's specification has
+     * 8. Leaves out the upper half, which must be zero.
      */
     private static ByteBuffer crossTrade(ByteBuffer buffer) {
         byte[] message = new byte[buffer.remaining()];
@@ -101,7 +101,7 @@ final class Itch {
         return fields;
     }
 
-    /** Codes and symbols as their characters, everything else as a number. */
+    /** Formats codes and symbols as characters, everything else as a number. */
     private static String text(String name, Object value) {
         if (value instanceof Byte code) {
             return String.valueOf((char) code.byteValue());

@@ -7,8 +7,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Counts the messages of a BinaryFILE of ITCH by Nassau's reader and Juncture's parser: one line for each kind, its
- * code and its number. Argument: the file.
+ * Counts the messages of a BinaryFILE of ITCH by Nassau's reader and Juncture's parser. Prints a line for each type:
+ * its code and its number of messages. Argument: the file.
  */
 public final class ItchFile {
     private ItchFile() {}
@@ -22,7 +22,7 @@ public final class ItchFile {
             counts.merge(type, 1L, Long::sum);
         })) {
             while (reader.read() >= 0) {
-                // Every read has passed one message to the listener.
+                // Each read passes one message to the listener.
             }
         }
         counts.forEach((type, count) -> System.out.println(type + " " + count));

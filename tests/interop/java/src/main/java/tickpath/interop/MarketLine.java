@@ -13,12 +13,12 @@ import java.nio.channels.DatagramChannel;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One multicast line and the retransmission beside it, spoken by Nassau's MoldUDP64 client. */
+/** One multicast line and its retransmission, read by Nassau's MoldUDP64 client. */
 final class MarketLine implements MoldUDP64ClientStatusListener {
-    /** Asks Nassau's client to begin with the first message that comes, and to ask for none before. */
+    /** Makes Nassau's client begin with the first message received, and request none before it. */
     static final long FROM_NOW_ON = 0;
     private static final int DATAGRAM_LEN_MAX = 65_507;
-    /** Where a packet's header has the number of its messages; 0 in a heartbeat. */
+    /** Offset of the message count in a packet's header; the count of a heartbeat is 0. */
     private static final int MESSAGE_COUNT_AT = 18;
 
     private final List<byte[]> messages = new ArrayList<>();
@@ -35,7 +35,7 @@ final class MarketLine implements MoldUDP64ClientStatusListener {
             long requestedSequence) throws IOException {
         DatagramChannel line = DatagramChannel.open(StandardProtocolFamily.INET);
         line.setOption(StandardSocketOptions.SO_REUSEADDR, true);
-        // Bound to the group, so that packets of other groups on the same port do not arrive here.
+        // Bind to the group, so that packets of other groups on the same port do not arrive here.
         line.bind(group);
         line.join(group.getAddress(), network);
         DatagramChannel requestChannel = DatagramChannel.open(StandardProtocolFamily.INET);
@@ -56,7 +56,7 @@ final class MarketLine implements MoldUDP64ClientStatusListener {
         });
     }
 
-    /** Takes a packet away from the client; whether it had messages. */
+    /** Reads a packet and drops it; returns whether it had messages. */
     private static boolean isLost(DatagramChannel line) throws IOException {
         ByteBuffer packet = ByteBuffer.allocate(DATAGRAM_LEN_MAX);
         return line.receive(packet) != null && packet.getShort(MESSAGE_COUNT_AT) != 0;
@@ -91,7 +91,7 @@ final class MarketLine implements MoldUDP64ClientStatusListener {
         isEnded = true;
     }
 
-    /** Loses the next so many packets that have messages, and the heartbeats between them. */
+    /** Drops the next {@code packets} packets that have messages, and the heartbeats between them. */
     void dropPackets(int packets) {
         packetsToDrop = packets;
     }
@@ -104,7 +104,7 @@ final class MarketLine implements MoldUDP64ClientStatusListener {
         return isEnded;
     }
 
-    /** Number of the message that comes next. */
+    /** Returns the sequence number of the next message. */
     long nextSequence() {
         return nextSequence;
     }
@@ -117,12 +117,12 @@ final class MarketLine implements MoldUDP64ClientStatusListener {
         return messages.subList((int) (sequence - firstSequence), messages.size());
     }
 
-    /** Requests for retransmission. */
+    /** Returns the number of requests for retransmission. */
     int requests() {
         return requests;
     }
 
-    /** Packets that came in answer to them. */
+    /** Returns the number of packets that answered these requests. */
     int answers() {
         return answers;
     }

@@ -14,11 +14,11 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 
-/** One connection to the order entry door, spoken by Nassau's SoupBinTCP client. */
+/** One connection to the order entry port, by Nassau's SoupBinTCP client. */
 final class OrderSession implements SoupBinTCPClientStatusListener {
-    /** A heartbeat on the wire: the packet's length and its type. */
+    /** Length of a heartbeat on the wire: the packet's length and its type. */
     private static final int HEARTBEAT_LEN = 3;
-    /** Nassau sends a heartbeat when it has sent nothing for longer than this. */
+    /** Time without a sent packet after which Nassau sends a heartbeat. */
     private static final long HEARTBEAT_INTERVAL_MILLIS = 1000;
     private static final int MESSAGE_LEN_MAX = 1024;
 
@@ -27,7 +27,7 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
     private final SoupBinTCPClient client;
     private final EventLoop.Task keepAlive;
     private final List<byte[]> messages = new ArrayList<>();
-    /** Messages that the test has looked at. */
+    /** Number of messages that the test has checked. */
     private int checked;
     private int events;
     private int heartbeats;
@@ -62,7 +62,7 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         if (bytes < 0) {
             close();
         } else if (bytes == HEARTBEAT_LEN && events == eventsBefore) {
-            // Nassau ignores heartbeats silently, and refuses unknown types.
+            // A heartbeat: Nassau reports no event for it, and fails for unknown types.
             heartbeats++;
         }
     }
@@ -77,7 +77,7 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         }
     }
 
-    /** The venue went away without closing the connection. */
+    /** Handles a connection that was lost without being closed by the venue. */
     private void onConnectionLost() throws IOException {
         isLost = true;
         close();
@@ -106,7 +106,7 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         events++;
         session = accepted.getSession().trim();
         firstSequence = accepted.getSequenceNumber();
-        // Before its login is accepted, a client may send nothing else.
+        // Before its login is accepted, a client may send nothing but the login.
         loop.tick(keepAlive);
     }
 
@@ -132,13 +132,13 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         loop.until("an answer to the login of " + user, () -> session != null || rejected != 0 || isClosed);
     }
 
-    /** Logs in; a blank session is whichever the venue has. */
+    /** Logs in; a blank session requests the venue's current one. */
     void login(String password, String requestedSession, long sequence) throws IOException {
         requestLogin(password, requestedSession, sequence);
         Steps.check(session != null, user + " was not let in: " + (rejected == 0 ? "closed" : rejected));
     }
 
-    /** Logs in in vain, and gives the reason; the venue closes the connection. */
+    /** Sends a login that the venue must refuse; returns the reason once the venue has closed the connection. */
     char refusedLogin(String password, String requestedSession, long sequence) throws IOException {
         requestLogin(password, requestedSession, sequence);
         Steps.check(rejected != 0, user + " was not refused");
@@ -151,14 +151,14 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         client.send(ByteBuffer.wrap(message));
     }
 
-    /** The next message of the venue. */
+    /** Returns the next message of the venue. */
     byte[] next() throws IOException {
         loop.until("message " + (firstSequence + checked) + " to " + user, () -> messages.size() > checked || isClosed);
         Steps.check(messages.size() > checked, user + ": the venue closed the connection in place of a message");
         return messages.get(checked++);
     }
 
-    /** Every message that came was one that the test has looked at. */
+    /** Checks that the test has checked every message received. */
     void expectNoMore() {
         List<String> left =
             messages.subList(checked, messages.size()).stream().map(HexFormat.of()::formatHex).toList();
@@ -173,7 +173,7 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         return session;
     }
 
-    /** Number of the first message of this connection, as the venue's answer to the login had it. */
+    /** Returns the sequence number of this connection's first message, from the answer to the login. */
     long firstSequence() {
         return firstSequence;
     }
@@ -182,7 +182,7 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         return heartbeats;
     }
 
-    /** Sends a heartbeat, by a clock that jumps past the time for one. */
+    /** Sends a heartbeat: moves Nassau's clock past the time at which one is due. */
     void sendHeartbeat() throws IOException {
         clockAhead += HEARTBEAT_INTERVAL_MILLIS + 1;
         client.keepAlive();

@@ -4,9 +4,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * OUCH 5.0 byte by byte, as Nasdaq's specification has it: requests of a client, and what a venue must answer.
+ * OUCH 5.0 byte by byte, from Nasdaq's specification: requests of a client, and the answers that a venue must give.
  *
- * <p>There is no library for it: Juncture knows OUCH 4. Nothing here is shared with the venue's own codec.
+ * <p>No library supports it: Juncture implements OUCH 4. Nothing here is shared with the venue's own codec.
  */
 final class Ouch {
     /** Price of an order without a limit. */
@@ -14,9 +14,9 @@ final class Ouch {
     static final char DAY = '0';
     static final char IMMEDIATE_OR_CANCEL = '3';
     static final byte[] NO_OPTIONS = {};
-    /** Option 12, a length of 2 before it: the order must not take. */
+    /** Option 12, preceded by its length of 2: the order must not take liquidity. */
     static final byte[] POST_ONLY = {2, 12, 'P'};
-    /** Option 3, a length of 5 before it: at least 100 shares at once. */
+    /** Option 3, preceded by its length of 5: at least 100 shares must trade at once. */
     static final byte[] AT_LEAST_100 = {5, 3, 0, 0, 0, 100};
 
     private static final int ACCEPTED_REFERENCE_AT = 36;
@@ -25,7 +25,7 @@ final class Ouch {
 
     private Ouch() {}
 
-    /** An order as a client enters it and as the venue repeats it. */
+    /** An order as a client enters it and as the venue repeats it in its answer. */
     record Order(
             int userRef, char side, int shares, String stock, long price, char timeInForce, byte[] options,
             String clientOrderId) {
@@ -48,13 +48,13 @@ final class Ouch {
             .text(order.clientOrderId, 14).options(order.options).bytes();
     }
 
-    /** Side and symbol are those of the order that is replaced. */
+    /** Builds a replace request; side and symbol remain those of the replaced order. */
     static byte[] replace(int origUserRef, Order order) {
         return new Message('U').u32(origUserRef).u32(order.userRef).u32(order.shares).u64(order.price)
             .code(order.timeInForce).code('Y').code('N').text(order.clientOrderId, 14).options(order.options).bytes();
     }
 
-    /** The shares are the new intended ones, counting those that were executed. */
+    /** Builds a cancel request; {@code shares} is the new intended quantity, including executed shares. */
     static byte[] cancel(int userRef, int shares) {
         return new Message('X').u32(userRef).u32(shares).bytes();
     }
@@ -96,22 +96,22 @@ final class Ouch {
         return new Message('Q').u64(time).u32(nextUserRef).bytes();
     }
 
-    /** The day starts ({@code S}) or ends ({@code E}). */
+    /** Builds a system event: {@code S} for the start of the day, {@code E} for its end. */
     static byte[] systemEvent(long time, char code) {
         return new Message('S').u64(time).code(code).bytes();
     }
 
-    /** When the venue says that it happened, in nanoseconds since midnight; every answer has it behind its type. */
+    /** Returns the time stamp of an answer, in nanoseconds since midnight, which follows the type. */
     static long time(byte[] answer) {
         return longAt(answer, 1);
     }
 
-    /** The venue's reference of an order that it accepted or replaced. */
+    /** Returns the order reference number in an accepted or replaced message. */
     static long reference(byte[] answer) {
         return longAt(answer, answer[0] == 'A' ? ACCEPTED_REFERENCE_AT : REPLACED_REFERENCE_AT);
     }
 
-    /** Number of an execution. */
+    /** Returns the match number of an execution. */
     static long match(byte[] executed) {
         return longAt(executed, EXECUTED_MATCH_AT);
     }
@@ -161,7 +161,7 @@ final class Ouch {
             return this;
         }
 
-        /** What an accepted and a replaced message end with. */
+        /** Appends the fields with which accepted and replaced messages end. */
         Message order(Order order, long reference, char state) {
             return code(order.side).u32(order.shares).text(order.stock, 8).u64(order.price).code(order.timeInForce)
                 .code('Y').u64(reference).code('P').code('N').code('N').code(state).text(order.clientOrderId, 14)

@@ -3,16 +3,16 @@ package tickpath.interop;
 import java.util.Arrays;
 import java.util.HexFormat;
 
-/** Steps of a run, told in one line each, and what they expect. */
+/** Runs the steps of a test, prints a line for each, and checks their expectations. */
 final class Steps {
     private int count;
 
-    /** What a step does; it returns what is worth telling. */
+    /** The work of a step; returns a text for its line. */
     interface Body {
         String run() throws Exception;
     }
 
-    /** A step found something else than it expected. */
+    /** A step's expectation was not met. */
     static final class Failure extends RuntimeException {
         private static final long serialVersionUID = 1;
 
@@ -21,7 +21,7 @@ final class Steps {
         }
     }
 
-    /** Runs one step; a failed one ends the program with what was expected. */
+    /** Runs one step; if it fails, prints the expectation and ends the program. */
     void run(String name, Body body) {
         count++;
         try {
@@ -32,7 +32,7 @@ final class Steps {
             if (!isExpected) {
                 error.printStackTrace(System.out);
             }
-            // Other threads may still be waiting for packets.
+            // Exit explicitly: other threads may still be waiting for packets.
             System.exit(1);
         }
     }

@@ -2,7 +2,7 @@ package tickpath.interop;
 
 import java.io.IOException;
 
-/** A user at the venue: sends requests, and compares every byte of the answers. */
+/** A user of the venue: sends requests, and compares every byte of the answers. */
 final class Trader {
     private static final char LIVE = 'L';
 
@@ -17,7 +17,7 @@ final class Trader {
         this.lastUserRef = lastUserRef;
     }
 
-    /** What the venue calls an order, and when it took it. */
+    /** The venue's time stamp and reference number of an order that it accepted. */
     record Taken(long time, long reference) {}
 
     int nextUserRef() {
@@ -54,7 +54,7 @@ final class Trader {
         return taken;
     }
 
-    /** Expects that shares left an order without trading; when. */
+    /** Expects a cancel of shares of an order; returns its time. */
     long canceled(int userRef, int shares, char reason) throws IOException {
         byte[] answer = next();
         long time = Ouch.time(answer);
@@ -63,7 +63,7 @@ final class Trader {
         return time;
     }
 
-    /** Expects an execution at a time that is known; its number. */
+    /** Expects an execution with the given time; returns its match number. */
     long executed(long time, int userRef, int shares, long price, char liquidity) throws IOException {
         byte[] answer = next();
         long match = Ouch.match(answer);

@@ -4,9 +4,9 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Two users trade, and what the market must have seen of it is written down. */
+/** Lets two users trade, and records the market data messages that must result. */
 final class Trading {
-    /** Orders that fill more than one packet of market data. */
+    /** Number of orders whose messages fill more than one packet of market data. */
     private static final int MANY = 60;
     private static final long TICK = 100;
     /** Price of 100.00, in units of a ten-thousandth. */
@@ -29,12 +29,12 @@ final class Trading {
         this.locate = locate;
     }
 
-    /** What every reader of the market data must see of all this, in order. */
+    /** Returns the messages that every reader of the market data must receive, in order. */
     List<Itch.Event> market() {
         return market;
     }
 
-    /** An order rests, is traded with, replaced, reduced, and traded away. */
+    /** Enters an order that is partly filled, replaced, reduced, and then filled completely. */
     String tradeAndReplace() throws IOException {
         Ouch.Order offer = Ouch.Order.day(maker.nextUserRef(), 'S', 300, stock, PAR);
         Trader.Taken resting = maker.enter(offer);
@@ -64,7 +64,7 @@ final class Trading {
         return "100 and 200 shares traded, 200 cancelled, 300 of an IOC order too";
     }
 
-    /** A modification keeps the order; an order without a limit and one that must not take meet it. */
+    /** Modifies a resting order, then enters a post-only, a minimum-quantity and a market order against it. */
     String modifyAndOptions() throws IOException {
         Ouch.Order offer = Ouch.Order.day(maker.nextUserRef(), 'S', 150, stock, PAR + 5 * TICK);
         Trader.Taken resting = maker.enter(offer);
@@ -88,7 +88,7 @@ final class Trading {
         return "post-only, minimum quantity and no limit honoured";
     }
 
-    /** Requests that the venue must refuse change nothing. */
+    /** Sends requests that the venue must refuse and that change nothing. */
     String refusals() throws IOException {
         Ouch.Order elsewhere = Ouch.Order.day(maker.nextUserRef(), 'B', 1, "NOWHERE", PAR);
         maker.send(Ouch.enter(elsewhere));
@@ -109,7 +109,7 @@ final class Trading {
         return "symbol, price, quantity, replacement; the next number is " + (maker.lastUserRef() + 1);
     }
 
-    /** Many orders come and go, so that the day is longer than one packet. */
+    /** Enters and cancels many orders, so that their messages need more than one packet. */
     String manyOrders() throws IOException {
         List<Ouch.Order> orders = new ArrayList<>();
         List<Trader.Taken> resting = new ArrayList<>();
@@ -134,7 +134,7 @@ final class Trading {
             "shares", order.shares(), "stock", String.format("%-8s", order.stock()), "price", order.price());
     }
 
-    /** Expects an execution on both sides, and one message of it in the market. */
+    /** Expects an execution report to each side, and records its market data message. */
     private void executed(
             Trader.Taken incoming, long reference, int makerRef, int takerRef, int shares, long price)
             throws IOException {
