@@ -339,7 +339,7 @@ fn reload_adds_new_users_of_the_configuration() {
         (user("DORA ", &plain), "without spaces around"),
         (user("DORA", "password_hash = '$argon2id$'"), "tickpath admin hash-password"),
         (user("DORA", &format!("{plain}\ninstruments = ['GAMMA']")), "no instrument 'GAMMA' yet"),
-        (["DORA", "EMIL", "FRED"].map(|name| user(name, &plain)).concat(), "room for 5 users"),
+        (["DORA", "EMIL", "FRED"].map(|name| user(name, &plain)).concat(), "limited to 5 users"),
         ("nonsense = 1".to_owned(), "unknown field"),
     ] {
         write_config(folder.path(), &more);
