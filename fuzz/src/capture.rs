@@ -14,7 +14,7 @@ use tickpath_replay::{ReplayOptions, replay};
 /// Maximum number of uncompressed bytes read: a few compressed bytes may expand to millions.
 const UNPACKED_LEN_MAX: u64 = 1 << 20;
 
-/// A reader that returns a few bytes at a time, like pipes and decompressors.
+/// A reader that returns at most `len` bytes at a time, like pipes and decompressors.
 struct Pieces<'a> {
     data: &'a [u8],
     len: usize,
@@ -30,7 +30,7 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// Checks that the result does not depend on the pieces in which the bytes arrive.
+/// Checks that the result of `read` does not depend on the pieces in which the bytes arrive.
 fn in_any_pieces<T: PartialEq + Debug>(data: &[u8], read: impl Fn(Pieces<'_>) -> T) -> T {
     let whole = read(Pieces { data, len: usize::MAX });
     for len in [1, 7] {
@@ -155,7 +155,7 @@ pub fn compressed(data: &[u8]) {
     let read = || {
         let Ok(reader) = decompress(Cursor::new(data.to_vec())) else { return Vec::new() };
         let mut unpacked = Vec::new();
-        // On an error, keep the data unpacked before it: readers see them too.
+        // On an error, keep the data unpacked before it, which readers see too.
         let _ = reader.take(UNPACKED_LEN_MAX).read_to_end(&mut unpacked);
         unpacked
     };
@@ -169,9 +169,9 @@ pub fn compressed(data: &[u8]) {
     }
 }
 
-/// Replays a file of any format through full books, compared with the reference model, which never differs.
-/// Each problem in the report is one line, and so is an error. In a LOBSTER file, the text after a blank line
-/// is its order book file.
+/// Replays a file of any format through full books, which never differ from the reference model. Each problem
+/// in the report is one line, and so is an error. In a LOBSTER file, the text after a blank line is its order
+/// book file.
 pub fn replay_file(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("FUZZ_message_2.csv");

@@ -100,7 +100,8 @@ impl<'a> Visitor<'a> for OnePass {
     }
 }
 
-/// Checks a frame from the server.
+/// Checks a frame from the server: only JSON is accepted, an error is one line about a position in the frame,
+/// and the one-pass reader agrees.
 pub fn deribit_inbound(data: &[u8]) {
     match check(data) {
         Ok(_) => assert!(is_json(data)),
@@ -147,7 +148,7 @@ fn numbers(text: &str) {
     }
 }
 
-/// Checks a frame of a client.
+/// Checks a client's frame: only JSON is accepted, and a request with valid parameters survives a round trip.
 pub fn deribit_request(data: &[u8]) {
     if let Ok(query) = Request::parse_query(data) {
         let _ = query.params::<PlaceOrder<'_>>();

@@ -38,7 +38,7 @@ pub fn deribit_front(data: &[u8]) {
     assert_eq!(state(&mut venue.restarted(labels)), before);
 }
 
-/// Returns the state of both accounts.
+/// Returns the state of the accounts of `anna` and `bert`.
 pub(crate) fn state(venue: &mut Venue) -> Vec<Value> {
     ["anna", "bert"]
         .map(|name| {

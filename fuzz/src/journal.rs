@@ -18,7 +18,7 @@ pub fn journal(data: &[u8]) {
         Ok(found) => found,
         Err(error) => return assert_eq!(error.to_string().lines().count(), 1),
     };
-    // With a damaged header there is nothing to read.
+    // A segment with a damaged header has nothing to read.
     let Some(session) = found.session else { return };
     let records = || -> Result<Vec<Vec<u8>>, OpenError> {
         let mut records = Vec::new();

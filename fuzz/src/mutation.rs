@@ -11,7 +11,7 @@ impl Random {
         Random(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// A number below a bound.
+    /// Returns the next number, below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

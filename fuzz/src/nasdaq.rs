@@ -87,7 +87,8 @@ pub fn binaryfile(data: &[u8]) {
     }
 }
 
-/// Splits a stream into pieces, each with its arrival time. The stream's first byte determines both.
+/// Splits a stream into pieces, each with its arrival time. The stream's first byte determines lengths and
+/// times.
 pub(crate) struct Pieces<'a> {
     left: &'a [u8],
     state: u8,
@@ -220,7 +221,7 @@ pub fn soup_client(data: &[u8]) {
     assert_eq!(client.resume().sequence, expected.unwrap_or(Sequence(1)));
 }
 
-/// Maps every symbol to an instrument of the same name, so that any message can be written.
+/// Returns lookups between symbols and instruments: every symbol is instrument 1, whose symbol is `symbol`.
 fn round_trip_lookups(symbol: [u8; 8]) -> (impl Fn(Symbol) -> Option<InstrumentId>, Option<Symbol>) {
     (|_| Some(InstrumentId(1)), Some(Symbol(symbol)))
 }
@@ -305,7 +306,8 @@ pub fn ouch_outbound(data: &[u8]) {
     }
 }
 
-/// Writes a message and its options again. An empty list of options may be omitted in the data.
+/// Checks that a message and its options are written back to `data`, where an empty list of options may be
+/// absent.
 fn check_written<M: IntoBytes + Immutable>(message: &M, options: Options<'_>, data: &[u8]) {
     let tags: Vec<TagValue<'_>> = options.iter().collect();
     let mut out = vec![0; BUFFER_LEN];

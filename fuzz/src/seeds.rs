@@ -88,7 +88,7 @@ pub fn fix_session() -> Vec<Vec<u8>> {
     vec![lines(&all), lines(&all[..3]), lines(&[all[0], all[3], all[3]]), lines(&[all[0], all[9]])]
 }
 
-/// A MoldUDP64 packet of messages, the two packets without messages, and a request.
+/// A MoldUDP64 packet with messages, a heartbeat, an end of session, and a request.
 #[must_use]
 pub fn mold() -> Vec<Vec<u8>> {
     let session = Session(*b"SESSION001");
@@ -104,7 +104,7 @@ pub fn mold() -> Vec<Vec<u8>> {
     ]
 }
 
-/// A BinaryFILE that ends with its marker, and one whose lengths are zero.
+/// A BinaryFILE that ends with its marker, and one whose length prefixes are zero.
 #[must_use]
 pub fn binaryfile() -> Vec<Vec<u8>> {
     let (mut prefixed, mut implied) = (Vec::new(), Vec::new());

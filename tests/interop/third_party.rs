@@ -1,4 +1,4 @@
-//! Scenarios, each with one client.
+//! Scenarios of a running venue, each with one third-party client.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::{java, python};
 
 /// Time limit for `cryptofeed_client.py`, which runs for a minute and then ends.
 const CRYPTOFEED_PATIENCE: Duration = Duration::from_secs(150);
-/// Line that the client prints when the venue is to be stopped or killed.
+/// Line by which the client asks this test to stop or kill the venue.
 const READY: &str = "ready for the end of the venue";
 
 #[test]
@@ -112,7 +112,7 @@ fn cryptofeed_follows_a_market_over_tls() {
     let args = [address.as_str(), &path("ca.pem"), "60"];
     let client = Running::spawn(python::command(python, "cryptofeed_client.py", &args));
     let client = client.join_within(CRYPTOFEED_PATIENCE);
-    println!("{}", stop_deribit(venue)); // the venue's reasons, where the client fails
+    println!("{}", stop_deribit(venue)); // shows the venue's reasons if the client failed
     assert_output(client);
 }
 
@@ -166,7 +166,7 @@ fn start_deribit_with(folder: &Path, settings: &str) -> Running {
     Running::spawn(command)
 }
 
-/// A folder for a venue of two symbols, and the client's parameters.
+/// The folder of a venue of two symbols, and the parameters of the client.
 struct Site {
     classpath: &'static str,
     folder: tempfile::TempDir,
@@ -212,7 +212,7 @@ impl Site {
         Venue { process, order_entry, retransmission }
     }
 
-    /// Starts the client. `ending`: `stopped` or `killed`, the venue's end. `input` announces the restart.
+    /// Starts the client. `ending` is the venue's end, `stopped` or `killed`; `input` announces the restart.
     fn start_client(&self, venue: &Venue, ending: &str, input: Stdio) -> Running {
         let Venue { order_entry, retransmission, .. } = venue;
         let [line_a, line_b] = &self.lines;

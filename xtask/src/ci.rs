@@ -27,7 +27,7 @@ struct Step {
     name: &'static str,
     what: &'static str,
     action: Action,
-    /// The step runs only in a long run, or when it is named.
+    /// True if the step runs only in a long run, or when it is named.
     is_long: bool,
 }
 
@@ -47,7 +47,7 @@ enum Action {
 enum Outcome {
     Passed,
     Skipped,
-    /// The step failed; the text is the command that repeats it.
+    /// The step failed; contains the command that repeats the step.
     Failed(String),
 }
 

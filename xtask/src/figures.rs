@@ -18,7 +18,7 @@ use crate::tidy::{Problem, Tree};
 
 /// Minimum number of runs at one commit for a figure, if a commit has that many.
 const RUNS_MIN: usize = 3;
-/// Maximum share of a run's time that the host may take, in percent.
+/// Maximum share of its time, in percent, that a quiet run may lose to the host.
 const STEAL_PERCENT_MAX: f64 = 3.0;
 const PERFORMANCE: &str = "docs/performance.md";
 const README: &str = "README.md";
@@ -39,9 +39,9 @@ const QUOTED: [(&str, &str); 8] = [
 
 /// A committed report.
 struct Run {
-    /// Relative path.
+    /// Path of the report, relative to the root of the tree.
     file: String,
-    /// Date and time.
+    /// Date and time of the run.
     date: String,
     commit: String,
     host: String,
@@ -49,7 +49,7 @@ struct Run {
     rows: Vec<RunRow>,
 }
 
-/// A row of a report, for rows that have a value.
+/// A row with a value, from one report.
 struct RunRow {
     name: String,
     unit: String,
@@ -63,7 +63,7 @@ struct RunRow {
     limit_excludes: Option<String>,
 }
 
-/// A row, combined over the runs.
+/// The figure of a row, combined over runs.
 struct Figure {
     unit: String,
     value: f64,
@@ -81,7 +81,7 @@ struct Figure {
 
 /// All committed reports.
 struct Results {
-    /// Newest first.
+    /// The reports, newest first.
     runs: Vec<Run>,
 }
 
@@ -329,7 +329,7 @@ impl Results {
     }
 }
 
-/// Names of the rows of some runs, in the order of their reports, beginning with the newest.
+/// Names of all rows of `runs`, each once, in the order of the reports, beginning with the newest.
 fn names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for row in runs.flat_map(|run| &run.rows) {
@@ -495,7 +495,7 @@ mod tests {
 
     const EPYC: &str = "AMD EPYC, family 25 model 17, 2 cores";
 
-    /// A report of one row.
+    /// A report whose only row is `stamp`.
     fn report(date: &str, commit: &str, steal: f64, value: f64) -> String {
         let stepping = if value > 10.0 { 1 } else { 2 };
         serde_json::json!({
@@ -512,7 +512,8 @@ mod tests {
         .to_string()
     }
 
-    /// Returns the figure of row `stamp` over runs on one host, each of date, commit, steal and value.
+    /// Returns the figure of row `stamp` on one host; each run has a date, a commit, a steal percentage and a
+    /// value.
     fn figure(runs: &[(&str, &str, f64, f64)]) -> Figure {
         let texts: Vec<(String, String)> = runs
             .iter()

@@ -44,7 +44,7 @@ pub fn commands(root: &Path, seconds: u64) -> Result<Vec<Command>> {
     Ok(std::iter::once(seeds).chain(targets.iter().map(run)).collect())
 }
 
-/// Names of the programs in a manifest, in its order.
+/// Names of the programs in a manifest, in the manifest's order.
 fn targets(manifest: &str) -> Vec<&str> {
     let mut lines = manifest.lines().map(str::trim);
     let mut names = Vec::new();

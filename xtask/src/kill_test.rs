@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_test_ends() {
-        // `cat` ends with its input.
+        // `cat` ends when its input is closed.
         let waits = Command::new("cat");
         let status = watch(&waits, Path::new("."), &Interrupt::raised()).unwrap();
         assert!(status.success());

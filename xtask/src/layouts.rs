@@ -11,7 +11,7 @@ use crate::print_stdout::print_stdout;
 use crate::tidy::{Problem, Tree};
 
 const PAGE: &str = "docs/protocols/layouts.md";
-/// Sections of the page with the sources of their messages.
+/// Sections of the page, each with the source file that declares its messages.
 const SECTIONS: [(&str, &str); 5] = [
     ("MoldUDP64", "protocols/nasdaq/src/moldudp64/header.rs"),
     ("OUCH, client to venue", "protocols/nasdaq/src/ouch50/inbound.rs"),
@@ -19,7 +19,7 @@ const SECTIONS: [(&str, &str); 5] = [
     ("ITCH", "protocols/nasdaq/src/itch50/messages.rs"),
     ("GLIMPSE", "protocols/nasdaq/src/glimpse.rs"),
 ];
-/// Sources of the one-byte codes.
+/// Source files that declare the one-byte codes.
 const CODES: [&str; 2] = ["protocols/nasdaq/src/ouch50/codes.rs", "protocols/nasdaq/src/itch50/codes.rs"];
 /// The fields that every ITCH message has after its type.
 const ITCH_HEAD: [(usize, &str, &str, &str); 3] = [

@@ -23,7 +23,7 @@ const RATE: u64 = 50_000;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval of the memory samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
-/// Number of samples between two printed ones.
+/// Interval of the printed samples, in samples.
 const PRINTED_EVERY: usize = 12;
 /// Ratio of the run to its warm-up, in which pools and logs fill up and pages are used for the first time.
 const WARM_UP: usize = 3;
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(resident_kib("Name:\tx\n"), None, "a process that has ended");
     }
 
-    /// The output of a market, with this text about its gaps.
+    /// The output of a market whose check `gaps_healed` has the result `gaps`.
     fn report(gaps: &str) -> String {
         let passed_lines =
             ["books_equal      the books", "positions_zero   they sum to zero", "hops_sum         they do"];
@@ -233,7 +233,7 @@ mod tests {
         verdict(&Observations { resident, ended_well: true, report: report("holds") })
     }
 
-    /// 12 samples of warm-up, then twice as many at one level.
+    /// 12 growing samples of the warm-up, then 24 equal ones.
     fn flat() -> Vec<u64> {
         (0..12).map(|step| step * 10_000).chain([120_000; 24]).collect()
     }

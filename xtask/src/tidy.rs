@@ -24,9 +24,9 @@ pub use tree::temp::TempTree;
 /// One problem to fix.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Relative to the root of the tree.
+    /// Path of the file, relative to the root of the tree.
     pub path: String,
-    /// Line number from 1; `None` if it concerns the whole file.
+    /// Line number from 1; `None` if the problem concerns the whole file.
     pub line: Option<usize>,
     /// Description of the problem and its remedy.
     pub text: String,

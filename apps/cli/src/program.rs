@@ -127,7 +127,7 @@ pub fn main(command: Command, run: impl FnOnce(&ArgMatches) -> anyhow::Result<Ex
     exit_code(run(&matches))
 }
 
-/// Error: the command line lacks an argument. The text names it and the remedy.
+/// Error: the command line lacks an argument. The string names the argument and the remedy.
 #[derive(Debug)]
 pub(crate) struct MissingArgument(pub(crate) &'static str);
 
@@ -243,7 +243,7 @@ fn usage_line(command: &Command, error: &clap::Error) -> String {
     format!("{}{sample}; see {path} --help", message.join("; ").replace(":;", ":"))
 }
 
-/// Returns the help of a missing `--config`, which names the shipped sample.
+/// Returns the help text of `--config`, which names the shipped sample, if that option is missing.
 fn sample_of(command: &Command, error: &clap::Error) -> Option<String> {
     let is_missing =
         error.kind() == ErrorKind::MissingRequiredArgument && error.to_string().contains("--config");

@@ -17,11 +17,11 @@ use crate::participant::{Phase, SharedPhase, SourceView};
 
 /// Timeout of the login, of an answer, and of the cancels at the end.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(10);
-/// Pause before the next login.
+/// Pause before the next login, after a failure.
 const RETRY_INTERVAL: Nanos = Nanos::from_secs(1);
 /// Sleep after a duty cycle without work: this flow's latency is not measured.
 const IDLE_INTERVAL: Duration = Duration::from_millis(1);
-/// Interval of checks during a wait.
+/// Interval at which a wait checks its condition.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum number of notes that wait to be printed; further ones are dropped.
 const NOTES_MAX: usize = 16;
@@ -106,7 +106,7 @@ fn run(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal, notes:
         let note = format!("{error:#}");
         // Omit a note that repeats the last one.
         if note != last {
-            // Drop notes that are not read.
+            // While `NOTES_MAX` notes wait, further ones are dropped.
             let _ = notes.try_send(note.clone());
             last = note;
         }
@@ -143,7 +143,7 @@ fn play(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal) -> an
     Ok(())
 }
 
-/// Returns a logged-in connection without orders of an earlier run, and the UserRefNum of its first order.
+/// Logs in and cancels the orders of an earlier run; returns the connection and the flow's first UserRefNum.
 fn log_in(
     settings: &BackgroundSettings,
     clock: TscClock,

@@ -60,14 +60,14 @@ impl BackgroundFlowAgent {
         }
     }
 
-    /// Requests the venue to cancel every open order.
+    /// Drops the request that is not sent yet, and requests the venue to cancel every open order.
     pub(crate) fn cancel_all(&mut self, now: Nanos) {
         if let Some(action) = self.next.take() {
             self.background_flow.drop_unsent(&action);
         }
         for (session, index) in self.sessions.iter_mut().zip(0..) {
             let Some(request) = self.background_flow.cancel_all(index) else { continue };
-            // The next flush sends a request for which TCP has no capacity; a read detects a lost connection.
+            // If TCP has no capacity, the next flush sends the request; a read detects a lost connection.
             if session.entry.queue(&request).is_ok() {
                 session.has_queued = session.entry.flush(now).is_err();
             }
@@ -98,7 +98,7 @@ impl BackgroundFlowAgent {
         Ok(count)
     }
 
-    /// Reads the answers of the next session, in turn.
+    /// Reads the answers of one session; the sessions take turns.
     fn read(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.next_read = now + READ_INTERVAL;
         let index = self.next_session;

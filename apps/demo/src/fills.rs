@@ -42,7 +42,7 @@ impl OrderIndex {
 
 /// Trades of a participant, over all its sessions.
 pub(crate) struct Fills {
-    /// Indexed by instrument id, from 1.
+    /// Position in each instrument, by id from 1.
     pub(crate) positions: Vec<Position>,
     pub(crate) fills: u64,
     /// Number of executions of orders that are not remembered: their instrument and side are unknown.

@@ -48,7 +48,7 @@ pub struct FlowResult {
     pub recorded_ns: u64,
 }
 
-/// Holds the result of a flow after it closes.
+/// The result of a recorded flow, which its agent stores when it closes.
 pub(crate) type FlowOutcome = Arc<Mutex<FlowResult>>;
 
 struct Session {
@@ -127,7 +127,7 @@ impl FlowAgent {
         count
     }
 
-    /// Queues the recording's next request, if it is due.
+    /// Queues the recording's next request; returns false if it must wait, or if there is none.
     fn send_next(&mut self, now: Nanos) -> bool {
         let Some(reader) = &mut self.reader else { return false };
         let step = match reader.peek() {
@@ -145,7 +145,7 @@ impl FlowAgent {
             return false;
         }
         if index != self.turn {
-            // Send the queued requests before the other session's turn.
+            // Send the queued requests before the turn passes to this session.
             self.flush(now);
             self.turn = index;
         }

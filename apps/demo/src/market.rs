@@ -34,7 +34,7 @@ use crate::probe::Probe;
 use crate::retention::JournalRetention;
 use crate::settings::{BACKGROUND_FLOW, DemoSettings, FLOW};
 
-/// Capacity of an agent's stamp ring: a second of the busiest agent at the default rate.
+/// Capacity of an agent's stamp ring: one second's stamps of the busiest agent at the default rate.
 const TRACE_CAPACITY: usize = 1 << 18;
 /// Bounds of the joiner, sufficient for the fastest flow: 250,000 requests per second.
 const JOINER: JoinerConfig = JoinerConfig {
@@ -75,9 +75,9 @@ pub(crate) struct TraderHandle {
 pub(crate) struct SourceHandle {
     pub(crate) name: &'static str,
     pub(crate) view: SourceView,
-    /// Number of its sessions.
+    /// Number of the source's sessions.
     pub(crate) sessions: usize,
-    /// The result of a recorded flow.
+    /// The result of a recorded flow; `None` for the background flow.
     pub(crate) flow: Option<FlowOutcome>,
 }
 

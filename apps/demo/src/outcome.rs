@@ -19,14 +19,14 @@ use crate::retention::JournalSummary;
 use crate::settings::DemoSettings;
 use crate::watch::Watch;
 
-/// The result of a reconciliation check, and the number of its tests.
+/// The result of a reconciliation check, and the number of cases that it tested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReconciliationCheck {
     /// Name of the check.
     pub name: &'static str,
-    /// True when it held; `None` when there was nothing to test.
+    /// True when the check held; `None` when there was nothing to test.
     pub ok: Option<bool>,
-    /// Number of tests.
+    /// Number of cases that the check tested.
     pub exercised: u64,
     /// Description of the check and its findings.
     pub description: String,
@@ -37,9 +37,9 @@ pub struct ReconciliationCheck {
 pub struct Participant {
     /// Name of the participant.
     pub name: String,
-    /// Number of orders and replacements that it sent.
+    /// Number of orders and replacements that the participant sent.
     pub orders: u64,
-    /// Number of its executions.
+    /// Number of the participant's executions.
     pub fills: u64,
     /// Traded quantity.
     pub volume: u64,
@@ -47,7 +47,7 @@ pub struct Participant {
     pub positions: Vec<i64>,
     /// Profit and loss in units of 10^-4, open positions at the last mid price.
     pub pnl: i128,
-    /// Number of orders that its own risk checks refused.
+    /// Number of orders that the participant's own risk checks refused.
     pub refused: u64,
 }
 

@@ -73,7 +73,7 @@ impl SourceView {
     }
 }
 
-/// A source's end of its [`SourceView`].
+/// The source's end of a [`SourceView`], through which it updates the view.
 pub(crate) struct SourceWriter {
     pub(crate) counters: Arc<SourceCounters>,
     positions: seqlock::Writer<(), Position>,
@@ -113,13 +113,13 @@ pub(crate) struct SourceCounters {
     pub(crate) fills: Counter,
     /// Requests that the venue refused.
     pub(crate) rejected: Counter,
-    /// Executions that could not be booked.
+    /// Executions of orders whose instrument and side are unknown.
     pub(crate) unknown_fills: Counter,
     /// Number of resting orders, as known to the source.
     pub(crate) open_orders: Counter,
     /// Number of logged-in sessions.
     pub(crate) logged_in: Counter,
-    /// 1 when there is nothing more to send.
+    /// 1 when the source has nothing more to send.
     pub(crate) finished: Counter,
     /// Delay of the source behind its schedule, in nanoseconds.
     pub(crate) behind_ns: Counter,

@@ -3,7 +3,8 @@
 use tickpath_trading::{Context, NewOrder, Strategy};
 use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Price, Side, TimeInForce, UpdateKind};
 
-/// Answers market updates with orders that cannot trade: immediate-or-cancel, at the collar's far end.
+/// Answers market updates with orders that cannot trade: immediate-or-cancel purchases at the collar's lowest
+/// price.
 ///
 /// Beside a recorded flow no other order may rest or trade, because recorded executions would then meet other
 /// orders. A probe takes the whole path from the tick to the venue's answer and leaves the book unchanged.

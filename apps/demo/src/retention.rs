@@ -18,9 +18,9 @@ pub(crate) struct JournalRetention {
 /// The journal of a finished demonstration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalSummary {
-    /// The folder, if it was named and is kept.
+    /// The journal's folder; `None` for a temporary folder, which is removed.
     pub folder: Option<PathBuf>,
-    /// Number of commands in it.
+    /// Number of durable commands in the journal.
     pub commands: u64,
     /// Number of times that a command had to wait for the disk.
     pub delayed: u64,
@@ -60,7 +60,7 @@ impl JournalRetention {
         Ok(())
     }
 
-    /// Ends the threads, after those of the venue.
+    /// Ends the journal's threads; those of the venue must have ended before.
     pub(crate) fn finish(self, view: &VenueView) -> JournalSummary {
         let JournalRetention { folder, temporary, threads } = self;
         drop(threads);

@@ -56,7 +56,8 @@ pub fn run(settings: &DemoSettings, stop: &StopSignal) -> anyhow::Result<Outcome
     }
 }
 
-/// Opens the view, lets the market trade, and drains it; returns the trading time, and whether it drained.
+/// Opens the view, lets the market trade, and drains it; returns the trading time, and whether the market
+/// drained.
 fn trade(
     market: &mut Market,
     watch: &mut Watch,

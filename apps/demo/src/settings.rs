@@ -28,7 +28,7 @@ const SECONDS_MAX: u64 = 365 * 86_400;
 /// Default share of packets lost on each line.
 const LOSS_DEFAULT: Fraction = Fraction { ppm: 1_000 };
 
-/// The venue's agents and its feed handler.
+/// The venue's agents, and the feed handler.
 const VENUE_ROLES: [&str; 4] = ["order-server", "matcher", "publisher", "feed-handler"];
 /// Agents of the traders beside the background flow: each trader's engine, then its gateway.
 pub(crate) const BACKGROUND_FLOW_TRADERS: [&str; 4] = ["maker", "maker-gateway", "taker", "taker-gateway"];

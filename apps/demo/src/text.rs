@@ -10,7 +10,7 @@ use crate::json::format_pnl;
 use crate::outcome::Outcome;
 use crate::retention::JournalSummary;
 
-/// Percentage of time taken by the host from which latency tails describe the host more than the program.
+/// Share of time taken by the host, in percent, above which latency tails describe mainly the host.
 const NOTABLE_STALL_PERCENT: f64 = 1.0;
 
 impl Outcome {

@@ -36,7 +36,7 @@ struct CounterSample {
     at: Nanos,
 }
 
-/// Busy and elapsed ticks of each agent and thread at the last update.
+/// Elapsed ticks of each thread and busy ticks of its agents, at the last update.
 type BusyTicks = Vec<(u64, Vec<u64>)>;
 
 /// Observes a market: receives the same updates as the engines, and reads counters.
@@ -114,7 +114,7 @@ impl Watch {
         Some(agents.zip(warm).map(|(agent, warm)| (agent.role, agent.allocations.read() - warm)).collect())
     }
 
-    /// Profit and loss of some positions at market prices, with their net quantity and volume.
+    /// Profit and loss of `positions` at market prices, with their net quantity and volume.
     pub(crate) fn value(&self, positions: &[Position]) -> PositionValue {
         positions.iter().zip(&self.quotes).fold(PositionValue::default(), |sum, (position, quote)| {
             let mut position = *position;

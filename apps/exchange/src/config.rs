@@ -366,7 +366,7 @@ fn journal_session(session: Session) -> SessionName {
     SessionName::new(&session.to_string()).expect("a session name of the wire protocol is valid in a journal")
 }
 
-/// Makes a session name from the time. Another start can have the same name only by chance.
+/// Makes a session name from the current time. Another start gets the same name only by chance.
 fn new_session() -> String {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     session_name_at(since_epoch.as_millis())

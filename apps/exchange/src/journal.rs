@@ -77,7 +77,7 @@ type RunFollower = Box<dyn FnMut() -> Result<usize, FollowerError> + Send>;
 
 /// The threads of a venue's journal. Dropping this ends the threads; the log has all answered commands.
 pub struct JournalThreads {
-    // In shutdown order.
+    // Declared in shutdown order: fields are dropped in order of declaration.
     _drop_copy: Option<BackgroundThread>,
     _follower: Option<BackgroundThread>,
     _trusted: BackgroundThread,

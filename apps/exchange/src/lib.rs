@@ -8,9 +8,9 @@
 //!
 //! A command is numbered, written to the journal and then matched. No result is sent before it is durable.
 //!
-//! The boxes are agents, except the sequencer, which is part of the order server. The placement assigns each
-//! agent to a thread; names in brackets are bounded rings. [`Venue::build`] opens the sockets and returns the
-//! agents.
+//! Order server, matcher and publisher are agents; the sequencer is part of the order server. The placement
+//! assigns each agent to a thread. Names in brackets are bounded rings. [`Venue::build`] opens the sockets
+//! and returns the agents.
 
 mod admin;
 mod background_agent;

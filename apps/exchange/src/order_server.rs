@@ -56,7 +56,7 @@ pub(crate) struct Links {
     pub responses: spsc::Consumer<Response>,
     /// Receives requests of a front on another thread, if there is one.
     pub front: Option<spsc::Consumer<FrontRequest>>,
-    /// Sends new trusted logins to the file that survives a restart.
+    /// Sends new trusted logins to the thread that writes them to a file.
     pub trusted: Option<spsc::Producer<TrustedLogin>>,
     pub admin: AdminPort,
     pub checker: LoginChecker,
@@ -125,7 +125,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.listener.local_address()
     }
 
-    /// Appends responses to their users' logs, then sends new messages to each connection.
+    /// Appends durable responses to their users' logs, then sends new messages to each connection. Returns
+    /// the number of responses.
     fn send_responses(&mut self, now: Nanos) -> usize {
         let (mut count, mut answers) = (0, 0);
         while count < RESPONSES_PER_CYCLE {
@@ -403,7 +404,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         "order-server"
     }
 
-    /// Reads no more requests, and answers the requests read. A session ends when its responses are sent.
+    /// Reads no more requests, and answers those read. True once all responses are sent and sessions ended.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         if self.entry.sequencer.is_drained() {
             match self.stage {
@@ -414,7 +415,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
                         self.counters.cancels_on_disconnect.add(count as u64);
                     }
                 }
-                // Only now: in one batch, the session's last commands would precede the users' cancels.
+                // In the same batch as the users' cancels, the session's last commands would precede them.
                 Stage::Finishing => {
                     self.stage = Stage::LogEnded;
                     if !self.config.is_session_kept {

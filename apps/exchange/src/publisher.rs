@@ -257,7 +257,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     }
 }
 
-/// Counts the messages of an answer, if it was sent. Otherwise the client will repeat its request.
+/// Counts the messages of an answer that was sent. If it was not sent, the client will repeat its request.
 fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Result<SendStatus>) {
     match status {
         Ok(SendStatus::Sent) => counters.retransmitted.add(message_count.into()),
@@ -271,7 +271,7 @@ fn is_sent(line: &mut impl DatagramSender, datagram: &[u8]) -> bool {
     matches!(line.send(datagram), Ok(SendStatus::Sent))
 }
 
-/// Appends an event's message to the packet and to the store.
+/// Appends the message that encodes an event to the packet and to the store.
 #[inline]
 fn pack(
     event: &MarketEvent,

@@ -478,7 +478,7 @@ fn order_entry_error(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Suggests other market data addresses, which a second venue on the machine needs.
+/// Describes an error of the retransmission socket. If a second venue uses the address, suggests others.
 fn retransmission_error(error: NetError) -> anyhow::Error {
     match error {
         NetError::AddressInUse { address } => anyhow::anyhow!(

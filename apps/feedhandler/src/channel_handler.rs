@@ -11,7 +11,7 @@ use crate::recovery_sockets::RecoverySockets;
 
 /// Handles one channel of any protocol: its lines, its recovery and its books.
 pub(crate) struct ChannelHandler<B, F: Framing, R, N: Network> {
-    /// `None` for a channel whose messages all come from a server.
+    /// The multicast lines; `None` for a channel whose messages all come from a server.
     pub(crate) lines: Option<Lines<N>>,
     pub(crate) sockets: RecoverySockets<N>,
     pub(crate) recovery: R,

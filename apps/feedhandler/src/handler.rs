@@ -47,13 +47,13 @@ pub struct FeedCounters {
     pub missed_messages: [Counter; 2],
     /// Messages of which line A, line B or the retransmission server delivered the first copy.
     pub first_messages: [Counter; 3],
-    /// Number of messages delivered in sequence, which is the sequence number of the last one.
+    /// Sequence number of the last message that was delivered or given up as lost.
     pub messages: Counter,
-    /// Gaps detected.
+    /// Gaps detected: messages missing on both lines.
     pub gaps_opened: Counter,
-    /// Gaps filled by the other line.
+    /// Gaps closed by a packet of line A or B.
     pub gaps_healed_by_line: Counter,
-    /// Gaps filled by retransmission.
+    /// Gaps closed by an answer of the retransmission server.
     pub gaps_healed_by_retransmission: Counter,
     /// Messages given up as lost.
     pub messages_lost: Counter,
@@ -89,7 +89,7 @@ pub struct FinalFeed {
     pub books: FeedBooks,
     /// Counters of the lines.
     pub arbiter: ArbiterCounters,
-    /// Counters of the messages.
+    /// Counters of the messages that the books were built from.
     pub builder: BuilderCounters,
     /// Sequence number of the next message.
     pub next_sequence: Sequence,
@@ -98,7 +98,7 @@ pub struct FinalFeed {
 /// The published state of a feed handler, during the run and afterwards.
 #[derive(Clone, Default)]
 pub struct FeedView {
-    /// The reading method of the feed handler's packets, once it is open.
+    /// The reading method of the feed handler's packets, once the feed handler is open.
     pub read_by: Arc<OnceLock<ReadBy>>,
     /// The feed handler's counters.
     pub counters: Arc<FeedCounters>,
@@ -140,9 +140,9 @@ pub struct FeedSettings {
 /// Reads two multicast lines and the retransmission server's answers, builds the books, and sends every
 /// change to the engines.
 ///
-/// A duty cycle takes one packet, so that its updates leave before the next packet, or its copy on the other
-/// line, is read. For a packet with few messages it applies one message, so that the message's updates leave
-/// before the next message is processed.
+/// A duty cycle takes one packet, so that its updates leave before the next packet, or the other line's copy
+/// of the packet, is read. For a packet with few messages it applies one message, so that the message's
+/// updates leave before the next message is processed.
 pub struct FeedHandler<T, N: Network = Kernel> {
     handler: ChannelHandler<FeedBooks, MoldUdp64, ItchRecovery, N>,
     updates: Updates<T>,
@@ -410,7 +410,7 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
 }
 
 impl FinalFeed {
-    /// Returns the worst health of any book.
+    /// Returns the worst health among all books.
     #[must_use]
     pub fn worst_health(&self) -> BookHealth {
         let count = self.books.books().limits().max_instrument.0;

@@ -30,7 +30,7 @@ pub enum ReadBy {
     Ring,
     /// By sockets, as configured or because there is no packet ring.
     Sockets {
-        /// The reason for the missing packet ring.
+        /// The reason why there is no packet ring; `None` if sockets are configured.
         because: Option<String>,
     },
 }
@@ -84,7 +84,7 @@ enum Reader<N: Network> {
 const LINES: [Line; 2] = [Line::A, Line::B];
 
 impl<N: Network> Lines<N> {
-    /// Joins the lines that have a group; `None` when there is no group.
+    /// Joins the lines that have a group. Returns `None` in place of the lines when no line has a group.
     pub(crate) fn join(
         network: &N,
         groups: [Option<SocketAddrV4>; 2],

@@ -188,7 +188,7 @@ impl<N: Network> RecoverySockets<N> {
         usize::from(was_waiting)
     }
 
-    /// Sends pending data and takes received data; returns the number of messages.
+    /// Sends pending data and takes received data; returns the number of messages received.
     fn exchange<C, R: RecoveryInput<C>>(&mut self, now: Nanos, client: &mut R, target: &mut C) -> usize {
         let is_sent = self.transmit(now, client, target);
         let Some(connection) = &mut self.connection else { return 0 };
@@ -248,7 +248,7 @@ impl<N: Network> RecoverySockets<N> {
         }
     }
 
-    /// Returns the counters.
+    /// Returns the counters of the sockets.
     pub(crate) fn counters(&self) -> SocketCounters {
         let (connections, failures) =
             self.connection.as_ref().map_or((0, 0), |it| (it.attempts(), it.failures()));

@@ -20,7 +20,7 @@ pub struct SnapshotSources {
     pub glimpse: Option<SocketAddrV4>,
     /// Group and port of snapshots of one instrument after another, on the lines' interface.
     pub channel: Option<SocketAddrV4>,
-    /// Addresses that may send to the group.
+    /// Addresses that may send to the snapshot group.
     pub senders: Senders,
     /// Maximum number of messages held for waiting books. Beyond it the oldest are dropped.
     pub hold_messages: usize,
@@ -53,7 +53,7 @@ pub struct SnapshotCounters {
     pub failures: Counter,
     /// Number of times that the snapshot channel was joined.
     pub channel_joins: Counter,
-    /// Snapshots that were too old.
+    /// Snapshots that ended before the first held message.
     pub too_old: Counter,
     /// Snapshots rejected because they end too far ahead of the lines.
     pub too_far_ahead: Counter,
@@ -64,7 +64,7 @@ pub struct SnapshotCounters {
 }
 
 impl SnapshotCounters {
-    /// Publishes the counters.
+    /// Publishes the counters of the snapshot recovery and of its sockets.
     pub(crate) fn publish(&self, snapshot_recovery: &SnapshotRecovery, sockets: &SocketCounters) {
         let counters = snapshot_recovery.counters();
         self.waiting.set(snapshot_recovery.waiting().into());

@@ -7,7 +7,7 @@ use tickpath_lockfree::broadcast;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{MarketUpdate, Sequence, UpdateKind};
 
-/// Number of messages per timed message. The timing covers decoding and the change of the book.
+/// One message in this many is timed, from before its decoding until its updates are sent.
 const TIMED_EVERY: u64 = 16;
 
 /// The books of a feed handler.
@@ -20,7 +20,7 @@ pub(crate) struct Updates<T> {
     feed: u8,
     /// Kernel receive time of the line's current packet, on the kernel's clock.
     pub(crate) kernel_ns: Option<u64>,
-    /// Read time of the current packet.
+    /// Time at which the current packet was read, on the tracer's clock.
     read_at: u64,
     /// `kernel_ns` on the scale of `read_at`, computed when first needed; 0 when unknown.
     received_at: Option<u64>,

@@ -23,7 +23,7 @@ pub enum Effort {
     Smoke,
     /// A tenth of the full measurement: a first look.
     Quick,
-    /// Some seconds a round.
+    /// The full measurement: some seconds per round.
     #[default]
     Full,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Context {
     pub(crate) effort: Effort,
     /// Core of the thread that measures.
     pub(crate) near: usize,
-    /// Core of the other end, if any.
+    /// Core of the thread at the other end, such as a server; `None` if there is only one core.
     pub(crate) far: Option<usize>,
 }
 
@@ -80,7 +80,8 @@ impl Context {
 
     /// Runs `far` on a thread of the other core while `near` runs on this one.
     ///
-    /// Both receive a stop signal. It is raised when either returns, and ends the other's waiting.
+    /// Both closures receive a stop signal, which is raised when one of them returns, and ends the waits of
+    /// the other one.
     pub(crate) fn run_on_two_cores<T>(
         &self,
         far: impl FnOnce(&StopSignal) -> anyhow::Result<()> + Send,
@@ -166,7 +167,7 @@ struct WaitTimeout {
 }
 
 impl WaitTimeout {
-    /// Checks whether to keep waiting.
+    /// Yields the core; fails after the timeout or the stop.
     #[cold]
     fn check(&mut self, stop: &StopSignal) -> anyhow::Result<()> {
         // Fail only at the second check after the stop: the polls before it find the other end's results.

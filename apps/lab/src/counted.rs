@@ -41,7 +41,7 @@ pub(crate) struct Counted {
     pub(crate) branch_misses: u64,
     /// Reads and writes that missed the first level of the data cache.
     pub(crate) first_level_misses: u64,
-    /// Reads and writes that missed the last level.
+    /// Data reads and writes that missed the last-level cache.
     pub(crate) last_level_misses: u64,
     pub(crate) caches: Vec<String>,
 }

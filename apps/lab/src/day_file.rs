@@ -32,7 +32,7 @@ pub(crate) struct DayFile {
 
 /// Reads a day from the cache; generates and caches a missing or damaged day.
 ///
-/// A day that cannot be cached is generated only. Any number of processes may load days concurrently: each
+/// A day that cannot be cached is still generated. Any number of processes may load days concurrently: each
 /// writes a separate file and moves it into place when it is complete.
 ///
 /// # Errors

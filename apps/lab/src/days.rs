@@ -44,7 +44,7 @@ pub struct DayView {
 pub struct Simulated {
     /// Name of the simulated day: the same day at a smaller size.
     pub day: String,
-    /// The simulated caches, with the sizes of this machine's.
+    /// Descriptions of the simulated caches, which are as large as this machine's caches.
     pub caches: Vec<String>,
     /// Number of instructions.
     pub instructions_per_message: f64,
@@ -52,7 +52,7 @@ pub struct Simulated {
     pub branch_misses_per_message: f64,
     /// Reads and writes that missed the first level of the data cache.
     pub first_level_data_misses_per_message: f64,
-    /// Reads and writes that missed the last level.
+    /// Data reads and writes that missed the last-level cache.
     pub last_level_data_misses_per_message: f64,
 }
 

@@ -3,9 +3,9 @@
 use crate::measurement::RowSpec;
 use crate::rows::{row_names, specs};
 
-/// Maximum number of similar names in the message for an unknown one.
+/// Maximum number of similar names in the message for an unknown name.
 const SIMILAR_MAX: usize = 5;
-/// Minimum length of the prefix that a similar name shares with the unknown one.
+/// Minimum length of the prefix that a similar name shares with the unknown name.
 const COMMON_PREFIX_MIN: usize = 2;
 
 /// Returns the rows that a filter names, their limits, and the limits of those limits; all rows if it is
@@ -83,7 +83,7 @@ mod tests {
         let deribit = chosen(&["deribit_parse"]);
         assert!(["deribit_parse_book", "deribit_parse_order"].iter().all(|name| deribit.contains(name)));
         assert!(deribit.len() < chosen(&["deribit"]).len());
-        // A full name matches only that row, although others begin with it.
+        // The full name of a row selects only that row, although other names begin with it.
         assert!(!chosen(&["matching"]).contains(&"matching_open_loop"));
     }
 

@@ -16,7 +16,7 @@ pub struct HostView {
     pub near_core: usize,
     /// Core of the other end; `None` if there is only one.
     pub far_core: Option<usize>,
-    /// Gaps in a spinning thread, over all rounds.
+    /// Gaps in the execution of a spinning thread, over all rounds.
     pub jitter: Jitter,
     /// Share of the cores' time that the kernel reports as stolen, 0 to 1; `None` if it does not report it.
     pub kernel_steal: Option<f64>,

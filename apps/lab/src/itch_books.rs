@@ -17,7 +17,7 @@ pub(crate) fn empty<B: BooksById>(config: &ItchDayConfig) -> BookBuilder<B> {
 }
 
 pub(crate) fn book_limits(config: &ItchDayConfig) -> BookLimits {
-    // While the generator moves books, slightly more orders rest than the target.
+    // While the generator moves reference prices, slightly more orders rest than the target.
     BookLimits::new(InstrumentId(config.symbols as u16), config.live + config.live / 4 + 1_000)
 }
 

@@ -8,7 +8,7 @@ pub(crate) use crate::row::{Goal, RowSpec, row};
 /// A row's value in one round.
 pub(crate) struct Sample {
     pub(crate) value: f64,
-    /// Limit in the same round; `None` if it is the value of the limit's own row.
+    /// Limit in the same round; if `None`, the value of the limit's own row in this round is the limit.
     pub(crate) limit: Option<f64>,
     /// The control sample: the limit's work measured again in the same round, divided by the limit.
     pub(crate) control: Option<f64>,
@@ -46,8 +46,8 @@ pub(crate) fn each_round<S: Into<Sample>, const ROWS: usize>(
     Ok(Box::new(move || Ok(round(&context)?.map(Into::into).into())))
 }
 
-/// Measures several things in a round, beginning with a different one each round, so that the host's noise
-/// affects all alike. `measure` receives the index of each.
+/// Calls `measure` in a round with each index below `COUNT`, beginning with a different one each round, so
+/// that the host's noise affects all results alike. Returns the results by index.
 pub(crate) fn in_turn<T: Copy + Default, const COUNT: usize>(
     round: &mut usize,
     mut measure: impl FnMut(usize) -> anyhow::Result<T>,

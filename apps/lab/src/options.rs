@@ -14,7 +14,7 @@ pub const ROUNDS_DEFAULT: usize = 5;
 pub struct BenchOptions {
     /// Rows to measure, by name; the limit of each is included. Empty means all.
     pub filter: Vec<String>,
-    /// Further names that a filter may have: rows that the caller measures and pushes.
+    /// Further names that a filter may contain: those of rows that the caller measures and pushes.
     pub external_rows: &'static [&'static str],
     /// Rounds, at least one.
     pub rounds: usize,

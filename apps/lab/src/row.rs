@@ -7,9 +7,9 @@ use crate::statistics::median;
 /// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// The figure divided by its limit is at most this.
+    /// The figure divided by its limit is at most this ratio.
     RatioAtMost(f64),
-    /// The figure divided by its limit is at least this.
+    /// The figure divided by its limit is at least this ratio.
     RatioAtLeast(f64),
     /// The figure divided by its limit is at most the largest control sample: the limit's work measured again
     /// in the same round, divided by the limit.
@@ -22,7 +22,8 @@ pub enum Goal {
     ValueAtLeast(f64),
 }
 
-/// As in JSON: `ratio <= 1.6`, `ratio <= that of the limit again`, `value - limit <= 200`, `value >= 25`.
+/// The text of a goal, also in JSON: `ratio <= 1.6`, `ratio <= that of the limit again`,
+/// `value - limit <= 200`, `value >= 25`.
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -244,7 +244,7 @@ fn the_table_has_a_line_for_each_row_and_its_conditions() {
     let text = report.to_string();
     let lines: Vec<&str> = text.lines().collect();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    // The verdict, which may take several lines, ends with an empty one.
+    // The verdict, which may take several lines, ends with an empty line.
     let heading = 1 + lines.iter().position(|line| line.is_empty()).unwrap();
     assert!(lines[0].starts_with("PASS: every answer is right; "), "{text}");
     assert!(lines[..heading].join(" ").contains("rows with a goal reach it, not "), "{text}");

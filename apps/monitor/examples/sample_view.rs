@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Generates figures that vary like those of a market.
+/// Generates snapshots whose figures vary like those of a real market.
 struct SampleMarket {
     view: MarketView,
     random: Xoshiro256PlusPlus,

@@ -1,4 +1,4 @@
-//! The data that the view shows: plain data, filled by the caller.
+//! The data that the view shows: structures without behaviour, which the caller fills.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tickpath_types::{BookHealth, Price, Qty, Symbol};
 pub struct MarketView {
     /// Time for which the market has been running.
     pub elapsed: Duration,
-    /// Planned duration; `None` when it runs until stopped.
+    /// Planned duration of the run; `None` when the market runs until stopped.
     pub planned: Option<Duration>,
     /// Every instrument, in the order to show.
     pub instruments: Vec<InstrumentView>,
     /// Every participant, in the order to show.
     pub participants: Vec<ParticipantView>,
-    /// Rates per second.
+    /// Requests, commands, messages, packets and executions per second.
     pub rates: Rates,
     /// The market data feed, as seen by its receiver.
     pub feed: FeedView,
@@ -28,7 +28,7 @@ pub struct MarketView {
     pub host: String,
     /// Notes for the user, oldest first, e.g. a limit that is unavailable.
     pub notes: Vec<String>,
-    /// The recent past, for the sparklines.
+    /// Recent samples of latency and message rate, for the sparklines.
     pub history: History,
 }
 
@@ -72,25 +72,25 @@ pub struct ParticipantView {
     pub refused: u64,
 }
 
-/// Rates per second, over the last interval.
+/// Rates per second over the time since the previous snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
-    /// Requests that participants sent.
+    /// Requests that participants sent, per second.
     pub orders: f64,
-    /// Commands that the venue sequenced.
+    /// Commands that the venue sequenced, per second.
     pub commands: f64,
-    /// Messages that the venue published.
+    /// Messages that the venue published, per second.
     pub messages: f64,
-    /// Packets with these messages, counted on one line: every line carries the same packets.
+    /// Packets with published messages, per second on one line: every line carries the same packets.
     pub packets: f64,
-    /// Executions.
+    /// Executions per second.
     pub fills: f64,
 }
 
 /// The market data feed, as seen by its receiver.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FeedView {
-    /// The lines, A first.
+    /// The lines of the feed, A first.
     pub lines: Vec<FeedLine>,
     /// Gaps in the stream that is merged from all lines.
     pub gaps: u64,
@@ -117,7 +117,7 @@ pub struct FeedLine {
     pub first_arrivals: u64,
 }
 
-/// The distribution of one span's duration.
+/// The distribution of one latency span.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyView {
     /// The span's name, e.g. `"tick_to_trade"`.
@@ -126,7 +126,7 @@ pub struct LatencyView {
     pub p50_ns: u64,
     /// 99th percentile in nanoseconds.
     pub p99_ns: u64,
-    /// Maximum in nanoseconds.
+    /// Maximum latency in nanoseconds.
     pub max_ns: u64,
     /// Number of measurements.
     pub count: u64,
@@ -163,7 +163,7 @@ pub struct Sample {
     pub messages_per_s: f64,
 }
 
-/// The recent past: the newest [`History::CAPACITY`] samples; older ones are dropped.
+/// Samples for the sparklines: the newest [`History::CAPACITY`]; older ones are dropped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     samples: VecDeque<Sample>,
@@ -186,7 +186,7 @@ impl History {
         self.samples.iter().rev().copied()
     }
 
-    /// Returns true before the first sample.
+    /// Returns true when there is no sample.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()

@@ -9,7 +9,7 @@ use tickpath_types::Price;
 /// Minimum number of decimals of a price.
 const PRICE_DECIMALS_MIN: usize = 2;
 
-/// Formats a count with its sign; zero has none.
+/// Formats a signed count with thousands separators and `+` or `-`; zero has no sign.
 pub fn signed(value: i64) -> String {
     with_sign(value.is_negative(), value != 0, count(value.unsigned_abs()))
 }
@@ -40,7 +40,7 @@ pub fn price(price: Price, decimals: usize) -> String {
     decimal(i128::from(price.0), decimals)
 }
 
-/// Formats an amount in price units with its sign; zero has none.
+/// Formats an amount in price units with `decimals` decimals and `+` or `-`; zero has no sign.
 pub fn money(value: i128, decimals: usize) -> String {
     with_sign(value.is_negative(), value != 0, decimal_magnitude(value.unsigned_abs(), decimals))
 }

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use crate::data::MarketView;
 
-/// Minimum size of a roomy view, where sections have boxes, and the history is beside the latencies.
+/// Minimum width and height, in characters, of a roomy view: boxed sections, history beside the latencies.
 const ROOMY_WIDTH: u16 = 100;
 const ROOMY_HEIGHT: u16 = 34;
 /// Rows of the box around a section.
@@ -16,7 +16,7 @@ const LATENCY_ROWS_MAX: u16 = 14;
 /// Maximum number of rows for notes.
 const NOTE_ROWS_MAX: u16 = 8;
 
-/// The area of each section; a section without space has no rows.
+/// The area of each section; a section that does not fit has height 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// True when sections have boxes.
@@ -29,11 +29,11 @@ pub struct Plan {
     pub instruments: Rect,
     /// The participants.
     pub participants: Rect,
-    /// Spans and their distribution; in a roomy plan the history too.
+    /// Latency spans and their distribution; in a roomy plan the history too.
     pub latency: Rect,
-    /// Sparklines in one row; not used in a roomy plan.
+    /// The history as sparklines in one row; without rows in a roomy plan.
     pub history: Rect,
-    /// Feed and threads.
+    /// Feed lines and threads.
     pub system: Rect,
     /// The newest notes.
     pub notes: Rect,
@@ -41,7 +41,7 @@ pub struct Plan {
     pub footer: Rect,
 }
 
-/// Indices of sections during the distribution of rows.
+/// Indices, in `plan`'s array of sections, of the instruments and of feed and threads.
 const MARKET: usize = 2;
 const SYSTEM: usize = 6;
 
@@ -57,14 +57,14 @@ pub fn plan(area: Rect, view: &MarketView) -> Plan {
     let is_roomy = area.width >= ROOMY_WIDTH && area.height >= ROOMY_HEIGHT;
     let chrome = if is_roomy { BOX_ROWS } else { 0 };
     let table = |rows: usize| Section::new(2 + chrome, heading_and(rows) + chrome);
-    // In order of importance.
+    // In order of importance: `allocate_minimum` serves the first sections first.
     let mut sections = [
         Section::new(1, 1),
         table(view.latency.len()),
         table(view.instruments.len()),
         Section::new(1, 1),
         Section::new(1, 1),
-        // A roomy view adds the line of totals.
+        // A roomy view has one more row: the participants' totals.
         table(view.participants.len() + usize::from(is_roomy)),
         Section::new(3 + chrome, system_rows(view) + chrome),
         if is_roomy { Section::new(0, 0) } else { Section::new(1, 1) },
@@ -112,8 +112,8 @@ impl Section {
         Section { rows: 0, rows_min, rows_wanted: rows_wanted.max(rows_min) }
     }
 
-    /// Grows towards `rows_wanted` by at most `left` rows, and to at most `rows_max` in total. Returns the
-    /// number of rows added.
+    /// Adds at most `left` rows, up to `rows_wanted` and to `rows_max` in total. Returns the number of rows
+    /// added.
     fn grow(&mut self, left: u16, rows_max: u16) -> u16 {
         let more = self.rows_wanted.min(rows_max).saturating_sub(self.rows).min(left);
         self.rows += more;
@@ -121,8 +121,8 @@ impl Section {
     }
 }
 
-/// Gives each section its minimum if that many rows are left; otherwise the section stays empty. Returns the
-/// rows left.
+/// In order, gives each section its minimum if that many rows are left, else none. Returns the number of rows
+/// that remain.
 fn allocate_minimum(sections: &mut [Section], rows: u16) -> u16 {
     let mut left = rows;
     for section in sections.iter_mut() {
@@ -136,7 +136,7 @@ fn allocate_minimum(sections: &mut [Section], rows: u16) -> u16 {
     left
 }
 
-/// Gives one row at a time, in turn, to the sections that want more; returns the rows left.
+/// Adds single rows in turn to sections below `rows_wanted`; returns the number of rows that remain.
 fn distribute_rest(sections: &mut [Section], rows: u16) -> u16 {
     let mut left = rows;
     while left > 0 {
@@ -152,16 +152,16 @@ fn distribute_rest(sections: &mut [Section], rows: u16) -> u16 {
 }
 
 fn heading_and(rows: usize) -> u16 {
-    // Capped: a terminal has fewer rows, and the table shows the rows that fit.
+    // Capped: no terminal has more rows, and the table shows only the rows that fit.
     u16::try_from(rows).unwrap_or(1_000).min(1_000) + 1
 }
 
 fn system_rows(view: &MarketView) -> u16 {
-    // The feed's table has one more line, for gaps.
+    // The feed's table has one row more than lines, for the gaps.
     heading_and(view.threads.len().max(view.feed.lines.len() + 1))
 }
 
-/// Returns the number of rows, beyond `rows`, that the threads' table needs to show the agents too.
+/// Returns the number of rows, beyond `rows`, that the table of threads needs to list the agents too.
 fn agent_rows(view: &MarketView, rows: u16) -> u16 {
     let agents: usize = view.threads.iter().map(|thread| thread.agents.len()).sum();
     heading_and(view.threads.len() + agents).saturating_sub(rows)

@@ -14,25 +14,25 @@ const RED: Color = Color::Indexed(203);
 const GREY: Color = Color::Indexed(245);
 const DARK: Color = Color::Indexed(239);
 
-/// Values.
+/// Style of values.
 pub const VALUE: Style = Style::new();
-/// Labels of values.
+/// Style of labels, and of amounts that are zero.
 pub const LABEL: Style = Style::new().fg(GREY);
-/// Rules, borders, the empty part of a bar.
+/// Style of rules, borders and the empty part of a bar.
 pub const FAINT: Style = Style::new().fg(DARK);
-/// Names of sections.
+/// Style of section headings.
 pub const TITLE: Style = Style::new().fg(BLUE).add_modifier(Modifier::BOLD);
-/// Names of rows and the full part of a bar.
+/// Style of row names and of the full part of a bar.
 pub const ACCENT: Style = Style::new().fg(BLUE);
-/// Bids, and rising values.
+/// Style of bids and of rising values.
 pub const BID: Style = Style::new().fg(TEAL);
-/// Asks, and falling values.
+/// Style of asks and of falling values.
 pub const ASK: Style = Style::new().fg(ROSE);
-/// Normal state.
+/// Style of a normal state.
 pub const GOOD: Style = Style::new().fg(TEAL);
-/// A warning.
+/// Style of a warning.
 pub const WARN: Style = Style::new().fg(AMBER);
-/// Lost data.
+/// Style of lost data and of books that must not be trusted.
 pub const BAD: Style = Style::new().fg(RED).add_modifier(Modifier::BOLD);
 
 /// Returns the style of an amount by its sign: profit, loss or zero.

@@ -10,7 +10,7 @@ use crate::{format, state};
 #[must_use]
 pub fn plain_line(view: &MarketView) -> String {
     let mut line = format::clock(view.elapsed);
-    // Writing to a string does not fail.
+    // The results of `write!` are ignored: writing to a string does not fail.
     if let Some(planned) = view.planned {
         let _ = write!(line, " of {}", format::clock(planned));
     }
@@ -50,7 +50,7 @@ impl<W: Write> PlainWriter<W> {
         PlainWriter { out, second_written: None, notes_written: 0, is_closed: false }
     }
 
-    /// Writes the view. Does nothing once the reader closed the pipe.
+    /// Writes the line and the notes that are due. Does nothing once the reader closed the pipe.
     pub fn draw(&mut self, view: &MarketView) -> io::Result<()> {
         let second = view.elapsed.as_secs();
         if self.is_closed || self.second_written == Some(second) {
@@ -96,7 +96,7 @@ mod tests {
         assert!(lines[3].starts_with("00:02 | orders 0/s"), "{text}");
     }
 
-    /// A pipe whose reader has closed it.
+    /// A writer that fails like a pipe whose reader closed it; counts the attempts.
     struct ClosedPipe(usize);
 
     impl Write for ClosedPipe {

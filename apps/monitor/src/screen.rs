@@ -1,4 +1,4 @@
-//! The full-screen view: draws each section in its area.
+//! The full-screen view: lays out the screen and draws each section into its area.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -6,10 +6,10 @@ use ratatui::layout::Rect;
 use crate::data::MarketView;
 use crate::{layout, panels};
 
-/// The user's view settings.
+/// Scroll position and freeze, as the user set them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// Number of instruments skipped at the top; beyond the end, the last instruments are shown.
+    /// Number of instruments skipped at the top; if too large, the table ends with the last instrument.
     pub scroll: usize,
     /// True while the user has frozen the view.
     pub is_frozen: bool,

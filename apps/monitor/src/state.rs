@@ -1,4 +1,4 @@
-//! A short summary of the whole market's state.
+//! The most severe state of the market's books and feed, as a short text.
 
 use ratatui::style::Style;
 use tickpath_types::BookHealth;
@@ -6,7 +6,7 @@ use tickpath_types::BookHealth;
 use crate::data::MarketView;
 use crate::{format, palette};
 
-/// Returns the most severe state of the books and the feed.
+/// Returns text and style of the most severe state among the books and the feed.
 pub fn of(view: &MarketView) -> (String, Style) {
     let with = |health: BookHealth| view.instruments.iter().filter(|it| it.health == health).count();
     let books = |count: usize| if count == 1 { "1 book".to_owned() } else { format!("{count} books") };

@@ -1,5 +1,5 @@
-//! Tables whose columns are as wide as needed. If the space is too small, they drop the least important
-//! columns.
+//! Tables whose columns are as wide as their contents. A table that is too wide for its area drops the least
+//! important columns.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use crate::palette;
 /// Blank characters between columns.
 const GAP: usize = 2;
 
-/// Heading, width, alignment and rank of a column.
+/// A column of a table.
 #[derive(Clone, Copy)]
 pub struct Column {
     /// The heading.

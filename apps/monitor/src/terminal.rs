@@ -1,4 +1,4 @@
-//! Takes over the terminal, and restores it however the program ends.
+//! Takes over the terminal, and restores it when the view is dropped or a thread panics.
 
 use std::io::{self, IsTerminal, Stdout, stdout};
 use std::sync::Once;
@@ -32,7 +32,7 @@ impl FullScreen {
         }
         restore_on_panic();
         if let Err(error) = enable_raw_mode() {
-            // Write no escape codes: no setting was changed, and the output may not be a terminal.
+            // Do not call `restore`: raw mode was not set, and standard output may not be a terminal.
             IS_ACTIVE.store(false, Ordering::Release);
             return Err(unusable(&error));
         }
@@ -59,7 +59,7 @@ impl Drop for FullScreen {
     }
 }
 
-/// True when standard output is a terminal that understands cursor movement.
+/// Returns true when standard output is a terminal and `TERM` is not `dumb`.
 pub fn is_capable() -> bool {
     stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -74,7 +74,7 @@ fn unusable(error: &io::Error) -> io::Error {
 /// Restores the terminal if this process holds it; otherwise does nothing.
 fn restore() {
     if IS_ACTIVE.swap(false, Ordering::AcqRel) {
-        // If the terminal itself is closed, there is nothing to restore and no place for a message.
+        // Ignore errors: if the terminal itself is closed, there is nothing to restore.
         let _ = disable_raw_mode();
         // Clear first: after a resize some terminals carry rows over to the main screen.
         let _ = execute!(stdout(), Clear(ClearType::All), LeaveAlternateScreen, Show);

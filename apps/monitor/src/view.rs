@@ -1,4 +1,4 @@
-//! The view, which the program opens, draws into and closes.
+//! The view: the program opens it, passes it each snapshot, reads its keys and closes it.
 
 use std::io::{self, Stdout, stdout};
 use std::thread;
@@ -74,7 +74,7 @@ impl View {
         Ok(View { surface })
     }
 
-    /// True when the view is a full screen, so that the caller must not print while it is open.
+    /// Returns true when the view is a full screen: the caller must then not print while the view is open.
     #[must_use]
     pub fn is_full_screen(&self) -> bool {
         matches!(self.surface, Surface::Tui(_))

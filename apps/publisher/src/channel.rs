@@ -220,7 +220,7 @@ impl Channel {
         if self.is_over { Header::end_of_session(session, next) } else { Header::heartbeat(session, next) }
     }
 
-    /// Marks the end of the messages. From now on, ITCH heartbeats announce the end of the session.
+    /// Records that all messages are published. From now on, ITCH heartbeats announce the end of the session.
     pub(crate) fn end(&mut self) {
         self.is_over = true;
         self.next_heartbeat = Nanos::ZERO;
@@ -270,7 +270,7 @@ fn name_option(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Passes a packet to the kernel, with retries while its queue is full.
+/// Passes a packet to the kernel, with retries while the kernel's queue is full; true if it was sent.
 fn is_sent(sender: &mut MulticastSender, packet: &[u8]) -> bool {
     for _ in 0..SEND_TRIES {
         match sender.send(packet) {

@@ -47,7 +47,7 @@ pub struct PublishOptions {
 }
 
 impl PublishOptions {
-    /// One line on the loopback interface, at the recorded speed, without recovery.
+    /// Returns options for one line on the loopback interface, at the recorded speed, without recovery.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, line_a: SocketAddrV4) -> PublishOptions {
         PublishOptions {

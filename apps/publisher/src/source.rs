@@ -16,7 +16,7 @@ const TIMESTAMP: std::ops::Range<usize> = 5..11;
 /// One packet of a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timed {
-    /// Send time in nanoseconds, in the recording's time base.
+    /// Time of the packet in nanoseconds, in the recording's time base: in a capture, the capture time.
     pub(crate) ts_ns: u64,
     pub(crate) dst: Option<SocketAddrV4>,
     pub(crate) payload: Vec<u8>,

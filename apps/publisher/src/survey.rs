@@ -17,9 +17,9 @@ pub const CHANNELS_MAX: usize = 64;
 /// Number of packets that are scanned for channels before the first packet is sent.
 pub(crate) const SURVEY_PACKETS: usize = 65_536;
 /// Number of packets that two groups must have in common to be lines of one channel. They must not have
-/// different packets of the same number.
+/// different packets of the same sequence number.
 const COMMON_PACKETS: u32 = 3;
-/// Number of packets remembered of each group to find its lines.
+/// Number of packets of each group that are remembered for comparison with other groups.
 const REMEMBERED_PACKETS: usize = 4_096;
 /// Length of an XDP packet's header. It has the send time, so it differs between lines.
 const XDP_HEADER_LEN: usize = tickpath_nyse::HEADER_LEN;
@@ -33,7 +33,7 @@ const IEX_SYMBOL: std::ops::Range<usize> = 10..18;
 pub(crate) struct Survey {
     /// The channels, in order of appearance.
     pub(crate) keys: Vec<ChannelKey>,
-    /// Maps the group of another line of a channel to the channel's first group.
+    /// Maps the group of each further line of a channel to the channel's first group.
     lines: HashMap<SocketAddrV4, SocketAddrV4>,
     /// Product and channel number, by XDP group.
     products: HashMap<SocketAddrV4, (u8, u8)>,
@@ -58,7 +58,7 @@ impl Survey {
         let (mut survey, mut timed) = (Survey::default(), Timed::default());
         let mut groups = HashMap::<SocketAddrV4, Group>::new();
         for _ in 0..SURVEY_PACKETS {
-            // A read error is reported when publishing reaches it.
+            // Ignore a read error here: it is reported when publishing reaches it.
             let Ok(true) = source.next(&mut timed) else { break };
             let head = timed.dst.and_then(|dst| read_head(&timed.payload, dst));
             let Some(head) = head.filter(|head| head.kind != Kind::OutOfBand) else { continue };
@@ -160,7 +160,7 @@ fn product_of(payload: &[u8]) -> Option<(u8, u8)> {
     })
 }
 
-/// Records a packet, and compares it with the packets of the same number in other groups.
+/// Records a packet, and compares it with the packets of the same sequence number in other groups.
 fn record_packet(
     groups: &mut HashMap<SocketAddrV4, Group>,
     group: SocketAddrV4,

@@ -30,7 +30,7 @@ pub struct Cost {
     pub median_ns: f64,
     /// Total time divided by the number of messages.
     pub mean_ns: f64,
-    /// Number of blocks.
+    /// Number of measured blocks.
     pub blocks: u64,
 }
 

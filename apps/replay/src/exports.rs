@@ -13,7 +13,7 @@ use crate::options::Exports;
 /// The leading columns of all tables. Only tables of several files have `file`. Only tables of captures have
 /// `recording`, since a capture may have several recordings.
 const HEAD: [&str; 5] = ["file", "recording", "ts_ns", "message", "symbol"];
-/// The other columns of each table.
+/// The columns of each table after those of `HEAD`.
 const COLUMNS: [&[&str]; 4] = [
     &["bid_price", "bid_qty", "ask_price", "ask_qty"],
     &["price", "qty", "aggressor", "kind", "order_id"],
@@ -55,7 +55,7 @@ pub(crate) struct Contents {
     pub(crate) is_dated: bool,
 }
 
-/// The first cells of the current rows.
+/// The values of the `HEAD` columns in the following rows, and the units of times and prices.
 #[derive(Default)]
 struct Head {
     names_files: bool,

@@ -21,7 +21,7 @@ pub(crate) struct FileFormat {
     pub(crate) json_name: &'static str,
     /// Returns the format's name for the report of a file.
     pub(crate) title: fn(&FileReport) -> String,
-    /// True if times have dates.
+    /// True if the times in files of this format have dates.
     pub(crate) has_dates: bool,
     /// Extracts the day of the session from a file's name.
     pub(crate) date_in_name: fn(&Path) -> Option<Date>,

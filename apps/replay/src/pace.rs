@@ -9,7 +9,7 @@ use crate::options::Speed;
 
 /// Longest sleep, so that a stop request is noticed soon.
 const SLEEP_MAX: Duration = Duration::from_millis(50);
-/// Speed 1x (as recorded) in hundredths.
+/// The recorded speed, 1x, in hundredths.
 const HUNDREDTHS: u128 = 100;
 
 /// Computes how many messages are due at the speed of the replay.

@@ -1,4 +1,5 @@
-//! Instruments added while the venue runs, from a separate random stream: the rest of a run is unaffected.
+//! Instruments added while the venue runs. A separate random stream draws them: the rest of a run is
+//! unaffected.
 
 use tickpath_types::{Instrument, InstrumentTable, Nanos, Rng};
 
@@ -21,7 +22,7 @@ pub(crate) struct Additions {
 }
 
 impl Additions {
-    /// Half of the runs add no instruments; the others make 1 to 3 additions, sometimes one twice.
+    /// Draws the additions: none in half of the runs, otherwise 1 to 3, sometimes one instrument twice.
     pub(crate) fn new(seed: u64, first: u16, active: Nanos) -> Additions {
         let rng = &mut Rng::new(seed ^ 0x61_6464);
         let mut fault_events = Vec::new();
@@ -36,7 +37,7 @@ impl Additions {
         Additions { first, fault_events }
     }
 
-    /// Returns the maximum instrument id.
+    /// Returns the maximum id of the run's instruments.
     pub(crate) fn max_id(&self) -> u16 {
         self.first + if self.fault_events.is_empty() { 0 } else { ADDED_CAPACITY }
     }

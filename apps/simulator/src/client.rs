@@ -20,8 +20,9 @@ const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
 const RECOVERY_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
 /// Maximum length of a client's message with its header.
 const PACKET_LEN_MAX: usize = 256;
-/// Consecutive refused logins after which a client forgets its session. The venue has lost the session or its
-/// messages by then: they are too old, or a power loss removed them under a policy that allows it.
+/// Consecutive refused logins after which a client forgets its session. By then, the venue has lost the
+/// session, or the session's messages are too old or were removed by a power loss under a policy that allows
+/// it.
 const REFUSALS_MAX: u32 = 20;
 
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +69,7 @@ pub(crate) struct Client {
     pub(crate) log: ClientLog,
     state: State,
     link: Link,
-    /// Name of the venue's session in which `next` counts; blank before the first login.
+    /// Name of the venue's session whose sequence number is in `next`; blank before the first login.
     numbered_in: Session,
     /// Sequence number of the first message not yet received.
     next: u64,
@@ -140,7 +141,7 @@ impl Link {
 }
 
 impl ClientLog {
-    /// Inserts an event of a connection, which the network recorded, at its position in time.
+    /// Inserts an event of a connection, as recorded by the network, into the log at its position in time.
     pub(crate) fn insert_stream_event(&mut self, stream_event: &StreamEvent, connection: u32) {
         let kind = match &stream_event.kind {
             StreamEventKind::Read { kernel_ns, bytes } => {

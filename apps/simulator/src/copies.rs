@@ -27,7 +27,7 @@ pub(crate) struct CopyProfile {
     settings: DropCopySettings,
     /// Indexes of the watched users; `None` for all users.
     copies_of: Option<Vec<usize>>,
-    /// True if the log stays complete, so that every past copy can be requested.
+    /// True if the log keeps all commands, so that every past copy can be requested.
     is_log_whole: bool,
     behaviour: ClientBehaviour,
     pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
@@ -35,7 +35,7 @@ pub(crate) struct CopyProfile {
 }
 
 impl CopyProfile {
-    /// Half of the runs have no reader of drop copies.
+    /// Draws the profile; `None` for half of the runs, which have no reader of drop copies.
     pub(crate) fn new(seed: u64, fault_level: FaultLevel, clients: usize, active: Nanos) -> Option<Self> {
         let rng = &mut Rng::new(seed ^ 0x63_6f_70_69_65_73);
         let is_present = rng.below(2) == 0;
@@ -82,7 +82,8 @@ impl CopyProfile {
         let reset_sequence = match (self.is_log_whole, policy) {
             (true, Policy::Async) => Some(1),
             (true, _) => None,
-            // Copies that the reader missed may be unavailable.
+            // Copies that the reader missed may be unavailable: after repeated refusals it requests only new
+            // ones.
             (false, _) => Some(0),
         };
         let behaviour = ClientBehaviour { reset_sequence, ..self.behaviour };

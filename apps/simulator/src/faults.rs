@@ -27,7 +27,7 @@ pub(crate) enum FaultEvent {
     KillClient(usize),
     /// A feed handler's process is killed.
     KillFeed(usize),
-    /// The connection between the venue and a host is cut for this duration.
+    /// The network between the venue and a host is cut for this duration.
     Cut(HostId, Nanos),
     /// The network delays, loses, and otherwise disturbs packets, at this level: 0 for none, to 8.
     Network(u64),

@@ -41,7 +41,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Creates a flow in these instruments, of which `first` exist at the start.
+    /// Creates a flow in `instruments`, of which `first` exist at the start.
     pub(crate) fn new(instruments: InstrumentTable, first: usize) -> Flow {
         Flow {
             known: instruments.iter().take(first).map(|instrument| instrument.id).collect(),

@@ -25,7 +25,7 @@ const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// Virtual duration of a duty cycle while the venue stops.
 const FINISH_CYCLE: Nanos = Nanos::from_micros(100);
 
-/// Index of the order server among the agents, and the number of agents.
+/// Index of the order server among the venue's agents.
 pub(crate) const ORDER_SERVER: usize = 0;
 pub(crate) const AGENTS: usize = 4;
 
@@ -53,9 +53,9 @@ struct Instance {
     instruments: InstrumentTable,
     reader: Option<Reader<FaultyDisk>>,
     has_follower: bool,
-    /// Number of requests so far that were refused without a record.
+    /// Number of the instance's requests so far that were refused without a record.
     unlogged: u64,
-    /// Offset of the machine's clock from virtual time at the venue's start; the venue's clock keeps it.
+    /// Machine clock minus virtual time at the start; the venue's clock is virtual time plus this.
     clock_offset: u64,
 }
 
@@ -178,7 +178,7 @@ impl Node {
         matches!(&self.log.sequenced[..], [.., before, begin] if begin.value < before.value)
     }
 
-    /// Runs one duty cycle of an agent; returns its work, or `None` (like other steps) if the venue crashed.
+    /// Runs one duty cycle of an agent; returns its amount of work, or `None` if the venue crashed.
     pub(crate) fn step_agent(&mut self, now: Nanos, agent: usize) -> Option<usize> {
         let Some(instance) = &mut self.instance else { return Some(0) };
         let clock = Nanos(now.0 + instance.clock_offset);
@@ -235,7 +235,7 @@ impl Node {
         }
     }
 
-    /// Reads the records written to the log, before the follower removes them.
+    /// Reads the new records of the log, before the follower removes their segments.
     fn read_written_records(&mut self) {
         let Some(instance) = &mut self.instance else { return };
         let reader = match instance.reader.take() {
@@ -422,7 +422,7 @@ impl Node {
         })
     }
 
-    /// Returns the readable snapshots on the disk.
+    /// Returns the snapshots on the disk that can be read.
     pub(crate) fn snapshots(&self) -> io::Result<Vec<Snapshot>> {
         let Some(session) = tickpath_journal::session_of(&self.disk).map_err(io::Error::other)? else {
             return Ok(Vec::new());

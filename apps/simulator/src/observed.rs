@@ -31,9 +31,11 @@ pub struct Observed {
     pub clock_steps: Vec<Nanos>,
     /// The venue's log.
     pub log: Log,
-    /// Every MoldUDP64 packet that the publisher sent, before the network, in order; over all instances.
+    /// Every MoldUDP64 packet as the publisher sent it, before faults of the network, in order; over all
+    /// instances.
     pub published: Vec<Timed<(Line, Vec<u8>)>>,
-    /// Every answer to a retransmission request, before the network, in order; over all instances.
+    /// Every answer to a retransmission request as it was sent, before faults of the network, in order; over
+    /// all instances.
     pub retransmitted: Vec<Timed<Vec<u8>>>,
     /// Every instance of every feed handler.
     pub feeds: Vec<FeedInstance>,
@@ -71,7 +73,7 @@ pub struct Log {
     /// Last command of the log after each duty cycle of the order server in which the log grew, over all
     /// instances. Decreases when a power loss removed records.
     pub sequenced: Vec<Timed<Sequence>>,
-    /// Commands found lost at a start, if they had been read; commands after these may have been lost unread.
+    /// Commands found lost at a start that the simulator had read; later commands may have been lost unread.
     pub lost: Vec<Timed<Vec<LogCommand>>>,
     /// Requests refused without a record because the log was full, counted by duty cycle of the order server.
     pub unlogged: Vec<Timed<u64>>,
@@ -165,7 +167,7 @@ pub enum ClientEventKind {
 pub enum LoginOutcome {
     /// The venue accepts the login.
     Accepted {
-        /// Sequence number of the next message.
+        /// Sequence number of the first message after the answer.
         sequence: Sequence,
     },
     /// The venue refuses the login, with this reject code.
@@ -190,7 +192,7 @@ pub enum DisconnectCause {
 pub enum VenueEvent {
     /// The venue started from the contents of its journal.
     Started {
-        /// Last command that it recovered.
+        /// Sequence number of the last command that the venue recovered.
         last: Sequence,
         /// State hash after recovery.
         state_hash: u64,
@@ -224,9 +226,9 @@ pub enum Line {
 pub struct FeedInstance {
     /// Number of the feed handler.
     pub handler: u32,
-    /// Time of its start.
+    /// Time of the instance's start.
     pub started_at: Nanos,
-    /// Time at which it was killed; `None` when it ran to the end of the run.
+    /// Time at which the instance was killed; `None` when it ran to the end of the run.
     pub ended_at: Option<Nanos>,
     /// Number of messages that the feed handler reported as lost.
     pub lost: u64,
@@ -234,7 +236,8 @@ pub struct FeedInstance {
     pub updates: Vec<MarketUpdate>,
     /// Number of updates overwritten before they were recorded; if any, only the final state is checked.
     pub unrecorded: u64,
-    /// The orders in its books at the end: by instrument, purchases first, best first, in priority order.
+    /// Orders in the feed handler's books at the end: by instrument, purchases first, best first, in priority
+    /// order.
     pub orders: Vec<Order<()>>,
     /// Health of each book at the end of the instance.
     pub health: Vec<(InstrumentId, BookHealth)>,
@@ -249,11 +252,11 @@ pub struct FeedInstance {
 pub struct TraderInstance {
     /// Number of the trader.
     pub trader: u32,
-    /// Index of its user in the list of users.
+    /// Index of the trader's user in the list of users.
     pub user: usize,
-    /// Time of its start.
+    /// Time of the instance's start.
     pub started_at: Nanos,
-    /// Time and kind of its end; `None` when it ran to the end of the run.
+    /// Time and kind of the instance's end; `None` when it ran to the end of the run.
     pub ended: Option<(Nanos, TraderEnd)>,
     /// Number of the instance's first connection; its last one precedes the next instance's first one.
     pub first_connection: u32,
@@ -289,9 +292,9 @@ pub enum TraderEnd {
 pub struct FinalVenue {
     /// The engine's state hash.
     pub state_hash: u64,
-    /// The last command applied.
+    /// Sequence number of the last command applied.
     pub last_command: Sequence,
-    /// The last market event.
+    /// Sequence number of the last market event.
     pub last_market: Sequence,
     /// Time of the stop by the venue's clock, in nanoseconds since the Unix epoch.
     pub stopped_at: Nanos,

@@ -143,7 +143,8 @@ pub(crate) fn prevention(rng: &mut Rng) -> SelfTradePrevention {
     }
 }
 
-/// A quarter of the runs have a schedule, which changes phases within three seconds and may end the day.
+/// Draws the day's settings. A quarter of the runs have a schedule, which changes phases within three seconds
+/// and may end the day.
 fn day(rng: &mut Rng, epoch: u64) -> DaySettings {
     let mut day = DaySettings {
         imbalance_interval: Nanos::from_millis(20 + rng.below(200)),
@@ -197,7 +198,8 @@ pub(crate) fn clock_step(rng: &mut Rng) -> i64 {
     rng.below(2 * size) as i64 - size as i64
 }
 
-/// Each kind of event occurs in about half of the runs, so that runs differ in kind and not only in detail.
+/// Draws the events of a run. Each kind occurs in about half of the runs, so that runs differ in kind as well
+/// as in detail.
 fn random_fault_events(
     rng: &mut Rng,
     active: Nanos,

@@ -105,8 +105,8 @@ impl RecoveryProfile {
 }
 
 impl FeedProfile {
-    /// With snapshots, every feed handler gives up at some point and recovers. Without them, only those with
-    /// an odd `place` give up, and are restarted.
+    /// Draws the profile of feed handler `place`. With snapshots, every feed handler gives up at some point
+    /// and recovers. Without them, only those with an odd `place` give up, and are restarted.
     fn new(place: usize, rng: &mut Rng, active: Nanos, has_snapshots: bool) -> FeedProfile {
         let sources = if has_snapshots { 1 + rng.below(3) } else { 0 };
         let is_impatient = place % 2 == 1 || rng.below(2) == 0;

@@ -81,7 +81,7 @@ pub struct Outcome {
     pub consequences: BTreeMap<&'static str, u64>,
 }
 
-/// The venue, its clients and feed handlers, with network and disk, in one thread under virtual time.
+/// The venue, its clients, feed handlers and traders, network and disk, in one thread under virtual time.
 ///
 /// Everything follows from the seed, bit for bit: requests, scheduling, faults and their times. After a while
 /// the faults stop and the system recovers; [`check`] then checks the final state.
@@ -291,7 +291,8 @@ impl Simulation {
             && self.now >= self.recovery_phase.opens_at
             && self.node.is_in_auction()
         {
-            // An auction that was called by command lasts until it is ended, and publishes meanwhile.
+            // End any auction: one that was called by command lasts until it is ended, and publishes
+            // meanwhile.
             self.recovery_phase.opens_at = self.now + OPEN_INTERVAL;
             self.node.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
         }
@@ -514,7 +515,8 @@ impl Simulation {
         Outcome { observed, violations, faults, consequences }
     }
 
-    /// Counts the cases that the checkers of traders check.
+    /// Counts the traders' instances, fills, orders and lost updates, to show that the checkers had cases to
+    /// check.
     fn count_trading(&mut self, observed: &Observed) {
         for instance in &observed.traders {
             let positions = instance.positions.iter();

@@ -31,7 +31,7 @@ type Agents = TraderAgents<Silenceable, NoTrace, SimNetwork>;
 
 pub(crate) struct Trader {
     number: u32,
-    /// Index of its user.
+    /// Index of the trader's user.
     user: usize,
     profile: TraderProfile,
     settings: AgentSettings,
@@ -55,9 +55,9 @@ struct Instance {
     silence: Silence,
     started_at: Nanos,
     first_connection: u32,
-    /// Offset of the machine's clock from virtual time at the start; the trader's clock keeps it.
+    /// Machine clock minus virtual time at the start; the instance's clock is virtual time plus this.
     clock_offset: u64,
-    /// Deadline for cancelling its open orders, once the instance is stopping.
+    /// Deadline for cancelling the instance's open orders, once the instance is stopping.
     end_deadline: Option<Nanos>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct TraderProfile {
     pub(crate) host: HostId,
     pub(crate) kind: Kind,
     pub(crate) limits: Limits,
-    /// Offset of the machine's clock from the others at the start of the run, in nanoseconds.
+    /// Time by which the machine's clock is ahead of the others at the start of the run, in nanoseconds.
     pub(crate) clock_ahead: u64,
     pub(crate) joins_at: Nanos,
     /// Wait before a reconnect.

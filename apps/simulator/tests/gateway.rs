@@ -185,7 +185,7 @@ fn partial_writes_are_completed_without_another_request() {
     let sent_at = market.now;
     let event = market.next_event();
     assert!(is_accepted(event, 1), "{event:?}");
-    // The next heartbeat would come only after a second.
+    // Had the rest of the request waited for the next heartbeat, it would have taken a second.
     assert!(market.now.since(sent_at) < Nanos::from_millis(500), "{} ns", market.now.since(sent_at).0);
 }
 

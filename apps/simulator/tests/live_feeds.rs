@@ -105,7 +105,8 @@ fn run(
     panic!("messages are missing for ever: {:#?}", view.channels()[0].status)
 }
 
-/// Checks the books; returns the number of gaps that the server filled.
+/// Checks that the handler lost nothing and has the expected books; returns the number of gaps that the
+/// server filled.
 fn check(status: &ChannelStatus, state_hash: u64) -> u64 {
     assert!(status.lines.messages_lost == 0 && status.is_consistent(), "{status:#?}");
     assert_eq!(status.state_hash, state_hash, "{status:#?}");

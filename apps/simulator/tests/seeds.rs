@@ -12,7 +12,7 @@ fn runs_without_faults_have_no_violations() {
         commands += outcome.observed.log.commands.len();
         market_events += outcome.observed.last.last_market.0;
     }
-    // Totals over all runs, since the day ends early in some.
+    // Totals over all runs, since the day ends early in some runs.
     assert!(commands > 1_000 && market_events > 1_000, "{commands} commands, {market_events} messages");
 }
 

@@ -1,4 +1,4 @@
-//! Whole traders in the runs: they trade, and their faults are found.
+//! Traders in whole runs: they trade, and the checkers find errors in the traders' results.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_simulator::{FaultLevel, Observed, Simulation, TraderInstance, check};

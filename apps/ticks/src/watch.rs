@@ -17,15 +17,15 @@ pub use report::{Ended, WatchReport};
 
 /// Interval between two frames.
 const DRAW_INTERVAL: Duration = Duration::from_millis(500);
-/// Longest delay before a key or the stop signal is noticed.
+/// Longest delay until a key or the stop signal is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The output of the watch.
+/// The kind of output that a watch writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// None: standard output has another use.
+    /// No output, because standard output has another use.
     Silent,
-    /// The view.
+    /// The view, in this mode.
     View(Mode),
 }
 
@@ -34,17 +34,17 @@ pub enum Output {
 pub struct WatchOptions {
     /// The configuration of the client.
     pub client: ClientConfig,
-    /// File that receives every tick as a line.
+    /// File to which every tick is written as a line of CSV.
     pub csv: Option<PathBuf>,
-    /// Time after which the watch ends by itself.
+    /// Time after which the watch ends; `None`: it runs until stopped.
     pub duration: Option<Duration>,
-    /// The output.
+    /// The kind of output.
     pub output: Output,
     /// Maximum number of symbols shown at once.
     pub rows_max: usize,
 }
 
-/// Watches until the time is over, the user stops it, or the client fails.
+/// Runs a client and shows it until the duration is over, the user stops it, or the client fails.
 ///
 /// # Errors
 /// The terminal, a file or a thread is unavailable. A failure of the client is in the report.
@@ -58,7 +58,8 @@ pub fn watch(options: &WatchOptions, stop: &StopSignal) -> anyhow::Result<WatchR
     let started = Instant::now();
     let mut view = TicksView::new(&options.client.address, options.duration);
     let ended = run(&client, &mut viewer, &mut view, csv.as_ref(), stop, started);
-    // Read the state before `finish` closes the connection. Data received until the close is counted.
+    // Read the state before `finish` closes the connection. The counters are read after it: they include data
+    // received until the close.
     let is_live = client.shared().state() == LinkState::Live;
     let shared = std::sync::Arc::clone(client.shared());
     let failure = client.finish().err();
@@ -93,7 +94,7 @@ fn run(
         if client.has_ended() {
             return Ok(Ended::Failed);
         }
-        // The writer has ended: the reader closed the pipe, or `finish` will return the error.
+        // The CSV writer has ended: the reader closed the pipe, or `finish` will return the error.
         if csv.is_some_and(CsvFile::has_ended) {
             return Ok(Ended::Quit);
         }
@@ -103,7 +104,7 @@ fn run(
         }
         let now = Instant::now();
         if now >= draw_at {
-            // Schedule from the intended time, so that frames do not drift; after a delay, from now.
+            // Schedule from the intended time, so that frames do not drift; after a long delay, from now.
             draw_at = (draw_at + DRAW_INTERVAL).max(now);
             view.update(client.shared(), elapsed);
             if let Some(viewer) = viewer {
@@ -142,7 +143,7 @@ fn pause(wait: Duration) -> std::io::Result<Option<Action>> {
     Ok(None)
 }
 
-/// Prints a report, and the reason for which it cannot be trusted, if any.
+/// Prints a report and, if its result cannot be trusted, a warning with the reason.
 ///
 /// # Errors
 /// Standard output cannot be written to.

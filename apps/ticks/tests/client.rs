@@ -94,7 +94,7 @@ fn a_reconnect_counts_the_missed_messages() {
     peer.send(&quote(1, 1));
     wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 1);
     drop(peer);
-    // The same session continues with sequence number 5.
+    // The client reconnects, and the same session continues with sequence number 5.
     let mut peer = server.accept_subscribed(9, 5);
     assert_eq!(rows(&client)[0].top.health(), BookHealth::Stale);
     peer.send(&quote(5, 1));
@@ -134,7 +134,7 @@ fn only_missed_messages_of_listed_symbols_count() {
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 3);
     assert_eq!((counts.of(Count::Missed), counts.of(Count::Gaps)), (10, 0));
     drop(peer);
-    // No message of another session was missed.
+    // The client missed no message of this session, which it joins for the first time.
     let mut peer = server.accept_subscribed(10, 50);
     peer.send(&quote(50, 1));
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 4);
@@ -237,7 +237,7 @@ fn partial_messages_wait_for_their_rest() {
     let stream: Vec<u8> = (1..=40).flat_map(|sequence| quote(sequence, 1)).collect();
     for (index, piece) in stream.chunks(33).enumerate() {
         peer.send(piece);
-        // Waits for some pieces to be read, so that they arrive separately.
+        // Wait until some pieces were read, so that the next ones arrive separately.
         if index % 10 == 0 {
             let whole = (index + 1) * 33 / 56;
             wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) >= whole as u64);

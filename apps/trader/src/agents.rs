@@ -60,7 +60,8 @@ pub struct TraderAgents<S, T, N: Network = Kernel> {
 }
 
 impl<S: Strategy, T: Tracer> TraderAgents<S, T> {
-    /// Joins the lines. At its start, the gateway connects and blocks until it is connected.
+    /// Creates the agents and joins the lines. At its start, the gateway connects and blocks until it is
+    /// connected.
     ///
     /// # Errors
     /// A line that cannot be joined, or settings that contradict one another.

@@ -169,8 +169,8 @@ impl MarketDataSection {
         }
     }
 
-    /// Returns the maximum gap, in messages, to fill by retransmission: unlimited without snapshots, else 0
-    /// if retransmission is not used.
+    /// Returns the maximum gap, in messages, to fill by retransmission: unlimited without snapshots, 0 if
+    /// only snapshots are used, else the configured maximum.
     #[must_use]
     pub fn max_gap_messages(&self) -> u64 {
         match (self.uses(RecoveryConfig::Retransmission), self.snapshot_sources().is_any()) {
@@ -323,7 +323,7 @@ impl TraderConfig {
 /// Roles of a trader's agents.
 const ROLES: [&str; 3] = ["feed-handler", "engine", "order-gateway"];
 
-/// Returns one thread on the last core if there are few cores, since a venue would use the first one;
+/// Returns one thread on the last core if there are few cores, since a venue would use the first core;
 /// otherwise one thread and core for each agent.
 fn default_placement(cores: &[usize]) -> Placement {
     let from_last: Vec<usize> = cores.iter().rev().copied().collect();

@@ -44,7 +44,7 @@ pub struct EngineRings {
     pub requests: spsc::Producer<OrderRequest>,
 }
 
-/// Runs a strategy on market updates and answers.
+/// Agent that runs a strategy on market updates and the venue's answers.
 pub struct EngineAgent<S, T> {
     identity: EngineIdentity,
     engine: TradeEngine<S, T>,
@@ -79,7 +79,7 @@ impl<S: Strategy, T: Tracer> WarmUp<S, T> {
         })
     }
 
-    /// Makes the engine decide on one artificial update, and answers its requests.
+    /// Makes the warm-up engine decide on one artificial update, and answers its requests.
     fn run(&mut self, now: Nanos) {
         self.outbox.trigger = Some(MarketId::new(Sequence(0)));
         self.engine.decide(now, &mut self.outbox);

@@ -40,11 +40,11 @@ pub struct GatewaySettings {
     pub role: &'static str,
     /// Address of the venue's order entry.
     pub address: SocketAddrV4,
-    /// The user.
+    /// Name of the user who logs in.
     pub user: String,
     /// The user's password.
     pub password: String,
-    /// Id of the session in timing stamps: the venue's, if both are traced together.
+    /// Id of the session in timing stamps: that of the venue, if venue and trader are traced together.
     pub session: SessionId,
     /// The venue's instruments.
     pub instruments: InstrumentTable,
@@ -102,7 +102,7 @@ struct Inbox<T> {
     events: spsc::Producer<GatewayEvent>,
     tracer: T,
     read_at: u64,
-    /// True when a read of the socket returned data.
+    /// True if the latest read of the socket returned data.
     has_read: bool,
     /// Number of answers from the latest read.
     answered: usize,
@@ -191,7 +191,8 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         flushed.map(|()| count)
     }
 
-    /// Returns requests to the engine while there is no connection, up to the capacity of the ring.
+    /// Returns requests to the engine while there is no connection, as many as the ring of events has space
+    /// for.
     #[cold]
     fn return_requests(&mut self) -> usize {
         let free_slots = self.inbox.events.free_slots().min(REQUESTS_PER_CYCLE);
@@ -248,7 +249,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             self.counters.answers.add(answered as u64);
         }
         if self.inbox.has_read {
-            // Before the login there is no message yet.
+            // Before the login no message has arrived, so the next sequence number may be 0.
             self.counters.last_sequence.set(entry.client().next_sequence().saturating_sub(1));
         }
         let (is_active, has_debug_message) = (entry.is_active(), entry.client_mut().take_debug_message());
@@ -333,8 +334,8 @@ impl Requests {
         Requests { session, ring, until_timed: 0, sent: [none; REQUESTS_PER_CYCLE].into() }
     }
 
-    /// Encodes the requests in the ring, up to one cycle's maximum. Never inlined: sending and warm-up run
-    /// the same code.
+    /// Encodes the requests in the ring, up to one cycle's maximum; returns their number. Never inlined:
+    /// sending and warm-up run the same code.
     #[inline(never)]
     fn encode<T: Tracer, N: Network>(
         &mut self,
@@ -362,7 +363,7 @@ impl Requests {
 }
 
 impl<T: Tracer> EncodeWarmUp<T> {
-    /// Creates a warm-up with requests about an instrument; without one there is no warm-up.
+    /// Creates a warm-up with requests about an instrument; without an instrument there is no warm-up.
     fn new(session: SessionId, instrument: Option<InstrumentId>, tracer: T) -> EncodeWarmUp<T> {
         let (ring, requests) = spsc::channel(WARM_UP_KINDS);
         let requests = Requests::new(session, requests);

@@ -1,4 +1,4 @@
-//! A client's end of order entry: OUCH over SoupBinTCP over TCP.
+//! The client side of order entry: OUCH over SoupBinTCP over TCP.
 
 use std::fmt::Display;
 use std::net::SocketAddrV4;
@@ -49,7 +49,7 @@ pub enum OrderEntryError {
     ConnectTimeout {
         /// Address of the venue.
         address: SocketAddrV4,
-        /// Duration of the wait.
+        /// Time-out of the connection attempt.
         timeout: Nanos,
     },
     /// The venue closed the connection or stopped sending: connect again.
@@ -181,7 +181,8 @@ impl<N: Network> OrderEntry<N> {
         self.link.established()?.descriptor()
     }
 
-    /// Returns the session over all connections: the venue's messages, and queued requests.
+    /// Returns the session, which outlasts connections: the venue's received messages and the queued
+    /// requests.
     #[inline]
     #[must_use]
     pub const fn client(&self) -> &Client {
@@ -251,7 +252,7 @@ impl<N: Network> OrderEntry<N> {
         }
     }
 
-    /// Reads the venue's messages and returns its answers one by one; `on_read` is called once, right after
+    /// Reads the venue's messages and passes each answer to `on_answer`; calls `on_read` once, right after
     /// the read and only when there was data. Returns the number of answers.
     ///
     /// # Errors
@@ -331,7 +332,7 @@ fn disconnected(reason: impl Display) -> OrderEntryError {
     OrderEntryError::Disconnected { reason: reason.to_string() }
 }
 
-/// Returns the reason why the latest attempt failed.
+/// Returns the reason why the latest connection attempt failed.
 fn connect_error<N: Network>(link: &mut ReconnectingClient<N>, address: SocketAddrV4) -> OrderEntryError {
     let timed_out = OrderEntryError::ConnectTimeout { address, timeout: CONNECT_TIMEOUT };
     link.take_error().map_or(timed_out, OrderEntryError::Connect)

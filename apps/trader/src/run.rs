@@ -15,17 +15,17 @@ use tickpath_types::Nanos;
 use crate::config::TraderSettings;
 use crate::system::{AgentWarning, Trader, traces};
 
-/// Interval of draining the stamps.
+/// Interval at which the timing stamps are drained.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval of progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Number of stamps of each agent that may wait to be drained.
+/// Number of timing stamps of each agent that may wait to be drained.
 const TRACE_CAPACITY: usize = 1 << 17;
 /// Maximum time for cancelling the trader's own orders at the end.
 const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(5);
 
-/// Runs a strategy with the configuration at `path` until Ctrl-C, then cancels its orders and prints a
-/// report.
+/// Runs a strategy with the configuration at `path` until Ctrl-C, then cancels the trader's orders and prints
+/// a report.
 ///
 /// # Errors
 /// An invalid configuration, a venue that refuses or does not answer, a failed agent.
@@ -175,7 +175,8 @@ struct Warnings {
 }
 
 impl Warnings {
-    /// Returns new errors. Omits a repeated one, unless the trader was logged in meanwhile.
+    /// Returns the new warnings and errors. Omits a repeated error, unless the trader was logged in
+    /// meanwhile.
     fn take_new(&mut self, trader: &Trader) -> Vec<String> {
         let symbols = if self.has_reported_symbols { None } else { trader.other_symbols() };
         self.has_reported_symbols |= symbols.is_some();

@@ -82,7 +82,7 @@ impl Trader {
         &self.instruments
     }
 
-    /// Returns the counters of the feed handler.
+    /// Returns the state and counters of the feed handler.
     #[must_use]
     pub fn feed(&self) -> &FeedView {
         &self.feed
@@ -175,7 +175,7 @@ fn agent_settings(settings: &TraderSettings) -> AgentSettings {
     }
 }
 
-/// A strategy of any kind.
+/// A strategy whose type is chosen at run time.
 pub type BoxedStrategy = Box<dyn Strategy + Send>;
 
 /// Returns the strategy that a configuration names, with an instance for its warm-up.

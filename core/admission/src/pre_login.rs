@@ -336,14 +336,14 @@ mod tests {
         let mut waiting = PreLogin::new(LIMITS);
         arrive(&mut waiting, 1, 'a');
         waiting.postpone_login(1, Some(0), NOW, true);
-        // One connection of each address, silent or with an untrusted login.
+        // One connection of each other address at a time, silent or with an untrusted login.
         for (key, peer) in (2..500).zip(('b'..='z').cycle()) {
             assert_ne!(arrive(&mut waiting, key, peer), Some(1));
             if key % 2 == 0 {
                 waiting.postpone_login(key, Some(0), NOW, false);
             }
         }
-        // Nor is it evicted for new connections of the same address.
+        // Nor is the trusted login evicted for new connections from the same address.
         let closed: Vec<_> = (500..520).filter_map(|key| arrive(&mut waiting, key, 'a')).collect();
         assert!(waiting.contains(1) && !closed.contains(&1));
         // When all candidates are trusted, the oldest of the address with the most connections is closed.
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(arrive(&mut trusted, 8, 'e'), Some(7), "one that is not trusted");
     }
 
-    /// An attacker guesses passwords at the client's own address.
+    /// An attacker guesses passwords from the same address as the client.
     #[test]
     fn a_login_flood_of_one_user_evicts_its_newest() {
         for is_trusted in [false, true] {

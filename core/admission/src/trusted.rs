@@ -5,15 +5,15 @@ use std::str::FromStr;
 
 /// Maximum number of peers remembered for each user; a further one replaces the oldest.
 const PEERS_PER_USER: usize = 16;
-/// Maximum number of pairs in the text: each user's latest peer, then each user's second latest, and so on.
+/// Maximum number of pairs in [`TrustedPeers::text`]: each user's latest peer, then each second latest, ...
 const PAIRS_MAX: usize = 4_096;
-/// Maximum length of a user name in the text, in bytes; users with longer names are omitted.
+/// Maximum length of a user name in [`TrustedPeers::text`], in bytes; longer names are omitted.
 const NAME_LEN_MAX: usize = 64;
-/// Maximum length of the text in bytes, for peers of up to 45 characters.
+/// Maximum length of [`TrustedPeers::text`] in bytes, for peers of up to 45 characters.
 pub const TRUSTED_TEXT_LEN_MAX: usize = PAIRS_MAX * (NAME_LEN_MAX + 48) + 128;
-/// First line of the text.
+/// First line of [`TrustedPeers::text`].
 const HEADING: &str = "tickpath trusted logins 1";
-/// Prefix of the last line; the CRC-32C of the lines before it follows.
+/// Prefix of the last line of [`TrustedPeers::text`]; the CRC-32C of the lines before it follows.
 const CHECKSUM: &str = "checksum ";
 
 /// The latest 16 peers from which each user sent the right password; each user's latest is last.
@@ -23,7 +23,7 @@ pub struct TrustedPeers<P> {
     is_changed: bool,
 }
 
-/// The text of trusted peers is damaged. Only the trust is lost: logins may be delayed.
+/// The saved text of trusted peers is damaged. Only the trust is lost: logins may be delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("damaged")]
 pub struct TrustedPeersDamaged;
@@ -52,7 +52,7 @@ impl<P: Copy + Eq> TrustedPeers<P> {
         self.users.get(user).is_some_and(|peers| peers.contains(&Some(peer)))
     }
 
-    /// True if pairs were added since the last call or since the text was loaded.
+    /// True if pairs were added since the last call or since the pairs were loaded.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.is_changed)
     }
@@ -104,7 +104,7 @@ impl<P: Copy + Eq> TrustedPeers<P> {
     }
 }
 
-/// Parses the text into pairs; `None` if it is damaged.
+/// Parses a [text](TrustedPeers::text) into pairs of peer and user name; `None` if it is damaged.
 fn read_pairs<P: FromStr>(text: &[u8]) -> Option<Vec<(P, &str)>> {
     let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= TRUSTED_TEXT_LEN_MAX)?;
     let (lines, end) = text.strip_suffix('\n')?.rsplit_once('\n')?;
@@ -135,7 +135,7 @@ mod tests {
         trusted.text(|user| NAMES.get(user).copied())
     }
 
-    /// ANNA at peers 1 to 20, of which 5 to 20 are kept; BERT at peer 7; two users without a line.
+    /// ANNA at peers 1 to 20, of which 5 to 20 are kept; BERT at peer 7; two users that the text omits.
     fn trusted() -> TrustedPeers<u32> {
         let mut trusted = TrustedPeers::new(4);
         (1..=20).for_each(|peer| assert!(trusted.record(0, peer)));

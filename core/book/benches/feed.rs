@@ -14,7 +14,7 @@ use tickpath_book::{BookLimits, FastBooks, Order, OrderBooks, OrderIndex};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
-/// Messages timed together.
+/// Number of messages timed together.
 const SLICE: usize = 1024;
 
 /// A message as a feed handler has decoded it.

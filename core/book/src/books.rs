@@ -34,7 +34,7 @@ pub trait OrderBooks<T: Copy> {
     /// Touches all memory that has not been touched yet.
     fn prefault(&mut self) {}
 
-    /// The limits.
+    /// The limits given at creation.
     fn limits(&self) -> BookLimits;
 
     /// Number of open orders in all books.
@@ -68,7 +68,7 @@ pub trait OrderBooks<T: Copy> {
     /// The order under a handle; `None` when the handle names no open order.
     fn order(&self, handle: OrderHandle) -> Option<Order<T>>;
 
-    /// The caller's data of an order.
+    /// Mutable access to the caller's data of an order.
     fn data_mut(&mut self, handle: OrderHandle) -> &mut T;
 
     /// The best level of a side.
@@ -89,7 +89,7 @@ pub trait OrderBooks<T: Copy> {
     /// The order of a side that trades next.
     fn front(&self, instrument: InstrumentId, side: Side) -> Option<OrderHandle>;
 
-    /// The levels of a side from the best.
+    /// The levels of a side, from the best.
     fn levels(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Level>;
 
     /// The orders of a side in price-time priority.

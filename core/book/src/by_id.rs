@@ -36,7 +36,7 @@ pub struct PrefetchTicket {
 }
 
 impl PrefetchTicket {
-    /// An empty result.
+    /// An empty ticket.
     pub const EMPTY: PrefetchTicket = PrefetchTicket { id: 0, home: 0, level: 0 };
 }
 
@@ -50,7 +50,7 @@ pub trait BooksById {
     where
         Self: Sized;
 
-    /// The limits.
+    /// The limits given at creation.
     fn limits(&self) -> BookLimits;
 
     /// Number of open orders in all books.
@@ -123,9 +123,9 @@ pub trait BooksById {
         PrefetchTicket::EMPTY
     }
 
-    /// Prefetches the next lines, the levels of orders and their neighbours, once the lines of
-    /// [`BooksById::start_prefetch`] have arrived. Call it for a group of waiting messages. It does not
-    /// change the books, and it uses up the tickets.
+    /// Prefetches the next lines, once those of [`BooksById::start_prefetch`] have arrived: the orders'
+    /// neighbours and levels. Call it for a group of waiting messages. It does not change the books, and it
+    /// uses up the tickets.
     #[inline]
     fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
         let _ = tickets;

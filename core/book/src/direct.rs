@@ -50,7 +50,8 @@ impl DirectBooks {
         record.view(level, ())
     }
 
-    /// Adds an order on the fast path; returns false and changes nothing if that path does not apply.
+    /// Adds an order if its home bucket and its level's cell are free for it; else returns false and changes
+    /// nothing.
     #[inline(always)]
     fn add_directly(&mut self, order: &Order<()>) -> bool {
         let Some(spot) = self.orders.spot_for(order.id.0) else { return false };
@@ -71,7 +72,8 @@ impl DirectBooks {
         true
     }
 
-    /// Removes an order on the fast path; returns `None` and changes nothing if that path does not apply.
+    /// Removes an order that is in its home bucket and has a level in a cell; else returns `None` and changes
+    /// nothing.
     #[inline(always)]
     fn remove_directly(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
         let spot = self.orders.spot_of(id.0)?;
@@ -91,7 +93,7 @@ impl DirectBooks {
         Some(order)
     }
 
-    /// Adds an order on the slow path.
+    /// Adds an order to any bucket and any level, after all checks: the slow path.
     #[inline(never)]
     fn add_anywhere(&mut self, order: Order<()>) -> Result<(), AddError> {
         if order.instrument > self.limits.max_instrument {
@@ -123,7 +125,7 @@ impl DirectBooks {
         Ok(())
     }
 
-    /// Removes an order on the slow path.
+    /// Removes an order from any bucket and any level: the slow path.
     #[inline(never)]
     fn remove_anywhere(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
         let spot = self.orders.find(id.0)?;
@@ -260,7 +262,7 @@ impl BooksById for DirectBooks {
     // Out of line, so that the loop has all CPU registers.
     #[inline(never)]
     fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
-        // Branchless loops: new and open orders arrive in an order that a CPU cannot predict.
+        // Branchless loops: a CPU cannot predict whether a message is about a new or an open order.
         for PrefetchTicket { id, home, level } in &mut *tickets {
             let slot = self.orders.peek(*home, *id);
             let own = self.orders.get(slot);
@@ -271,7 +273,7 @@ impl BooksById for DirectBooks {
             prefetch_index(&self.levels.records, select_unpredictable(is_new, *level, own.level) as usize);
             *level = select_unpredictable(is_new, *level, NIL);
         }
-        // A new order changes the tail of its level. A CPU can have only few such writes in flight.
+        // A new order writes to its level's tail. A CPU can have only few writes to uncached lines in flight.
         for PrefetchTicket { level, .. } in tickets {
             self.orders.prefetch_slot(self.levels.tail_of_any(*level));
         }

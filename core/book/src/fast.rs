@@ -138,7 +138,8 @@ impl<T: Copy> FastBooks<T> {
         }
     }
 
-    /// Takes a level record for a new price; the level is not entered anywhere yet.
+    /// Takes a level record for a new price and updates the side's best level. The caller enters the record
+    /// into the window or the ladder.
     #[inline(always)]
     fn open_level(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
         let mut level = self.free_level;
@@ -159,7 +160,7 @@ impl<T: Copy> FastBooks<T> {
         Ok(level)
     }
 
-    /// Prepends up to `count` new records to the list of free ones, and returns its head.
+    /// Prepends up to `count` new records to the list of free ones, and returns the list's head.
     #[cold]
     #[inline(never)]
     fn extend_orders(&mut self, count: usize) -> u32 {
@@ -287,7 +288,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
             order_count: 0,
             level_count: 0,
         };
-        // The null records.
+        // Slot 0 of each array is its null record.
         books.orders.push(OrderRecord::FREE);
         books.data.push(T::default());
         books.levels.push(FREE);
@@ -444,7 +445,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn prefetch(&self, handle: Option<OrderHandle>) {
         let slot = handle.map_or(NIL, OrderHandle::slot) as usize;
         prefetch_index(&self.orders, slot);
-        // A removal needs the data's line too: the next new order takes the slot and writes there.
+        // A removal needs the cache line of `data` too: the next new order takes the slot and writes there.
         prefetch_index(&self.data, slot);
     }
 

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use tickpath_types::ExactDivisor;
 
-/// Cells of a side; a power of two. Enough for the active prices of the widest liquid books, and few enough
-/// for one bit each to fit into the side's cache line with its other fields.
+/// Number of cells of a side, a power of two. Enough for the active prices of the widest liquid book, and few
+/// enough for one bit each to fit into the side's cache line with its other fields.
 pub(crate) const CELLS: usize = 256;
 
 const WORD_BITS: usize = u64::BITS as usize;
@@ -51,7 +51,7 @@ impl Grid {
         self.divisor.quotient(key.wrapping_sub(from).cast_unsigned())
     }
 
-    /// The place of a key.
+    /// Cell and ring wrap of a key.
     #[inline(always)]
     pub(crate) const fn place(&self, key: i64) -> Place {
         let number = self.steps(self.base, key);
@@ -69,7 +69,7 @@ impl Grid {
 /// The place of a key on the ring of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The cell.
+    /// Index of the cell, below [`CELLS`].
     pub(crate) cell: usize,
     /// Number of ring wraps between the least key and this one; its lower 32 bits.
     pub(crate) wrap: u32,
@@ -93,7 +93,8 @@ impl Grids {
         Grids { all: Box::new([Grid::NONE; GRIDS_MAX]), len: 1 }
     }
 
-    /// Index of the grid of distance `size` that `key` is on, added if new; `NONE` when there are too many.
+    /// Index of the grid of distance `size` that `key` is on, added if new; `NONE` when it is impossible or
+    /// there are too many grids.
     pub(crate) fn through(&mut self, key: i64, size: u64) -> u8 {
         let Some(grid) = Grid::through(key, size) else { return Grids::NONE };
         let known = self.all[..self.len].iter().position(|it| (it.size, it.base) == (grid.size, grid.base));

@@ -8,7 +8,7 @@ use crate::OrderHandle;
 use crate::record::NIL;
 use crate::table::{Bucket, Buckets, Spot, Table, free_id};
 
-/// Orders in one bucket, and consecutive ids per bucket: ids without gaps fill a bucket exactly.
+/// Number of orders in one bucket, and of consecutive ids with the same home bucket, which they fill exactly.
 const BUCKET_LEN: usize = 4;
 
 /// The id was not inserted and nothing changed.
@@ -86,7 +86,7 @@ impl OrderIndex {
         OrderHandle::new(self.0.take(spot).slot(spot))
     }
 
-    /// Prefetches the bucket that [`OrderIndex::find`] of this id will read; returns its number.
+    /// Prefetches the bucket that [`OrderIndex::find`] of this id will read; returns the bucket's number.
     #[inline(always)]
     pub(crate) fn prefetch(&self, id: u64) -> u32 {
         self.0.prefetch(id)

@@ -4,7 +4,7 @@
 //! the contents of one array, whatever a peer sends. A level is found by a walk over the arrays from the
 //! best, one for each 9 to 32 levels on the way.
 
-/// Levels in one array. 32 keys are four cache lines; a liquid side has two or three arrays.
+/// Maximum number of levels in an array. 32 keys are four cache lines; a liquid side has two or three arrays.
 const CHUNK_LEN: usize = 32;
 
 /// Neighbouring arrays are joined when together they hold at most this number of levels.
@@ -31,7 +31,7 @@ impl Chunk {
         &self.keys[..(self.len as usize).min(CHUNK_LEN)]
     }
 
-    /// Number of smaller keys. Most levels that open or close are the best, so this position is tried first.
+    /// Number of smaller keys. Tries the last position first: most levels that open or close are the best.
     #[inline]
     fn position(&self, key: i64) -> usize {
         match self.keys() {
@@ -68,7 +68,7 @@ impl Chunk {
     }
 }
 
-/// The best array of one side; it links to the others.
+/// The list of arrays of one side, by its first array, which has the best levels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder {
     first: u32,
@@ -131,7 +131,7 @@ impl Ladders {
         &mut self.chunks[index as usize]
     }
 
-    /// The level of `key`, or its insertion point.
+    /// The level of `key` with its place; as an error the insertion point, if there is no such level.
     pub(super) fn find(&self, ladder: Ladder, key: i64) -> Result<(u32, Place), Place> {
         let mut index = ladder.first;
         let mut chunk = self.chunk(index);
@@ -224,7 +224,8 @@ impl Ladders {
         new
     }
 
-    /// Joins two neighbours when they are small enough; either may be the null array.
+    /// Joins two neighbouring arrays if they are small enough, and returns true. Returns false otherwise, and
+    /// if one of them is the null array.
     fn join(&mut self, ladder: &mut Ladder, better: u32, worse: u32) -> bool {
         if better == NIL || worse == NIL {
             return false;
@@ -262,7 +263,7 @@ mod tests {
 
     use super::*;
 
-    /// Random levels on two sides against ordered maps, with the smallest possible pool.
+    /// Compares random levels of two sides with ordered maps, using the smallest possible pool.
     #[test]
     fn a_ladder_is_an_ordered_map() {
         const LEVELS: usize = 300;

@@ -38,7 +38,7 @@ pub struct Order<T> {
     pub instrument: InstrumentId,
     /// Bid or ask.
     pub side: Side,
-    /// Price of its level.
+    /// Price of the order and of its level.
     pub price: Price,
     /// Open quantity; never zero while the order rests.
     pub qty: Qty,
@@ -49,9 +49,9 @@ pub struct Order<T> {
 /// All orders at one price on one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// The price.
+    /// Price of the level.
     pub price: Price,
-    /// Sum of the quantities.
+    /// Sum of the orders' quantities.
     pub qty: Qty,
     /// Number of orders.
     pub order_count: u32,
@@ -62,7 +62,7 @@ pub struct Level {
 pub struct QueuePosition {
     /// Orders of its level with higher priority.
     pub orders_ahead: u32,
-    /// Sum of their quantities.
+    /// Sum of the quantities of those orders.
     pub qty_ahead: Qty,
 }
 

@@ -1,16 +1,16 @@
-//! The index from `UserRefNum`s and other ids that clients choose to handles.
+//! The index from ids that clients choose, such as `UserRefNum`s, to handles.
 
 use crate::OrderHandle;
 use crate::index::InsertError;
 use crate::record::NIL;
 
-/// Bits of an id that select an entry of one page.
+/// Number of bits of an id that select an entry of one page.
 const PAGE_BITS: u32 = 10;
-/// Entries of a page.
+/// Number of entries of a page.
 const PAGE_LEN: usize = 1 << PAGE_BITS;
-/// Bits of an id below its root entry, which covers 2^20 ids.
+/// Number of bits of an id below those that select its root entry, which covers 2^20 ids.
 const ROOT_SHIFT: u32 = 2 * PAGE_BITS;
-/// Ids with the same upper 32 bits form a block.
+/// Ids whose offsets from the base have the same upper 32 bits form a block.
 const BLOCK_SHIFT: u32 = 32;
 
 /// Index of a page's entry among the entries of all pages.
@@ -22,7 +22,7 @@ const fn entry(page: u32, place: usize) -> usize {
 /// Bounds of a [`PageIndex`]; all memory is allocated at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLimits {
-    /// Covered ids from the base, in blocks of 2^32. All other ids are rejected.
+    /// Number of blocks of 2^32 ids, from the base on. Ids outside these blocks are rejected.
     pub blocks: u32,
     /// Maximum number of pages of 1024 ids (4 KiB) in use. 1024 consecutive ids take one page, up to 2^20 of
     /// them one additional directory page.
@@ -129,7 +129,7 @@ impl PageIndex {
         OrderHandle::new(slot)
     }
 
-    /// True when there is capacity to insert an id that is not present.
+    /// True when `insert` of an id that is not present would find capacity.
     #[inline]
     #[must_use]
     pub fn has_capacity(&self, id: u64) -> bool {

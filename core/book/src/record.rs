@@ -8,8 +8,8 @@ use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::{Level, Order, QueuePosition};
 
-/// The null slot of orders and levels: slot 0 of both arrays. Ends of lists link to it, and its contents are
-/// never read, so the hot path need not check whether there is a neighbour.
+/// The null slot of orders and levels: slot 0 of both arrays. Ends of lists link to it. Its contents have no
+/// effect, so the hot path need not check whether there is a neighbour.
 pub(crate) const NIL: u32 = 0;
 
 /// Key of a price: the greater key is always the better price of its side. An ask's bits are inverted, which
@@ -110,7 +110,7 @@ impl LevelRecord {
         let tail = self.tail;
         self.tail = slot;
         self.head = select_unpredictable(tail == NIL, slot, self.head);
-        // The tail of an empty level is NIL, whose record is never read.
+        // The tail of an empty level is NIL, whose record has no effect.
         orders[tail as usize].next = slot;
         let record = &mut orders[slot as usize];
         (record.qty, record.level, record.prev, record.next) = (qty.0, own, tail, NIL);

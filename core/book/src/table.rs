@@ -7,7 +7,7 @@ pub(crate) trait Bucket {
     /// Number of consecutive ids that belong to the same bucket.
     const IDS: u64;
 
-    /// One bit for each place with this id. Branchless, since no CPU could predict which.
+    /// Bit set of the places with this id. Branchless, since no CPU could predict the place.
     fn matches(&self, id: u64) -> u32;
 
     /// The id at a place.
@@ -58,12 +58,12 @@ pub(crate) struct Table<B> {
 #[derive(Clone, Copy)]
 pub(crate) struct Spot {
     pub(crate) bucket: u32,
-    /// The bit of the place.
+    /// Bit of the place among those of its bucket, as in [`Bucket::state`].
     pub(crate) bit: u32,
 }
 
 impl Spot {
-    /// The place of the lowest bit.
+    /// The place of the lowest set bit of `bits`.
     #[inline(always)]
     const fn lowest(bucket: u32, bits: u32) -> Spot {
         Spot { bucket, bit: bits & bits.wrapping_neg() }
@@ -171,7 +171,7 @@ impl<B: Buckets> Table<B> {
         None
     }
 
-    /// Inserts an order at a free place; returns its bucket.
+    /// Inserts an order at a free place, and returns the place's bucket.
     #[inline(always)]
     pub(crate) fn enter_at(&mut self, spot: Spot, id: u64) -> &mut B::Bucket {
         self.len += 1;
@@ -197,7 +197,7 @@ impl<B: Buckets> Table<B> {
         spot
     }
 
-    /// Removes an order from its home bucket; returns the bucket.
+    /// Frees a place and returns its bucket. For a displaced order use [`take`](Self::take).
     #[inline(always)]
     pub(crate) fn take_from(&mut self, spot: Spot) -> &B::Bucket {
         self.len -= 1;
@@ -207,7 +207,7 @@ impl<B: Buckets> Table<B> {
         bucket
     }
 
-    /// Removes an order from any bucket.
+    /// Frees the place of an order in any bucket, and returns this bucket.
     pub(crate) fn take(&mut self, spot: Spot) -> &B::Bucket {
         let home = self.home(self.buckets.bucket(spot.bucket).id(spot.place()));
         if home != spot.bucket {
@@ -216,7 +216,7 @@ impl<B: Buckets> Table<B> {
         self.take_from(spot)
     }
 
-    /// Prefetches the home bucket of an id, and returns its number.
+    /// Prefetches the home bucket of an id, and returns the bucket's number.
     #[inline(always)]
     pub(crate) fn prefetch(&self, id: u64) -> u32 {
         let home = self.home(id);

@@ -23,16 +23,16 @@ struct Shape {
     add_percent: u32,
 }
 
-/// The numbering of a venue's orders.
+/// Distribution of the venue's order ids.
 #[derive(Clone, Copy, Debug)]
 enum Ids {
-    /// Ascending, with gaps below this.
+    /// Ascending: each id is above the last one by 1 to this number.
     Ascending(u32),
-    /// Multiples of this number, starting at 0.
+    /// Random multiples of this number, from 0 to 499 times.
     Multiples(u64),
-    /// From a small range, so that many are already in use.
+    /// Random numbers below this, so that many are already in use.
     Few(u32),
-    /// Any of 2^64.
+    /// Random 64-bit numbers.
     Any,
 }
 

@@ -164,7 +164,7 @@ index! {
     OrderIndex: |_index, _id| true; // sized for the maximum number of orders
 }
 
-/// Runs an index and an ordered map on random ids near a moving front, some far off; returns the map.
+/// Runs an index and an ordered map on random ids, most near a moving front, some far off; returns the map.
 fn run_index(seed: u64, index: &mut impl Index, spread: u64) -> BTreeMap<u64, OrderHandle> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut reference: BTreeMap<u64, OrderHandle> = BTreeMap::new();

@@ -37,11 +37,12 @@ pub struct Contract {
     pub amount_decimals: u8,
     /// Initial margin, in millionths of the position's value; for a short option, of its underlying amount.
     pub initial_margin_ppm: u32,
-    /// Maintenance margin, in millionths of the same amount.
+    /// Maintenance margin, in millionths of the same base as the initial margin.
     pub maintenance_margin_ppm: u32,
-    /// Fee of the maker (the resting side), in millionths; negative for a rebate.
+    /// Fee of the maker (the resting side), in millionths of a trade's value (of the underlying amount for
+    /// options); negative for a rebate.
     pub maker_fee_ppm: i32,
-    /// Fee of the taker (the incoming side), in millionths.
+    /// Fee of the taker (the incoming side), in millionths of the same base as the maker's fee.
     pub taker_fee_ppm: i32,
 }
 
@@ -93,7 +94,7 @@ impl Contract {
         }
     }
 
-    /// The mean price of a quantity whose total value was `value`; zero if either is zero.
+    /// The mean price of a quantity whose total value was `value`; zero if `qty` or `value` is zero.
     #[must_use]
     pub const fn mean_price(&self, qty: Qty, value: Money) -> Money {
         let amount = self.amount(qty).0;

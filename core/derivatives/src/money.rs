@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Money(pub i128);
 
 impl Money {
-    /// Decimal places.
+    /// Number of decimal places of an amount.
     pub const DECIMALS: u32 = 18;
     /// One unit of the currency.
     pub const ONE: Money = Money(10_i128.pow(Money::DECIMALS));
@@ -57,13 +57,13 @@ impl Money {
         Some(Money(sign * units))
     }
 
-    /// The greater of the two.
+    /// The greater of this amount and `other`.
     #[must_use]
     pub const fn max(self, other: Money) -> Money {
         if self.0 > other.0 { self } else { other }
     }
 
-    /// The lesser of the two.
+    /// The lesser of this amount and `other`.
     #[must_use]
     pub const fn min(self, other: Money) -> Money {
         if self.0 < other.0 { self } else { other }
@@ -88,7 +88,7 @@ const fn multiply_divide(a: i128, b: i128, divisor: i128) -> i128 {
 /// Saturation bound of a quotient, in units of 10^-18; larger than any real amount of a currency.
 const LARGEST: u128 = 10_u128.pow(37);
 
-/// Divides a product of up to 256 bits, bit by bit.
+/// Quotient and remainder of a product of up to 256 bits, divided bit by bit; [`LARGEST`] if it overflows.
 const fn divide_long(a: u128, b: u128, divisor: u128) -> (u128, u128) {
     const HALF: u128 = u64::MAX as u128;
     let (a_high, a_low, b_high, b_low) = (a >> 64, a & HALF, b >> 64, b & HALF);

@@ -36,7 +36,7 @@ impl Position {
         let closed = if is_closing { qty.0.min(open) } else { 0 };
         let opened = qty.0 - closed;
         let value = contract.value(qty, price);
-        // Both parts add up to the value of the trade, however they are rounded.
+        // The values of the closed and the opened part add up to that of the trade, however they are rounded.
         let exit_value = value.scaled(closed.into(), i128::from(qty.0.max(1)));
         let mut profit = Money::ZERO;
         if closed > 0 {
@@ -74,7 +74,7 @@ impl Position {
         self.funding_basis - Money(i128::from(self.size) * meter.per_unit.0)
     }
 
-    /// Returns the funding since the last settlement, and resets it.
+    /// Returns the funding since the last settlement, and resets it to zero.
     pub fn take_funding(&mut self, meter: &FundingMeter) -> Money {
         let due = self.funding(meter);
         self.funding_basis -= due;

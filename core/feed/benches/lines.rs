@@ -1,6 +1,6 @@
 //! Cost of a live channel per message: two lines of full packets in memory, arbitration, decoding, and books
-//! of a whole day, with and without updates. The result must equal books that are built with one call per
-//! message.
+//! of a whole day, with and without a listener for updates. The result must equal books that are built with
+//! one call per message.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
 use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Sequence};
 
-/// Number of packets handled from one line before those of the other, like a batch from a socket.
+/// Number of packets handled from line A before the same packets of line B, like a batch from a socket.
 const BATCH: usize = 32;
 
 struct Updates(u64);
@@ -32,7 +32,7 @@ fn limits(config: &ItchDayConfig) -> BookLimits {
     BookLimits::new(InstrumentId(config.symbols as u16), config.live * 2 + 1_000)
 }
 
-/// Returns the day in full packets, and the hash of the resulting books.
+/// Returns a day's messages in full packets, and the hash of the books after them.
 fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
     let mut builder = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
     let mut reference = BookBuilder::new(DirectBooks::new(limits(&config)));

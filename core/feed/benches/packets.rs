@@ -55,7 +55,8 @@ fn instruments() -> Vec<Instrument> {
         .collect()
 }
 
-/// Returns the packets of a venue with `actions` of background flow, the message count, and the books' hash.
+/// Returns the packets of a venue with `actions` of background flow, the number of messages, and the hash of
+/// the venue's books.
 fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
     let instruments = instruments();
     let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();

@@ -22,7 +22,7 @@ const CLOSE: Nanos = Nanos::from_secs(20 * 3_600);
 /// Bytes before the payload: record header, Ethernet, IPv4, UDP.
 const BEFORE_PAYLOAD: usize = 16 + 14 + 20 + 8;
 
-/// Returns a capture up to the close, and its numbers of messages and packets.
+/// Returns a capture of the day up to [`CLOSE`], and the numbers of messages and packets in it.
 fn capture(config: XdpDayConfig) -> (Vec<u8>, u64, u64) {
     let mut bytes = pcap_header().to_vec();
     let mut day = XdpDay::new(config).unwrap();
@@ -76,7 +76,7 @@ fn pass<B: BooksById>(config: &ItchDayConfig, capture: &[u8], messages: u64) -> 
     (elapsed.as_nanos() as f64 / messages as f64, builder.instruments().books().state_hash())
 }
 
-// Separate functions, so that a profiler attributes costs to each.
+// Separate functions per type of books, so that a profiler attributes costs to each type.
 #[inline(never)]
 fn direct_pass(config: &ItchDayConfig, capture: &[u8], messages: u64) -> (f64, u64) {
     pass::<DirectBooks>(config, capture, messages)
@@ -87,7 +87,7 @@ fn indexed_pass(config: &ItchDayConfig, capture: &[u8], messages: u64) -> (f64, 
     pass::<Indexed<FastBooks<()>>>(config, capture, messages)
 }
 
-/// Measures the same flow in ITCH for comparison, in nanoseconds per message.
+/// Returns the cost of the same order flow in ITCH, for comparison, in nanoseconds per message.
 #[inline(never)]
 fn itch_pass(config: &ItchDayConfig, file: &[u8]) -> f64 {
     let limits = BookLimits::new(InstrumentId(config.symbols as u16), config.live + config.live / 4 + 1_000);

@@ -28,7 +28,8 @@ const WAIT_DOUBLINGS_MAX: u32 = 6;
 pub trait MessageListener<S = Session> {
     /// Receives the next message of the session.
     fn on_message(&mut self, sequence: Sequence, message: &[u8]);
-    /// Receives the next messages of the session, all from one packet; `first` is the first one's number.
+    /// Receives the next messages of the session, all from one packet; `first` is the sequence number of the
+    /// first.
     #[inline(always)]
     fn on_messages<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
         let mut sequence = first;
@@ -37,7 +38,7 @@ pub trait MessageListener<S = Session> {
             sequence = sequence.next();
         }
     }
-    /// Messages `first..first + count` are lost for good; the next message is the one after them.
+    /// Messages `first..first + count` are lost for good; delivery continues with message `first + count`.
     fn on_lost(&mut self, first: Sequence, count: u64);
     /// The publisher ended the session, and every message of the session was delivered or reported lost.
     fn on_end_of_session(&mut self) {}
@@ -51,7 +52,7 @@ pub trait MessageListener<S = Session> {
     /// [`JUMP_BACK_PACKETS`] packets repeated earlier numbers. State built so far is obsolete.
     fn on_restart(&mut self) {}
     /// The lines sent different bytes under the same sequence numbers, from `first` on. The arbiter delivers
-    /// the first copy; `messages` is the second copy.
+    /// the copy that arrived first; `messages` is the later copy.
     fn on_disagreement<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
         let _ = (first, messages);
     }
@@ -68,7 +69,8 @@ pub struct ArbiterConfig {
     /// Time to wait for an answer before the first request is repeated. Each repetition doubles the wait, up
     /// to 64 times this value.
     pub request_timeout: Nanos,
-    /// Maximum number of unanswered requests, after which the missing messages are lost; 0 without a server.
+    /// Maximum number of requests without progress, after which the missing messages are lost; 0 without a
+    /// server.
     pub max_requests: u32,
     /// Maximum number of messages per request.
     pub max_request_messages: u16,
@@ -97,17 +99,17 @@ impl Default for ArbiterConfig {
     }
 }
 
-/// An open gap: message `next` is known to exist and is missing.
+/// An open gap: the arbiter's `next` message is known to exist and is missing.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     opened: Nanos,
     act_at: Nanos,
-    /// Requests since a missing message last arrived.
+    /// Number of requests sent since a missing message last arrived.
     requests: u32,
     /// True once retransmission was requested for this gap. Until the gap is filled, books are shown as
     /// recovering.
     is_requested: bool,
-    /// One past the last message of the latest request.
+    /// Sequence number after the last message of the latest request.
     requested_end: u64,
 }
 
@@ -119,7 +121,8 @@ struct Numbering {
     ended: bool,
     /// First sequence number of the latest packet that was too far ahead.
     far_ahead: Option<u64>,
-    /// Send time of the packet that began the numbering, and of the latest packet, by the publisher's clock.
+    /// Send times of the packet that began the numbering and of the latest packet sent, by the publisher's
+    /// clock.
     started_ns: u64,
     newest_ns: u64,
 }
@@ -273,7 +276,7 @@ impl<F: Framing> Arbiter<F> {
         is_far_ahead
     }
 
-    /// At the gap's deadline, makes a request due, or gives up the missing messages as lost.
+    /// Makes a request due, or gives up the missing messages as lost, if the gap's deadline has passed.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl MessageListener<F::Session>) {
         let Some(mut gap) = self.gap.filter(|gap| now >= gap.act_at) else { return };
         let missing_end = self.missing_end();
@@ -299,7 +302,7 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// Returns the request to send now, if one is due.
+    /// Returns the request for missing messages to send now, if one is due.
     pub fn poll_request(&mut self) -> Option<F::Request> {
         if !std::mem::take(&mut self.request_due) || self.gap.is_none() {
             return None;
@@ -315,7 +318,8 @@ impl<F: Framing> Arbiter<F> {
         Some(F::request(session, Sequence(self.next), count))
     }
 
-    /// Returns the time at which [`handle_timeout`](Arbiter::handle_timeout) must be called next.
+    /// Returns the time at which [`handle_timeout`](Arbiter::handle_timeout) must be called next; `None`
+    /// without a gap.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         self.gap.map(|gap| gap.act_at)
@@ -333,8 +337,8 @@ impl<F: Framing> Arbiter<F> {
         self.session
     }
 
-    /// Returns true from the first request for missing messages until none are missing, even while the rest
-    /// of a long gap is not yet requested.
+    /// Returns true from the first request for missing messages until none are missing, even if a request
+    /// covers only part of a long gap.
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         self.gap.is_some_and(|gap| gap.is_requested)
@@ -465,7 +469,8 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// Handles a notice that messages are no longer available; those that are next in sequence are lost.
+    /// Handles the publisher's notice that messages are no longer available: gives up those that are next in
+    /// sequence.
     #[cold]
     fn handle_unavailable(
         &mut self,
@@ -493,7 +498,7 @@ impl<F: Framing> Arbiter<F> {
         self.reorder_buffer.first_held(self.next, self.end).unwrap_or(self.end)
     }
 
-    /// Returns true in the usual case: the fast path holds, and a packet with messages from line A or B
+    /// Returns true in the usual case: `is_fast_path` is set, and a packet with messages from line A or B
     /// begins at or before `next`.
     #[inline(always)]
     fn is_in_sequence(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
@@ -600,8 +605,8 @@ impl<F: Framing> Arbiter<F> {
                     Some(Gap { opened: now, act_at, requests: 0, is_requested: false, requested_end: 0 });
             }
             // The gap has shrunk. After a complete answer, request the rest of the gap at once; after a
-            // partial one, wait for its remainder. After progress on a line, give the other line time to fill
-            // the gap.
+            // partial one, wait for the rest of the answer. After progress on a line, give the other line
+            // time to fill the gap.
             Some(gap) if self.next > before_packet => {
                 let is_answered = F::ANSWERS_ARE_ONE_PACKET || self.next >= gap.requested_end;
                 let wait = match line {

@@ -14,7 +14,7 @@ use crate::message_books::MessageBooks;
 
 /// Builds order-by-order books from ITCH messages in sequence, and tracks whether each book can be trusted.
 ///
-/// A message that contradicts its book is counted and applied as far as it makes sense. The book becomes
+/// A message that contradicts its book is counted and applied as far as possible. The book becomes
 /// [`Suspect`](tickpath_types::BookHealth::Suspect). Lost messages make every book
 /// [`Stale`](tickpath_types::BookHealth::Stale). No inconsistency goes unreported.
 pub struct BookBuilder<B> {
@@ -62,7 +62,7 @@ impl<B: BooksById> BookBuilder<B> {
         )
     }
 
-    /// Applies messages one after another.
+    /// Applies messages one after another, without prefetching.
     // A separate loop, so that all CPU registers are available to it.
     #[inline(never)]
     fn handle_all(&mut self, first: Sequence, messages: &[&[u8]], out: &mut impl UpdateListener) {

@@ -52,7 +52,7 @@ pub struct ChannelCounters {
     pub ended_sessions: u64,
     /// Automatic resyncs of suspect books.
     pub resyncs: u64,
-    /// Resyncs on request.
+    /// Resyncs started through [`Channel::resync`].
     pub resyncs_asked: u64,
 }
 
@@ -75,7 +75,7 @@ struct Content<B, F: Framing> {
     deferred: Deferred<F::Storage>,
     /// The session to which the lines have changed, until it is followed or reported.
     new_session: Option<F::Session>,
-    /// Automatic resyncs so far, by book.
+    /// Number of automatic resyncs so far, by instrument id.
     resyncs: Box<[u8]>,
     suspected: u64,
     counters: ChannelCounters,
@@ -178,7 +178,8 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         self.arbiter.poll_request()
     }
 
-    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called next.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called next; `None` without
+    /// a gap.
     #[inline]
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
@@ -227,7 +228,7 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         self.content.books
     }
 
-    /// Returns the books for changes by another source than the lines.
+    /// Returns the books, for changes that do not come from the lines.
     #[must_use]
     pub const fn books_mut(&mut self) -> &mut B {
         &mut self.content.books

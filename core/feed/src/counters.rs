@@ -144,9 +144,9 @@ pub struct ArbiterCounters {
     pub lines: [LineCounters; 3],
     /// Gaps opened: a message arrived while an earlier one was missing on both lines.
     pub gaps_opened: u64,
-    /// Gaps that the other line filled.
+    /// Gaps closed by a packet of line A or B.
     pub gaps_healed_by_line: u64,
-    /// Gaps that the retransmission server filled.
+    /// Gaps closed by an answer of the retransmission server.
     pub gaps_healed_by_retransmission: u64,
     /// Runs of messages given up as lost.
     pub gaps_lost: u64,

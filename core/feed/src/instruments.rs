@@ -59,7 +59,7 @@ pub struct InstrumentState {
     pub trading: Option<TradingState>,
     /// Health of the instrument's book.
     pub health: BookHealth,
-    /// The reason while the book is [`Suspect`](BookHealth::Suspect).
+    /// The reason why the book is [`Suspect`](BookHealth::Suspect); else `None`.
     pub reason: Option<SuspectReason>,
 }
 
@@ -102,7 +102,7 @@ pub struct BuilderCounters {
     pub symbol_gaps: u64,
 }
 
-/// The effect of one message, without the best prices after it.
+/// The effect of one message, without the best prices that result from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     /// The instrument.
@@ -160,8 +160,8 @@ impl Change {
 /// Each protocol's builder uses this: the builder decodes, and this type changes the books, checks and
 /// reports. A message begins with [`begin_message`](Self::begin_message) and ends with
 /// [`end_message`](Self::end_message). A message that contradicts its book is counted and applied as far as
-/// it makes sense. The book becomes [`Suspect`](BookHealth::Suspect) with a [`SuspectReason`]; lost messages
-/// make every book [`Stale`](BookHealth::Stale).
+/// possible. The book becomes [`Suspect`](BookHealth::Suspect) with a [`SuspectReason`]; lost messages make
+/// every book [`Stale`](BookHealth::Stale).
 pub struct Instruments<B> {
     books: B,
     states: Box<[InstrumentState]>,
@@ -217,14 +217,15 @@ impl<B: BooksById> Instruments<B> {
 
     /// Sets the expected symbols of the instruments from 1 on; those beyond have none.
     ///
-    /// Messages identify an instrument only by its id. If the directory lists another symbol, its book is
-    /// [`Suspect`](BookHealth::Suspect) for good: no snapshot or later directory message changes that.
+    /// Messages identify an instrument only by its id. If the directory lists another symbol, the
+    /// instrument's book is [`Suspect`](BookHealth::Suspect) for good: no snapshot or later directory message
+    /// changes that.
     #[must_use]
     pub fn expecting(self, symbols: &[Symbol]) -> Instruments<B> {
         Instruments { expected: symbols.into(), ..self }
     }
 
-    /// Begins the message with this sequence number.
+    /// Begins the processing of the message with this sequence number.
     #[inline(always)]
     pub fn begin_message(&mut self, sequence: Sequence) {
         self.sequence = sequence;
@@ -246,8 +247,8 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Handles a damaged message: the book that it names is suspect. If it names none (`0`) or one that does
-    /// not exist, every book is suspect.
+    /// Handles a damaged message about `instrument`, 0 if the message names none: makes the instrument's book
+    /// suspect, or every book if there is no such instrument.
     #[cold]
     pub fn handle_malformed(&mut self, instrument: InstrumentId, out: &mut impl UpdateListener) {
         self.counters.malformed += 1;
@@ -390,7 +391,7 @@ impl<B: BooksById> Instruments<B> {
         &self.books
     }
 
-    /// Returns the books for changes that the caller reports.
+    /// Returns the books for changes; the caller must report them.
     #[must_use]
     #[inline(always)]
     pub const fn books_mut(&mut self) -> &mut B {
@@ -531,7 +532,7 @@ impl<B: BooksById> Instruments<B> {
         change.update(self.sequence.0, &self.books, self.health(change.instrument))
     }
 
-    /// Checks the book of a trading instrument: a crossed book contradicts itself.
+    /// Checks the book of a trading instrument: if it is crossed, it becomes suspect.
     #[cold]
     pub fn check_crossed(&mut self, id: InstrumentId) {
         let best = |side| self.books.best(id, side).map(|level| level.price);
@@ -558,14 +559,14 @@ impl<B: BooksById> Instruments<B> {
         count_beyond_qty: beyond_qty, BeyondQty;
     }
 
-    /// Prefetches the memory that a later message needs; a hint.
+    /// Prefetches the memory that a later message needs. Has no other effect.
     #[inline]
     pub fn prefetch(&self, request: &PrefetchRequest) {
         self.books.start_prefetch(request);
     }
 
     /// Prefetches the orders that trade next, at the front of the best levels, and their index entries. Each
-    /// call covers some of the instruments in turn; meant for idle moments.
+    /// call covers the next `FRONTS_PER_CALL` instruments; meant for idle moments.
     pub fn refresh_fronts(&mut self) {
         let last = self.states.len() - 1;
         for _ in 0..FRONTS_PER_CALL.min(last) {
@@ -622,7 +623,8 @@ impl<B: BooksById> Instruments<B> {
         taken
     }
 
-    /// Reduces an order by `qty`. If less remains, removes the order and makes the book suspect.
+    /// Reduces an order by `qty`. If `qty` exceeds its quantity, removes the order and makes the book
+    /// suspect.
     pub fn reduce(&mut self, order: &Order<()>, qty: Qty) {
         if qty > order.qty {
             self.count_beyond_qty(order.instrument);

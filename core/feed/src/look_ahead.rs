@@ -76,7 +76,8 @@ pub(crate) fn prefetch_request(message: &[u8]) -> PrefetchRequest {
     }
 }
 
-/// Returns the order that a replace message creates; `None` for other messages. Most differ in length.
+/// Returns the order that a replace message creates; `None` for other messages. Most other messages differ in
+/// length.
 #[inline(always)]
 pub(crate) fn new_order_of(message: &[u8]) -> Option<OrderId> {
     let message: &[u8; OrderReplace::LEN] = message.try_into().ok()?;
@@ -93,7 +94,7 @@ const NO_ADD: [u8; ADD_LEN] = [0; ADD_LEN];
 
 const _: () = assert!(OrderDelete::LEN == HEAD_LEN && AddOrder::LEN == HEAD_LEN + ADD_LEN);
 
-/// Returns the `N` bytes from offset `at` on.
+/// Returns the `N` bytes of `bytes` from offset `at` on.
 #[inline(always)]
 pub(crate) fn part<const N: usize, const LEN: usize>(bytes: &[u8; LEN], at: usize) -> [u8; N] {
     std::array::from_fn(|index| bytes[at + index])

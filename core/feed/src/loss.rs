@@ -3,7 +3,7 @@
 /// One, in parts per million.
 const PPM: u128 = 1_000_000;
 
-/// Probabilities of a [`LossModel`].
+/// Seed and probabilities of a [`LossModel`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossConfig {
     /// Seed that selects the lost packets.
@@ -73,7 +73,7 @@ mod tests {
 
     const PACKETS: u64 = 1_000_000;
 
-    /// Returns the losses on line A, on line B, and on both.
+    /// Returns the numbers of packets lost on line A, on line B, and on both lines.
     fn losses(config: &LossConfig) -> (f64, f64, f64) {
         let model = LossModel::new(config);
         let (mut a, mut b, mut both) = (0_u32, 0_u32, 0_u32);
@@ -86,7 +86,7 @@ mod tests {
         (f64::from(a), f64::from(b), f64::from(both))
     }
 
-    /// Returns true if `count` is within 5 standard deviations of its binomial mean.
+    /// Returns true if `count` is within 5 standard deviations of the mean of the binomial distribution.
     fn is_near(count: f64, probability: f64) -> bool {
         let packets = PACKETS as f64;
         let deviation = (packets * probability * (1.0 - probability)).sqrt();

@@ -42,7 +42,7 @@ pub trait MessageBooks {
         }
     }
 
-    /// Prefetches the memory that a later message needs; a hint.
+    /// Prefetches the memory that a later message needs. Has no other effect.
     #[inline]
     fn prefetch(&self, message: &[u8]) {
         let _ = message;

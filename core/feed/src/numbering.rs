@@ -133,7 +133,7 @@ mod tests {
     fn indexes_are_numbered_as_they_come_up_to_the_bound() {
         let mut indexes = Numbering::<u32>::new(InstrumentId(3));
         assert_eq!(indexes.find(77), InstrumentId(0));
-        // The first two collide: the table has eight slots. Index 0 is an ordinary index.
+        // The first two indexes collide: the table has eight slots. Index 0 is an ordinary index.
         for (index, number) in [(77, Some(1)), (77 + 8, Some(2)), (0, Some(3)), (5, None), (77 + 8, Some(2))]
         {
             assert_eq!(indexes.find_or_enter(index), number.map(InstrumentId), "{index}");

@@ -171,9 +171,9 @@ pub trait RecoveryInput<C>: RecoveryClient {
 
 /// A channel under recovery, and the listener of its updates.
 pub struct Recovering<'a, B, F: Framing, L> {
-    /// The channel.
+    /// The channel under recovery.
     pub channel: &'a mut Channel<B, F>,
-    /// The listener.
+    /// The listener of the channel's updates.
     pub out: &'a mut L,
 }
 

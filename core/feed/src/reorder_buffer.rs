@@ -1,6 +1,6 @@
 //! Reorder buffer for messages ahead of their turn.
 
-/// Maximum length of a held ITCH message, in bytes; the longest of ITCH 5.0 has 50.
+/// Maximum bytes of a held ITCH message: ITCH 5.0 needs 50, and 54 fill a 64-byte slot.
 pub const MAX_BUFFERED_MESSAGE: usize = 54;
 
 /// Storage for one message: an array with the length of the protocol's longest message.
@@ -104,7 +104,7 @@ impl<R: MessageStorage> ReorderBuffer<R> {
         Some(slot.message())
     }
 
-    /// Returns the lowest held sequence in `next..end`.
+    /// Returns the lowest sequence number in `next..end` whose message is held.
     pub(crate) fn first_held(&mut self, next: u64, end: u64) -> Option<u64> {
         if self.count == 0 {
             return None;

@@ -24,7 +24,7 @@ struct TrackedPacket {
 
 /// The comparison of a duplicate packet with the first copy.
 pub(crate) struct Duplicate {
-    /// Delay after the first copy.
+    /// Delay of the duplicate after the first copy.
     pub(crate) behind: Nanos,
     /// True if the bytes of the two copies differ.
     pub(crate) differs: bool,

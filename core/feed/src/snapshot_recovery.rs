@@ -13,10 +13,10 @@ use crate::{IgnoreUpdates, MessageBooks, UpdateListener};
 
 /// Maximum distance from the next live message to the end of a snapshot, in messages: some seconds of the
 /// busiest market. Live messages up to the end are skipped, so a corrupt end number would freeze a live book
-/// for good. A reader that really is so far behind uses a later snapshot, once it is closer.
+/// for good. A reader that really is so far behind uses a later snapshot, once the distance is smaller.
 pub const SNAPSHOT_AHEAD_MAX: u64 = 1 << 22;
 
-/// The contents of a snapshot.
+/// The instruments that a snapshot covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotScope {
     /// The whole market: an instrument that it does not name has an empty book. Such a snapshot starts with
@@ -73,7 +73,8 @@ impl Stage {
     }
 }
 
-/// A cycle of snapshots of one instrument each, from one instrument's snapshot to its next.
+/// A cycle of snapshots of one instrument each: from an instrument's snapshot until the next snapshot of the
+/// same instrument.
 #[derive(Clone, Copy)]
 struct Cycle {
     first: InstrumentId,
@@ -183,7 +184,8 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
             self.held.clear();
         }
         self.waiting += 1;
-        // Earlier messages are only in the discarded book; they are not held.
+        // Messages before `next` were applied to the discarded book and are not held: the snapshot must
+        // include them.
         (self.floor, self.next) = (self.floor.max(next.0), next.0);
         true
     }
@@ -246,7 +248,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         if held.set(sequence, message) {
             self.held.push_back((instrument, held));
         } else {
-            // No message of a known type is too long to hold. A later snapshot includes its effect.
+            // Too long to hold, as no message of a known type is: only a snapshot that includes it is usable.
             self.floor = sequence + 1;
         }
     }
@@ -324,7 +326,8 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         None
     }
 
-    /// Ends the current snapshot; `end` is the sequence of the first message that it does not include.
+    /// Ends the current snapshot. `end` is the sequence number of the first message that it does not include;
+    /// without it, the snapshot is discarded.
     pub fn end(
         &mut self,
         end: Option<Sequence>,
@@ -378,7 +381,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         self.finish_loading(end.0, builder, out)
     }
 
-    /// Empties the books that the snapshots did not name. For a cycle (`Instrument`), that applies only to
+    /// Empties the waiting books that no snapshot named; for a cycle (`Instrument`), only those of
     /// instruments without a symbol.
     fn load_unnamed(&mut self, scope: SnapshotScope, builder: &mut impl MessageBooks) {
         for (id, stage) in self.stages.iter_mut().enumerate().filter(|(_, stage)| **stage == Stage::Waiting) {
@@ -391,8 +394,8 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         }
     }
 
-    /// Ends the snapshot of one instrument, and the cycle if it is complete. Messages of an instrument that
-    /// was added since the cycle began are held.
+    /// Ends the snapshot of one instrument, and the cycle if it is complete. If an instrument was added since
+    /// the cycle began, its messages are among the held ones.
     ///
     /// Only ITCH snapshots come in cycles; readers of other protocols call [`end_cycle`](Self::end_cycle).
     fn advance_cycle(

@@ -221,7 +221,7 @@ fn without_a_server_only_the_other_line_fills_gaps() {
     assert_eq!(channel.arbiter.poll_request(), None);
 }
 
-/// Line A loses every second message, and line B delivers each just after the next loss on A.
+/// Line A loses every second message, and line B delivers each lost one just after the next loss on A.
 #[test]
 fn the_reorder_wait_restarts_with_each_message() {
     const INTERVAL: u64 = 60;
@@ -307,7 +307,7 @@ fn a_held_message_counts_for_the_line_that_brought_it_first() {
     assert_eq!((lines[0].first_messages, lines[0].duplicate_messages), (2, 0));
     assert_eq!((lines[1].first_messages, lines[1].duplicate_messages), (3, 2));
     assert!(!channel.arbiter.has_gap());
-    // The buffer keeps no delivered message, which would be delivered again in place of a later one.
+    // The buffer must keep no delivered message: it would deliver it again in place of a later one.
     assert_eq!(channel.receive(2, Line::A, &packet(7..15)), []);
     assert_eq!(channel.receive(3, Line::B, &packet(6..7)), messages(6..14));
 }

@@ -20,7 +20,7 @@ struct RecordingBooks {
     books: DirectBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
     prefetched: RefCell<Vec<OrderId>>,
-    /// The books report at least this number of orders.
+    /// Minimum number of orders that the books report.
     order_count_min: u32,
 }
 
@@ -97,8 +97,8 @@ fn listed(id: u16) -> Instrument {
     Instrument::in_cents(InstrumentId(id), Symbol::new("ALPHA").unwrap(), Price(1_000_000))
 }
 
-/// Creates two orders at each best price of every instrument; for instrument 3, orders 300 and 301 are in
-/// front.
+/// Creates a builder with two orders at each best price of every instrument; for instrument 3, orders 300 and
+/// 301 are in front.
 fn builder(instrument_count: u16) -> BookBuilder<RecordingBooks> {
     let books = RecordingBooks::new(BookLimits::new(InstrumentId(instrument_count), 1_024));
     let mut builder = BookBuilder::new(books);

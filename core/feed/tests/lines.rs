@@ -138,7 +138,7 @@ fn a_jump_back_is_a_restart_and_late_duplicates_are_not() {
     }
     assert_eq!(seen.0, [Out::Restart]);
     assert_eq!((arbiter.counters().jumps_back, arbiter.counters().restarts), (1, 0));
-    // Earlier messages are requested like any gap, and the sequence numbers continue from there.
+    // Messages before the jump's target are requested like any gap, and delivery continues after them.
     let first = 11 + 2 * steps;
     arbiter.handle_packet(at(2_000), Line::B, &mold(first..first + 2, "b"), &mut seen);
     arbiter.handle_timeout(at(1_000_000), &mut seen);
@@ -216,7 +216,7 @@ fn a_line_before_the_restart_is_ignored() {
     expected.push(Out::Restart);
     expected.extend(messages(1..7));
     assert_eq!(seen.0, expected);
-    // A line that missed all new numbers up to its old position is accepted again once they have reached it.
+    // A line that missed the restart is accepted again once the new numbers have reached its old position.
     let restart = segment(1..2, 300);
     arbiter.handle_packet(at(10), Line::A, &restart, &mut seen);
     arbiter.handle_packet(at(11), Line::A, &segment(2..9, 301), &mut seen);

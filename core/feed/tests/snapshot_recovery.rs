@@ -33,7 +33,7 @@ impl UpdateListener for Updates {
     }
 }
 
-/// A session's messages, with snapshots of it at any position.
+/// A session's messages, from which snapshots of the session at any message are built.
 struct Recording {
     table: InstrumentTable,
     messages: Vec<Vec<u8>>,
@@ -121,7 +121,7 @@ struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    /// Creates a feed that received the messages before `next` and lost those from `next` to before `then`.
+    /// Creates a feed that received the messages before `next` and lost messages `next..then`.
     fn after_loss(recording: &'a Recording, next: u64, then: u64, held_max: usize) -> Feed<'a> {
         let recovery = SnapshotRecovery::new(InstrumentId(INSTRUMENTS), held_max);
         let mut feed = Feed {
@@ -381,7 +381,8 @@ fn no_snapshot_recovers_a_book_with_an_unexpected_symbol() {
 /// Instruments that the venue may add later.
 const SPARE: u16 = 2;
 
-/// Creates a feed with capacity for more instruments than there are, which joins late at `then`.
+/// Creates a feed with capacity for [`SPARE`] more instruments than the recording has. The feed joins late:
+/// it receives no message before `then`.
 fn with_spare_instruments(recording: &Recording, then: u64, held_max: usize) -> Feed<'_> {
     let max_instrument = InstrumentId(INSTRUMENTS + SPARE);
     let builder = BookBuilder::new(Books::new(BookLimits::new(max_instrument, 1_024)));

@@ -15,10 +15,10 @@ pub use config::BackgroundFlowConfig;
 use config::PPM;
 use market::Market;
 
-/// Candidates for a cancel, replacement or reduction. The first one on the wrong side of the hidden price is
-/// chosen, because participants pull stale quotes.
+/// Number of candidates for a cancel, replacement or reduction. The first one on the wrong side of the hidden
+/// price is chosen, because participants pull stale quotes.
 const CANDIDATES: usize = 4;
-/// Half of the choices are among the newest 1/16 of the orders: many orders live briefly, some live long.
+/// Half of the candidates are among the newest 1/16 of the orders: many orders live briefly, some live long.
 const NEWEST_SHARE: usize = 16;
 /// The number of open orders settles at this fraction of the maximum.
 const TARGET_NUMERATOR: u64 = 3;
@@ -26,9 +26,9 @@ const TARGET_DENOMINATOR: u64 = 4;
 /// Replacements and reductions per million new orders.
 const REPLACE_PPM: u32 = 100_000;
 const REDUCE_PPM: u32 = 50_000;
-/// One resting order in this many is placed uniformly on the first price levels.
+/// One resting order in this many is placed uniformly on the [`JOINER_LEVELS`] levels from the front.
 const JOINERS_ONE_IN: u64 = 16;
-/// Number of first price levels on which these orders are placed.
+/// Number of price levels from the front on which one in [`JOINERS_ONE_IN`] resting orders is placed.
 const JOINER_LEVELS: u64 = 4;
 
 /// One request of the order flow.
@@ -120,7 +120,8 @@ impl BackgroundFlow {
         }
     }
 
-    /// Replaces the next request with a mass cancel of a session; `None` if it has no `UserRefNum` left.
+    /// Drops the waiting request, if any, and returns a mass cancel of a session to send instead; `None` if
+    /// the session has no `UserRefNum` left.
     pub fn cancel_all(&mut self, session: u16) -> Option<OrderRequest> {
         if let Some(action) = self.waiting.take() {
             self.drop_unsent(&action);
@@ -187,7 +188,7 @@ impl BackgroundFlow {
         self.make_new()
     }
 
-    /// Makes opening orders: both sides of every instrument at the first level, then at the next, and so on.
+    /// Makes the next opening order: on both sides of every instrument at the first level, then at the next.
     fn make_opening(&mut self) -> FlowRequest {
         let index = self.opened;
         let due = self.config.opening_due(index);
@@ -226,7 +227,7 @@ impl BackgroundFlow {
         market.walk(if self.rng.below(2) == 0 { step } else { -step });
     }
 
-    /// Plans the cancels after a new order so that the number of open orders stays near its target.
+    /// Plans the requests that follow a new order; cancels keep the number of open orders near its target.
     fn plan_follow_ups(&mut self, instrument: u16, due: Nanos) {
         let target = u64::from(self.config.live_orders_max) * TARGET_NUMERATOR / TARGET_DENOMINATOR;
         let passive_ppm = PPM.saturating_sub(self.config.marketable_ppm.into());
@@ -254,7 +255,7 @@ impl BackgroundFlow {
         None
     }
 
-    /// Enters an order that rests at a price; without a price, an IOC order through the hidden price.
+    /// Makes a new order that rests at the price `resting`; if `None`, an IOC order through the hidden price.
     fn enter(&mut self, due: Nanos, instrument: u16, side: Side, resting: Option<Price>) -> FlowRequest {
         let session = self.rng.below(self.config.sessions.into()) as u16;
         let session = match resting {
@@ -291,7 +292,7 @@ impl BackgroundFlow {
         Some(FlowRequest { due, session: order.session, request })
     }
 
-    /// Replaces an order; the instrument must have an open order.
+    /// Replaces an order, unless its new price is its old one; the instrument must have an open order.
     fn replace(&mut self, due: Nanos, instrument: u16) -> Option<FlowRequest> {
         let order = self.choose(instrument);
         let level = self.sample_level();
@@ -306,7 +307,7 @@ impl BackgroundFlow {
         Some(FlowRequest { due, session: order.session, request })
     }
 
-    /// Reduces an order to half of its known remaining quantity; the instrument must have an open order.
+    /// Halves an order's known open quantity, if a lot is left; the instrument must have an open order.
     fn reduce(&mut self, due: Nanos, instrument: u16) -> Option<FlowRequest> {
         let order = self.choose(instrument);
         let lot = self.markets[usize::from(instrument)].instrument.lot_size.0;
@@ -335,7 +336,8 @@ impl BackgroundFlow {
         chosen.expect("there is at least one candidate")
     }
 
-    /// Draws a level: a few orders join the front; the others use the sum of two geometric distances.
+    /// Draws a distance from the front in ticks: small for a few orders that join the front, for the others
+    /// the sum of two geometric numbers.
     fn sample_level(&mut self) -> u64 {
         if self.rng.below(JOINERS_ONE_IN) == 0 {
             return self.rng.below(JOINER_LEVELS);

@@ -1,7 +1,7 @@
 //! Seeded generators: background order flow, ticks, and whole days of market data.
 //!
-//! A seed gives the same output on every machine: prices and quantities are computed in integers, without any
-//! mathematics library. Nothing here performs IO or reads a clock; the caller follows the schedule.
+//! A seed gives the same output on every machine: days and background flow are computed in integers, ticks in
+//! plain IEEE 754 operations. Nothing here performs IO or reads a clock; the caller follows the schedule.
 //!
 //! ```
 //! use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};

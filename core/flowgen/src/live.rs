@@ -6,7 +6,7 @@ use tickpath_types::{Price, Qty, Side, UserRefNum};
 
 /// Slots per open order of a session, so that few `UserRefNum`s are skipped because their slot is taken.
 const PLACES_PER_ORDER: usize = 2;
-/// Capacity of a session, as a multiple of its even share of the open orders.
+/// Maximum number of open orders of a session, as a multiple of its even share.
 const SHARES_PER_SESSION: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

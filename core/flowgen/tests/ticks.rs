@@ -13,7 +13,7 @@ const TICKS_EACH: usize = 20_000;
 /// Trading seconds of a year.
 const YEAR: f64 = 252.0 * 6.5 * 3_600.0;
 
-/// Identical symbols with a price so high that the tick size hardly matters, and ten minutes between ticks.
+/// Settings of identical symbols, ten minutes per tick, priced so high that the tick size hardly matters.
 fn alike(symbol: TickSymbol) -> TickGeneratorConfig {
     let symbols = (0..SYMBOLS).map(|at| TickSymbol { name: tick_symbol_name(at), ..symbol }).collect();
     TickGeneratorConfig {

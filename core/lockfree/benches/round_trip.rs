@@ -1,8 +1,8 @@
-//! A 56-byte message to another core and back, compared with the physical limit: one bare cache line there
-//! and another one back.
+//! Round-trip time of a 56-byte message between two cores, compared with the physical limit: one bare cache
+//! line in each direction.
 //!
 //! The limit is measured over as many line pairs as a ring has slots. A single pair is measured too, but its
-//! time depends on the addresses of its two lines, so that a ring can seem faster.
+//! time depends on the addresses of its two lines, so a ring can seem faster than a single pair.
 //!
 //! `cargo bench -p tickpath-lockfree --bench round_trip`
 // A bench of two cores needs threads and a clock.
@@ -27,7 +27,8 @@ fn message(number: u64) -> Message {
     core::array::from_fn(|word| number + word as u64)
 }
 
-/// Times `count` trips: `trip` sends a number and waits for its echo; `echo` receives and returns it.
+/// Returns the nanoseconds per round trip, over `count` trips after a warm-up: `trip` sends a number and
+/// waits for its echo; on another thread, `echo` receives the number and sends it back.
 fn time(count: u64, mut trip: impl FnMut(u64), mut echo: impl FnMut(u64) + Send) -> f64 {
     let warm_up = count / 4;
     thread::scope(|scope| {
@@ -39,7 +40,7 @@ fn time(count: u64, mut trip: impl FnMut(u64), mut echo: impl FnMut(u64) + Send)
     })
 }
 
-/// Times round trips over bare cache lines, with `pairs` pairs of lines in turn.
+/// Returns the nanoseconds per round trip over bare cache lines, with `pairs` pairs of lines in turn.
 fn ping_pong(pairs: usize, count: u64) -> f64 {
     let lines = || (0..pairs).map(|_| CachePadded::new(AtomicU64::new(0))).collect::<Box<[_]>>();
     let (ping, pong) = (lines(), lines());
@@ -63,7 +64,7 @@ fn ping_pong(pairs: usize, count: u64) -> f64 {
     )
 }
 
-/// Times round trips over two channels, there and back, and checks every answer.
+/// Returns the nanoseconds per round trip over two channels, one per direction, and checks every answer.
 fn channels<P, C>(
     count: u64,
     [there, back]: [(P, C); 2],

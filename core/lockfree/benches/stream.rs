@@ -18,7 +18,8 @@ fn message(number: u64) -> Message {
     core::array::from_fn(|word| number + word as u64)
 }
 
-/// Times `count` messages. `push` tries once and returns whether it worked; `pop` returns the number popped.
+/// Returns the nanoseconds per message, over `count` messages. `push` tries once and returns whether it
+/// succeeded; `pop` returns the number of messages popped.
 fn time(count: u64, mut push: impl FnMut(u64) -> bool + Send, mut pop: impl FnMut(u64) -> u64) -> f64 {
     thread::scope(|scope| {
         let start = Instant::now();

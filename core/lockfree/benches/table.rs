@@ -14,7 +14,7 @@ use tickpath_types::{PriceLevel, TopOfBook};
 /// Number of instruments of a typical trader: the table stays in the first-level cache.
 const ENTRIES: usize = 100;
 
-/// A quote whose fields follow from its number.
+/// Returns quote `number`, whose fields all follow from that number.
 fn quote(number: u64) -> TopOfBook {
     TopOfBook {
         bid: PriceLevel { price: number as i64, qty: !number },
@@ -39,7 +39,7 @@ fn writes(writer: &mut Writer<TopOfBook>, count: u64) {
     }
 }
 
-/// Reads `count` quotes. Returns the number of torn reads, and of reads that failed.
+/// Reads `count` quotes. Returns the number of torn quotes, and the number of failed reads.
 fn reads(reader: &Reader<TopOfBook>, count: u64) -> (u64, u64) {
     let (mut torn, mut busy, mut index) = (0, 0, 0);
     for _ in 0..count {
@@ -82,7 +82,7 @@ fn table(c: &mut Criterion) {
         scope.spawn(|| {
             let (start, mut number) = (Instant::now(), 0);
             while !stop.load(Ordering::Relaxed) {
-                // A million writes a second.
+                // Wait, so that there is one write per microsecond.
                 while start.elapsed() < Duration::from_micros(number) {}
                 writer.write(number as usize % ENTRIES, &quote(number)).expect("within the table");
                 number += 1;

@@ -54,7 +54,7 @@ pub use crate::payload::Payload;
 /// Error: the consumer was overtaken and lost this many messages. The next receive resumes with the oldest
 /// message that is still there.
 ///
-/// Treat it as a gap in the sequence: rebuild from a snapshot, or raise the capacity.
+/// Treat it as a gap in the sequence: rebuild the state from a snapshot, or raise the ring's capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("lost {0} messages by reading too slowly: rebuild the state, or raise the capacity")]
 pub struct Lagged(pub u64);
@@ -62,7 +62,7 @@ pub struct Lagged(pub u64);
 /// Number of slots from the next slot to write, which receivers poll, to the slot that is prefetched.
 const AHEAD: u64 = 3;
 
-/// Lines before the slots: one for `tail`, one for rarely written data.
+/// Number of lines before the slots: one for `tail`, one for the word that is 1 once the sender was dropped.
 const HEAD_LINES: usize = 2;
 
 struct Shared<T> {
@@ -71,11 +71,12 @@ struct Shared<T> {
     wakers: Wakers,
 }
 
-/// Number of lines of a ring of `capacity` messages, rounded up to a power of two, in the caller's memory.
+/// Number of cache lines of a ring in the caller's memory. `capacity`, in messages, is rounded up to a power
+/// of two.
 ///
-/// In this order: a line whose first word is the position after the last message; a line whose first word is
+/// The lines in order: one whose first word is the position after the last message; one whose first word is
 /// 1 once the sender was dropped; the slots. A slot has as many lines as its sequence and the message need:
-/// one for up to 56 bytes, two for up to 120.
+/// one for a message of up to 56 bytes, two for up to 120.
 ///
 /// # Panics
 /// If `capacity` exceeds 2^30.
@@ -101,7 +102,7 @@ impl<T> Shared<T> {
     }
 }
 
-// Positions from shared memory may have any value, hence wrapping; a sender's never wrap in practice.
+// A position from shared memory may have any value, hence wrapping; a sender's never wraps in practice.
 
 const fn writing(position: u64) -> u64 {
     position.wrapping_mul(2).wrapping_add(1)
@@ -122,7 +123,7 @@ pub fn channel<T: Payload>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (sender, receiver)
 }
 
-/// The sending half. Aligned to a cache line, so that adjacent halves do not share one.
+/// The sending half of a ring. Aligned to a cache line, so that adjacent halves do not share one.
 #[repr(align(64))]
 pub struct Sender<T> {
     /// Next position to write.
@@ -195,7 +196,7 @@ impl<T> Drop for Sender<T> {
     }
 }
 
-/// A receiving half. Aligned to a cache line, so that adjacent halves do not share one.
+/// A receiving half of a ring. Aligned to a cache line, so that adjacent halves do not share one.
 #[repr(align(64))]
 pub struct Receiver<T> {
     /// Next position to read.
@@ -230,8 +231,8 @@ impl<T: Payload> Receiver<T> {
         self.position = load_acquire(self.shared.tail()).saturating_sub(self.shared.ring.capacity());
     }
 
-    /// Moves to the position after `position` sent messages, at most to the end. If the message there was
-    /// overwritten, the next receive returns the number of lost messages.
+    /// Moves to the message after the first `position` ones ever sent, at most past the last one. If that
+    /// message was overwritten, the next receive returns the number of lost messages.
     pub fn seek(&mut self, position: u64) {
         self.position = position.min(load_acquire(self.shared.tail()));
     }
@@ -256,7 +257,7 @@ impl<T: Payload> Receiver<T> {
         }
         let item = slot.load();
         fence(Ordering::Acquire);
-        // Also catches a first load beyond this position, because a sequence never decreases.
+        // Also true if the first load saw a later message's sequence, because a sequence never decreases.
         if slot.sequence().load(Ordering::Relaxed) != written(self.position) {
             return Err(self.skip_to_oldest());
         }

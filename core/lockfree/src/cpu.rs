@@ -209,7 +209,7 @@ mod arch {
 mod arch {
     use std::{sync::OnceLock, time::Instant};
 
-    // Replaces the time-stamp counter, the only clock that this crate wraps.
+    // The system's clock replaces the time-stamp counter, the only clock that this crate wraps.
     #[allow(clippy::disallowed_methods)]
     pub(super) fn rdtsc() -> u64 {
         static START: OnceLock<Instant> = OnceLock::new();
@@ -232,7 +232,7 @@ mod arch {
 mod tests {
     use super::*;
 
-    /// All values of a byte; only some under Miri, which checks every access and is slow.
+    /// All values of a byte; under Miri, which checks every access and is slow, only every 15th.
     fn bytes() -> impl Iterator<Item = u8> {
         (0..=u8::MAX).step_by(if cfg!(miri) { 15 } else { 1 })
     }
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn adjacent_digits_and_non_digits_are_distinguished() {
-        // Every pattern of digits and others in eight bytes, to detect carries from one byte into the next.
+        // Every pattern of digits and non-digits in eight bytes, to detect carries between bytes.
         for bits in bytes().map(u64::from) {
             for others in [[b'/', b':'], [b'\xff', b'\x80'], [b'\0', b'\xb0']] {
                 let bytes: [u8; 64] = std::array::from_fn(|place| match bits >> (place % 8) & 1 {

@@ -38,11 +38,11 @@ fn checksum_by<S: Step>(step: S, bytes: &[u8]) -> u32 {
 
 /// A method of adding bytes to a checksum.
 pub trait Step: Copy {
-    /// Adds eight bytes, the first one lowest.
+    /// Adds eight bytes to the checksum `crc`. The first byte is the lowest one of `word`.
     fn word(self, crc: u32, word: u64) -> u32;
-    /// Adds four bytes, the first one lowest.
+    /// Adds four bytes to the checksum `crc`. The first byte is the lowest one of `half`.
     fn half(self, crc: u32, half: u32) -> u32;
-    /// Adds one byte.
+    /// Adds one byte to the checksum `crc`.
     fn byte(self, crc: u32, byte: u8) -> u32;
 }
 
@@ -72,8 +72,8 @@ impl Step for Instruction {
     #[inline(always)]
     fn word(self, crc: u32, word: u64) -> u32 {
         let mut wide = u64::from(crc);
-        // SAFETY: the CPU has the instruction, as `self` proves; it changes only this register, and clears
-        // its upper half. The assertion saves an instruction between two words.
+        // SAFETY: the CPU has the instruction, as `self` proves; it changes only the register of `wide`, and
+        // clears its upper half. The assertion about that half saves an instruction between two words.
         unsafe {
             asm!("crc32 {0}, {1}", inout(reg) wide, in(reg) word, options(pure, nomem, nostack, preserves_flags));
             core::hint::assert_unchecked(wide <= u64::from(u32::MAX));
@@ -120,11 +120,11 @@ impl Step for Instruction {
     }
 }
 
-/// Eight tables, one for each byte of a word: for any CPU, a few times slower than the instruction.
+/// Lookup in eight tables, one per byte of a word. Portable, a few times slower than [`Instruction`].
 #[derive(Clone, Copy, Debug)]
 pub struct Table;
 
-/// The polynomial with reversed bits.
+/// The CRC-32C polynomial, with its bits reversed.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
 /// `TABLES[n][byte]`: contribution of a byte to the checksum when `n` bytes follow it.

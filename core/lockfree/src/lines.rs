@@ -97,7 +97,7 @@ impl SharedLines {
         self.is_writable
     }
 
-    /// Returns `count` lines from line `first` on; `None` when some of them are outside.
+    /// Returns `count` of these lines, from line `first` on; `None` when there are not that many.
     #[must_use]
     pub fn part(&self, first: usize, count: usize) -> Option<SharedLines> {
         let _ = self.as_slice().get(first..first.checked_add(count)?)?;
@@ -137,7 +137,7 @@ impl fmt::Debug for SharedLines {
     }
 }
 
-/// The memory has the wrong size for the structure, or is read-only where writing is required.
+/// Error: the memory has the wrong size for the structure, or is read-only where writing is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the memory has the wrong size or is read-only: map it again")]
 pub struct WrongMemory;

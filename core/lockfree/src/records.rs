@@ -11,10 +11,10 @@
 //!   Each is stored (release) by one half and loaded (acquire) by the other, and lies on separate cache
 //!   lines. The pair release/acquire orders the write of a record before its read, and its read before the
 //!   next write of the same place.
-//! - The producer writes through a cursor up to a stop. Between the two lie only places that the consumer has
-//!   finished reading, none beyond the end of the memory, and at most a quarter of the ring. So a push is a
-//!   comparison, a store of the record and an increment; all rarer work (wrap, publish, load of `consumed`,
-//!   full) happens at the stop.
+//! - The producer writes through a cursor up to a stop. Between the two lie only places (one per record) that
+//!   the consumer has finished reading, none beyond the end of the memory, and at most a quarter of the ring.
+//!   So a push is a comparison, a store of the record and an increment; all rarer work (wrap, publish, load
+//!   of `consumed`, full) happens at the stop.
 //!
 //! ```
 //! use tickpath_lockfree::records;
@@ -118,18 +118,18 @@ fn touch<R>(places: &[Place<R>]) {
     }
 }
 
-/// The pushing half. Aligned to a cache line, so that adjacent halves do not share one.
+/// The pushing half of a ring. Aligned to a cache line, so that adjacent halves do not share one.
 ///
 /// Dropping it publishes its records.
 #[repr(align(64))]
 pub struct Producer<R: Copy + Send> {
     /// Place of the next record.
     cursor: NonNull<Place<R>>,
-    /// Place that must not be written before `advance` was called.
+    /// The place after the writable ones: `advance` must move it before it may be written.
     stop: NonNull<Place<R>>,
     /// Position of `stop`.
     stop_position: u64,
-    /// The consumer's position at its last load.
+    /// The consumer's position, as last loaded by the producer.
     consumed: u64,
     /// Local copy of `Shared::published`.
     published: u64,
@@ -248,7 +248,7 @@ impl<R: Copy + Send> Drop for Producer<R> {
     }
 }
 
-/// The draining half. Aligned to a cache line, so that adjacent halves do not share one.
+/// The draining half of a ring. Aligned to a cache line, so that adjacent halves do not share one.
 #[repr(align(64))]
 pub struct Consumer<R: Copy + Send> {
     /// Next position to read.
@@ -259,7 +259,7 @@ pub struct Consumer<R: Copy + Send> {
 impl<R: Copy + Send> Consumer<R> {
     /// Passes up to `max` published records to `on_record` in order, and returns their number.
     ///
-    /// Frees their places together at the end.
+    /// Frees the places of these records together, after the last one.
     #[inline]
     pub fn drain(&mut self, max: usize, mut on_record: impl FnMut(&R)) -> usize {
         let published = self.shared.published.load(Ordering::Acquire);
@@ -424,7 +424,7 @@ mod tests {
                 let expected: Vec<_> = (0..shown).map(|record| 100 + record).collect();
                 assert_eq!(drained(&mut consumer, 100), expected, "{start} {pushed}");
 
-                // No capacity is lost, and the order is kept.
+                // After the discard, the ring still takes 16 records, and returns them in order.
                 assert!((0..16).all(|record| producer.push(200 + record)));
                 assert!(!producer.push(0));
                 assert_eq!(drained(&mut consumer, 100), (200..216).collect::<Vec<_>>());

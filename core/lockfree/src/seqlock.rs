@@ -40,9 +40,8 @@ use crate::{
     sync::{Arc, AtomicU64, Ordering, fence},
 };
 
-/// Maximum number of copies per read. A write of a few hundred words takes a microsecond, so that more than a
-/// few consecutive copies fail only if the writer's thread lost its core, or its process died, during a
-/// write.
+/// Maximum number of copies per read. A write of a few hundred words takes a microsecond. So more than a few
+/// consecutive copies fail only if the writer's thread lost its core, or its process died, during a write.
 pub(crate) const TRIES_MAX: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// Error: a write was in progress at every attempt. Keep the older value, or read again later.
@@ -84,7 +83,7 @@ pub fn cell<H: Payload, R: Payload>(head: H, rows: &[R]) -> (Writer<H, R>, Reade
     (writer, reader)
 }
 
-/// The writing half.
+/// The writing half of a cell.
 pub struct Writer<H, R> {
     /// Last stored sequence; even.
     sequence: u64,
@@ -108,7 +107,7 @@ impl<H: Payload, R: Payload> Writer<H, R> {
     }
 }
 
-/// A reading half; clones read the same cell. The last value remains readable after the writer was dropped.
+/// A reading half of a cell; clones read the same one. The last value stays readable without the writer.
 pub struct Reader<H, R> {
     shared: Arc<Shared<H, R>>,
 }
@@ -117,7 +116,7 @@ impl<H: Payload, R: Payload> Reader<H, R> {
     /// Copies the latest value: returns its head and copies its rows into `rows`, as many as fit.
     ///
     /// # Errors
-    /// [`Busy`] when every copy met a write; the contents of `rows` are then undefined.
+    /// [`Busy`] when a write interfered with every copy; the contents of `rows` are then undefined.
     pub fn try_read(&self, rows: &mut [R]) -> Result<H, Busy> {
         for _ in 0..TRIES_MAX {
             if let Some(head) = self.copy(rows) {

@@ -80,7 +80,7 @@ impl<T> Ring<T> {
     }
 }
 
-/// The end that pushes.
+/// The pushing end of a ring.
 pub struct Producer<T> {
     ring: Ring<T>,
     /// Next position to write.
@@ -165,7 +165,7 @@ impl<T> Drop for Producer<T> {
     }
 }
 
-/// The end that pops.
+/// The popping end of a ring.
 pub struct Consumer<T> {
     ring: Ring<T>,
     /// Next position to read.

@@ -117,7 +117,7 @@ impl<T> Clone for Slots<T> {
 
 impl<T> Copy for Slots<T> {}
 
-// SAFETY: it points into `Shared::slots`, which any thread may use.
+// SAFETY: `first` points into `Shared::slots`, which any thread may use.
 unsafe impl<T: Send> Send for Slots<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Slots<T> {}
@@ -144,7 +144,7 @@ impl<T> Slots<T> {
     }
 }
 
-/// The pushing half. Aligned to a cache line, so that adjacent halves do not share one.
+/// The pushing half of a ring. Aligned to a cache line, so that adjacent halves do not share one.
 #[repr(align(64))]
 pub struct Producer<T> {
     slots: Slots<T>,
@@ -189,7 +189,7 @@ impl<T: Copy + Send> Producer<T> {
         self.position != self.limit
     }
 
-    /// Loads the consumer's position and returns the number of free slots: as many pushes will succeed.
+    /// Loads the consumer's position and returns the number of free slots: that many pushes will succeed.
     #[must_use]
     pub fn free_slots(&mut self) -> usize {
         self.refresh_limit();
@@ -202,7 +202,7 @@ impl<T: Copy + Send> Producer<T> {
         (self.position - self.shared.head.load(Ordering::Acquire)) as usize
     }
 
-    /// Whether the consumer has taken everything.
+    /// Whether the consumer has taken all items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -227,7 +227,7 @@ impl<T> Drop for Producer<T> {
     }
 }
 
-/// The popping half. Aligned to a cache line, so that adjacent halves do not share one.
+/// The popping half of a ring. Aligned to a cache line, so that adjacent halves do not share one.
 #[repr(align(64))]
 pub struct Consumer<T> {
     slots: Slots<T>,
@@ -260,8 +260,8 @@ impl<T: Copy + Send> Consumer<T> {
         self.peek_at(0)
     }
 
-    /// Returns the item `offset` items after the oldest without taking it, for instance to prefetch what it
-    /// refers to; `None` when there are fewer items.
+    /// Returns the item `offset` items after the oldest one, without taking it, for instance to prefetch data
+    /// that it refers to; `None` when there are fewer items.
     #[inline(always)]
     pub fn peek_at(&mut self, offset: usize) -> Option<&T> {
         let position = self.position.wrapping_add(offset as u64);
@@ -277,7 +277,7 @@ impl<T: Copy + Send> Consumer<T> {
 
     /// Passes up to `max` items to `on_item` in order, without copying them, and returns their number.
     ///
-    /// The slots are freed together at the end.
+    /// The slots of these items are freed together, after the last one.
     #[inline]
     pub fn drain(&mut self, max: usize, mut on_item: impl FnMut(&T)) -> usize {
         let mut count = 0;

@@ -1,5 +1,5 @@
-//! Every atomic and shared cell of this crate: the standard library's, or loom's under `cfg(loom)`,
-//! so that `tests/loom.rs` can run the same code through all its interleavings.
+//! The atomic types and the `UnsafeCell` that this crate uses: the standard library's, or loom's under
+//! `cfg(loom)`, so that `tests/loom.rs` can run the same code through all its interleavings.
 
 #[cfg(loom)]
 pub(crate) use loom::{

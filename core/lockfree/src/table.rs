@@ -55,7 +55,7 @@ pub enum ReadError {
     NoEntry,
 }
 
-/// Rejects, at compile time, a value that does not fit a line.
+/// Rejects, at compile time, a value type that does not fit into a line beside the sequence word.
 const fn check_len<T>() {
     assert!(payload::words_of::<T>() < LINE_WORDS, "a value of a table has at most 56 bytes");
 }
@@ -68,7 +68,7 @@ pub fn table<T: Payload>(entries: usize) -> (Writer<T>, Reader<T>) {
     (writer, Reader::over(lines))
 }
 
-/// The writing half.
+/// The writing half of a table.
 pub struct Writer<T> {
     lines: SharedLines,
     value: PhantomData<fn(T)>,
@@ -96,7 +96,8 @@ impl<T: Payload> Writer<T> {
         Ok(())
     }
 
-    /// Changes the value of an entry, initially zeros. The store makes reads retry, but `change` does not.
+    /// Changes the value of an entry by `change`; a value never written is zeros. Concurrent reads retry
+    /// during the store of the result, but not while `change` runs.
     ///
     /// # Errors
     /// [`NoEntry`] when `index` is beyond the end; nothing is written.
@@ -120,7 +121,7 @@ impl<T: Payload> Writer<T> {
 #[inline(always)]
 fn store<T: Payload>(Line(words): &Line, value: &T) {
     let sequence = &words[0];
-    // The sequence is odd only if another writer died within a write; this write then reuses its number.
+    // The sequence is odd only if an earlier writer died within a write; this write then reuses it.
     let writing = sequence.load(Ordering::Relaxed) | 1;
     sequence.store(writing, Ordering::Relaxed);
     fence(Ordering::Release);
@@ -128,7 +129,7 @@ fn store<T: Payload>(Line(words): &Line, value: &T) {
     sequence.store(writing.wrapping_add(1), Ordering::Release);
 }
 
-/// A reading half; clones read the same table. The last values remain readable after the writer was dropped.
+/// A reading half of a table; clones read the same one. The last values stay readable without the writer.
 pub struct Reader<T> {
     lines: SharedLines,
     value: PhantomData<fn() -> T>,
@@ -145,7 +146,7 @@ impl<T: Payload> Reader<T> {
     /// Copies the latest value of one entry; zeros when it was never written.
     ///
     /// # Errors
-    /// [`ReadError`] when every copy met a write, or `index` is beyond the end.
+    /// [`ReadError`] when a write interfered with every copy, or `index` is beyond the end.
     #[inline]
     pub fn try_read(&self, index: usize) -> Result<T, ReadError> {
         self.entry(index).ok_or(ReadError::NoEntry)?.try_read().map_err(|Busy| ReadError::Busy)
@@ -182,7 +183,7 @@ impl<T: Payload> Entry<'_, T> {
     /// Copies the latest value; zeros when it was never written.
     ///
     /// # Errors
-    /// [`Busy`] when every copy met a write.
+    /// [`Busy`] when a write interfered with every copy.
     #[inline]
     pub fn try_read(&self) -> Result<T, Busy> {
         match self.copy() {
@@ -191,7 +192,7 @@ impl<T: Payload> Entry<'_, T> {
         }
     }
 
-    /// Repeats the copy. Out of line, to keep the usual read short.
+    /// Repeats the copy after a torn one. Out of line, to keep the usual read short.
     #[cold]
     #[inline(never)]
     fn retry_read(&self) -> Result<T, Busy> {

@@ -25,7 +25,7 @@
 
 /// Work that benefits from wide vectors.
 ///
-/// `run` and every function that it calls must be `#[inline(always)]`: others are compiled for every CPU.
+/// `run` and every function that it calls must be `#[inline(always)]`: others get the baseline width.
 pub trait Work {
     /// Result of the work.
     type Output;

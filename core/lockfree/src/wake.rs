@@ -1,4 +1,4 @@
-//! Wakes a thread that sleeps until there is work; free for the producer while the thread is awake.
+//! Wakes a thread that sleeps until there is work; costs the producer one load while the thread is awake.
 //!
 //! # Protocol
 //!
@@ -88,7 +88,7 @@ impl Waker {
     #[cold]
     #[inline(never)]
     fn wake(&self) {
-        // Only one producer wakes the thread.
+        // Several producers may get here; only the one that ends the announcement wakes the thread.
         if self.take_announcement() {
             (self.0.wake)();
         }

@@ -158,7 +158,7 @@ fn records_are_published_when_the_producer_disconnects() {
     });
 }
 
-/// Polls a few times during the sends, then to the end: every message arrives or counts as lost.
+/// Polls `polls` times during `count` sends, then to the end: every message arrives or counts as lost.
 fn broadcast_reports_every_loss(capacity: usize, count: u64, polls: usize) {
     check(move || {
         let (mut sender, mut receiver) = broadcast::channel::<[u64; 2]>(capacity);
@@ -219,7 +219,8 @@ fn broadcast_reaches_each_receiver() {
     });
 }
 
-/// Reads while the writer writes, and once more after it: values are whole and never go back.
+/// Reads `polls` times during `writes` writes, and once after them: no value is torn or older than the
+/// previous one.
 fn seqlock_is_whole(writes: u64, polls: usize) {
     check(move || {
         let (mut writer, reader) = seqlock::cell(0, &[!0_u64]);
@@ -256,7 +257,8 @@ fn seqlock_is_never_torn_by_several_writes() {
     seqlock_is_whole(3, 1);
 }
 
-/// Reads one entry while the writer writes both, and once more after it: values are whole and never go back.
+/// Reads entry 1 `polls` times while a thread writes entries 0 and 1, and once after that: no value is torn
+/// or older than the previous one.
 fn table_is_whole(writes: u64, polls: usize) {
     check(move || {
         let (mut writer, reader) = table::table::<[u64; 2]>(2);
@@ -333,8 +335,8 @@ fn shared_spsc_keeps_order_over_wraps() {
     shared_spsc_passes(2, 5);
 }
 
-/// A consumer that announces its sleep, checks once more and then sleeps until it is woken; loom reports a
-/// deadlock if a wake-up is lost. `barrier` is the heavy barrier.
+/// Runs a consumer that announces its sleep, checks once more and then sleeps until it is woken; loom reports
+/// a deadlock if a wake-up is lost. `barrier` is the heavy barrier.
 fn sleeper_gets_everything(barrier: fn(), count: u64) {
     check(move || {
         let bell = loom::sync::Arc::new(Notify::new());

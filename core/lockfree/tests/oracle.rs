@@ -1,4 +1,4 @@
-//! The SPSC ring and rtrb's behave equally on the same random pushes, pops, peeks and drains.
+//! The SPSC ring and that of the `rtrb` crate behave equally on random pushes, pops, peeks and drains.
 
 use proptest::{
     prelude::*,

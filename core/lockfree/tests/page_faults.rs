@@ -1,7 +1,7 @@
 //! The first use of a new ring causes no page fault: creation touched all memory.
 //!
 //! The only test of its process, so that no other page faults are counted.
-// The kernel's count of this process's page faults is a file.
+// The count of this process's page faults is read from a file of the kernel.
 #![allow(clippy::disallowed_methods)]
 #![cfg(all(target_os = "linux", not(miri)))]
 

@@ -1,5 +1,5 @@
-//! The rings between real threads: every item arrives once, in order and complete. Reads of the cell and the
-//! table are never torn.
+//! The rings between real threads: every item arrives once, in order and complete. Reads of the seqlock cell
+//! and the table are never torn.
 // This tests threads.
 #![allow(clippy::disallowed_methods)]
 

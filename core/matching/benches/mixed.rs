@@ -20,13 +20,13 @@ use tickpath_matching::{Command, Engine, EventListener, Owner};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{MarketEvent, OrderEvent};
 
-/// Slots of each ring; a power of two.
+/// Number of slots of each ring; a power of two.
 const RING_LEN: usize = 1024;
-/// Commands that a matcher takes from its ring at once.
+/// Maximum number of commands that a matcher takes from its ring at once.
 const BATCH: usize = 32;
 /// Panic message for a full ring: each ring has capacity for the events of a slice.
 const RING_FULL: &str = "a ring has room for the events of a slice";
-/// Commands timed together: well below the time slice of a busy host's scheduler.
+/// Number of commands timed together, which take far less than a time slice of a busy host's scheduler.
 const SLICE: usize = 512;
 
 type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);

@@ -44,9 +44,9 @@ pub enum CodecError {
     /// A later version of the program wrote the record: use that version.
     #[error("command kind {kind} in version {version} is unknown: a later version of the program wrote it")]
     Unknown {
-        /// First byte of the record.
+        /// First byte of the record, the tag.
         kind: u8,
-        /// Second byte of the record.
+        /// Second byte of the record, the layout version.
         version: u8,
     },
     /// A field has a value that no version writes.
@@ -74,7 +74,8 @@ impl Header {
     /// Bytes before the fields of a command's kind.
     pub const LEN: usize = 24;
 
-    /// Writes a command to the start of `out`: this header, then `len` bytes by `write`. Returns its length.
+    /// Writes a command to the start of `out`: this header with `tag`, then the `len` bytes put by `write`.
+    /// Returns the length of the command.
     ///
     /// # Panics
     /// When `out` is shorter than the command.

@@ -55,7 +55,7 @@ pub enum CommandKind {
     System(SystemEventCode),
     /// Publishes the instrument's definition and first state. The instrument is halted until this command.
     OpenInstrument {
-        /// The instrument.
+        /// Id of the instrument.
         instrument: InstrumentId,
         /// The instrument's first state.
         state: TradingState,
@@ -63,7 +63,7 @@ pub enum CommandKind {
     /// Halts the instrument, has it collect orders, or lets it trade. If it is to trade and its book is
     /// crossed, a cross of the kind [`CrossKind::Halt`] comes first.
     SetTradingState {
-        /// The instrument.
+        /// Id of the instrument.
         instrument: InstrumentId,
         /// The instrument's new state.
         state: TradingState,
@@ -71,16 +71,16 @@ pub enum CommandKind {
     /// Trades the crossed resting orders at one price, then changes the state. The price is the one with the
     /// largest volume, then the smallest imbalance, then the one nearest to the last trade's price.
     Uncross {
-        /// The instrument.
+        /// Id of the instrument.
         instrument: InstrumentId,
         /// Kind of the cross.
         kind: CrossKind,
         /// The instrument's state after the cross.
         state: TradingState,
     },
-    /// Publishes the indicative result of a cross.
+    /// Publishes the indicative result of a cross: price, paired quantity and imbalance.
     PublishImbalance {
-        /// The instrument.
+        /// Id of the instrument.
         instrument: InstrumentId,
         /// Kind of the expected cross.
         kind: CrossKind,
@@ -88,7 +88,7 @@ pub enum CommandKind {
     /// Sets a price band: trading pauses before a trade further than `width` from `reference`. A cross moves
     /// `reference` to its price. Ignored if `reference` lies outside the collar or `width` is negative.
     SetPriceBand {
-        /// The instrument.
+        /// Id of the instrument.
         instrument: InstrumentId,
         /// Middle of the band.
         reference: Price,
@@ -99,7 +99,7 @@ pub enum CommandKind {
     AddInstrument(Instrument),
     /// Halts the instrument and cancels all orders in it.
     SuspendInstrument {
-        /// The instrument.
+        /// Id of the instrument.
         instrument: InstrumentId,
     },
     /// Busts an execution. Orders and books stay as they are.
@@ -202,7 +202,7 @@ impl Command {
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Command, CodecError> {
         let (Header { sequence, session, ts }, tag, fields) = Header::read(bytes)?;
-        // Nearly all commands of a log are of these two kinds: they are built in place and without a jump.
+        // Nearly all commands of a log are of these two kinds: they are decoded here, without a jump table.
         if tag == ENTER {
             let order = EnterOrder::read("order", &mut FieldReader::new(tag, fields, EnterOrder::LEN)?)?;
             Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Enter(order)) })

@@ -1,6 +1,6 @@
 //! The engine: routes commands to the parts that execute them.
 //!
-//! [`orders::OpenOrders`] holds the open orders, [`matcher::Matcher`] trades them; both use the other parts.
+//! [`orders::OpenOrders`] holds the open orders, [`matcher::Matcher`] trades them; both use other modules.
 
 mod context;
 mod enter;
@@ -198,7 +198,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.progress.last_market
     }
 
-    /// The limits.
+    /// The limits given at creation or restoration.
     #[must_use]
     pub fn limits(&self) -> &EngineLimits {
         &self.matcher.orders.limits
@@ -282,7 +282,7 @@ fn apply_other<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Con
     }
 }
 
-/// Applies rare commands, for which no client waits.
+/// Applies rare commands, whose latency does not matter.
 #[cold]
 #[inline(never)]
 fn apply_rare<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Context<impl EventListener>) {

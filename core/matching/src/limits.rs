@@ -5,23 +5,23 @@ use tickpath_types::{Instrument, InstrumentId};
 /// Bounds of the engine's state; all memory is allocated at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineLimits {
-    /// Orders of all sessions that are displayed, in whole or in part. At the bound, an order that may rest
-    /// is rejected with `BookFull`, wherever it would rest and even if it would trade at once; IOC orders and
-    /// replacements are not affected.
+    /// Maximum number of displayed orders of all sessions, whole or in part. At the bound, an order that may
+    /// rest is rejected with `BookFull`, wherever it would rest, even if it would trade at once. IOC orders
+    /// and replacements are not affected.
     pub max_open_orders: u32,
-    /// Open orders of one session, displayed or not. The bound has the same effect as `max_open_orders`.
+    /// Maximum number of open orders of one session, displayed or not. At the bound as for `max_open_orders`.
     pub max_open_orders_per_session: u32,
-    /// Sessions, with ids below this number. Requests of others are rejected with `NotAuthorised`.
+    /// Number of sessions; ids are below it. Requests of other sessions are rejected with `NotAuthorised`.
     pub max_sessions: u16,
-    /// Pages of the index of open orders: 1024 `UserRefNum`s in 4 KiB each. At the bound an order that
+    /// Maximum number of index pages in use: 1024 `UserRefNum`s in 4 KiB each. At the bound an order that
     /// may rest is rejected with `BookFull`. A page serves neighbouring `UserRefNum`s of one session and is
     /// in use while one of its orders is open.
     pub max_index_pages: u32,
-    /// Pages of one session: limits the pages that a client with scattered `UserRefNum`s can occupy.
+    /// Maximum number of index pages of one session, since a client may scatter its `UserRefNum`s.
     pub max_index_pages_per_session: u32,
-    /// Orders that are hidden, displayed in parts, wait for a stop price, or last beyond the day. An order
-    /// displayed in parts counts once for each part that it can display, and once more. At the bound, such an
-    /// order is rejected with `BookFull`.
+    /// Maximum number of special orders: hidden, displayed in parts, stop, GTT or GTC. An order displayed in
+    /// parts counts once for each part that it can display, and once more. At the bound, a special order is
+    /// rejected with `BookFull`.
     pub max_special_orders: u32,
     /// Number of latest executions that can be busted, rounded up to a power of two. Older ones are final.
     pub max_recent_executions: u32,
@@ -64,17 +64,17 @@ impl EngineLimits {
 /// Counters for observation: nothing depends on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineCounters {
-    /// Commands applied, plus log commands that only the venue interprets.
+    /// Number of commands applied, plus log commands that only the venue interprets.
     pub commands: u64,
-    /// Requests answered by `Rejected`.
+    /// Number of requests answered by `Rejected`.
     pub rejected: u64,
-    /// Requests with a `UserRefNum` that is not above the session's last; ignored without a response.
+    /// Number of requests ignored without a response, as their `UserRefNum` is not above the session's last.
     pub duplicates: u64,
     /// Commands without effect: cancels and modifications of orders that are not open, cancels to a size that
     /// is not smaller or not in lots, and the venue's commands about unknown instruments, sessions and
     /// executions.
     pub ignored: u64,
-    /// Executions.
+    /// Number of executions.
     pub executions: u64,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn check_instrument(instrument: &Instrument, limits: &EngineLimits) -
     if tick_size.0 < 1 || lot_size.is_zero() || collar_low.0 < 1 || collar_high < collar_low {
         return Err(EngineError::InstrumentDefinition(id));
     }
-    // This bounds the sum of any level to 64 bits.
+    // This bounds the total quantity of any level to 64 bits.
     match max_qty.0.checked_mul(u64::from(limits.max_resting()) + u64::from(limits.max_special_orders)) {
         Some(_) => Ok(()),
         None => Err(EngineError::QtyRange(id)),

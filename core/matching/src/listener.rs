@@ -6,18 +6,18 @@ use crate::Command;
 
 /// Receives the events of a command, in order, while it is applied.
 ///
-/// Bounded by [`EngineLimits::max_events_per_command`](crate::EngineLimits::max_events_per_command).
+/// [`EngineLimits::max_events_per_command`](crate::EngineLimits::max_events_per_command) bounds their number.
 pub trait EventListener {
-    /// An answer to one session.
+    /// An event for one session: a response to its command, or a report about its order.
     fn on_order_event(&mut self, event: &OrderEvent);
     /// A public event, with its sequence number in the market data session.
     fn on_market_event(&mut self, event: &MarketEvent);
     /// The answer to the session's [`AccountQuery`](crate::CommandKind::AccountQuery): the least `UserRefNum`
-    /// that it may use next, 0 when it has used the last. Optional.
+    /// that it may use next, 0 when it has used the last. Does nothing by default.
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         let _ = (query, next);
     }
-    /// The trading day reached a phase, which is also published as a market event. Optional.
+    /// The trading day reached a phase, which is also published as a market event. Does nothing by default.
     fn on_session_phase(&mut self, command: &Command, phase: SystemEventCode) {
         let _ = (command, phase);
     }

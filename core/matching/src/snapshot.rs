@@ -17,7 +17,7 @@ const DIGEST_LEN: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The bytes are not an engine's snapshot, truncated, or changed since they were written.
+    /// The bytes are not an engine's snapshot, or were truncated or changed since they were written.
     #[error("these {0} bytes are not an engine's snapshot, or they are damaged")]
     Damaged(usize),
     /// Another version of the program wrote the snapshot: use that version.
@@ -26,7 +26,7 @@ pub enum SnapshotError {
     /// A field has a value that no engine writes.
     #[error("field {0} of the engine's snapshot has an invalid value")]
     Value(&'static str),
-    /// An instrument differs: give the engine its original ones, since the following commands depend on them.
+    /// An instrument differs from the saved one: give the original ones, since the log depends on them.
     #[error("instrument {0} is missing, new, or differs from its definition in the snapshot")]
     Instrument(InstrumentId),
     /// The state exceeds the limits: raise them to at least their original values.
@@ -35,12 +35,12 @@ pub enum SnapshotError {
     /// `max_sessions` differs: set it to its original value.
     #[error("the snapshot is of an engine with max_sessions {expected}, not {found}")]
     Sessions {
-        /// Value of the saved engine.
+        /// `max_sessions` of the saved engine.
         expected: u16,
-        /// The limit given.
+        /// `max_sessions` of the given limits.
         found: u16,
     },
-    /// The engine cannot be created at all.
+    /// The instruments' definitions are invalid, or do not fit the limits.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A defect: the restored state differs from the saved one.

@@ -15,7 +15,7 @@ use tickpath_types::{
 
 use crate::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
 
-/// Tick size of every instrument: one hundredth.
+/// Tick size of every instrument: 0.01, in units of 10^-4.
 const TICK: i64 = 100;
 /// Passive orders are at most this many ticks from the mid.
 const PASSIVE_TICKS: u64 = 50;
@@ -62,9 +62,9 @@ pub struct Workload {
     pub instruments: Vec<Instrument>,
     /// Sufficient engine limits.
     pub limits: EngineLimits,
-    /// Opens the instruments and fills the books.
+    /// Commands that open the instruments and fill the books.
     pub opening: Vec<Command>,
-    /// The load itself.
+    /// Commands of the load, which follow `opening`.
     pub commands: Vec<Command>,
     /// Number of events of either kind that `commands` cause.
     pub event_count: u64,
@@ -92,7 +92,7 @@ impl Workload {
         engine
     }
 
-    /// An engine after the load, and everything that it published from the opening on.
+    /// An engine after the load, and all market events that it published from the opening on.
     #[must_use]
     pub fn published<B: OrderBooks<Owner>>(&self) -> (Engine<B>, Vec<MarketEvent>) {
         let mut engine = new_engine(&self.instruments, self.limits);

@@ -107,7 +107,7 @@ fn check_indicative(engine: &Fast, shape: Shape) {
                 .reduce(|a, b| if side.is_better(a, b) { a } else { b })
                 .unwrap_or(otherwise)
         };
-        // Nothing trades outside these two prices.
+        // Nothing trades below the best ask or above the best bid.
         let (low, high) = (edge(Side::Sell, instrument.collar_high), edge(Side::Buy, instrument.collar_low));
         let best = (low.0..=high.0).step_by(100).map(Price).map(|price| {
             let demand = resting(Side::Buy, &|limit| limit >= price);

@@ -311,7 +311,7 @@ fn the_worst_cascade_causes_no_more_events_than_stated() {
             let waits = special(user_ref, side, qty.into(), 100_000, instructions);
             assert_eq!(rejection(&venue.enter(1, waits)), None, "{user_ref}");
         }
-        // Without other counterparties, a resting order is entered first.
+        // Without resting orders at this point, one is entered, so that the incoming order trades.
         if open == 0 {
             venue.enter(0, order(900, Side::Buy, 1, 100_000));
         }

@@ -299,8 +299,8 @@ fn bytes_of_a_later_version_are_rejected() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Bytes that are damaged, or never were a command, are an error or another command, and never a panic;
-    /// decoded bytes have exactly one encoding.
+    /// Damaged or arbitrary bytes decode to an error or to another command, and never cause a panic. Decoded
+    /// bytes have exactly one encoding.
     #[test]
     fn bytes_are_a_command_or_an_error(seed: u64, garbage: Vec<u8>, damage in prop::collection::vec((0..COMMAND_LEN_MAX, any::<u8>()), 0..4)) {
         let mut bytes = encoded(&Commands::new(seed, true).next());

@@ -444,7 +444,7 @@ fn a_replacement_keeps_the_capacity_and_the_cross_type() {
         OrderAttributes { capacity: b'A', cross_type: b'C', intermarket_sweep: b'Y', ..Default::default() };
     let first = EnterOrder { attributes, ..order(1, Side::Buy, 100, 100_000) };
     send(CommandKind::Order(OrderRequest::Enter(first)));
-    // Twice, since the replacement must pass the attributes on too.
+    // Replaces twice, since the replacement must pass the attributes on too.
     for user_ref in [2, 3] {
         let replace = order(user_ref, Side::Buy, 100, 99_000).replacing(UserRefNum(user_ref - 1));
         let events = send(CommandKind::Order(OrderRequest::Replace(replace)));

@@ -18,7 +18,8 @@ const ORDERS_MIN: u32 = 1 << 16;
 const FILE_BYTES_PER_ORDER: u64 = 4;
 const NS_PER_DAY: u64 = 86_400_000_000_000;
 
-/// Books and their reference model; `None` before the first message, or when only decoding is requested.
+/// Books and their reference model. `books` is `None` before the first message and when only decoding is
+/// requested; `model` is also `None` when no comparison is requested.
 pub(crate) struct BookPair<P: RecordedProtocol> {
     pub(crate) books: Option<P::Books<Indexed<FastBooks>>>,
     pub(crate) model: Option<ReferenceModel<P>>,
@@ -27,7 +28,7 @@ pub(crate) struct BookPair<P: RecordedProtocol> {
 impl<P: RecordedProtocol> BookPair<P> {
     pub(crate) const NONE: BookPair<P> = BookPair { books: None, model: None };
 
-    /// Creates the books, if they are requested and do not exist yet.
+    /// Creates the books and the reference model as requested, if the books do not exist yet.
     pub(crate) fn create(
         &mut self,
         protocol: &P,
@@ -46,7 +47,7 @@ impl<P: RecordedProtocol> BookPair<P> {
         }
     }
 
-    /// The order-by-order books.
+    /// Returns the order-by-order books on which the protocol's books are built.
     pub(crate) fn orders(&self) -> Option<&Indexed<FastBooks>> {
         self.books.as_ref().map(P::orders)
     }
@@ -82,7 +83,7 @@ pub struct BookSize {
 }
 
 impl BookSize {
-    /// Capacity for a file of `len` bytes; 0 for an unknown length.
+    /// Returns the capacity for a file of `len` bytes; `len` is 0 if unknown.
     #[must_use]
     pub fn of_file(len: u64, max_instrument: InstrumentId) -> BookSize {
         let by_len = match len {

@@ -70,7 +70,7 @@ impl Digest {
 pub struct Checksums {
     /// Checksum of ITCH messages.
     pub(crate) itch: Checksum,
-    /// Checksum of all other messages.
+    /// Checksum of the messages of all protocols but ITCH.
     pub(crate) others: Digest,
 }
 

@@ -27,7 +27,7 @@ pub enum Error {
         /// The option of the table.
         option: &'static str,
     },
-    /// The end of the window is not after its start, so no message is in it: exchange the two times.
+    /// The end of the window is not after its start, so no message is in it: swap the two times.
     #[error("--to is not after --from: no message can be between them")]
     EmptyWindow,
 }

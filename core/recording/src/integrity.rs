@@ -123,7 +123,7 @@ pub struct Integrity {
     pub crossed: Crossed,
     /// Messages with invalid content for their type, an unknown type, or fields out of range.
     pub malformed: Finding,
-    /// Messages with an earlier time than the previous one.
+    /// Messages with an earlier time than the previous message of their channel.
     pub time_backwards: Finding,
     /// Orders of a best-levels recording that were removed without a message, as later events prove.
     pub unreported: u64,

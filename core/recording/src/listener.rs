@@ -24,8 +24,8 @@ pub enum WorkStep {
 /// Receives the messages, trades and prices of a replay, in the order of the recording, for the chosen
 /// symbols and within the window. `symbol` is empty while it is unknown.
 pub trait Listener {
-    /// The following calls are about this recording of the file (counted from 0), with these times and
-    /// prices.
+    /// The following calls are about recording `_recording` of the file, counted from 0. Its times are in
+    /// `_calendar`, its prices have `_price_decimals` decimals.
     fn on_recording(&mut self, _recording: usize, _calendar: &Calendar, _price_decimals: u8) {}
 
     /// A step of the work is complete; it took the time since the previous call of this method.

@@ -21,7 +21,7 @@ pub struct Moment {
     ns: u64,
 }
 
-/// The text is not a time.
+/// Parse error: the text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{text}' is not a time: write HH:MM:SS, with a fraction or a date before it if need be, e.g. 09:30:00.5 or 2023-12-25T23:00:00"
@@ -75,7 +75,8 @@ impl Moment {
     }
 }
 
-/// `HH:MM:SS` with up to nine decimals. Hour 24 is valid: a day has 25 hours when clocks go back.
+/// Converts `HH:MM:SS`, with up to nine decimals, to nanoseconds since midnight. Hour 24 is valid: a day has
+/// 25 hours when clocks go back.
 fn parse_time(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, part)| (whole, Some(part)));
     let mut parts = whole.split(':');
@@ -96,7 +97,7 @@ fn digits(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
-/// The interpretation of a recording's times.
+/// Epoch, time zones and session date of a recording's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calendar {
     /// The epoch of the times.
@@ -110,7 +111,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// The start of the session's day, if known.
+    /// Start of the session's day, in nanoseconds since 1970-01-01 UTC; `None` if the day is unknown.
     fn midnight_ns(&self) -> Option<u64> {
         self.date.map(|session| self.midnight.utc_ns(session.day() * NS_PER_DAY))
     }
@@ -130,7 +131,7 @@ impl Calendar {
 pub struct RecordedTime {
     /// Time in the recording's time base.
     pub ns: u64,
-    /// Interpretation of the time.
+    /// Epoch, time zones and session date of the recording.
     pub calendar: Calendar,
 }
 

@@ -18,7 +18,7 @@ pub trait RecordedProtocol: Sized + 'static {
     type Message<'a>: Clone;
     /// Books to which such messages are applied, built on order-by-order books `B`.
     type Books<B: BooksById>;
-    /// True if times never run backwards.
+    /// True if the times of a recording's messages never run backwards.
     const IS_ORDERED_BY_TIME: bool;
 
     /// Time base, depth and price decimals of the recording, and the meaning of its fills.
@@ -33,7 +33,7 @@ pub trait RecordedProtocol: Sized + 'static {
     /// Books of the protocol for the day that began at `midnight`, based on the books `empty`.
     fn books<B: BooksById>(&self, empty: B, midnight: Nanos) -> Self::Books<B>;
 
-    /// The underlying order-by-order books.
+    /// Returns the order-by-order books on which `books` is built.
     fn orders<B: BooksById>(books: &Self::Books<B>) -> &B;
 
     /// Applies a block of messages to books; `first` is the number of the first one in the file.

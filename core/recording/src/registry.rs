@@ -21,7 +21,7 @@ impl Protocol {
     }
 }
 
-/// The text is not the name of a protocol.
+/// Parse error: the text is not the name of a protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a protocol that can be replayed: write {}", names())]
 pub struct ParseProtocolError {

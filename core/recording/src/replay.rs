@@ -26,7 +26,7 @@ pub struct Pass<L> {
     pub ended: Option<EndReason>,
     /// Number of messages so far, of all recordings.
     message_count: u64,
-    /// The updates of the current messages.
+    /// The book updates of the messages applied last.
     pub(crate) updates: Updates,
 }
 
@@ -85,7 +85,7 @@ impl<P: RecordedProtocol> Replay<P> {
         Ok(())
     }
 
-    /// Creates the books, if they are requested and do not exist yet.
+    /// Creates the books and the reference model as requested, if the books do not exist yet.
     pub fn create_books(&mut self, selection: &Selection, size: impl FnOnce() -> BookSize) {
         self.pair.create(&self.protocol, selection, &self.calendar, size);
     }

@@ -13,7 +13,7 @@ use crate::replay::{EndReason, Pass, Replay};
 use crate::state::{KnownInstrument, RecordingState};
 use crate::statistics::SymbolStatistics;
 
-/// Number of symbols shown when none are chosen: the most active ones.
+/// Number of symbols, the most active ones, that are shown when no symbols are chosen.
 pub const SYMBOLS_SHOWN: usize = 5;
 
 /// The count of messages of one type.
@@ -62,7 +62,7 @@ impl Reliability {
 /// The result of the replay of one recording.
 #[derive(Clone, Debug)]
 pub struct RecordingReport {
-    /// The covered depth of the books.
+    /// Part of the book that the recording covers.
     pub depth: Depth,
     /// Number of messages read, from the start of the recording.
     pub messages_read: u64,
@@ -97,7 +97,8 @@ pub struct RecordingReport {
     pub ended: Option<EndReason>,
     /// All contradictions, as text; empty when the result can be trusted.
     pub contradictions: Vec<String>,
-    /// True when the end of the session's messages was published; otherwise a missing end cannot be detected.
+    /// True when the feed announced the end of the session's messages; without it, the loss of the last
+    /// messages cannot be detected.
     pub is_end_seen: bool,
     /// Reasons why the books are incomplete, or cannot be judged, as text.
     pub reservations: Vec<String>,
@@ -212,7 +213,7 @@ fn coverage(depth: Depth, ended: Option<EndReason>, has_books: bool) -> Vec<Stri
     reservations
 }
 
-/// The best `depth` levels of each side of one instrument.
+/// Returns the best `depth` levels of each side of one instrument's book.
 fn top(books: &impl BooksById, id: u16, symbol: &str, depth: usize) -> SymbolBook {
     let levels = |side| books.levels(InstrumentId(id), side).take(depth).collect();
     SymbolBook { symbol: symbol.to_owned(), sides: Side::BOTH.map(levels) }

@@ -23,7 +23,7 @@ pub struct Selection {
     pub to: Option<Moment>,
     /// Maximum number of messages to read, of all recordings.
     pub limit: Option<u64>,
-    /// Interval of comparisons with the reference model in messages; `None` for no comparisons.
+    /// Number of messages between comparisons with the reference model; `None` for no comparisons.
     pub check_every: Option<u64>,
     /// Number of levels of each side in the report.
     pub depth: usize,
@@ -68,7 +68,7 @@ impl<T> From<[T; 4]> for Tables<T> {
 }
 
 impl Selection {
-    /// The interpretation of a recording's times, which count from `base` at an exchange in `zone`.
+    /// Calendar of times that count from `base`; `zone` is the exchange's, used if none was selected.
     #[must_use]
     pub fn calendar(&self, base: TimeBase, zone: Zone) -> Calendar {
         Calendar { base, zone: self.zone.unwrap_or(zone), midnight: Zone::EASTERN, date: self.date }

@@ -201,8 +201,8 @@ impl RecordingState {
                 statistics.trade(price, trade.qty);
             }
             if instrument.is_chosen {
-                // An execution of a resting order gives the aggressor's side; another trade has it only from
-                // the message.
+                // An execution of a resting order implies the aggressor's side; for any other trade, only the
+                // message can give it.
                 let of_order = executed.filter(|_| view.order.is_execution);
                 let aggressor = trade.aggressor.or(of_order.and_then(MarketUpdate::aggressor));
                 listener.on_trade(view, symbol, &TradeInfo { price, aggressor, ..trade });

@@ -74,7 +74,7 @@ impl StreamReader {
         &self.counters
     }
 
-    /// Handles a segment; outputs the data that is next.
+    /// Handles a segment; outputs the bytes that are now next in sequence, including bytes held before.
     pub fn handle_segment(
         &mut self,
         segment: &Segment,
@@ -90,7 +90,7 @@ impl StreamReader {
             let next = *self.next.get_or_insert(u64::from(sequence));
             let first = unwrap_sequence(next, sequence);
             if first.abs_diff(next) > u64::from(DISTANCE_MAX) {
-                // Another connection with the same ports, whose beginning was not captured.
+                // The segment is of another connection with the same ports, whose beginning was not captured.
                 self.begin(sequence, out);
             }
             self.take(payload, sequence, out);
@@ -146,8 +146,8 @@ impl StreamReader {
         payload.clone_into(held);
     }
 
-    /// Outputs the part of `bytes` that is new. `first` is the number of its first byte, at or before the
-    /// next byte.
+    /// Outputs the part of `bytes` that is new. `first` is the extended sequence number of `bytes[0]`, at
+    /// most the number of the next byte.
     fn output(&mut self, first: u64, bytes: &[u8], out: &mut impl FnMut(StreamData<'_>)) {
         let next = self.next.unwrap_or(first);
         let known = usize::try_from(next - first).unwrap_or(usize::MAX).min(bytes.len());

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use tickpath_feed::{BuilderCounters, UpdateListener};
 use tickpath_types::MarketUpdate;
 
-/// The book updates of a block of messages, in order, and the contradictions with the books. `sequence` of an
-/// update is the number of its message in the file, from 1.
+/// The book updates of a block of messages, in order, and the contradictions between messages and books.
+/// `sequence` of an update is the number of its message in the file, from 1.
 #[derive(Debug, Default)]
 pub struct Updates {
     pub(crate) list: Vec<MarketUpdate>,
@@ -39,7 +39,7 @@ impl Updates {
         self.contradictions.clear();
     }
 
-    /// Records the contradictions that were counted from `before` to `after`, if any.
+    /// Records the contradictions by which the counters grew from `before` to `after`, if any.
     #[inline]
     pub(crate) fn record(
         &mut self,

@@ -62,7 +62,7 @@ pub struct Network {
     now: Nanos,
     rng: Rng,
     stream_faults: StreamFaults,
-    /// Faults of each multicast group; the key [`UNICAST`] has those of other datagrams.
+    /// Faults of each multicast group; the key [`UNICAST`] has those of unicast datagrams.
     datagram_faults: BTreeMap<SocketAddrV4, DatagramFaults>,
     counters: NetworkCounters,
     sockets: BTreeMap<SocketId, Socket>,

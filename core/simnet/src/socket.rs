@@ -150,7 +150,7 @@ pub(super) struct Inbox {
     pub(super) host: HostId,
     pub(super) address: SocketAddrV4,
     pub(super) is_group: bool,
-    /// Datagrams by arrival time, and in order of sending for the same time.
+    /// Datagrams by arrival time, then in order of sending.
     pub(super) waiting: BTreeMap<(Nanos, u64), (SocketAddrV4, Vec<u8>)>,
     pub(super) bytes: usize,
     pub(super) next_order: u64,

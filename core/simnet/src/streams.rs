@@ -11,7 +11,7 @@ use super::{Network, StreamEvent, StreamEventKind};
 
 /// Capacity of a listener's queue of connections to accept; further connections are refused.
 pub(super) const BACKLOG: usize = 128;
-/// Source address of connections, on any host.
+/// Source address of all connections; `connect` assigns the port.
 const LOOPBACK: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 /// Upper bound of the time from a partition's end to the retransmission of data that it held back.
 const RESEND_MAX: Nanos = Nanos::from_millis(200);
@@ -250,7 +250,7 @@ impl Network {
         delay
     }
 
-    /// Schedules the arrival of bytes, or of the end of the stream for `None`, after all data in flight.
+    /// Schedules the arrival of `bytes`, or for `None` of the end of the stream, after all data in flight.
     fn send(&mut self, to: SocketId, bytes: Option<&[u8]>) {
         self.counters.segments += u64::from(bytes.is_some());
         let at = Nanos(self.now.0 + self.random_delay());

@@ -19,7 +19,7 @@ use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 const STAMPS: u64 = 4_096;
 const RING: usize = 16_384;
 
-/// A benchmark case, and the ticks of each of its rounds.
+/// A benchmark case, and the measured ticks of each of its rounds.
 struct Case<'a> {
     name: &'static str,
     round: Box<dyn FnMut() -> u64 + 'a>,
@@ -71,7 +71,7 @@ fn ticks_of(mut work: impl FnMut(u64) -> u64) -> u64 {
     cpu::rdtsc_ordered() - start
 }
 
-/// Times the stamps of a round, then flushes them and checks that the drain receives each.
+/// Measures the ticks of a round of stamps, then flushes the stamps and checks that the drain receives all.
 fn traced(
     trace: &mut Trace,
     ring: &mut records::Consumer<Stamp>,
@@ -91,7 +91,8 @@ fn traced(
     ticks
 }
 
-/// Joins whole trades and finalises those of earlier rounds, like the drain of a busy system.
+/// Returns a round that joins whole trades and finalises those of earlier rounds, like the drain of a busy
+/// system.
 fn joined_trades() -> impl FnMut() -> u64 {
     const RECORDS: u64 = 25;
     let trades = STAMPS / RECORDS;

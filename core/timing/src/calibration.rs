@@ -7,9 +7,9 @@ use tickpath_types::Nanos;
 /// The time-stamp counter and the wall clock, read at the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockSample {
-    /// The time-stamp counter.
+    /// Value of the time-stamp counter.
     pub tsc: u64,
-    /// Time since the Unix epoch.
+    /// Wall-clock time since the Unix epoch.
     pub utc: Nanos,
 }
 

@@ -9,7 +9,8 @@ pub struct EntryCounts {
     pub complete: u64,
     /// Finalised with at least one stamp missing.
     pub incomplete: u64,
-    /// Finalised early because the table was full; also counted above. Remedy: a larger table.
+    /// Finalised early because the table was full; also counted as complete or incomplete. Remedy: a larger
+    /// table.
     pub displaced: u64,
 }
 
@@ -30,11 +31,13 @@ pub struct Counters {
     pub dropped: u64,
     /// Records with an unknown kind.
     pub unrecognised: u64,
-    /// Records of a feed handler or an engine whose number exceeds the supported maximum.
+    /// Records whose feed handler number is not below [`FEEDS_MAX`] or whose engine number is not below
+    /// [`ENGINES_MAX`].
     pub unknown_observer: u64,
-    /// Repeated stamps and links; the first one counts.
+    /// Repeated stamps and links; only the first of each is used.
     pub duplicates: u64,
-    /// Stamps and links that arrived after their message was finalised. Remedy: a greater age.
+    /// Stamps and links that arrived after their message was finalised. Remedy: a greater
+    /// [`age`](crate::JoinerConfig::age).
     pub late: u64,
     /// Finalised messages whose linked parent was no longer in the parent's table. Remedy: a larger table.
     pub orphans: u64,

@@ -17,7 +17,7 @@ pub(crate) const TOKEN_HOPS: [Hop; 9] =
 pub(crate) const COMMAND_PAIRS: [Pair; 6] =
     [Pair::T1T2, Pair::T2T3, Pair::T3T4t, Pair::T4tT5t, Pair::T5tT6tw, Pair::T6twT6t];
 
-/// Position of each hop in its list above, by [`Hop::index`].
+/// Position of each hop in the list above that contains it, by [`Hop::index`].
 const POSITIONS: [u8; Hop::COUNT] = {
     const fn fill<const N: usize>(mut positions: [u8; Hop::COUNT], hops: [Hop; N]) -> [u8; Hop::COUNT] {
         let mut position = 0;
@@ -40,7 +40,7 @@ impl<const N: usize> Times<N>
 where
     [u64; N]: Default,
 {
-    /// Sets the time at a hop if it has none; returns false if it has one.
+    /// Sets the time at a hop unless it is already set; returns true if it was unset.
     pub(crate) fn keep(&mut self, hop: Hop, tsc: u64) -> bool {
         keep_first(&mut self.0[usize::from(POSITIONS[hop.index()])], tsc)
     }
@@ -86,7 +86,8 @@ pub(crate) struct EngineTimes {
 }
 
 impl MarketEntry {
-    /// Sets the time at a hop and observer within bounds if it has none; returns false if it has one.
+    /// Sets the time at a hop unless it is already set; returns true if it was unset. The observer numbers of
+    /// `id` are within bounds.
     pub(crate) fn keep(&mut self, hop: Hop, id: MarketId, tsc: u64) -> bool {
         let feed = &mut self.feeds[usize::from(id.feed())];
         match hop {

@@ -19,7 +19,8 @@ const VENUE_PAIRS: [Pair; 4] = [Pair::T3T4, Pair::T4T5, Pair::T5T6w, Pair::T6wT6
 const FEED_PAIRS: [Pair; 4] = [Pair::T6wT7k, Pair::T6T7, Pair::T6wT7, Pair::T7kT7];
 /// Pairs recorded for a token; with `T7_T8` and `T8_T9` of its trigger they add up to `tick_to_trade`.
 const DECISION_PAIRS: [Pair; 4] = [Pair::T9T10, Pair::T10T11, Pair::T11T12w, Pair::T12wT12];
-/// Pairs recorded for a token; with the first pairs of its command they add up to `order_round_trip`.
+/// Pairs recorded for a token; with the first [`RESPONSE_PAIRS`] of its command they add up to
+/// `order_round_trip`.
 const WIRE_PAIRS: [Pair; 2] = [Pair::T12wT1, Pair::T6twT7t];
 /// Pairs recorded for a token and used by no reconciliation check.
 const OTHER_PAIRS: [Pair; 4] = [Pair::T12T1, Pair::T1kT1, Pair::T7tT8t, Pair::T8tT9t];
@@ -35,7 +36,7 @@ const TOKEN_SPANS: [Span; 5] = [
 const ENGINE_HOPS: [Hop; 2] = [Hop::T10, Hop::T9t];
 /// Hops at which the order gateway stamps a token.
 const GATEWAY_HOPS: [Hop; 5] = [Hop::T11, Hop::T12w, Hop::T12, Hop::T7t, Hop::T8t];
-/// Number of pairs of a command, from its read to the response, that add up to `venue_response`.
+/// Number of a command's pairs, from `T2_T3` on, that add up to `venue_response`.
 const RESPONSE_PAIRS: usize = COMMAND_PAIRS.len() - 1;
 
 impl Joiner {
@@ -114,7 +115,8 @@ impl Joiner {
         self.count_token(entry.trigger, &stamps);
     }
 
-    /// Copies the times of the command that caused a market data message, and of its token.
+    /// Copies to `stamps` the times of the command that caused a market data message, and of the command's
+    /// token.
     fn copy_command_and_token(&mut self, command: CommandId, stamps: &mut Stamps) {
         let Some(entry) = self.commands.find(command.bits()).copied() else {
             self.counters.orphans += 1;
@@ -126,8 +128,8 @@ impl Joiner {
         }
     }
 
-    /// Copies the times of a command's token, unless they belong to an earlier request with this token: two
-    /// cancels of one order share a token.
+    /// Copies the times of a command's token to `stamps`, unless they belong to an earlier request with this
+    /// token: two cancels of one order share a token.
     fn copy_token(&mut self, token: Token, command: CommandId, stamps: &mut Stamps) {
         match self.tokens.find(token.bits()) {
             Some(entry) if entry.command == Some(command) => entry.times.copy_to(TOKEN_HOPS, stamps),
@@ -136,7 +138,8 @@ impl Joiner {
         }
     }
 
-    /// Copies the trigger's times from feed handler to engine; returns its recorded `T7_T8` and `T8_T9`.
+    /// Copies the times at the trigger's feed handler and engine to `stamps`; returns its recorded `T7_T8`
+    /// and `T8_T9`.
     fn copy_trigger(&mut self, trigger: MarketId, stamps: &mut Stamps) -> [Option<i64>; 2] {
         match self.markets.find(trigger.sequence().0) {
             Some(entry) => {
@@ -152,7 +155,7 @@ impl Joiner {
         }
     }
 
-    /// Copies the command's times; returns its recorded pairs up to the response, in ticks.
+    /// Copies the command's times to `stamps`; returns its recorded pairs up to the response, in ticks.
     fn copy_command(&mut self, command: CommandId, stamps: &mut Stamps) -> [Option<i64>; RESPONSE_PAIRS] {
         match self.commands.find(command.bits()) {
             Some(entry) => {

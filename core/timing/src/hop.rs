@@ -47,7 +47,7 @@ hops! {
     T1k Token,
     /// The order server read the order from TCP.
     T1 Token,
-    /// The order is in the command log: sequenced. Links the command to its token.
+    /// The order is sequenced: it is in the command log. Links the command to its token.
     T2 Command,
     /// The matcher took the command.
     T3 Command,

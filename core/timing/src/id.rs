@@ -17,7 +17,7 @@ pub const ENGINES_MAX: usize = 4;
 pub trait TraceId: Copy {
     /// Id type of the cause of a message in this space.
     type Parent: TraceId;
-    /// The space.
+    /// Id space of this id type.
     const SPACE: IdSpace;
     /// The id, below 2^56.
     fn bits(self) -> u64;
@@ -127,7 +127,7 @@ impl Token {
     const SESSION_SHIFT: u32 = 32;
     const NEW_ORDER_SHIFT: u32 = 48;
 
-    /// The token of a request: `is_new_order` for enter and replace, not for cancel and modify.
+    /// The token of a request; `is_new_order` is true for enter and replace, false for cancel and modify.
     #[inline(always)]
     #[must_use]
     pub const fn new(session: SessionId, user_ref: UserRefNum, is_new_order: bool) -> Token {

@@ -43,8 +43,8 @@ impl Default for JoinerConfig {
 
 /// Joins stamps by id into the times of hops, spans and functions.
 ///
-/// Accepts the records of all rings, each ring's in their order, with any interleaving of the rings. A table
-/// holds each message's data by its id. Once the message is old enough, or its slot is needed, it is
+/// Accepts the records of all rings with any interleaving, if the records of each ring keep their order. A
+/// table holds each message's data by its id. Once the message is old enough, or its slot is needed, it is
 /// *finalised*: the times between its hops are recorded, missing stamps are counted, and the entry remains
 /// readable for the messages that refer to it. Stamps are never joined by adjacent times.
 ///
@@ -65,15 +65,15 @@ pub struct Joiner {
     pub(crate) trades: Trades,
     /// Reconciliation checks of `tick_to_trade`, `venue_response` and `order_round_trip`.
     pub(crate) checks: [ReconciliationCheck; 3],
-    /// The spans since the last update of a live view.
+    /// Series of each span since the last call of [`live`](Joiner::live), by [`Span::index`].
     pub(crate) latest: Vec<Series>,
     pub(crate) counters: Counters,
     pub(crate) observed: ObservedHops,
-    /// First and last stamped time, in ticks.
+    /// Earliest and latest time of any stamp, in ticks.
     pub(crate) stamped: [u64; 2],
     /// Age in ticks at which a token is finalised.
     age: u64,
-    /// Latest time passed in or stamped: the entry time of new entries.
+    /// Latest time passed in or stamped, in ticks; the entry time of new table entries.
     now: u64,
 }
 
@@ -298,7 +298,7 @@ impl Joiner {
     }
 }
 
-/// Sets a link if there is none; returns false if there is one.
+/// Sets `slot` to `parent` unless it is already set; returns true if it was unset.
 fn link<T>(slot: &mut Option<T>, parent: T) -> bool {
     let is_first = slot.is_none();
     slot.get_or_insert(parent);

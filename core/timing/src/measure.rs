@@ -6,7 +6,7 @@ tickpath_types::enumerated! {
     /// Part of a trade's path that a measure covers, in the order of the report.
     #[derive(PartialOrd, Ord)]
     pub enum Group {
-        /// The path from one end of the system to the other.
+        /// Paths over several hops, such as from the market data read to the order's write.
         Span,
         /// The path from the matcher's market event to the engine.
         MarketData,
@@ -24,7 +24,7 @@ tickpath_types::enumerated! {
 }
 
 impl Group {
-    /// Heading in the report.
+    /// Heading of the group in the report.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -58,19 +58,19 @@ macro_rules! measures {
                 match self { $($enum::$measure => $name,)* }
             }
 
-            /// Hop where it starts.
+            /// Hop where the measured time starts.
             #[must_use]
             pub const fn from(self) -> Hop {
                 match self { $($enum::$measure => Hop::$from,)* }
             }
 
-            /// Hop where it ends.
+            /// Hop where the measured time ends.
             #[must_use]
             pub const fn to(self) -> Hop {
                 match self { $($enum::$measure => Hop::$to,)* }
             }
 
-            /// Group in the report.
+            /// Group of the measure in the report.
             #[must_use]
             pub const fn group(self) -> Group {
                 match self { $($enum::$measure => Group::$group,)* }
@@ -119,7 +119,7 @@ measures! {
 }
 
 measures! {
-    /// The time over several hops, from one end of the system to the other.
+    /// The time over several hops, such as from the market data read to the order's write.
     Span
     TickToTrade "tick_to_trade" T7 T12 Span "market data read to order written",
     TickToTradeSoftware "tick_to_trade_software" T7 T12w Span "market data read to order to be written",
@@ -131,7 +131,7 @@ measures! {
     OrderRoundTrip "order_round_trip" T12w T7t Span "order to be written to response read",
 }
 
-/// The times of one message at the hops, in ticks; 0 where unknown.
+/// The times at the hops of a message and of those linked to it, in ticks; 0 where unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamps(pub(crate) [u64; Hop::COUNT]);
 

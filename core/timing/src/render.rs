@@ -49,7 +49,8 @@ impl Report {
         rows.try_for_each(|row| writeln!(f, "{row}"))
     }
 
-    /// Writes the rows with negative times: a reader on another core returned before the writer's call did.
+    /// Lists the rows with negative times, and why they occur: a reader on another core returned before the
+    /// writer.
     fn fmt_negatives(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rows = self.rows.iter().filter(|row| row.summary.negatives > 0).peekable();
         if rows.peek().is_none() {

@@ -20,7 +20,8 @@ pub struct Report {
     pub checks: [ReconciliationCheck; 3],
     /// Counters of seen and unjoined records.
     pub counters: Counters,
-    /// The recent trade whose span is nearest to the median of all trades.
+    /// The recent trade whose tick to ack or, without one, tick to trade is nearest to the median of all
+    /// trades.
     pub median_trade: Option<TradeTimeline>,
 }
 
@@ -42,7 +43,7 @@ pub struct Row {
 pub struct TradeTimeline {
     /// The order.
     pub token: Token,
-    /// The market data message that triggered it.
+    /// The market data message that triggered the order.
     pub trigger: Option<MarketId>,
     /// The resulting command.
     pub command: Option<CommandId>,
@@ -68,21 +69,21 @@ pub struct TimelineStep {
 pub struct LiveSpan {
     /// The span.
     pub span: Span,
-    /// Number recorded since the last update.
+    /// Number of spans recorded since the last update.
     pub count: u64,
     /// The median since the last update, in nanoseconds; 0 when there was none.
     pub p50_ns: i64,
-    /// Number recorded since the start.
+    /// Number of spans recorded since the start.
     pub total_count: u64,
     /// The median since the start, in nanoseconds; 0 when there was none.
     pub total_p50_ns: i64,
     /// The 99 % quantile since the start, in nanoseconds; 0 when there was none.
     pub total_p99_ns: i64,
-    /// The longest since the start, in nanoseconds; 0 when there was none.
+    /// The longest span since the start, in nanoseconds; 0 when there was none.
     pub total_max_ns: i64,
 }
 
-/// Timeline steps when the venue is traced too: network time counts from the beginning of the write.
+/// Timeline steps when the venue is traced too; the network steps start at the beginning of the write.
 const VENUE_PATH: [Pair; 14] = [
     Pair::T7T8,
     Pair::T8T9,

@@ -10,7 +10,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 /// Negative durations are few and short: two digits take an eighth of the memory.
 const SIGNIFICANT_DIGITS_NEGATIVE: u8 = 2;
 
-/// Durations of one kind. All memory is allocated at creation: about 250 KiB.
+/// Durations of one pair of hops, span or function. All memory is allocated at creation: about 250 KiB.
 pub(crate) struct Series {
     calibration: Calibration,
     /// Durations from 0 up, in nanoseconds.
@@ -80,7 +80,8 @@ impl Series {
         self.histogram.len() + self.negatives.len()
     }
 
-    /// The quantile in nanoseconds: this share of all durations is at most as long. 0 without durations.
+    /// The shortest duration, in nanoseconds, that a share of `quantile` of all durations does not exceed; 0
+    /// without durations.
     ///
     /// A bucket ends above its recorded values, so the result is limited to the range of the durations.
     pub(crate) fn quantile_ns(&self, quantile: f64) -> i64 {
@@ -98,7 +99,7 @@ impl Series {
             histogram.value_at_quantile(rank as f64 / count as f64) as i64
         };
         if rank <= negatives {
-            // The lowest rank has the greatest magnitude.
+            // Among the negative durations, the lowest rank has the greatest magnitude.
             -value(&self.negatives, negatives - rank + 1, negatives)
         } else {
             value(&self.histogram, rank - negatives, others)

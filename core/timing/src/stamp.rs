@@ -24,11 +24,11 @@ pub enum StampKind {
         /// Time in ticks of the time-stamp counter.
         tsc: u64,
     },
-    /// An order, and the market data message that triggered it, with its feed handler and engine.
+    /// Link from an order to the market data message that triggered it, with its feed handler and engine.
     TokenFromMarket(Token, MarketId),
-    /// A command, and the request that it carries.
+    /// Link from a command to the request that it carries.
     CommandFromToken(CommandId, Token),
-    /// A market data message, and the command that caused it.
+    /// Link from a market data message to the command that caused it.
     MarketFromCommand(MarketId, CommandId),
     /// The time of a function.
     Time {

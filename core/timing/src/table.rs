@@ -28,9 +28,9 @@ pub(crate) enum EnterResult {
 struct Node {
     /// Time of entry, on the clock of the caller.
     entered_at: u64,
-    /// Sequence number of the entry.
+    /// Number of the entry in order of entry.
     order: u64,
-    /// Neighbours in the list of live entries, which is ordered by entry.
+    /// Neighbours in the list of live entries, which is in order of entry.
     older: u32,
     newer: u32,
     is_live: bool,
@@ -62,7 +62,7 @@ impl<E: Clone + Default> Table<E> {
         }
     }
 
-    /// Returns the live entry of `key`, created if there is none.
+    /// Returns the entry of `key`; creates it if there is none and the set has a slot without a live entry.
     pub(crate) fn enter(&mut self, key: u64, now: u64) -> EnterResult {
         let set = self.set(key);
         if let Some(slot) = self.find_in(set, key) {
@@ -124,7 +124,8 @@ impl<E: Clone + Default> Table<E> {
         self.nodes[slot as usize].is_live
     }
 
-    /// Dense ids use the sets in turn; a hash of the bits above a token's UserRefNum spreads the sessions.
+    /// Index of the set of `key`. Dense ids use the sets in turn; a hash of the bits above a token's
+    /// UserRefNum spreads the sessions.
     fn set(&self, key: u64) -> usize {
         let spread = (key >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         key.wrapping_add(spread) as usize & (self.keys.len() - 1)

@@ -252,7 +252,7 @@ mod tests {
         let (mut trace, mut drain) = Trace::new(16);
         let mut warm_up_instance = trace.warm_up_instance();
         trace.stamp(Hop::T2, CommandId(Sequence(1)));
-        // Like a warm-up, repeated far beyond the capacity of its ring.
+        // Like the stamps of many warm-ups, far more than the ring's capacity.
         for sequence in 0..10 * WARM_UP_CAPACITY as u64 {
             for _ in 0..WARM_UP_STAMPS {
                 warm_up_instance.stamp(Hop::T2, CommandId(Sequence(100 + sequence)));
@@ -267,7 +267,7 @@ mod tests {
         assert!(!drain.is_disconnected(), "the tracer is still there");
     }
 
-    /// Maximum number of stamps of a warm-up: a quarter of its ring.
+    /// Maximum number of stamps of a warm-up: a quarter of the warm-up ring's capacity.
     const WARM_UP_STAMPS: usize = WARM_UP_CAPACITY / 4;
 
     #[test]

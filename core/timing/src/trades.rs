@@ -11,7 +11,7 @@ const RECENT_TRADES_MAX: usize = 256;
 pub(crate) struct Trade {
     /// The order.
     pub(crate) token: Token,
-    /// Its trigger, with the feed handler and the engine of its path.
+    /// The order's trigger, with the feed handler and the engine of its path.
     pub(crate) trigger: Option<MarketId>,
     /// The resulting command, where the venue is traced too.
     pub(crate) command: Option<CommandId>,
@@ -19,7 +19,7 @@ pub(crate) struct Trade {
 }
 
 impl Trade {
-    /// Time at a hop, in ticks.
+    /// Time at a hop, in ticks; `None` if unknown.
     pub(crate) const fn at(&self, hop: Hop) -> Option<u64> {
         match self.stamps.at(hop) {
             0 => None,
@@ -27,7 +27,7 @@ impl Trade {
         }
     }
 
-    /// Duration of a span, in ticks.
+    /// Duration of a span, in ticks; `None` if the time at either of its ends is unknown.
     pub(crate) fn span_ticks(&self, span: Span) -> Option<i64> {
         self.stamps.ticks(span.from(), span.to())
     }

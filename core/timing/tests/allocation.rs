@@ -38,8 +38,8 @@ fn trade(trace: &mut Trace, number: u64, tsc: &mut u64) {
     trace.flush();
 }
 
-/// A joiner whose tables hold `capacity` entries each, after 1,000 trades of 22 ticks, with an age of 1,000
-/// ticks. Fails if it allocates after its creation.
+/// A joiner after 1,000 trades of 22 ticks. Its tables hold `capacity` entries each, and its age is 1,000
+/// ticks. Fails if the joiner allocates after its creation.
 fn joined(capacity: usize) -> Joiner {
     let config = JoinerConfig {
         market_capacity: capacity,

@@ -111,7 +111,7 @@ fn the_first_of_two_stamps_counts() {
 #[test]
 fn observers_beyond_the_bound_are_counted_only() {
     let mut joiner = joiner(SMALL);
-    // Observer bits of another program's trace; debug builds refuse to create such an id.
+    // The observer numbers are those of another program's trace; debug builds refuse to create such an id.
     let with_observer = |feed: u64, engine: u64| {
         let Stamp([head, tsc]) = record("T9 m1f0e0 77");
         Stamp([head | feed << 48 | engine << 52, tsc])

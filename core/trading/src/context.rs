@@ -166,8 +166,8 @@ impl<'a> Context<'a> {
         self.count(result)
     }
 
-    /// Cancels every open order without a pending cancel, until the queue is full. Returns the number still
-    /// to be cancelled: all of them while the connection is lost.
+    /// Cancels every open order without a pending cancel, until the queue is full. Returns the number of
+    /// orders still to be cancelled: all open orders while the connection is lost.
     pub fn cancel_all(&mut self) -> usize {
         if !self.desk.is_connected {
             return self.desk.orders.total_open();

@@ -53,7 +53,7 @@ impl KillSwitch {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true once it was pulled.
+    /// Returns true once the switch was pulled.
     #[must_use]
     pub fn is_pulled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -96,7 +96,7 @@ pub struct EngineCounters {
     pub refused_disconnected: u64,
     /// Requests returned by the order gateway, because the connection was lost before it could send them.
     pub unsent: u64,
-    /// Requests sent before the connection was lost, and given up after the reconnect.
+    /// Requests given up without an answer, after a lost connection or a request that the venue dropped.
     pub unanswered: u64,
 }
 
@@ -146,7 +146,7 @@ impl Desk {
         })
     }
 
-    /// Applies an update; returns false if its instrument is unknown.
+    /// Applies a market update; returns false if its instrument is unknown.
     pub(crate) fn apply_market(&mut self, update: &MarketUpdate) -> bool {
         self.counters.market_updates += 1;
         let index = index_of(update.instrument());

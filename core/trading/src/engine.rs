@@ -72,8 +72,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Handles the passage of time before the first connection to the venue. Stops the engine when that takes
-    /// as long as [`EngineConfig::disconnect_stop`].
+    /// Called repeatedly before the first connection to the venue. Stops the engine when that connection
+    /// takes as long as [`EngineConfig::disconnect_stop`].
     #[cold]
     pub fn handle_wait(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.disconnected_at.get_or_insert(now);
@@ -196,8 +196,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Handles the passage of time; a call every few milliseconds suffices. After a stop it resends the
-    /// cancels for which the queue had no capacity.
+    /// Stops the engine on silence or a long disconnect, else calls the strategy's `on_timer`; a call every
+    /// few milliseconds suffices. After a stop, resends the cancels for which the queue had no capacity.
     pub fn handle_timer(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         if self.is_silent(now) {
             self.stop(StopReason::Silence, now, sink);

@@ -52,7 +52,7 @@ pub struct AggressiveTrade {
     /// Quantity traded so far. Every execution of one incoming order has the same venue time, so executions
     /// of one side and one time count together.
     pub qty: Qty,
-    /// Quantity at the best price of the side that it hit, before its first execution.
+    /// Quantity at the best price of the side that the order hit, before the order's first execution.
     pub best_qty: Qty,
     /// The venue's time of the trade, since midnight.
     pub ts_event: Nanos,
@@ -123,13 +123,14 @@ impl Features {
         self.has_changed
     }
 
-    /// Returns the latest aggressive trade; `None` before the first, or if the best price was unknown.
+    /// Returns the latest aggressive trade; `None` before the first, or if the best price that it hit was
+    /// unknown.
     #[must_use]
     pub const fn aggressive_trade(&self) -> Option<&AggressiveTrade> {
         self.aggressive_trade.as_ref()
     }
 
-    /// Returns true if at least one update came and the book after the latest can be trusted.
+    /// Returns true if at least one update arrived and the book can be trusted as of the latest update.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.is_known && self.health == BookHealth::Live

@@ -89,14 +89,14 @@ impl OwnOrder {
 pub struct OrderUpdate {
     /// The order after the change.
     pub order: OwnOrder,
-    /// The change.
+    /// The kind of the change and its values.
     pub change: OrderChange,
     /// The venue's time of the change, since midnight; zero without a venue message. All effects of one
     /// request have the same time, here and in market data.
     pub ts_event: Nanos,
 }
 
-/// The kind of change of an own order.
+/// The kind of a change of an own order, with its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderChange {
     /// The venue accepted the order.
@@ -108,12 +108,12 @@ pub enum OrderChange {
     },
     /// The venue reduced or cancelled the order.
     Canceled {
-        /// Removed quantity.
+        /// Quantity that the venue removed from the order.
         decrement: Qty,
         /// Reason of the venue.
         reason: CancelReason,
     },
-    /// The venue modified the order in place.
+    /// The venue changed the order's size; the UserRefNum stays the same.
     Modified,
     /// The order executed.
     Executed {

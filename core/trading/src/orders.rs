@@ -35,7 +35,7 @@ pub enum OrderError {
     UserRefsExhausted,
 }
 
-/// Counters of events that did not match the orders.
+/// Counters of exceptional events of own orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderCounters {
     /// Events with a UserRefNum that this manager never assigned.
@@ -44,8 +44,8 @@ pub struct OrderCounters {
     pub late: u64,
     /// Executions beyond the open quantity; the position includes them, as the venue's does.
     pub overfilled: u64,
-    /// Orders given up after a lost connection or with their original, and accepted by the venue after all:
-    /// they are open again.
+    /// Orders that were given up after a lost connection, or because the order that they replace was removed,
+    /// and that the venue accepted after all: they are open again.
     pub reopened: u64,
     /// Executions that the venue broke and that were reversed.
     pub broken: u64,
@@ -212,7 +212,7 @@ impl OrderManager {
         self.undo_cancel(user_ref, RejectReason::Unanswered)
     }
 
-    /// Rejects a new order that did not reach the venue; the order that it was to replace is unchanged.
+    /// Rejects a new order that did not reach the venue; the order that it was to replace is live again.
     pub(crate) fn reject_undelivered(
         &mut self,
         user_ref: UserRefNum,
@@ -232,9 +232,9 @@ impl OrderManager {
         Some(OrderUpdate { order, change: OrderChange::CancelRejected { reason }, ts_event: Nanos::ZERO })
     }
 
-    /// Applies an answer of the venue, given at `ts_event`. Returns `None`, and counts the answer, if it
-    /// matches no order. After each call, [`poll_orphan`](OrderManager::poll_orphan) must be polled for the
-    /// side effect on another order.
+    /// Applies an answer of the venue, given at `ts_event`. Returns the update of its order, if any; an
+    /// answer that matches no order is counted. After each call, [`poll_orphan`](OrderManager::poll_orphan)
+    /// must be polled for the side effect on another order.
     pub fn apply(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if let OrderEventKind::Broken { match_id, reason, .. } = *event {
@@ -432,7 +432,8 @@ impl OrderManager {
         }
     }
 
-    /// Sets the intended size of an order, and completes a reduction that reaches it.
+    /// Sets the intended size of an order, completes a pending reduction that reaches it, and removes the
+    /// order if nothing is left to execute.
     fn resize(&mut self, user_ref: UserRefNum, qty: Qty) {
         let Some(slot) = self.table.find_mut(user_ref) else { return };
         slot.order.qty = qty;
@@ -468,7 +469,7 @@ impl OrderManager {
         }
     }
 
-    /// Rejects an order; the order that it was to replace is unchanged.
+    /// Removes a rejected order; the order that it was to replace is live again.
     fn reject(&mut self, user_ref: UserRefNum) {
         let replaces = self.table.get(user_ref).and_then(|order| order.replaces);
         self.table.remove(user_ref);
@@ -554,7 +555,7 @@ impl OrderManager {
         self.table.len()
     }
 
-    /// Returns the counters of events that did not match the orders.
+    /// Returns the counters of exceptional events of own orders.
     #[must_use]
     pub const fn counters(&self) -> &OrderCounters {
         &self.counters

@@ -56,13 +56,13 @@ impl LastPrice {
     }
 }
 
-/// Traded totals of one side.
+/// Totals of all fills of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct TradedTotals {
-    /// Notional value.
+    /// Sum of the fills' notional values.
     pub notional: Money,
-    /// Quantity.
+    /// Sum of the fills' quantities.
     pub qty: Qty,
     /// Number of fills.
     pub fill_count: u64,
@@ -100,7 +100,7 @@ impl Position {
         self.take(side.opposite(), price, qty);
     }
 
-    /// Applies a fill to the net quantity and the cost, but not to the traded totals.
+    /// Applies a fill to net quantity, cost and realised profit, but not to the traded totals.
     fn take(&mut self, side: Side, price: Price, qty: Qty) {
         let closed = self.closed_by(side, qty);
         let opened = Qty(qty.0 - closed.0);
@@ -177,8 +177,8 @@ impl Position {
         self.realised + self.unrealised_pnl(mark_to)
     }
 
-    /// Returns the price at which the position is valued: the market's, otherwise that of the latest own
-    /// fill.
+    /// Returns the price at which the position is valued: the market price, else that of the latest own fill,
+    /// if any.
     #[must_use]
     pub fn mark_price(&self, mark_to: MarkTo) -> Option<Price> {
         let market = match (mark_to, self.net_qty >= 0) {
@@ -204,7 +204,7 @@ impl Position {
         &self.sold
     }
 
-    /// Returns the quantity bought and sold together.
+    /// Returns the quantity bought plus the quantity sold.
     #[must_use]
     pub const fn volume(&self) -> Qty {
         Qty(self.bought.qty.0.saturating_add(self.sold.qty.0))
@@ -229,7 +229,7 @@ pub struct Totals {
     pub realised: Money,
     /// Profit or loss of closing every position at its mark.
     pub unrealised: Money,
-    /// Quantity bought and sold.
+    /// Quantity bought plus quantity sold.
     pub volume: Qty,
     /// Number of fills.
     pub fill_count: u64,
@@ -365,7 +365,7 @@ mod tests {
     }
 
     proptest! {
-        /// The reference model: cash flow and sum of signed fills, without any cost basis.
+        /// Compares with a reference model: cash flow and sum of signed fills, without any cost basis.
         #[test]
         fn total_pnl_is_cash_flow_plus_position_at_mark(
             fills in fills(), bid in 1_i64..2_000_000, spread in 0_i64..500,
@@ -415,7 +415,7 @@ mod tests {
             prop_assert_eq!((position.bought(), position.sold()), (expected.bought(), expected.sold()));
         }
 
-        /// The reference model: realised profit at an average cost, compared within the rounding error.
+        /// Compares with a reference model, within the rounding error: realised profit at an average cost.
         #[test]
         fn realised_pnl_is_that_of_the_average_cost_within_one_unit_a_fill(fills in fills()) {
             let (mut position, mut net_qty, mut average, mut realised) = (Position::default(), 0.0, 0.0, 0.0);

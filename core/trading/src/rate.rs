@@ -28,7 +28,7 @@ impl OrderRate {
         }
     }
 
-    /// Returns true if an order may leave now.
+    /// Returns true if the rate limit allows an order now.
     #[must_use]
     pub fn has_token(&self, now: Nanos) -> bool {
         self.full_at <= now + Nanos(self.tolerance_ns)

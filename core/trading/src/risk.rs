@@ -144,8 +144,8 @@ impl Limits {
         }
     }
 
-    /// Checks one order. Returns the first limit that it breaks: the book's health is checked first, then the
-    /// others in the order of [`RiskResult`].
+    /// Checks one order. Returns the first check that fails, else `Allowed`: the book's health is checked
+    /// first, then the limits in the order of [`RiskResult`].
     #[must_use]
     pub fn check(&self, order: &ProposedOrder, now: &Exposure) -> RiskResult {
         let open_qty = now.open_qty.0;

@@ -22,7 +22,8 @@ pub enum GatewayEvent {
     Unsent(OrderRequest),
     /// The connection is lost. Unanswered requests may have reached the venue or not.
     Disconnected,
-    /// The gateway is logged in again. Reports from the meantime follow, or came just before.
+    /// The gateway is logged in again. Reports on the time since the disconnection follow, or came just
+    /// before.
     Reconnected,
     /// The venue sent text instead of an answer, for example because it has no space to record a request.
     /// Which of the unanswered requests it dropped is unknown.
@@ -41,8 +42,8 @@ enum State {
     },
     Up,
     Lost,
-    /// Requests from before the login or the notice may still be answered. The state ends when, after `from`,
-    /// a read found no input and a later one found some. TCP preserves the order, so all earlier messages
+    /// Requests sent before the login or the notice may still be answered. The state ends when, after `from`,
+    /// one read found no data and a later read found some. TCP preserves the order, so all earlier messages
     /// have been read by then. A notice in the meantime takes effect after this state, so that further drops
     /// do not prolong it.
     Reconciling {

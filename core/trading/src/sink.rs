@@ -27,7 +27,7 @@ impl<T: Tracer> RequestSink<T> for Vec<OrderRequest> {
     }
 }
 
-/// A sink and a tracer behind one pointer, so that neither is a type parameter of every strategy.
+/// A sink and a tracer behind one trait object, so that strategies need no type parameters for them.
 pub(crate) trait RequestPort {
     fn send(&mut self, request: &OrderRequest) -> Result<(), QueueFull>;
     fn ticks(&self) -> u64;

@@ -23,7 +23,7 @@ pub struct TraderSnapshot {
     pub stopped: Option<StopReason>,
 }
 
-/// A view of a trader that stays readable after it ends.
+/// A view of a trader that stays readable after the trader ends.
 #[derive(Clone, Debug)]
 pub struct TraderView {
     snapshot: seqlock::Reader<Head, Position>,
@@ -97,7 +97,7 @@ impl SnapshotWriter {
         (SnapshotWriter(writer), view)
     }
 
-    /// Publishes the current state.
+    /// Publishes the state of `desk` and the number of lost updates.
     pub fn write(&mut self, desk: &Desk, lost_updates: u64) {
         let head = Head {
             counters: *desk.counters(),

@@ -6,7 +6,7 @@ use tickpath_types::{EnterOrder, InstrumentId, Price, Qty, Side, UserRefNum};
 use crate::{OwnOrder, OwnState};
 use tickpath_lockfree::cpu;
 
-/// End of a list.
+/// Link that marks the end of a list.
 pub(crate) const NIL: u32 = u32::MAX;
 
 /// Slots per open order. With this many, the slot of the next UserRefNum is nearly always free, and dead

@@ -8,7 +8,7 @@ use tickpath_types::{
 
 use crate::{EngineConfig, RequestSink, Strategy, TradeEngine};
 
-/// Maximum number of open orders.
+/// Maximum number of open orders in the warm-up's engine.
 const OPEN_ORDERS_MAX: usize = 64;
 /// UserRefNum after which numbering restarts at 1, long before the UserRefNums run out.
 const USER_REF_MAX: u32 = 1 << 31;
@@ -173,7 +173,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         self.engine.handle_order_event(&event, Nanos::ZERO, now, sink);
     }
 
-    /// Returns the engine that decides.
+    /// Returns the engine that decides on artificial data.
     #[cfg(test)]
     pub(crate) const fn engine(&self) -> &TradeEngine<S, T> {
         &self.engine

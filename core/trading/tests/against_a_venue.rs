@@ -19,7 +19,7 @@ use tickpath_types::{
 };
 
 const ONE: InstrumentId = InstrumentId(1);
-/// Sessions at the venue.
+/// Sessions at the venue: the trader's, and that of all other orders.
 const TRADER: SessionId = SessionId(1);
 const OTHERS: SessionId = SessionId(2);
 const LOT: u64 = 10;
@@ -37,7 +37,8 @@ fn instrument() -> Instrument {
     }
 }
 
-/// The next action. Orders are chosen by their position among the open ones; sizes need not be in lots.
+/// One step of a test. Orders are chosen by their position among the trader's open orders; sizes need not be
+/// in lots.
 #[derive(Clone, Debug)]
 enum Step {
     Enter {

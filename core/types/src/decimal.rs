@@ -20,7 +20,7 @@ const WRITTEN_MIN: usize = 4;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal {
-    /// Number of units.
+    /// Number of units of 10^-`decimals`.
     pub units: i64,
     /// Digits after the decimal point, at most 18: one unit of currency then still fits in 64 bits.
     pub decimals: u8,

@@ -5,16 +5,16 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::codes::coded;
 use crate::{InstrumentId, MatchId, Nanos, OrderId, Price, Qty, Sequence, Side};
 
-/// One public event of the venue, in the order of publication.
+/// One public event of the venue, as published in the market data session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketEvent {
     /// Sequence number in the market data session, dense from 1.
     pub sequence: Sequence,
     /// Sequence number of the command that caused the event.
     pub command: Sequence,
-    /// Time since midnight.
+    /// Time of the event, since midnight.
     pub ts: Nanos,
-    /// The instrument; 0 for the whole system.
+    /// Id of the instrument; 0 for the whole system.
     pub instrument: InstrumentId,
     /// Kind of event, with its data.
     pub kind: MarketEventKind,
@@ -31,7 +31,7 @@ pub enum MarketEventKind {
     TradingAction(TradingState),
     /// An order now rests at the tail of its level.
     Add {
-        /// Order id.
+        /// Id of the order.
         order_id: OrderId,
         /// Side of the order.
         side: Side,
@@ -42,30 +42,30 @@ pub enum MarketEventKind {
     },
     /// A resting order traded at its own price.
     Executed {
-        /// The resting order.
+        /// Id of the resting order.
         order_id: OrderId,
         /// Executed quantity.
         qty: Qty,
-        /// Match number.
+        /// Match number of the execution.
         match_id: MatchId,
     },
     /// A resting order was reduced and keeps its priority.
     Reduced {
-        /// The order.
+        /// Id of the order.
         order_id: OrderId,
         /// Quantity of the reduction.
         qty: Qty,
     },
     /// A resting order was removed.
     Deleted {
-        /// The order.
+        /// Id of the order.
         order_id: OrderId,
     },
     /// A resting order was removed, and another of its side was added at the tail of its level.
     Replaced {
-        /// The removed order.
+        /// Id of the removed order.
         old_order_id: OrderId,
-        /// The new order.
+        /// Id of the new order.
         order_id: OrderId,
         /// Price of the new order.
         price: Price,
@@ -74,13 +74,13 @@ pub enum MarketEventKind {
     },
     /// A resting order traded at a price other than its own, in a cross.
     ExecutedAt {
-        /// The resting order.
+        /// Id of the resting order.
         order_id: OrderId,
         /// Executed quantity.
         qty: Qty,
         /// Execution price.
         price: Price,
-        /// Match number.
+        /// Match number of the execution.
         match_id: MatchId,
     },
     /// A non-displayed order traded; no book changes.
@@ -91,14 +91,14 @@ pub enum MarketEventKind {
         qty: Qty,
         /// Execution price.
         price: Price,
-        /// Match number.
+        /// Match number of the execution.
         match_id: MatchId,
     },
     /// Summary of a cross, after the executions of its orders; no book changes.
     Cross {
-        /// Total executed quantity; zero if nothing traded.
+        /// Total executed quantity; zero if the cross did not trade.
         qty: Qty,
-        /// Price of the cross; zero if nothing traded.
+        /// Price of the cross; zero if the cross did not trade.
         price: Price,
         /// Match number of the cross, distinct from those of executions.
         match_id: MatchId,
@@ -110,15 +110,15 @@ pub enum MarketEventKind {
         /// Match number of the broken execution.
         match_id: MatchId,
     },
-    /// Indicative result of a cross at this time.
+    /// Indicative result that a cross would have now.
     Imbalance(Imbalance),
     /// Price band within which trading continues without a pause.
     PriceBand {
         /// Reference price of the band.
         reference: Price,
-        /// Lowest price.
+        /// Lowest price of the band.
         low: Price,
-        /// Highest price.
+        /// Highest price of the band.
         high: Price,
     },
 }
@@ -271,7 +271,7 @@ pub const SIDE_NOT_STATED: u8 = 2;
 
 /// A price and the quantity at it.
 ///
-/// Fixed-size plain data, as in updates and quotes for the best price of a side.
+/// Fixed-size plain data, for the best price of a side in updates and quotes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct PriceLevel {
@@ -312,7 +312,7 @@ pub struct MarketUpdate {
     pub ts_event: u64,
     /// Id of the order; 0 if none.
     pub order_id: u64,
-    /// Price of the order or trade, see [`Price`].
+    /// Price of the order or trade, in the scale of [`Price`].
     pub price: i64,
     /// Quantity added, traded or removed.
     pub qty: u64,
@@ -320,15 +320,15 @@ pub struct MarketUpdate {
     pub bid: PriceLevel,
     /// Best ask after the message.
     pub ask: PriceLevel,
-    /// The instrument.
+    /// Id of the instrument.
     pub instrument: u16,
-    /// An [`UpdateKind`].
+    /// Code of the [`UpdateKind`].
     pub kind: u8,
     /// Side of the resting order, 0 buy, 1 sell; [`SIDE_NOT_STATED`] if the feed does not state it.
     pub side: u8,
-    /// A [`BookHealth`].
+    /// Code of the [`BookHealth`].
     pub health: u8,
-    /// A [`SuspectReason`] in an [`UpdateKind::Status`] of a suspect book; 0 otherwise.
+    /// Code of the [`SuspectReason`] in an [`UpdateKind::Status`] of a suspect book; 0 otherwise.
     pub reason: u8,
     /// Code of the [`TradingState`] in an [`UpdateKind::Status`]; 0 in other kinds or before the first one.
     pub trading: u8,

@@ -71,7 +71,7 @@ impl Default for OrderAttributes {
 pub struct EnterOrder {
     /// The client's number of the order; greater than every earlier `UserRefNum` of the session.
     pub user_ref: UserRefNum,
-    /// The instrument.
+    /// Id of the instrument.
     pub instrument: InstrumentId,
     /// Buy or sell.
     pub side: Side,
@@ -128,7 +128,7 @@ impl EnterOrder {
     }
 
     /// Converts this order to a request that replaces another one. The instrument, side, capacity and cross
-    /// type are those of the other order.
+    /// type stay those of the replaced order.
     #[inline]
     #[must_use]
     pub const fn replacing(self, orig_user_ref: UserRefNum) -> ReplaceOrder {
@@ -185,9 +185,9 @@ impl ReplaceOrder {
 /// Replaces an order with a new one of the same side and instrument; priority is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplaceOrder {
-    /// The order to replace.
+    /// `UserRefNum` of the order to replace.
     pub orig_user_ref: UserRefNum,
-    /// The client's number of the new order.
+    /// The client's number of the new order; greater than every earlier `UserRefNum` of the session.
     pub user_ref: UserRefNum,
     /// Intended size of the new order, including the executed quantity of the old one.
     pub qty: Qty,
@@ -210,7 +210,7 @@ pub struct ReplaceOrder {
 /// Reduces or cancels an order; the remaining quantity keeps its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CancelOrder {
-    /// The order.
+    /// `UserRefNum` of the order to reduce or cancel.
     pub user_ref: UserRefNum,
     /// New intended size, including the executed quantity; zero cancels the whole order.
     pub qty: Qty,
@@ -219,7 +219,7 @@ pub struct CancelOrder {
 /// Reduces the intended size, or changes the side marking; priority is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModifyOrder {
-    /// The order.
+    /// `UserRefNum` of the order to modify.
     pub user_ref: UserRefNum,
     /// OUCH side marking: `S`, `T` and `E` are all sells.
     pub side_marking: u8,
@@ -269,7 +269,7 @@ pub enum OrderRequest {
 }
 
 impl OrderRequest {
-    /// `UserRefNum` that identifies the request: the order's for `Cancel` and `Modify`, otherwise its own.
+    /// `UserRefNum` that identifies the request: that of the order for `Cancel` and `Modify`, else its own.
     #[must_use]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {
@@ -383,7 +383,7 @@ coded! {
         PriceOutsideCollar = 3,
         /// The quantity is zero, not a multiple of the lot size, or above the instrument's maximum.
         InvalidQty = 4,
-        /// The minimum quantity is above the quantity, or the order is not IOC.
+        /// The minimum quantity exceeds the order's quantity, or an order that is not IOC has one.
         InvalidMinQty = 5,
         /// The time in force is not supported.
         TimeInForceNotOffered = 6,
@@ -425,7 +425,7 @@ coded! {
         /// The displayed quantity is not a multiple of the lot size, exceeds the quantity, or belongs to an
         /// order that is hidden or does not rest.
         InvalidDisplayQty = 24,
-        /// The stop price is not valid for the instrument, or the order has a minimum or is post-only.
+        /// The stop price is invalid for the instrument, or a stop order is post-only or has a minimum.
         InvalidStopPrice = 25,
         /// The order is GTT without a future expiry time, or has an expiry time without being GTT.
         InvalidExpireTime = 26,
@@ -443,7 +443,7 @@ pub struct OrderEvent {
     pub command: Sequence,
     /// The receiving session.
     pub session: SessionId,
-    /// Time since midnight.
+    /// Time of the event, since midnight.
     pub ts: Nanos,
     /// True for the first response to the session that sent the command.
     pub is_reply: bool,
@@ -467,7 +467,7 @@ pub enum OrderEventKind {
     Replaced {
         /// The new order; its quantity includes the executed quantity of the old one.
         order: EnterOrder,
-        /// The replaced order.
+        /// `UserRefNum` of the replaced order.
         orig_user_ref: UserRefNum,
         /// The venue's new order id.
         order_id: OrderId,
@@ -476,25 +476,25 @@ pub enum OrderEventKind {
     },
     /// Quantity was removed from the order without trading.
     Canceled {
-        /// The order.
+        /// `UserRefNum` of the order.
         user_ref: UserRefNum,
-        /// Removed quantity.
+        /// Quantity removed by this event.
         decrement: Qty,
-        /// Reason.
+        /// Reason for the removal.
         reason: CancelReason,
     },
     /// The order was changed in place.
     Modified {
-        /// The order.
+        /// `UserRefNum` of the order.
         user_ref: UserRefNum,
         /// Side marking, as requested.
         side_marking: u8,
-        /// New intended size.
+        /// New intended size, including the executed quantity.
         qty: Qty,
     },
     /// The order traded.
     Executed {
-        /// The order.
+        /// `UserRefNum` of the order.
         user_ref: UserRefNum,
         /// Quantity of this execution alone.
         qty: Qty,
@@ -507,22 +507,22 @@ pub enum OrderEventKind {
     },
     /// Self-trade prevention removed quantity from the order.
     SelfTradePrevented {
-        /// The order.
+        /// `UserRefNum` of the order.
         user_ref: UserRefNum,
-        /// Removed quantity; zero if only the other order was reduced.
+        /// Quantity removed from this order; zero if only the other order was reduced.
         decrement: Qty,
         /// Quantity that would have traded.
         prevented: Qty,
-        /// Price at which it would have traded.
+        /// Price at which the order would have traded.
         price: Price,
-        /// Role that the order would have had.
+        /// Role that the order would have had in the execution.
         liquidity: Liquidity,
-        /// The setting that applied.
+        /// Self-trade prevention setting that applied.
         strategy: SelfTradePrevention,
     },
     /// The displayed part was refreshed and is at the tail of its level.
     Restated {
-        /// The order.
+        /// `UserRefNum` of the order.
         user_ref: UserRefNum,
         /// The venue's new order id.
         order_id: OrderId,
@@ -531,7 +531,7 @@ pub enum OrderEventKind {
     },
     /// A trade reached the order's stop price: from now on it is a regular order.
     Triggered {
-        /// The order.
+        /// `UserRefNum` of the order.
         user_ref: UserRefNum,
         /// The venue's new order id.
         order_id: OrderId,
@@ -540,11 +540,11 @@ pub enum OrderEventKind {
     },
     /// An execution of the order was broken; the order does not change.
     Broken {
-        /// The order.
+        /// `UserRefNum` of the order.
         user_ref: UserRefNum,
         /// Match number of the execution.
         match_id: MatchId,
-        /// Reason.
+        /// Reason for the bust.
         reason: BrokenReason,
     },
     /// A mass cancel was accepted; the events of the cancelled orders follow.
@@ -555,7 +555,7 @@ pub enum OrderEventKind {
     Rejected {
         /// `UserRefNum` of the rejected request.
         user_ref: UserRefNum,
-        /// Reason.
+        /// Reason for the rejection.
         reason: RejectReason,
         /// Echoed client order id.
         client_order_id: ClientOrderId,

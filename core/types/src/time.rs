@@ -28,7 +28,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// The origin.
+    /// The origin, or an empty duration.
     pub const ZERO: Nanos = Nanos(0);
     /// 24 hours.
     pub const DAY: Nanos = Nanos::from_secs(86_400);
@@ -65,7 +65,7 @@ impl Nanos {
         Nanos(self.0 % Self::DAY.0)
     }
 
-    /// Seconds, for rates and for display.
+    /// This time or duration in seconds, for rates and for display.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9

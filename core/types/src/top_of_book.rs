@@ -22,11 +22,11 @@ pub struct TopOfBook {
     pub ts_event: u64,
     /// Quantity of the last trade; 0 without a trade; [`u32::MAX`] if it does not fit.
     pub last_qty: u32,
-    /// A [`BookHealth`].
+    /// Code of the [`BookHealth`].
     pub health: u8,
     /// ITCH letter of a [`TradingState`]; 0 if unknown.
     pub trading_state: u8,
-    /// A [`SuspectReason`] while the book is suspect; 0 otherwise or if unknown.
+    /// Code of the [`SuspectReason`] while the book is suspect; 0 otherwise or if unknown.
     pub suspect_reason: u8,
     /// Always zero.
     pub reserved: u8,

@@ -58,7 +58,7 @@ impl Zone {
                 let standard = -i64::from(hours_behind) * SECONDS_PER_HOUR;
                 let local = (utc_ns / NS_PER_SEC as u64).cast_signed() + standard;
                 let (year, ..) = Date::of_day((local / SECONDS_PER_DAY).max(0).cast_unsigned()).parts();
-                // Both bounds are in standard time: summer time ends at two o'clock of summer time.
+                // Both in standard time: summer time ends at 02:00, which is 01:00 in standard time.
                 let start = summer_start(year) * SECONDS_PER_DAY + 2 * SECONDS_PER_HOUR;
                 let end = summer_end(year) * SECONDS_PER_DAY + SECONDS_PER_HOUR;
                 if (start..end).contains(&local) { standard + SECONDS_PER_HOUR } else { standard }

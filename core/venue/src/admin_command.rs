@@ -9,7 +9,7 @@ use crate::day::{BandWidth, Phase};
 use crate::log_command::LogCommandKind;
 use crate::user_limits::LimitsChange;
 
-/// A command of the administrator to a running venue.
+/// A command of the administrator to a running venue. Those marked "Sequenced" enter the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminCommand {
     /// Halts an instrument, or lets it trade again. Sequenced.
@@ -94,7 +94,7 @@ pub enum AdminOutcome {
     Refused(AdminRefusal),
 }
 
-/// The answer to a command.
+/// The venue's answer to an [`AdminCommand`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdminAnswer {
     /// Id that the submitter gave the command.
@@ -103,7 +103,7 @@ pub struct AdminAnswer {
     pub outcome: AdminOutcome,
 }
 
-/// The reason why a command was not executed; nothing was changed.
+/// The reason why an [`AdminCommand`] was refused; nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminRefusal {
@@ -139,7 +139,8 @@ pub enum AdminRefusal {
 }
 
 impl AdminCommand {
-    /// The log command for this command; `None` if it depends on other state, or if it is not just one.
+    /// The one log command that carries out this command. `None` if this takes several or none, or depends on
+    /// the venue's state.
     pub(crate) fn log_command(&self) -> Option<LogCommandKind> {
         let kind = match *self {
             AdminCommand::SetTradingState { instrument, state } => {

@@ -20,16 +20,16 @@ pub enum LogState {
 pub trait CommandLog: Send {
     /// Appends the next command; false if the log cannot take it yet: append it again later.
     fn append(&mut self, command: &LogCommand) -> bool;
-    /// Does due work without blocking; returns the amount of work.
+    /// Does pending work of the log without blocking; returns the amount of work.
     fn poll(&mut self) -> usize;
     /// Sequence number of the last durable command; responses to commands up to it may be sent.
     fn durable(&self) -> Sequence;
     /// The state of the log.
     fn state(&self) -> LogState;
-    /// Description of the failure, if any.
+    /// Description of the failure that stopped the log, if any.
     fn failure(&self) -> Option<String>;
     /// Makes the log wake the thread behind `waker` when there is something to poll.
     fn wake_by(&self, waker: &Waker);
-    /// False while the current segment has only the space left that a full log reserves for cancels.
+    /// False while all free space of the current segment is reserved for cancels: log no refusals then.
     fn has_space_for_refusals(&self) -> bool;
 }

@@ -28,7 +28,7 @@ tickpath_lockfree::counters! {
         pub requests_refused => "requests_refused",
         /// Messages that are not OUCH, packets that are not SoupBinTCP, and messages that are not supported.
         pub malformed => "malformed",
-        /// Responses to users.
+        /// Responses to users that were taken from the matcher.
         pub responses,
         /// Times that a connection's send buffer was full, because its client does not read.
         pub full_connections => "full_connections",
@@ -76,7 +76,7 @@ tickpath_lockfree::counters! {
         pub requests_unknown => "retransmit_unknown",
         /// Requests passed to the journal's archive.
         pub requests_archived => "retransmit_archived",
-        /// Messages sent again.
+        /// Messages sent again in answer to requests.
         pub retransmitted => "retransmitted",
     }
 }
@@ -126,9 +126,9 @@ tickpath_lockfree::counters! {
         pub wrong_passwords,
         /// Invalid packets, and messages from readers, which must not send any.
         pub malformed => "drop_copy_malformed",
-        /// Second readings of the log, for readers whose first message was no longer in memory.
+        /// Rewinds: second readings of the log, for readers whose first message was no longer in memory.
         pub rewinds => "drop_copy_rewinds",
-        /// Readers disconnected because the log was removed during their second reading.
+        /// Readers disconnected because the part of the log that their rewind needed was removed.
         pub rewinds_failed => "drop_copy_rewinds_cut",
         /// Readers disconnected because messages were overwritten before they had read them.
         pub slow_readers => "drop_copy_readers_slow",
@@ -137,7 +137,7 @@ tickpath_lockfree::counters! {
     }
 }
 
-/// Trades of an instrument since the venue's start. A broken trade remains in them.
+/// Trades of an instrument since the venue's start. A trade that is broken later still counts.
 #[derive(Debug, Default)]
 pub struct TradeTotals {
     /// Price of the last trade, in units of [`Price`], as the bits of an `i64`; no meaning before the first.

@@ -1,7 +1,7 @@
-//! The entitlements of each user, from the configuration and from commands.
+//! The limits and the allowed instruments of each user, from the configuration and from commands.
 //!
 //! A commanded setting holds until the configuration changes that setting. So the log records both: a limit
-//! that the file has changed since the last start comes from the file, every other one from the commands.
+//! that the file has changed since the last start comes from the file, every other limit from the commands.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ pub struct ReplayedUser {
     pub commanded: Vec<(InstrumentId, bool)>,
 }
 
-/// The entitlements of a user at the venue's start.
+/// A user's limits and commanded instruments at the venue's start.
 pub struct Entitlements {
     /// The effective limits.
     pub limits: UserLimits,
@@ -126,7 +126,7 @@ fn digest(allowed: Option<&[InstrumentId]>) -> u64 {
 }
 
 impl Entitlements {
-    /// The entitlements of a configured user; `replayed` is the user's state that results from the log.
+    /// The entitlements of a configured user; `replayed` is the state of that user that results from the log.
     #[must_use]
     pub fn new(user: &UserSettings, replayed: &ReplayedUser) -> Entitlements {
         let configured = Configured::of(user);
@@ -159,8 +159,8 @@ impl Entitlements {
         filter
     }
 
-    /// The commands that record the entitlements in the log. The configuration comes last: if the start is
-    /// interrupted before that record, the next start finds the same changes.
+    /// The log commands that record the entitlements. The command with the configuration comes last: if the
+    /// start is interrupted before it is logged, the next start finds the same changes.
     pub fn commands(&self, replayed: &ReplayedUser) -> impl Iterator<Item = LogCommandKind> {
         let (target, configured) = (self.limits.as_command(), self.configured);
         let limits = (replayed.limits.as_command() != target).then_some(target);
@@ -214,7 +214,7 @@ fn describe_limits(limits: &UserLimits) -> [String; LIMITS.len()] {
     [format_limit(rate), format_limit(open_orders), format_limit(order_qty), format_limit(notional)]
 }
 
-/// The limit in the file if the file has changed it, otherwise the limit in the log.
+/// The file's limit if it differs from `before`, its value at the last start; otherwise the log's limit.
 fn effective_limit<T: PartialEq>(before: T, file: T, log: T) -> T {
     if file == before { log } else { file }
 }

@@ -1,4 +1,4 @@
-//! The port of a front on another thread, and its requests.
+//! The port through which a front, an order entry gateway on another thread, reaches the venue; its requests.
 
 use tickpath_lockfree::spsc;
 use tickpath_matching::CommandKind;

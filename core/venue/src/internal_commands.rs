@@ -29,7 +29,7 @@ struct Applied {
 struct CommandGroup {
     /// The last command before the group.
     before: Sequence,
-    /// Last internal command in the log once it contains the whole group: the group's last, or a later one.
+    /// The log's last internal command when the whole group was first seen in the log; `None` until then.
     last: Option<Sequence>,
 }
 
@@ -73,7 +73,7 @@ pub struct InternalCommands {
     day_step: Option<CommandGroup>,
     /// The answer to the administrator's latest command, until that command is applied.
     pending: Option<PendingAnswer>,
-    /// An answer that can be returned immediately.
+    /// An answer that waits for no command.
     answer: Option<AdminAnswer>,
     applied: Applied,
     /// True once the venue refuses new orders until it stops.
@@ -123,7 +123,7 @@ impl InternalCommands {
         let have_expired = sequencer.have_expired(now);
         let mut emit = |kind: LogCommandKind| sequencer.add(Arrival::internal(SessionId::default(), kind));
         if !self.day.step(now, &mut emit) {
-            // The sequencer adds `ExpireOrders` before any other command. Without one it is added here.
+            // The sequencer inserts `ExpireOrders` only before another command, and none may be due: add it.
             if have_expired {
                 emit(CommandKind::ExpireOrders.into());
             }
@@ -134,7 +134,7 @@ impl InternalCommands {
         }
     }
 
-    /// Records that the matcher applied an internal command, which is durable.
+    /// Records that the matcher applied the internal command `command`, which is durable.
     #[cold]
     pub fn handle_applied(&mut self, command: Sequence, is_ignored: bool) {
         self.applied.last = command;

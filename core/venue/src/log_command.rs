@@ -55,8 +55,8 @@ pub enum VenueCommandKind {
         /// True to allow, false to forbid.
         is_allowed: bool,
     },
-    /// Records the limits that the venue's configuration gives the session. A changed configuration replaces
-    /// limits set by earlier commands, and later commands replace the configured limits.
+    /// Records the session's limits and list of instruments in the venue's configuration. A changed value
+    /// replaces the one set by earlier commands; later commands replace it again.
     LimitsConfigured {
         /// As [`SetMessageRate::per_second`](Self::SetMessageRate).
         per_second: u32,

@@ -17,7 +17,8 @@ pub struct LogFollower {
 }
 
 impl LogFollower {
-    /// Starts from the newest snapshot that `is_usable` accepts; `None` if none, or if the log begins later.
+    /// Starts from the newest snapshot that `is_usable` accepts. `None` if it accepts none, or if the log
+    /// begins after that snapshot.
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be read.
@@ -66,7 +67,7 @@ impl LogFollower {
         Ok(true)
     }
 
-    /// Skips an unusable snapshot; an error if the next usable one has another definition.
+    /// Skips the unusable snapshot `sequence`; an error if the next usable one has another definition.
     fn skip(&self, log: &dyn StoredLog, sequence: Sequence) -> LogResult<()> {
         let next = self.ahead.iter().rev().find_map(|ahead| log.replica(*ahead));
         match next {
@@ -77,7 +78,7 @@ impl LogFollower {
         }
     }
 
-    /// The replica after the commands so far.
+    /// The replica after the last command passed to `apply`.
     #[must_use]
     pub fn replica(&self) -> &Replica {
         &self.replica

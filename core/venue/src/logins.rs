@@ -124,7 +124,7 @@ pub struct Logins<P> {
     pending: Box<[Option<PendingLogin<P>>]>,
     /// Connection indexes of the logged-in clients, in the order of their logins.
     clients: Vec<usize>,
-    /// A user and peer that have just become trusted.
+    /// The latest newly trusted pair of user and peer, until polled.
     new_trust: Option<(usize, P)>,
 }
 
@@ -185,7 +185,7 @@ impl<P: Copy + Eq> Logins<P> {
         self.guard.forgive(user);
     }
 
-    /// Handles a login: checks its password now, or postpones the check.
+    /// Handles a login: starts the check of its password, or postpones it.
     pub fn handle_login(
         &mut self,
         now: Nanos,

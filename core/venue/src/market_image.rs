@@ -34,7 +34,7 @@ type Message = ArrayVec<u8, MAX_STORED_MESSAGE>;
 struct InstrumentMessages {
     directory: Message,
     trading: Message,
-    /// Price band and imbalance; empty while the instrument trades.
+    /// Latest price band and imbalance messages; empty while the instrument trades.
     auction: [Message; 2],
 }
 

@@ -170,7 +170,7 @@ impl<T: Tracer> Matcher<T> {
         !self.outbox.is_drained() || self.applied < self.batch.len()
     }
 
-    /// Applies the remaining commands and emits their events; then ends its rings and returns true.
+    /// Applies the remaining commands and emits their events. True once all are done and the rings are ended.
     pub fn finish(&mut self) -> bool {
         // Check for the producer's end first, so that commands sequenced before it are still applied.
         let has_ended = self.commands.is_disconnected();
@@ -181,7 +181,7 @@ impl<T: Tracer> Matcher<T> {
         is_done
     }
 
-    /// Stores the engine for other threads.
+    /// Stores the engine in `last_engine`, for other threads.
     pub fn close(&mut self) {
         if let Ok(mut last) = self.last_engine.lock() {
             *last = self.engine.take();
@@ -190,12 +190,12 @@ impl<T: Tracer> Matcher<T> {
 }
 
 impl<T: Tracer> Outbox<T> {
-    /// True when both rings have accepted everything.
+    /// True when no event waits in an overflow queue.
     fn is_drained(&self) -> bool {
         self.response_overflow.is_empty() && self.market_overflow.is_empty()
     }
 
-    /// Flushes waiting events; true when none waits.
+    /// Moves waiting events into the rings; true when none is left.
     fn flush_overflow(&mut self) -> bool {
         self.response_overflow.flush(&mut self.responses);
         self.market_overflow.flush(&mut self.market);

@@ -11,7 +11,7 @@ pub const MAX_LOGGED_MESSAGE: usize = MESSAGE_LEN_MAX;
 pub type MessageStore = MessageLog<MAX_STORED_MESSAGE>;
 /// The messages to one user.
 ///
-/// Clients are sent messages only from here: each connection has its own position in the log.
+/// All messages to a client are sent from this log, in which its connection has a position.
 pub type SessionLog = MessageLog<MAX_LOGGED_MESSAGE>;
 
 const LEN_BYTES: usize = size_of::<u16>();

@@ -26,7 +26,7 @@ use crate::view::VenueView;
 /// Settings with which a venue starts.
 #[derive(Clone, Copy)]
 pub struct OpeningSettings<'a> {
-    /// The trading day.
+    /// Settings of the trading day.
     pub day: &'a DaySettings,
     /// The users in the order of their session ids.
     pub users: &'a [UserSettings],
@@ -34,7 +34,7 @@ pub struct OpeningSettings<'a> {
     pub instruments: &'a InstrumentTable,
 }
 
-/// The venue's first commands, and the state at its start.
+/// The venue's first commands, and the state in which it starts.
 pub struct Opening<'a> {
     users: &'a [UserSettings],
     day: Day,

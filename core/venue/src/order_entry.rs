@@ -55,7 +55,7 @@ impl Admission {
         }
     }
 
-    /// True for requests that remove no order: they are not logged while space is reserved for cancels.
+    /// True for queries and refusals: they are not logged while the log's space is reserved for cancels.
     #[inline(always)]
     #[must_use]
     pub fn yields_to_cancels(&self) -> bool {
@@ -86,7 +86,7 @@ pub enum FrontAdmission {
 pub struct OrderEntry<P> {
     /// Sessions of the users.
     pub users: Users,
-    /// The logins.
+    /// Connections before and after login, and the checks of logins.
     pub logins: Logins<P>,
     /// Puts all commands into a single order.
     pub sequencer: Sequencer,
@@ -110,12 +110,12 @@ impl<P> OrderEntry<P> {
         Some(state)
     }
 
-    /// Executes a command of the administrator, as [`InternalCommands::handle_command`].
+    /// Executes a command of the administrator by [`InternalCommands::handle_command`].
     pub fn handle_command(&mut self, id: u64, command: AdminCommand) -> AdminOutcome {
         self.commands.handle_command(id, command, &mut self.users, &mut self.sequencer)
     }
 
-    /// Adds a user, as [`InternalCommands::handle_new_user`].
+    /// Adds a user by [`InternalCommands::handle_new_user`].
     pub fn handle_new_user(&mut self, id: u64, user: NewUser) -> AdminOutcome {
         self.commands.handle_new_user(id, user, &mut self.users, &mut self.sequencer)
     }

@@ -1,4 +1,4 @@
-//! A queue for events whose ring is full.
+//! A queue of the events for which a ring has no capacity.
 
 use tickpath_lockfree::spsc;
 
@@ -10,7 +10,7 @@ use tickpath_lockfree::spsc;
 /// its beginning, so that sweeps reuse the same pages; a larger sweep causes page faults for further pages.
 pub struct OverflowQueue<E> {
     events: Vec<E>,
-    /// Number of events that are already in the ring.
+    /// Number of `events` that have been moved into the ring.
     flushed: usize,
 }
 

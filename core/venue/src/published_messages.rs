@@ -28,9 +28,9 @@ impl PublishedMessage {
     }
 }
 
-/// The publisher's end: copies messages from the publisher's store to the ring, at its own read position.
+/// The publisher's end of the queue: copies messages from the publisher's store to the ring.
 ///
-/// The store is the queue, so a stalled reader costs nothing. If the reader falls behind by more messages
+/// Messages wait in the store, so a stalled reader costs nothing. If the reader falls behind by more messages
 /// than the store keeps, it finds a gap in the sequence numbers.
 pub struct MessageCopies {
     ring: spsc::Producer<PublishedMessage>,
@@ -38,13 +38,13 @@ pub struct MessageCopies {
 }
 
 impl MessageCopies {
-    /// Creates both ends, for messages from the sequence number `next`.
+    /// Creates both ends of the queue, for messages from the sequence number `next` on.
     pub fn from(next: u64) -> (MessageCopies, spsc::Consumer<PublishedMessage>) {
         let (ring, reader) = spsc::channel(RING_CAPACITY);
         (MessageCopies { ring, next }, reader)
     }
 
-    /// Copies some messages, if the publisher is idle or too many are waiting.
+    /// Copies some messages to the ring, if the publisher is idle or more than `BACKLOG_MAX` are waiting.
     #[inline]
     pub fn forward(&mut self, store: &MessageStore, is_idle: bool) {
         if is_idle || store.next_sequence() - self.next > BACKLOG_MAX {

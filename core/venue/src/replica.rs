@@ -127,7 +127,7 @@ impl Replica {
         command.apply(&mut self.engine, &mut self.streams);
     }
 
-    /// As [`Replica::apply`]; `on_message` receives a user's index, and the number and bytes of each message.
+    /// As [`Replica::apply`], and passes each message to a user to `on_message`: user index, number, bytes.
     pub fn apply_with_messages(&mut self, command: &LogCommand, on_message: impl FnMut(usize, u64, &[u8])) {
         self.update(command);
         command.apply(&mut self.engine, &mut MessageTap { streams: &mut self.streams, on_message });

@@ -73,7 +73,7 @@ impl RequestFilter {
             }
             // A replacement has the replaced order's instrument, which was allowed at entry.
             Ok(OrderRequest::Replace(order)) => (order.user_ref, order.client_order_id, self.check_new(now)),
-            // Cancels, queries, and requests that the decoder refused.
+            // Cancels, modifications, queries, and requests that the decoder refused.
             _ => {
                 self.bucket.iter_mut().for_each(|bucket| bucket.charge(now));
                 return decoded;

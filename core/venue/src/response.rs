@@ -22,7 +22,7 @@ pub enum Response {
     Applied {
         /// Sequence number of the command.
         command: Sequence,
-        /// True when the command had no effect, because its subject does not exist.
+        /// True when the engine ignored the command, for example because its subject does not exist.
         is_ignored: bool,
     },
     /// A system event of the day.
@@ -50,5 +50,5 @@ impl Response {
     }
 }
 
-// The other variants do not make the ring's slots larger.
+// No variant is larger than an order event, so the others do not enlarge the ring's slots.
 const _: () = assert!(size_of::<Response>() == size_of::<OrderEvent>());

@@ -44,11 +44,11 @@ impl Arrival {
 /// such as an incoming order's executions, by their time. A command goes to the journal and then to the
 /// matcher; when either is full, the remaining commands wait in order.
 ///
-/// Expired orders leave before any command of the same or a later time: an `ExpireOrders` command is put
-/// before it, so that nothing trades with them any more.
+/// Before the first command at or after an order's expiry time, an `ExpireOrders` command is inserted, so
+/// that nothing trades with an expired order.
 pub struct Sequencer {
     next: Sequence,
-    /// Time of day of the last command before the start; `None` once the first one after it is sequenced.
+    /// Time of day of the log's last command before the start; `None` after the first call of `sequence`.
     resumed_after: Option<Nanos>,
     /// Time of the latest command, since 1970.
     last_at: Nanos,
@@ -191,7 +191,7 @@ impl Sequencer {
             CommandKind::ExpireOrders => return self.expiries.clear_until(command.ts),
             _ => return,
         };
-        // An order whose expiry has passed is refused, so nothing is recorded.
+        // An order whose expiry has passed is refused, so its expiry is not recorded.
         if let Some(OrderInstructions { expire_at: second @ 1.., .. }) = special
             && Nanos::from_secs((*second).into()) > command.ts
         {

@@ -201,7 +201,7 @@ impl UserView {
     }
 }
 
-/// A user's limits, readable while another thread sets them: each is either the old or the new value.
+/// A user's limits, readable while another thread sets them; each limit read is either its old or new value.
 #[derive(Debug, Default)]
 pub struct LimitsView {
     /// Messages per second in the upper 32 bits, burst in the lower ones. In all fields, 0 means no limit.

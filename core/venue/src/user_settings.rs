@@ -13,7 +13,7 @@ pub struct UserPorts {
     pub order_entry: bool,
     /// Drop copies.
     pub drop_copy: bool,
-    /// The Deribit front; then no other order entry port, because their UserRefNums would collide.
+    /// The Deribit front. Excludes the order entry port, because UserRefNums of the two would collide.
     pub deribit: bool,
 }
 

@@ -39,19 +39,19 @@ pub struct User {
     pub filter: RequestFilter,
     /// Time from disconnect until open orders are cancelled; `None` keeps them.
     pub cancel_on_disconnect: Option<Nanos>,
-    /// Time at which open orders will be cancelled; `None` while connected.
+    /// Time at which open orders will be cancelled; `None` when no cancel is pending.
     pub cancel_at: Option<Nanos>,
 }
 
 /// Maximum number of commands for a new user.
 const NEW_USER_COMMANDS_MAX: usize = 5;
 
-// A new user is added only when the batch has capacity for a phase's commands, so for these too.
+// A new user is added only when the batch has capacity for a phase: this must suffice for its commands.
 const _: () = assert!(NEW_USER_COMMANDS_MAX <= commands_max(InstrumentId(0)));
 
 /// A new user, allocated for the order server, which adds it without allocating.
 pub struct NewUser {
-    /// The user.
+    /// The user to add.
     pub user: User,
     /// The log commands that record the user.
     pub commands: ArrayVec<LogCommandKind, NEW_USER_COMMANDS_MAX>,
@@ -186,7 +186,7 @@ impl Users {
         self.next_cancel
     }
 
-    /// Passes the sessions of users whose timer has expired to `cancel`; if it returns false, retries later.
+    /// Passes the session of each user whose timer has expired to `cancel`; if false, a later call retries.
     pub(crate) fn poll_absent(&mut self, now: Nanos, mut cancel: impl FnMut(SessionId) -> bool) {
         self.next_cancel = NEVER;
         for user in &mut self.users {

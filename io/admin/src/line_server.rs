@@ -43,7 +43,7 @@ impl LineLimits {
     }
 }
 
-/// The connections of an admin socket. Nothing here blocks. The owner calls [`receive`](LineServer::receive),
+/// The connections of an admin socket. No method blocks. The owner calls [`receive`](LineServer::receive),
 /// then [`next_line`](LineServer::next_line) until it returns `None`. A connection's lines are answered in
 /// order: its next line is returned once the previous one is [answered](LineServer::answer). Silent clients
 /// do not delay others.
@@ -287,7 +287,7 @@ mod tests {
             UnixStream::connect(self.folder.path().join("socket")).unwrap()
         }
 
-        /// Receives, and returns the next line.
+        /// Calls `receive`, and returns the next line.
         fn line(&mut self) -> Option<Line> {
             self.server.receive(NOW);
             self.server.next_line()

@@ -42,7 +42,7 @@ pub struct CheckResult<K> {
 /// Trusted logins are those of users from an address where their password was right before. They have a
 /// separate queue and are checked first, so that guesses do not delay them.
 pub struct PasswordChecker<K> {
-    /// Queues of trusted checks (index 0) and of others (1).
+    /// Queues of the checks of trusted logins (index 0) and of all other logins (1).
     checks: [spsc::Producer<Check<K>>; 2],
     waiting: [usize; 2],
     answers: spsc::Consumer<CheckResult<K>>,
@@ -51,8 +51,8 @@ pub struct PasswordChecker<K> {
 }
 
 impl<K: Copy + Send + 'static> PasswordChecker<K> {
-    /// Starts the thread. `is_right` compares a password with that of a user. For `None` it must take equally
-    /// long and return false.
+    /// Starts the thread. `is_right` compares a password with that of a user. Without a user (`None`) it must
+    /// take equally long and return false.
     ///
     /// # Errors
     /// The system could not start a thread.

@@ -14,7 +14,7 @@ const RING_CAPACITY: usize = 1 << 10;
 /// A user's index, and an address from which the user's password was right.
 pub type TrustedLogin = (u32, Ipv4Addr);
 
-/// Writes all pairs in place of the previous ones.
+/// Replaces all pairs in the file.
 type WritePairs = Box<dyn FnMut(&TrustedPeers<Ipv4Addr>) -> io::Result<()> + Send>;
 
 /// Collects new pairs and writes the file. If that fails, only trust is lost: logins are then checked as from
@@ -51,7 +51,7 @@ impl TrustedLogins {
         TrustedLogins { known, new: Vec::new(), write: Box::new(write), is_written: false }
     }
 
-    /// The current pairs.
+    /// A copy of the pairs known now.
     #[must_use]
     pub fn known(&self) -> TrustedPeers<Ipv4Addr> {
         self.known.clone()

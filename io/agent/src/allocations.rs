@@ -97,7 +97,7 @@ mod huge {
 
     /// Size of a huge page on x86-64, and on aarch64 with pages of 4 KiB.
     const PAGE: usize = 2 << 20;
-    /// Minimum size of a block on huge pages. Rounding up to whole pages wastes at most a fifth of it.
+    /// Minimum size of a block on huge pages. Rounding up to whole pages wastes at most a fifth of the pages.
     const SIZE_MIN: usize = 4 * PAGE;
 
     pub(super) fn is_for(layout: Layout) -> bool {

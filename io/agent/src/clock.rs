@@ -67,9 +67,9 @@ pub struct TscClock {
 pub struct Drift {
     /// Time since the calibration.
     pub elapsed: Nanos,
-    /// Nanoseconds by which the clock is ahead of the system clock; negative when behind.
+    /// Nanoseconds by which the [`TscClock`] is ahead of the system clock; negative when behind.
     pub ahead_ns: i64,
-    /// The difference in parts per million of `elapsed`; mostly noise within a second of the calibration.
+    /// `ahead_ns` in parts per million of `elapsed`; mostly noise within a second of the calibration.
     pub ppm: f64,
 }
 
@@ -236,7 +236,7 @@ fn system_time(clock: ClockId) -> Nanos {
 mod tests {
     use super::*;
 
-    /// More than a descheduled test thread's delay, and much less than the error of a wrong epoch or rate.
+    /// Exceeds the delay of a descheduled test thread, and is far below the error of a wrong epoch or rate.
     const TOLERANCE_NS: u64 = 5_000_000;
 
     fn assert_follows_the_system_clock(clock: TscClock) {

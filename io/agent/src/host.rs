@@ -109,7 +109,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
-/// Returns the value of the first line `name : value`.
+/// Returns the value of the first line of `text` that reads `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> &'a str {
     let values = text.lines().filter_map(|line| line.split_once(':'));
     values.into_iter().find(|(key, _)| key.trim() == name).map_or("", |(_, value)| value.trim())
@@ -156,7 +156,8 @@ fn is_counter_invariant() -> bool {
         && __cpuid(POWER_MANAGEMENT_LEAF).edx & INVARIANT_TSC != 0
 }
 
-/// By its architecture, aarch64's generic timer has a constant rate. Other CPUs use the system clock.
+/// True on aarch64, whose generic timer has a constant rate; false on other CPUs, which then use the system
+/// clock.
 #[cfg(not(target_arch = "x86_64"))]
 fn is_counter_invariant() -> bool {
     cfg!(target_arch = "aarch64")

@@ -15,14 +15,14 @@ use crate::park::WaitSet;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The cycle names an agent that does not exist: use 0 up to the number of agents.
+    /// The cycle names an agent that does not exist: use indices below the number of agents.
     #[error("thread {thread}: cycle names agent {index} but there are only {agent_count}")]
     NoSuchAgent {
         /// Name of the thread.
         thread: String,
         /// The index in the cycle.
         index: usize,
-        /// Agents of the thread.
+        /// Number of agents of the thread.
         agent_count: usize,
     },
     /// An agent would never run: name it in the cycle, or leave the cycle empty to run each agent once.
@@ -191,7 +191,7 @@ impl Invoker {
     }
 }
 
-/// Assigns the time of a cycle to its calls.
+/// Divides the time of a cycle among its calls.
 struct Timer<'a> {
     clock: &'a TscClock,
     /// End of the latest call that found work or failed, in ticks; before that, the start of the cycle.
@@ -202,7 +202,7 @@ struct Timer<'a> {
 }
 
 impl Timer<'_> {
-    /// Accounts for the call that has just returned.
+    /// Adds the call that has just returned to its agent's counters. After work or an error, reads the clock.
     #[inline]
     fn record_result(
         &mut self,
@@ -225,7 +225,7 @@ impl Timer<'_> {
     }
 }
 
-/// Accounts for one duty cycle; an agent without work costs nothing here.
+/// Adds a call to its agent's counters, unless there was no work. Returns the work, or a fatal error.
 #[inline]
 fn record_result(
     counters: &ThreadCounters,
@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// Appends its role and the time of each call to a shared list, and returns preset results.
+    /// An agent that appends its role and the time of each call to a shared list, and returns preset results.
     struct ScriptedAgent {
         role: &'static str,
         calls: Arc<Mutex<Vec<(&'static str, Nanos)>>>,

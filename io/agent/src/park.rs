@@ -17,7 +17,7 @@ const RECHECK_INTERVAL: Nanos = Nanos::from_millis(1);
 /// Maximum number of descriptors that a thread waits for; with more, it polls every [`RECHECK_INTERVAL`].
 const DESCRIPTORS_MAX: usize = 64;
 
-/// Maximum number of consecutive sleeps that end immediately without work.
+/// Maximum number of consecutive sleeps that end early without work; the next one lasts a millisecond.
 const EMPTY_WAKEUPS_MAX: u32 = 3;
 
 /// The descriptors and the deadline that end a thread's sleep, besides its [`Waker`].
@@ -71,7 +71,7 @@ pub struct Parker {
     wait: WaitSet,
     clock: TscClock,
     has_barrier: bool,
-    /// Number of sleeps in a row, without work since, that a descriptor or a past deadline ended.
+    /// Number of consecutive sleeps since the latest work that a descriptor or a past deadline ended.
     empty_wakeups: u32,
 }
 
@@ -152,7 +152,7 @@ impl Parker {
             let _ = self.event.read();
         }
         if ready > 0 {
-            // There is probably work. Items that the thread gives itself meanwhile need not wake it.
+            // There is probably work: the thread is awake, so items that it gives itself need not wake it.
             self.waker.retract();
         }
         let is_early = ready > usize::from(is_rung) || left == Some(Nanos::ZERO);

@@ -54,7 +54,7 @@ impl PartFile {
         &self.file
     }
 
-    /// Renames the file, replacing any file at its name.
+    /// Gives the file its final name, replacing any file of that name.
     ///
     /// # Errors
     /// The system's error; the part is then removed.
@@ -81,7 +81,7 @@ fn create_new(part: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(part)
 }
 
-/// Removes the part of a killed process; an error when it is anything else.
+/// Removes the part of a killed process; returns an error when the file is anything else.
 fn remove_left_over(part: &Path) -> io::Result<()> {
     let no_part = || {
         let message = format!("{} is not a regular file: remove it, or choose another name", part.display());

@@ -13,7 +13,7 @@ use tickpath_lockfree::wake::Waker;
 /// Exit status of a program that a second Ctrl-C ended: 128 + SIGINT, as shells report it.
 const EXIT_INTERRUPTED: i32 = 130;
 
-/// Interval at which a thread checks for the stop signal, after which it arms the exit by another signal.
+/// Polling interval of the thread that waits for the stop signal and then arms the exit by another signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Signals closer together than this count as one.
 const SAME_KEY_PRESS: Duration = Duration::from_millis(300);
@@ -22,7 +22,7 @@ const SAME_KEY_PRESS: Duration = Duration::from_millis(300);
 #[derive(Clone, Debug, Default)]
 pub struct StopSignal {
     is_raised: Arc<AtomicBool>,
-    /// Wakers of threads that may sleep when it is raised.
+    /// Wakers of threads that may be asleep when the signal is raised.
     wakers: Arc<Mutex<Vec<Waker>>>,
 }
 

@@ -21,7 +21,7 @@ pub enum ListenError {
     /// The system refused: check that the folder exists and is writable.
     #[error("socket {}: {source}", path.display())]
     Io {
-        /// The path.
+        /// Path of the socket.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -78,7 +78,7 @@ impl UnixListener {
 pub struct Peer {
     /// Process id; another process may reuse it after this one has ended.
     pub pid: u32,
-    /// The user it runs as.
+    /// Id of the user that the process runs as.
     pub uid: u32,
 }
 

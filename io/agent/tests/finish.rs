@@ -10,7 +10,7 @@ use tickpath_agent::{
 };
 use tickpath_types::Nanos;
 
-/// Passes on one item of its predecessor per call; done when it has passed all items.
+/// An agent that passes on one item of its predecessor per call, and is done when it has passed all items.
 struct Link {
     role: &'static str,
     /// Number of items passed by the predecessor.

@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 /// Calls of the agents of one thread, in order, with their times.
 type Log = Arc<Mutex<Vec<(&'static str, Nanos)>>>;
 
-/// Returns preset results, the last one first, and then 0. Each duty cycle takes `work_time`.
+/// An agent that returns preset results, the last one first, and then 0. Each duty cycle takes `work_time`.
 #[derive(Default)]
 struct ScriptedAgent {
     names: [&'static str; 3],
@@ -181,7 +181,8 @@ fn a_call_after_a_busy_one_has_a_new_time() {
     }
 }
 
-/// Reports `work` in every cycle, stops the system after [`PLAY_TIME`], and records its warm-ups.
+/// An agent that reports `work` in every cycle, records its warm-ups, and stops the system after
+/// [`PLAY_TIME`].
 struct BusyAgent {
     work: usize,
     stop: StopSignal,

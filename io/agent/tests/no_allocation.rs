@@ -15,7 +15,7 @@ const CYCLES: usize = 300;
 /// Longer than a parking thread stays awake without work.
 const QUIET: Duration = Duration::from_millis(2);
 
-/// Reads its thread's count of allocations in its second call and again in its last.
+/// An agent that reads its thread's count of allocations in its second call and again in its last.
 struct AllocationChecker {
     calls: usize,
     allocations_at_start: u64,

@@ -196,7 +196,7 @@ fn a_core_that_does_not_exist_is_a_warning() {
     assert_eq!(reports[0].pin_warning.as_ref(), warnings.first());
 }
 
-/// Passes on each number plus one. Only its ring wakes it.
+/// An agent that passes on each number plus one. Only its input ring wakes it.
 struct Relay {
     input: spsc::Consumer<u64>,
     output: Option<spsc::Producer<u64>>,

@@ -59,7 +59,7 @@ impl<R: Read> ItchReader<R> {
         *index
     }
 
-    /// Converts a message. Every message starts with type, locate, tracking number and time.
+    /// Converts a message to an event. Every message starts with type, locate, tracking number and time.
     fn event(&mut self, message: &[u8]) -> RecordedEvent {
         let (kind, stock) = match Message::parse(message) {
             Ok(message) => kind(&message),
@@ -176,7 +176,7 @@ fn kind(message: &Message<'_>) -> (EventKind, Option<Stock>) {
             let (order_id, new_order_id) = (m.original_order_ref.get().0, m.new_order_ref.get().0);
             (EventKind::Replace { order_id, new_order_id, price: m.price.get(), qty: m.shares.get() }, None)
         }
-        // The side of this message has been a constant since 2014 and has no meaning.
+        // The side field of this message has been a constant since 2014 and has no meaning.
         Message::NonCrossTrade(m) => (trade(m.price.get(), m.shares.get(), true), Some(m.stock)),
         Message::CrossTrade(m) => (trade(m.cross_price.get(), m.shares.get(), false), Some(m.stock)),
         Message::StockTradingAction(m) => {

@@ -31,8 +31,8 @@ pub(crate) struct Stopped;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The data ends inside a record. All events before it were delivered; there are no more. Continue
-    /// without the rest, or get the file again.
+    /// The data ends inside a record. All events before that record were delivered; there are no more.
+    /// Continue without the missing data, or get the file again.
     #[error(
         "cut short at byte {offset} of the uncompressed data: everything before it was read; get the file again for the rest"
     )]
@@ -49,7 +49,7 @@ pub enum ReadError {
         /// Description of the error.
         what: String,
     },
-    /// The data is of this format but is not a recording of orders: choose another file.
+    /// The data has a known format but is not a recording of orders: choose another file.
     #[error("{what}")]
     Unsupported {
         /// Description of the data and of the required data.
@@ -60,7 +60,8 @@ pub enum ReadError {
         "the compressed data is damaged near byte {offset} of the uncompressed data ({source}): get the file again"
     )]
     Damaged {
-        /// Number of bytes read before; if only the checksum fails, the damage may be anywhere in them.
+        /// Number of uncompressed bytes read before the error. If only the checksum fails, any of them may be
+        /// damaged.
         offset: u64,
         /// The decompressor's error.
         source: io::Error,
@@ -147,7 +148,7 @@ pub enum CaptureError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is a packet capture, but a recording of orders is needed; `tickpath replay` reads both.
+    /// The file is a packet capture, but a recording of orders is needed; `tickpath replay` reads captures.
     #[error("{} is a capture of packets: a recording of orders is needed here; tickpath replay reads captures", path.display())]
     Packets {
         /// The file.
@@ -164,7 +165,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// True when the file was valid up to its end inside a record.
+    /// True when reading failed because the file ends inside a record; the data before that record is valid.
     #[must_use]
     pub const fn is_truncation(&self) -> bool {
         matches!(self, CaptureError::Read { source: ReadError::Truncated { .. }, .. })

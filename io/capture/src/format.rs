@@ -69,7 +69,7 @@ impl Format {
     }
 }
 
-/// Detects LOBSTER: a message file has six columns or more, an order book file a multiple of four.
+/// Detects a LOBSTER message file by its first line of events; the error describes any other text.
 fn of_text(data: &[u8]) -> Result<Format, &'static str> {
     let mut lines =
         data.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());

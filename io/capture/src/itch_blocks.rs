@@ -41,7 +41,7 @@ impl ItchBlock<'_> {
     /// Offset of a message's length field in the uncompressed data.
     ///
     /// # Panics
-    /// When the block has no such message.
+    /// When the block has no message `index`.
     #[must_use]
     pub fn offset_of(&self, index: usize) -> u64 {
         let message = self.messages[index].as_ptr() as usize;

@@ -130,7 +130,7 @@ fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     let (size, price) = (next_other(), next_other());
     let is = |at: usize, byte: u8| text.get(at).is_some_and(|found| *found == byte);
     let is_usual = is(point, b'.') && [time, kind, id, size, price].into_iter().all(|at| is(at, b','));
-    // The number of digits of each number.
+    // Number of digits of the decimals, the order id, the size and the price.
     let decimals_len = time.wrapping_sub(point + 1);
     let (id_len, size_len, price_len) =
         (id.wrapping_sub(kind + 1), size.wrapping_sub(id + 1), price.wrapping_sub(size + 1));

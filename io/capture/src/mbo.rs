@@ -210,7 +210,7 @@ impl<R: Read> EventReader for DbnReader<R> {
     }
 }
 
-/// Reads the first bytes, and checks the stated length before the library allocates it.
+/// Reads the prelude, and checks the stated metadata length before the library allocates that much.
 fn read_prelude(reader: &mut impl Read) -> Result<[u8; PRELUDE_LEN], ReadError> {
     let mut prelude = Vec::with_capacity(PRELUDE_LEN);
     let read = reader.take(PRELUDE_LEN as u64).read_to_end(&mut prelude);

@@ -143,7 +143,7 @@ impl<R: Read> Window<R> {
             }
             Err(error) => {
                 self.at_end = true;
-                // After an early end of a compressed stream, the record that starts here is incomplete.
+                // If a compressed stream ends early, the record at the start of the window is incomplete.
                 Err(ReadError::of_io(error, self.offset()))
             }
         }

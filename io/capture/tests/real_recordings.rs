@@ -143,7 +143,7 @@ fn executions_at_the_best_level_of_nasdaq_are_repeated() {
     assert_eq!(executions.excluded[Exclusion::NotFrontOfQueue.index()], 3);
     assert_eq!(executions.excluded.iter().sum::<u64>(), 1_128);
     assert_eq!(counts.synthesised, 2_984);
-    // These fills needed an eviction; all other orders were at the front of the shadow book without one.
+    // Only these fills needed an eviction; the orders of all other fills were at the front without one.
     assert_eq!(executions.eligible_by_eviction, 369);
 }
 

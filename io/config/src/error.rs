@@ -29,7 +29,7 @@ pub enum ConfigError {
     Syntax {
         /// The file.
         file: String,
-        /// Line, from 1.
+        /// Line number, from 1.
         line: usize,
         /// The fault, and the expected syntax.
         message: String,

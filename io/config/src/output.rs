@@ -11,7 +11,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// Once the reader of a pipe has exited (`tickpath demo | head`), it prints nothing and returns no error.
 ///
 /// # Errors
-/// Any other failure to write standard output, such as a full disk, with a message that says so.
+/// Any other failure to write, such as a full disk. Its message names standard output.
 pub fn print_stdout(lines: impl Display) -> io::Result<()> {
     write_lines(&mut stdout(), lines)
 }

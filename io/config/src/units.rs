@@ -26,7 +26,7 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     let mut place = scale;
     for digit in fraction.bytes() {
         let digit = u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
-        // Below one unit, a 0 changes nothing and no other digit can be represented.
+        // `place` is the value of the digit; if that is no whole number, only the digit 0 is exact.
         let is_whole = place != 0 && place.is_multiple_of(10);
         place = if is_whole { place / 10 } else { 0 };
         if place == 0 && digit != 0 {
@@ -188,7 +188,7 @@ impl FromStr for PriceText {
 }
 
 impl fmt::Display for PriceText {
-    /// Writes two decimals, or more if needed.
+    /// Writes the price with two decimals, or more if needed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.to_string();
         let (whole, places) = text.split_once('.').unwrap_or((&text, ""));

@@ -3,7 +3,7 @@
 //! `cargo bench -p tickpath-journal --bench append [-- --dir FOLDER]` uses the disk of the folder, by default
 //! the target folder's. Rounds of the journal and of bare system calls alternate, so that a slow phase of the
 //! disk affects both. "the same again" repeats the bare calls, which shows the noise. Without `--bench` it
-//! runs a short version of each.
+//! runs a short version of each measurement.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -17,7 +17,7 @@ use tickpath_journal::{
 };
 use tickpath_types::Sequence;
 
-/// Payload of a new order.
+/// A payload as long as that of a new order.
 const PAYLOAD: [u8; 76] = [0x5a; 76];
 /// Length of a record with this payload, in bytes.
 const RECORD_LEN: usize = 104;
@@ -63,7 +63,7 @@ impl Running {
         self.next = self.next.next();
     }
 
-    /// Measures the time from the first of `count` appends, `batch` per poll, until the last is durable.
+    /// Returns the seconds from the first of `count` appends, `batch` per poll, until the last is durable.
     fn stream(&mut self, count: usize, batch: usize) -> f64 {
         let start = Instant::now();
         for place in 1..=count {
@@ -78,7 +78,7 @@ impl Running {
         start.elapsed().as_secs_f64()
     }
 
-    /// Measures the time until one record is durable.
+    /// Returns the seconds from the append of one record until it is durable.
     fn one(&mut self) -> f64 {
         self.stream(1, 1)
     }

@@ -7,7 +7,7 @@
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 8 | `TPACKNOW`, of a snapshot `TPSNAPNO` |
+//! | 0 | 8 | `TPACKNOW`, in a snapshot slot `TPSNAPNO` |
 //! | 8 | 2 | version, 1 |
 //! | 10 | 2 | length, 80 |
 //! | 12 | 1 | policy of the acknowledgement, see [`Policy`] |
@@ -41,7 +41,7 @@ use crate::{OpenError, Policy, SessionName, SharedBytes, Storage, StorageFile};
 
 /// Name of the file with the highest acknowledged sequence. Keep it together with the log.
 pub const ACKNOWLEDGED_FILE: &str = "acknowledged";
-/// Temporary name of the file while it is written.
+/// Name of a new acknowledged file until it is complete.
 const UNFINISHED: &str = "acknowledged.unfinished";
 const MAGIC: [u8; 8] = *b"TPACKNOW";
 const SNAPSHOT_MAGIC: [u8; 8] = *b"TPSNAPNO";
@@ -127,7 +127,7 @@ pub(crate) fn begin<S: Storage>(
     Ok(Acknowledged { shared, slot: acknowledged.encode(MAGIC), is_second: false, is_synced: true })
 }
 
-/// Records a snapshot whose file is already on the disk. Does nothing without an acknowledged file.
+/// Stores in the acknowledged file that a snapshot is on the disk. Does nothing if that file does not exist.
 pub(crate) fn record_snapshot<S: Storage>(
     storage: &S,
     sequence: Sequence,
@@ -179,7 +179,7 @@ impl Slot {
     }
 }
 
-/// The file of an open log, held by the thread that makes records durable.
+/// The acknowledged file of an open log, held by the thread that makes records durable.
 pub(crate) struct Acknowledged {
     shared: Box<dyn SharedBytes>,
     slot: [u8; SLOT_LEN],
@@ -189,7 +189,7 @@ pub(crate) struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// Records that everything up to `last` may be acknowledged. Must be called before `last` is published.
+    /// Stores `last` as the highest sequence that may be acknowledged. Call this before `last` is published.
     #[inline]
     pub(crate) fn set(&mut self, last: Sequence) {
         self.slot[56..64].copy_from_slice(&last.0.to_le_bytes());

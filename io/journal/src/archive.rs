@@ -19,13 +19,13 @@ pub enum ArchiveError {
          a name that no session had"
     )]
     SameName {
-        /// The name.
+        /// The name that both sessions have.
         session: SessionName,
     },
     /// The archive holds this file already, from another session of the same name: move that folder away.
     #[error("{file} exists already, from another session of this name: move its folder away")]
     Exists {
-        /// The file.
+        /// Name of the file.
         file: String,
     },
 }

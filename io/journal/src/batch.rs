@@ -10,10 +10,10 @@ pub(crate) struct Batch {
     /// The buffer, of fixed length. The first `len` bytes are in use.
     bytes: Vec<u8>,
     len: usize,
-    /// Offset of the batch in the segment's file.
+    /// Offset of the batch in the file of its first segment.
     offset: u64,
     last: Sequence,
-    /// Offset in the batch where the next segment begins, and the last record before it.
+    /// Offset in the batch where the next segment begins, and the sequence of the last record before it.
     boundary: Option<(usize, Sequence)>,
 }
 
@@ -42,7 +42,7 @@ impl Batch {
         self.len == 0
     }
 
-    /// Returns the next `len` bytes, if the batch has capacity for them.
+    /// Returns the next `len` unused bytes of the buffer, if it has that many.
     #[inline]
     pub(crate) fn free_bytes(&mut self, len: usize) -> Option<&mut [u8]> {
         self.bytes.get_mut(self.len..self.len + len)

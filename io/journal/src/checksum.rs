@@ -16,7 +16,7 @@ pub(crate) fn checksum(seed: u32, bytes: &[u8]) -> u32 {
     short.unwrap_or_else(|| crc32c::crc32c_append(seed, bytes))
 }
 
-/// Computes the checksum with the instruction; `None` when the CPU does not have it.
+/// Computes the checksum with the CPU's instruction; `None` when the CPU has none.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 fn by_instruction(seed: u32, bytes: &[u8]) -> Option<u32> {

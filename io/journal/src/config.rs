@@ -22,7 +22,7 @@ pub struct JournalConfig {
 }
 
 impl Default for JournalConfig {
-    /// Segments of 64 MiB, buffers of 1 MiB, payloads of 256 bytes.
+    /// Policy `group`, segments of 64 MiB, buffers of 1 MiB, payloads up to 256 bytes, first sequence 1.
     fn default() -> Self {
         JournalConfig {
             policy: Policy::Group,

@@ -21,7 +21,7 @@ pub(crate) const NAME: &str = "cannot name the journal's next segment";
 pub struct Failure {
     /// The operation that failed.
     pub operation: &'static str,
-    /// The system's error, as a kind.
+    /// Kind of the system's error.
     pub kind: io::ErrorKind,
     /// The system's error number, if any.
     pub os_error: Option<i32>,
@@ -139,8 +139,8 @@ pub enum OpenError {
          --accept-loss that acknowledged records may be lost"
     )]
     Acknowledged,
-    /// The generation file is damaged, so the number of losses of acknowledged records is unknown: restore
-    /// the file from a backup, use the version of the program that wrote it, or begin another session.
+    /// The generation file is damaged, so the number of possible losses is unknown: restore it from a backup,
+    /// use the program version that wrote it, begin another session, or open with `accept_loss`.
     #[error(
         "generation is damaged ({damage}): put it back from a copy, use the version of the program that wrote it, \
          begin another session, or, where the file acknowledged is whole, accept by --accept-loss that acknowledged records \
@@ -172,7 +172,7 @@ pub enum OpenError {
     /// The system refused an operation: check the file, the disk and the permissions.
     #[error("{file}: {source}")]
     Io {
-        /// The file, or the operation on the folder.
+        /// Name of the file, or a description such as "the folder".
         file: String,
         /// The system's error.
         source: io::Error,

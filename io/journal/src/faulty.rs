@@ -16,7 +16,7 @@ const MILLION: u64 = 1_000_000;
 /// Kinds and probabilities of the injected faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskFaults {
-    /// Total bytes of all files; beyond it, writes fail as on a full disk.
+    /// Maximum total length of all files, in bytes; beyond it, writes fail as on a full disk.
     pub capacity: u64,
     /// Probability of a write failure, in millionths; part of the data is written.
     pub write_failures_ppm: u32,
@@ -41,7 +41,7 @@ pub struct DiskCounters {
     pub failed_writes: u64,
     /// Number of failed syncs.
     pub failed_syncs: u64,
-    /// Number of times that the disk was full.
+    /// Number of writes and allocations refused because the disk was full.
     pub disk_full: u64,
     /// Number of crashes, each with the loss of unsynced data.
     pub crashes: u64,
@@ -78,7 +78,7 @@ struct Disk {
     lock: Weak<()>,
     fail_writes: u32,
     fail_syncs: u32,
-    /// Number of changes until power is lost.
+    /// Number of changes that still happen before power is lost; `None` for no planned loss.
     crash_in: Option<u64>,
 }
 
@@ -137,7 +137,7 @@ impl FaultyDisk {
         self.disk().crash();
     }
 
-    /// Loses power instead of the next change after `changes` more writes, syncs and name changes.
+    /// Lets `changes` more writes, syncs and name changes happen, and loses power instead of the next one.
     pub fn crash_after(&self, changes: u64) {
         self.disk().crash_in = Some(changes);
     }
@@ -316,7 +316,7 @@ impl Contents {
         }
     }
 
-    /// Writes the dirty sectors for which `keep` returns true to the disk. The others are never retried.
+    /// Writes the dirty sectors for which `keep` returns true to the disk. Later syncs ignore the others.
     fn sync(&mut self, mut keep: impl FnMut() -> bool) {
         self.stable.resize(self.cached.len(), 0);
         for sector in std::mem::take(&mut self.dirty) {

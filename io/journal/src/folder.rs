@@ -37,8 +37,8 @@ impl Folder {
         Ok(Folder { path: path.as_ref().to_owned() })
     }
 
-    /// Returns the folder (`.`) and its entries whose mode is not 0700 (folder) or 0600 (file), with the
-    /// mode.
+    /// Returns the names and modes of the folder (`.`) and its entries, of those only whose mode is not 0700
+    /// (folder) or 0600 (file).
     ///
     /// # Errors
     /// The system's error.

@@ -97,11 +97,11 @@ pub(crate) struct RawRecord {
     pub(crate) len: usize,
 }
 
-/// The parsed bytes at a record position.
+/// Result of parsing the bytes at the position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
     Record(RawRecord),
-    /// Zeroes, which mark the end.
+    /// Zeroes, which mark the end of the segment's records.
     End,
     /// The bytes are incomplete: this many are needed.
     Short(usize),
@@ -121,7 +121,7 @@ impl SegmentHeader {
         Layout { header_len: HEADER_LEN, record_header_len: RECORD_HEADER_LEN, seed }
     }
 
-    /// Decodes the header of either version from the start of `bytes`.
+    /// Decodes the header of a segment, version 1 or 2, from the start of `bytes`.
     pub(crate) fn decode(bytes: &[u8]) -> Result<(SegmentHeader, Layout), HeaderDamage> {
         if bytes.len() < HEADER_LEN_1 || !bytes.starts_with(&MAGIC) {
             return Err(HeaderDamage::Magic);
@@ -220,7 +220,7 @@ impl Layout {
         Some(RawRecord { sequence, synced, payload_from: self.record_header_len, payload_to, len })
     }
 
-    /// Parses the record at the start of `bytes`, or the end or damage in its place.
+    /// Parses the start of `bytes`: a record, the end of the records, or damage.
     #[inline]
     pub(crate) fn parse(&self, bytes: &[u8]) -> Parsed {
         match self.record(bytes) {

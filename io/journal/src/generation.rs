@@ -1,4 +1,5 @@
-//! The generation of a session counts possible losses of acknowledged records. Stored before a log is cut.
+//! The generation of a session counts possible losses of acknowledged records. It is stored before the log
+//! is cut.
 //!
 //! Sequences of lost records are reused, so a client that received a lost record would misinterpret later
 //! ones. Each possible loss therefore starts a new generation of the session, which clients can see. The file
@@ -25,7 +26,7 @@ use crate::{OpenError, SessionName, Storage, StorageFile};
 
 /// Name of the file with the generation of a session. Keep it together with the log.
 pub const GENERATION_FILE: &str = "generation";
-/// Temporary name of the file while it is written.
+/// Name of a new generation file until it is complete.
 const UNFINISHED: &str = "generation.unfinished";
 const MAGIC: [u8; 8] = *b"TPGENERN";
 /// Version for a log that is open or was not closed.
@@ -83,7 +84,7 @@ fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, Stri
 
 /// Replaces the file. It is on the disk when this returns.
 pub(crate) fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> io::Result<()> {
-    // Programs that know only version 1 must refuse a closed log: they would append and leave `closed_at`.
+    // Programs that know only version 1 must refuse a closed log: they would append and keep `closed_at`.
     let version = if now.closed_at.is_some() { VERSION_CLOSED } else { VERSION_OPEN };
     let mut bytes = header::begin::<LEN>(MAGIC, version);
     bytes[12..16].copy_from_slice(&now.number.to_le_bytes());

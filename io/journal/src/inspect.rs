@@ -53,7 +53,7 @@ pub struct Segment {
     pub last_sequence: Sequence,
     /// End offset of the last record; 0 when the records were not read.
     pub end: u64,
-    /// Last sequence that the segment's header and the records read report as synced.
+    /// Highest sequence that the segment's header or the records read report as synced.
     pub synced: Sequence,
 }
 
@@ -83,7 +83,7 @@ impl Inspection {
         self.segments.first().map_or(Sequence(0), |segment| segment.header.first_sequence)
     }
 
-    /// Returns the last sequence that a record or a header reports as synced.
+    /// Returns the highest sequence that a record or a header reports as synced.
     pub(crate) fn synced(&self) -> Sequence {
         self.segments.iter().map(|segment| segment.synced).max().unwrap_or(Sequence(0))
     }
@@ -172,7 +172,7 @@ fn lost_end(inspection: &Inspection, requirement: &LogRequirement) -> OpenError 
     OpenError::Record { file, offset, sequence, damage: RecordDamage::Missing }
 }
 
-/// Adds a segment without a valid header and the segments after it, whose loss is accepted, to the torn tail.
+/// Adds to the torn tail a segment without a valid header, whose loss is accepted, and the segments after it.
 fn add_unreadable<S: Storage>(
     inspection: &mut Inspection,
     unreadable: Unreadable<S>,
@@ -228,7 +228,7 @@ struct OpenSegment<S: Storage> {
     reader: SegmentReader<S::File>,
     /// End offset of the last valid record.
     end: u64,
-    /// Last sequence that the header and the records read so far report as synced.
+    /// Highest sequence that the header or the records read so far report as synced.
     synced: Sequence,
 }
 
@@ -282,7 +282,7 @@ impl<S: Storage> OpenSegment<S> {
     }
 }
 
-/// The segments of a log.
+/// The opened segments of a log.
 struct Opened<S: Storage> {
     /// See [`Inspection::covered`].
     covered: Vec<String>,
@@ -294,7 +294,7 @@ struct Opened<S: Storage> {
 struct Unreadable<S: Storage> {
     damage: HeaderDamage,
     file: String,
-    /// The segments after it, opened if their headers are valid.
+    /// The later segments, opened if their headers are valid.
     later: Vec<(String, Option<OpenSegment<S>>)>,
 }
 
@@ -344,7 +344,7 @@ fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Open
             }
         }
     }
-    // The process may have ended before it renamed a segment in use, which has a valid header.
+    // A prepared segment with a valid header is in use: the process ended before it renamed the segment.
     if unreadable.is_none()
         && storage.has(PREPARED).map_err(OpenError::io("the folder"))?
         && let Ok(file) = OpenSegment::open(storage, PREPARED)?

@@ -202,8 +202,8 @@ impl<S: Storage> Journal<S> {
     }
 
     /// Makes progress without waiting: takes the worker's reports, and writes the records appended since the
-    /// last call to the file or passes them to the worker. Returns the amount of work. Call this in every
-    /// duty cycle, after its appends.
+    /// last call to the file or passes them to the worker. Returns 0 if there was nothing to do. Call this in
+    /// every duty cycle, after its appends.
     #[inline]
     pub fn poll(&mut self) -> usize {
         let mut work = 0;

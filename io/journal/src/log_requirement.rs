@@ -9,7 +9,7 @@ use crate::{OpenError, SessionName, Storage};
 /// The records that a log must hold, according to the files beside it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LogRequirement {
-    /// The log must hold every record up to this one.
+    /// Sequence up to which the log must hold every record.
     pub(crate) required: Sequence,
     /// True when no record after `required` was acknowledged.
     pub(crate) is_exact: bool,

@@ -47,7 +47,7 @@ impl SharedBytes for Mapping {
         for (word, place) in words.iter().zip(at / 8..) {
             // SAFETY: the word is within the mapping, which is page-aligned and lives as long as `self`.
             let place = unsafe { self.start.add(place).as_ref() };
-            // Store the words in order, so that the checksum is last even if the process dies in between.
+            // Store the words in order: the checksum is last, and thus wrong if the process dies in between.
             place.store(u64::from_ne_bytes(*word), Ordering::Release);
         }
     }

@@ -24,7 +24,7 @@ use crate::{
 
 /// Capacity of each channel between journal and worker: the jobs or reports in flight, with a margin.
 const CHANNEL_LEN: usize = 16;
-/// Number of bytes rewritten at once.
+/// Chunk size of `rewrite`, in bytes.
 const COPY_LEN: usize = 1 << 20;
 
 /// An open journal: its two ends, and the result of the inspection.
@@ -74,7 +74,7 @@ pub fn open<S: Storage>(
         }
         last = Sequence(options.from.0 - 1);
     }
-    // Replaces the empty segment at the end of the log, if there is one.
+    // The new segment replaces an empty one at the end of the log, if there is one.
     let (file, layout) =
         create_empty(storage, session, &config, last, config.segment_len).map_err(OpenError::io(PREPARED))?;
     let slot = Slot {

@@ -10,7 +10,7 @@ use crate::{HeaderDamage, JournalConfig, OpenError, RecordDamage, SessionName, S
 
 /// Name of a segment that is ready but has not begun, or has begun but has no final name yet.
 pub(crate) const PREPARED: &str = "prepared.segment";
-/// Number of bytes read at once.
+/// Minimum number of bytes that a [`SegmentReader`] requests from the file at a time.
 const READ_LEN: usize = 512 * 1024;
 
 /// Returns the name of the segment that begins with this sequence.
@@ -80,7 +80,7 @@ pub(crate) struct ReadRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Record(ReadRecord),
-    /// Zeroes, or the end of the file between two records.
+    /// No more records: zeroes, or the end of the file at a record boundary.
     End,
     Damaged(RecordDamage),
 }
@@ -114,7 +114,7 @@ impl<F: StorageFile> SegmentReader<F> {
         self.offset
     }
 
-    /// Returns the next record, which must have this sequence, if it is buffered and valid.
+    /// Returns the next record if it is buffered, valid and of sequence `expected`.
     #[inline]
     pub(crate) fn take(&mut self, expected: Sequence) -> Option<ReadRecord> {
         let start = self.filled.start;
@@ -128,7 +128,7 @@ impl<F: StorageFile> SegmentReader<F> {
         Some(ReadRecord { synced: record.synced, payload })
     }
 
-    /// Returns the next record, which must have this sequence, or the end or damage in its place.
+    /// Returns the next record; the end of the records, or damage, if there is none of sequence `expected`.
     pub(crate) fn step(&mut self, expected: Sequence) -> io::Result<Step> {
         loop {
             if let Some(record) = self.take(expected) {
@@ -150,7 +150,7 @@ impl<F: StorageFile> SegmentReader<F> {
         }
     }
 
-    /// Returns the payload at a record's position. Valid until the next `take` or `step`.
+    /// Returns the payload at the position in a [`ReadRecord`]. Valid until the next `take` or `step`.
     #[inline]
     pub(crate) fn payload(&self, payload: Range<usize>) -> &[u8] {
         &self.buffer[payload]
@@ -220,7 +220,7 @@ impl<F: StorageFile> SegmentReader<F> {
     }
 }
 
-/// The data of a segment after its last valid record.
+/// Survey of a segment after its consecutive records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remains {
     /// True when there are only zeroes.

@@ -30,7 +30,7 @@ const HEADER_LEN: usize = 64;
 const PREFIX: &str = "snapshot-";
 /// Name of a snapshot while it is written. A leftover file of this name was never finished.
 const UNFINISHED: &str = "snapshot.unfinished";
-/// Number of bytes written at once.
+/// Maximum number of bytes of a snapshot's payload per write.
 const WRITE_LEN: usize = 1 << 20;
 
 /// A snapshot: a state, and the last record that it covers.

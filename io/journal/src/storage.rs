@@ -7,7 +7,7 @@ use std::io;
 pub trait Storage: Clone + Send + 'static {
     /// An open file.
     type File: StorageFile;
-    /// An exclusive lock, released on drop.
+    /// The exclusive lock of the folder, released on drop.
     type Lock: Send + Sync;
 
     /// Returns the names of all files, in any order.
@@ -28,7 +28,7 @@ pub trait Storage: Clone + Send + 'static {
     /// Syncs all names to the disk.
     fn sync_names(&self) -> io::Result<()>;
 
-    /// Returns the id of the current system boot. As long as it is the same, unsynced writes still exist.
+    /// Returns the id of the current system boot. Unsynced writes still exist while the id is the same.
     /// `None` when it is unknown. Never zero.
     fn boot(&self) -> Option<u128>;
 
@@ -40,8 +40,8 @@ pub trait Storage: Clone + Send + 'static {
         Ok(self.list()?.iter().any(|known| known == name))
     }
 
-    /// Replaces a file by one with these bytes. It is on the disk when this returns. It is first written
-    /// under the name `unfinished`, so that the old or the new file exists at any time.
+    /// Replaces the file `name` by one with these bytes, which is on the disk when this returns. The new file
+    /// is written as `unfinished` and then renamed, so that the old or the new file exists at any time.
     fn replace(&self, unfinished: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
         let mut file = self.create(unfinished)?;
         file.write_all_at(bytes, 0)?;
@@ -74,11 +74,11 @@ pub trait StorageFile: Send + 'static {
     }
 
     /// Writes all bytes at `offset`; they survive the death of the process.
-    /// After an error part may have been written.
+    /// After an error some of them may have been written.
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Syncs everything written to the disk. After an error the state of earlier writes is unknown,
-    /// and a retry proves nothing.
+    /// Syncs all data written so far to the disk. After an error the state of earlier writes is unknown,
+    /// and a successful retry proves nothing.
     fn sync(&mut self) -> io::Result<()>;
 
     /// Extends the file to `len` bytes with zeroes, and allocates the space.
@@ -104,6 +104,6 @@ pub trait SharedBytes: Send {
     /// Writes whole words of 8 bytes, one by one, at offset `at`, a multiple of 8. Cannot wait or fail.
     fn write(&mut self, bytes: &[u8], at: usize);
 
-    /// Syncs everything written to the disk.
+    /// Syncs all data written so far to the disk.
     fn flush(&mut self) -> io::Result<()>;
 }

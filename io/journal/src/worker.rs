@@ -21,7 +21,7 @@ use crate::{Failure, JournalConfig, Policy, SessionName, Storage, StorageFile};
 
 /// Number of zeroes written and synced at once in a prepared segment. Small, because batches wait meanwhile.
 const FILL_LEN: usize = 256 * 1024;
-/// Interval at which an idle thread retries: there may be space for the next segment by then.
+/// Interval at which an idle worker thread retries the next segment: the disk may have space by then.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// The disk's end of a [`Journal`](crate::Journal): writes and syncs batches, prepares and names segments.
@@ -155,7 +155,7 @@ impl<S: Storage> DiskWorker<S> {
         self.write_part(rest)
     }
 
-    /// Writes and syncs a part, as a whole or record by record, and publishes the durable sequence.
+    /// Writes and syncs a part, under [`Policy::Sync`] record by record, and publishes the durable sequence.
     fn write_part(&mut self, part: Part<'_>) -> Result<(), Failure> {
         if self.config.policy != Policy::Sync {
             return self.write_and_sync(part);
@@ -204,7 +204,7 @@ impl<S: Storage> DiskWorker<S> {
         named.map_err(Failure::of(NAME))
     }
 
-    /// Prepares part of the next segment, in proportion to the data in the current one; 0 when none is due.
+    /// Prepares part of the next segment, in proportion to the data in this one. Returns 0 when none is due.
     /// Does not run ahead while idle, because the next batch would have to wait.
     fn prepare(&mut self) -> usize {
         // Zeroes are due up to 3/2 of the data written, plus a margin for the data in flight.
@@ -244,8 +244,8 @@ impl<S: Storage> DiskWorker<S> {
     fn begin_preparation(&mut self) -> io::Result<()> {
         let mut file = self.storage.create(PREPARED)?;
         file.allocate(self.config.segment_len)?;
-        // Syncing newly written blocks also writes the file's extents. Where records are synced, zeroes are
-        // therefore written first.
+        // A sync of newly written blocks also writes the file's extents. Where records are synced, zeroes are
+        // therefore written before them.
         let filled = if self.config.policy == Policy::Async { self.config.segment_len } else { 0 };
         if filled > 0 {
             file.sync()?;
@@ -309,7 +309,7 @@ impl WorkerThread {
                     }
                 }
             }
-            // Makes visible the jobs that were sent before the stop.
+            // Make the jobs that were sent before the stop signal visible, so that all of them are done.
             fence(Ordering::Acquire);
             while worker.run_job() {}
         })?;

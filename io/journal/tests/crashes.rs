@@ -82,7 +82,7 @@ impl CrashRun {
         Some(opened)
     }
 
-    /// Runs duty cycles of the journal and its worker in random order, for a number of steps.
+    /// Runs `steps` random steps: some appends, a poll of the journal, or one piece of the worker's work.
     fn run(&mut self, opened: &mut Opened<FaultyDisk>, steps: u64) {
         for _ in 0..steps {
             match self.below(4) {

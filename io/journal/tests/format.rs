@@ -242,7 +242,7 @@ fn damaged_unacknowledged_records_are_cut() {
         opened.journal.append(Sequence(sequence), &common::payload(sequence)).unwrap();
     }
     opened.journal.poll();
-    // Written, but the sync fails.
+    // The records are written, but their sync fails.
     disk.fail_syncs(1);
     opened.worker.run_once();
     assert_eq!(opened.journal.durable(), Sequence(20));

@@ -52,7 +52,7 @@ fn only_possible_losses_begin_a_generation() {
     assert_eq!(open_accepting(&common::disk(), Policy::Async).unwrap().generation, 0);
 }
 
-/// A loss without any trace except a system reboot.
+/// Records are lost without any trace except a reboot of the system.
 #[test]
 fn a_loss_without_damage_begins_a_generation() {
     let mut silent = 0;
@@ -80,7 +80,7 @@ fn an_unknown_last_run_counts_as_a_loss() {
                 .to_string()
                 .starts_with("generation is damaged (it is missing)")
         );
-        // Old logs lack both files.
+        // Old logs lack the generation file and the acknowledged file.
         disk.remove(ACKNOWLEDGED_FILE).unwrap();
         assert_eq!(generation_of_start(&disk, policy), expected);
     }
@@ -134,7 +134,7 @@ fn one_valid_acknowledged_slot_suffices() {
     }
 }
 
-/// Under a syncing policy the file is never ahead of the log after a power loss; `async` guarantees nothing.
+/// After a power loss the acknowledged file is not ahead of a syncing policy's log; it may be under `async`.
 #[test]
 fn after_a_power_loss_the_file_requires_only_guaranteed_records() {
     for policy in Policy::ALL {
@@ -188,7 +188,7 @@ fn the_generation_file_is_as_documented() {
     }
     assert!(refusal([version_1(), vec![0; 100]].concat()).contains("65 bytes"));
 
-    // The file of another session is irrelevant for this one.
+    // The generation file of another session is ignored.
     let copy = common::disk();
     copy.put(GENERATION_FILE, version_1());
     let other = SessionName::new("OTHER").unwrap();

@@ -195,7 +195,7 @@ fn the_newest_snapshot_is_known_without_its_file() {
     assert_eq!(newest.snapshot.unwrap().sequence, Sequence(40));
     let skipped = &newest.skipped[0];
     assert_eq!((skipped.damage, skipped.state_hash), (SnapshotDamage::Missing, Some(180)));
-    // The record of the newest snapshot survives the next start, until there is a newer snapshot.
+    // The acknowledged file still names the missing snapshot after the next start, until one is written.
     let opened = open_with(&disk, Policy::Group).unwrap();
     assert_eq!(snapshots.newest(Sequence(60)).unwrap().skipped.len(), 1);
     snapshots.write(Sequence(60), 180, &state(60)).unwrap();

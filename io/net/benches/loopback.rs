@@ -154,7 +154,7 @@ fn on_core<T>(which: usize, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Times `round` after a warm-up. `round` returns the kernel's stamp of the answer.
+/// Samples `rounds` calls of `round`, after a warm-up. `round` returns the kernel's stamp of the answer.
 fn sample(rounds: usize, mut round: impl FnMut() -> Option<u64>) -> Samples {
     let mut samples =
         Samples { round_trips: Vec::with_capacity(rounds), kernel_to_read: Vec::with_capacity(rounds) };

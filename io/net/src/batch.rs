@@ -74,7 +74,7 @@ impl RecvBatch {
 
     /// Replaces the batch by the datagrams waiting on the socket. Returns their number and the drop count.
     pub(crate) fn fill(&mut self, fd: BorrowedFd<'_>) -> io::Result<(usize, Option<u32>)> {
-        // The previous call shortened the lengths in these headers; the other headers are unchanged.
+        // The previous call shortened the lengths in the first `used` headers only.
         let used = self.received.len();
         self.headers[..used].iter_mut().for_each(offer_whole_buffers);
         self.received.clear();

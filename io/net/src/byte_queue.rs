@@ -2,9 +2,9 @@
 
 /// Bytes in arrival order in one fixed allocation, readable as one slice.
 ///
-/// An emptied queue restarts at the front without a copy. Otherwise the queued bytes move to the front when
-/// less than half the capacity is free after them: with partial messages, some bytes are copied once per half
-/// capacity.
+/// An emptied queue restarts at the front without a copy. Otherwise [`free_space`](ByteQueue::free_space)
+/// moves the queued bytes to the front when less than half the capacity is free after them: partial messages
+/// are copied once per half capacity. [`push`](ByteQueue::push) moves them when its bytes do not fit there.
 #[derive(Debug)]
 pub struct ByteQueue {
     storage: Box<[u8]>,

@@ -21,7 +21,7 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// There is no answer at the address: start the other end first, or correct the address.
+    /// The connection cannot be established: start the other end first, or correct the address.
     #[error("cannot connect to {address}: {source}: is the other end running there?")]
     Connect {
         /// The requested address.

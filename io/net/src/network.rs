@@ -33,7 +33,7 @@ pub trait Network: Clone + fmt::Debug + Send + 'static {
     /// The endpoint that exchanges datagrams with any address.
     type Endpoint: DatagramEndpoint;
 
-    /// Creates a socket that listens at `address`, and returns its address: port 0 selects a free port.
+    /// Creates a socket that listens at `address`; port 0 selects a free port. Returns it with its address.
     ///
     /// # Errors
     /// As [`TcpAcceptor::bind`](crate::TcpAcceptor::bind).
@@ -99,13 +99,13 @@ pub trait StreamSocket: fmt::Debug + Send + Sized {
 
 /// Reports the ready sockets, repeatedly until they are read.
 pub trait SocketPoller<S>: Send {
-    /// Adds a socket. Dropping the socket removes it.
+    /// Adds a socket, whose readiness for `interest` is reported with `key`. Dropping the socket removes it.
     fn add(&self, socket: &S, key: u64, interest: Interest) -> io::Result<()>;
 
     /// Removes a socket.
     ///
     /// # Errors
-    /// The system's error: the socket is not watched.
+    /// The system's error, when the socket was not added.
     fn remove(&self, socket: &S) -> io::Result<()>;
 
     /// Returns the sockets that are ready now.
@@ -159,7 +159,7 @@ pub trait DatagramEndpoint: Send {
     }
 }
 
-/// The kernel's sockets.
+/// The [`Network`] of the kernel's sockets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kernel;
 

@@ -31,8 +31,8 @@ pub struct Ready {
 ///
 /// Never waits. Reading sockets in turn costs a system call each, about 200 ns without data. A poll costs one
 /// call for all sockets: about 120 ns for 1 to 64 idle ones, and 130 ns more for each ready one (2-core
-/// virtual machine, x86-64). So a poller pays from the first connection that is mostly idle, and costs one
-/// more call for a connection that always has data.
+/// virtual machine, x86-64). So a poller pays off from the first mostly idle connection, and costs one more
+/// call for a connection that always has data.
 #[derive(Debug)]
 pub struct Poller {
     epoll: Epoll,
@@ -53,7 +53,7 @@ impl Poller {
         Ok(Poller { epoll, events: vec![EpollEvent::empty(); events_max] })
     }
 
-    /// Adds a socket. Dropping the socket removes it.
+    /// Adds a socket, whose readiness for `interest` is reported with `key`. Dropping the socket removes it.
     ///
     /// # Errors
     /// The system's error: the socket is already watched, or the limit of watches is reached.

@@ -85,7 +85,7 @@ impl<N: Network> TcpAcceptor<N> {
     }
 
     /// Allocates buffers for `connections` more connections, so that [`accept`](TcpAcceptor::accept) does not
-    /// allocate while it has some of them.
+    /// allocate until all of them are in use.
     pub fn reserve(&mut self, connections: usize) {
         self.spare.extend(std::iter::repeat_with(|| Buffers::new(self.buffers)).take(connections));
     }
@@ -247,8 +247,8 @@ impl<N: Network> TcpConnection<N> {
         self.socket.descriptor()
     }
 
-    /// Bounds the bytes that the kernel accepts before the other end has received them. By default this can
-    /// grow to megabytes, which a client that does not read would hold.
+    /// Bounds the bytes that the kernel accepts before the other end has received them. By default these can
+    /// grow to megabytes, all undelivered while a client does not read.
     pub fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
         self.socket.limit_send_buffer(bytes)
     }
@@ -272,7 +272,7 @@ impl<N: Network> TcpConnection<N> {
     /// nothing can be sent or received.
     ///
     /// # Errors
-    /// [`NetError::Connect`] when there is no answer.
+    /// [`NetError::Connect`] when the attempt has failed.
     pub fn poll_connected(&mut self) -> Result<bool, NetError> {
         self.socket.poll_connected().map_err(|source| {
             self.is_closed = true;

@@ -21,7 +21,7 @@ fn acceptor(port: u16) -> TcpAcceptor {
     TcpAcceptor::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port), CONFIG.buffers).unwrap()
 }
 
-/// Polls at `now` until the attempt has an outcome.
+/// Polls at `now` until the state is not `Connecting`, and returns it.
 fn outcome(client: &mut ReconnectingClient, now: Nanos) -> ClientState {
     until(|| Some(client.poll(now)).filter(|state| *state != ClientState::Connecting))
 }

@@ -125,7 +125,7 @@ fn a_send_is_all_or_nothing_and_keeps_the_order() {
     let pending_len = client.pending_len();
     assert!(pending_len > (1 << 16) - (1 << 10), "{pending_len} bytes were pending");
     assert_eq!(client.flush_pending().unwrap(), SendOutcome::Pending);
-    // The other end reads again.
+    // Let the server read, so that the client can send its pending bytes.
     let mut received = Vec::new();
     until(|| {
         let _ = client.flush_pending().unwrap();

@@ -55,10 +55,10 @@ pub enum ShmError {
     NoSpace {
         /// Path of the new file.
         path: PathBuf,
-        /// Its length, in bytes.
+        /// Length of the new file, in bytes.
         len: u64,
     },
-    /// Other processes created and removed the file all the time. Retry.
+    /// Other processes replaced or removed the file during every attempt. Retry.
     #[error("other processes keep replacing {}: try again", .0.display())]
     ConcurrentChange(PathBuf),
     /// The system refused an operation.
@@ -66,7 +66,7 @@ pub enum ShmError {
     System {
         /// The operation, as a verb.
         what: &'static str,
-        /// The path.
+        /// Path of the file or folder.
         path: PathBuf,
         /// The system's error.
         #[source]

@@ -23,8 +23,8 @@ const STREAM_HEAD_LINES: usize = 2;
 
 /// Writes a segment of events of one type: a stream that overwrites its oldest event, and a heartbeat.
 ///
-/// While it lives, no other writer gets the same name. On drop it leaves the segment, marked as closed,
-/// unless it was [removed](EventsWriter::remove) before.
+/// While this writer lives, no other writer gets the same name. When dropped, it marks the segment as closed
+/// and leaves it in the folder, unless [removed](EventsWriter::remove) before.
 pub struct EventsWriter<T> {
     header: Header,
     path: PathBuf,
@@ -34,7 +34,7 @@ pub struct EventsWriter<T> {
     file: File,
 }
 
-/// Returns the lines of the stream.
+/// Returns the stream's part of a segment's `lines`; `None` when they are too few.
 fn stream_lines(lines: &SharedLines, header: &Header) -> Option<SharedLines> {
     let count = event_lines(header.layout.item_len, header.layout.stream_capacity);
     lines.part((HEADER_LEN / LINE_LEN as u64) as usize, usize::try_from(count).ok()?)
@@ -79,7 +79,7 @@ impl<T: Payload> EventsWriter<T> {
         self.stream.sent()
     }
 
-    /// Publishes that this writer still works, at `now` since the Unix epoch. Ten calls a second suffice.
+    /// Publishes that this writer is alive at `now`, since the Unix epoch. Ten calls a second suffice.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
     }
@@ -92,7 +92,7 @@ impl<T> EventsWriter<T> {
         &self.header
     }
 
-    /// Removes the segment's file, so that nothing remains when the writer ends. The name is free then.
+    /// Removes the segment's file, so that nothing remains when the writer ends. Its name is free at once.
     /// Processes that have mapped the file keep the memory, and see it closed when the writer ends.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ pub const KIND_EVENTS: u32 = 2;
 pub const HEADER_LEN: u64 = 4096;
 /// Alignment of the sections, in bytes.
 const SECTION_ALIGN: u64 = 4096;
-/// Header line with the words that change while the segment lives.
+/// Index of the header line with the words that change while the segment lives.
 pub(crate) const LIVE_LINE: usize = 4;
 
 /// Maximum number of rows of a segment, which is the number that an update of the stream can address.
@@ -29,7 +29,7 @@ pub const ROWS_MAX: u64 = 1 << 16;
 pub const STREAM_CAPACITY_MAX: u64 = 1 << 22;
 /// Maximum length of an event, in bytes. The length is a multiple of 8.
 pub const EVENT_LEN_MAX: u64 = 4_096;
-/// Scale of the numbers in events: they count units of 10^-8.
+/// Price scale of a segment of events, whose numbers count units of 10^-8.
 const EVENT_PRICE_SCALE: u64 = 100_000_000;
 
 /// The reason why a file is not a segment that this version can read.
@@ -128,7 +128,7 @@ pub struct Header {
     /// Sections of the segment.
     pub layout: Layout,
     unused: [u64; 14],
-    /// FNV-1a of the bytes before it.
+    /// FNV-1a hash of the header's bytes before this field.
     checksum: u64,
 }
 

@@ -93,7 +93,7 @@ pub fn verify_events(segment: &EventsReader) -> Verified {
         let expected = position.wrapping_mul(2).wrapping_add(2);
         match segment.slot_sequence(position) {
             found if found == expected => verified.updates += 1,
-            // The writer has overwritten the slot since.
+            // The writer has overwritten the slot since `sent` was read.
             found if is_alive && found > expected => verified.overtaken += 1,
             found if found > expected => {
                 verified.problem(|| format!("event {position} is torn, and there is no writer"));

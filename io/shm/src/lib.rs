@@ -42,8 +42,8 @@
 //!
 //! A process of the same user may truncate the file while it is mapped: the next access to the missing part
 //! raises SIGBUS. Only that user can do so (owner and mode are checked), and the programs here never do.
-//! [`is_whole`](OpenedSegment::is_whole) detects it if called in time. Seals, which would prevent it, exist
-//! only for files without names: those of a [`channel`] have them.
+//! [`is_whole`](OpenedSegment::is_whole) detects it, if called before that access. Seals, which would prevent
+//! it, exist only for files without names: those of a [`channel`] have them.
 #![allow(unsafe_code)]
 
 pub mod channel;

@@ -15,7 +15,7 @@ struct Mapping {
     len: usize,
 }
 
-// SAFETY: it only unmaps, which any thread may do.
+// SAFETY: a `Mapping` only unmaps on drop, which any thread may do.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; shared references give no access.
 unsafe impl Sync for Mapping {}

@@ -77,13 +77,13 @@ impl OpenedSegment {
         }
     }
 
-    /// Returns whether the name now belongs to another segment or to none; then open it again. A system call.
+    /// Returns whether the name now belongs to another segment or to none: reopen it. Takes a system call.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         !self.file.metadata().is_ok_and(|file| is_at(&file, &self.path))
     }
 
-    /// Returns whether the file still has the length in its header. A system call.
+    /// Returns whether the file still has the length in its header. Takes a system call.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.file.metadata().is_ok_and(|file| file.size() == self.header.file_len)

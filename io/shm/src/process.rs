@@ -25,7 +25,7 @@ pub struct WriterId {
 }
 
 impl WriterId {
-    /// Returns the id of this process.
+    /// Returns the identification of this process.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -40,7 +40,8 @@ impl WriterId {
         })
     }
 
-    /// Returns whether the process still runs. An invisible one, as in another container, counts as ended.
+    /// Returns whether the process still runs. A process that is not visible,
+    /// as in another container, counts as ended.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         boot_id().is_ok_and(|boot| boot == self.boot) && start_ticks(self.pid) == Some(self.start_ticks)

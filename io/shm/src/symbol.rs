@@ -24,7 +24,7 @@ impl SymbolName {
         (name.as_str() == Some(text)).then_some(name)
     }
 
-    /// Returns the text; `None` when it is empty or, since any process may have written it, not a valid name.
+    /// Returns the name as text; `None` when it is empty or, since any process may have written it, invalid.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         let len = self.text.iter().position(|byte| *byte == 0).unwrap_or(SYMBOL_LEN_MAX);

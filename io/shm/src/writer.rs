@@ -30,8 +30,8 @@ static NEW_FILES: AtomicU32 = AtomicU32::new(0);
 
 /// Writes a segment: names, quotes, updates, and a heartbeat.
 ///
-/// While it lives, no other writer gets the same name. On drop it leaves the segment, marked as closed, so
-/// that the last values stay readable.
+/// While this writer lives, no other writer gets the same name. When dropped, it marks the segment as closed
+/// and leaves it in the folder, so that the last values stay readable.
 #[derive(Debug)]
 pub struct SegmentWriter {
     header: Header,
@@ -102,7 +102,8 @@ impl SegmentWriter {
         self.quotes.write(index, quote)
     }
 
-    /// Changes the latest quote of an instrument, initially zeros. Wait-free, a few nanoseconds.
+    /// Changes the latest quote of an instrument by `change`, from zeros if it has none. Wait-free, a few
+    /// nanoseconds.
     ///
     /// # Errors
     /// [`NoEntry`] when the segment does not have this row; nothing is written.
@@ -121,7 +122,7 @@ impl SegmentWriter {
         }
     }
 
-    /// Publishes that this writer still works, at `now` since the Unix epoch, and its counts. Ten calls a
+    /// Publishes the counts of this writer, and that it is alive at `now`, since the Unix epoch. Ten calls a
     /// second suffice.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
@@ -186,7 +187,7 @@ impl CreatedSegment {
     }
 }
 
-/// The lines of each section.
+/// The sections of a segment of market data.
 pub(crate) struct Sections {
     pub(crate) names: SharedLines,
     pub(crate) quotes: SharedLines,
@@ -194,7 +195,7 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// Returns the sections; `None` when a section is not within the lines.
+    /// Returns the sections at the offsets in `header`; `None` when a section is not within `lines`.
     pub(crate) fn of(lines: &SharedLines, header: &Header) -> Option<Sections> {
         let line = LINE_LEN as u64;
         let part = |offset: u64, count: u64| {

@@ -38,7 +38,7 @@ fn site() -> Site {
     Site { _place: place, path }
 }
 
-/// Waits for the peer's end. A child process that another test starts may briefly hold the peer's socket.
+/// Waits until the peer has ended. A child process forked by another test may briefly hold the peer's socket.
 #[track_caller]
 fn wait_for_end<S: Payload, R: Payload>(channel: &Channel<S, R>) {
     until(|| channel.is_peer_disconnected().then_some(()));

@@ -64,7 +64,7 @@ pub struct Follower<S: Storage> {
 }
 
 impl<S: Storage> Follower<S> {
-    /// Creates a follower that writes a snapshot every `every` commands and keeps the newest `keep`.
+    /// Creates a follower that writes a snapshot per `every` commands and keeps the newest `keep` snapshots.
     #[must_use]
     pub fn new(
         log: StoredJournal<S>,

@@ -223,7 +223,7 @@ pub struct Recovered<S: Storage> {
 /// Options for opening a journal.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryOptions {
-    /// Lengths and policies of the journal.
+    /// Durability policy, lengths and first sequence number of the journal.
     pub config: JournalConfig,
     /// Expected session of the journal; any session when `None`.
     pub session: Option<SessionName>,
@@ -310,7 +310,7 @@ pub fn recover<S: Storage>(
     Ok(Recovered { journal, worker, replica, recovery })
 }
 
-/// Removes the snapshots of a journal that has no log. A new journal has no snapshots.
+/// If the loss is accepted, removes the snapshots of a journal that has no log. A new journal has none.
 fn remove_without_log<S: Storage>(
     snapshots: &Snapshots<S>,
     accept_loss: bool,

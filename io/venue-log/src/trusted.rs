@@ -7,12 +7,13 @@ use tickpath_admission::{TRUSTED_TEXT_LEN_MAX, TrustedPeers};
 use tickpath_journal::{Storage, StorageFile};
 use tickpath_venue::UserRegistry;
 
-/// Name of the file in the journal's folder.
+/// Name of the file of trusted logins, in the journal's folder.
 const FILE: &str = "trusted-logins";
-/// Name of the file until it is complete.
+/// Name of that file while it is written.
 const UNFINISHED: &str = "trusted-logins.unfinished";
 
-/// Reads the file. Also returns a notice if the file is damaged, or if it is missing although `is_expected`.
+/// Reads the file of trusted logins. Also returns a notice if the file is damaged, or if it is missing
+/// although `is_expected`.
 pub fn open_trusted_logins<S: Storage>(
     storage: S,
     users: UserRegistry,
@@ -37,7 +38,7 @@ fn read<S: Storage>(storage: &S) -> io::Result<Option<Vec<u8>>> {
     if !storage.has(FILE)? {
         return Ok(None);
     }
-    // One byte longer than the maximum, to detect a file that is too long.
+    // Read one byte more than the maximum, to detect a file that is too long.
     let mut text = vec![0; TRUSTED_TEXT_LEN_MAX + 1];
     let len = storage.open(FILE)?.read_start(&mut text)?;
     text.truncate(len);

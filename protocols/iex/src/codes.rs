@@ -39,7 +39,7 @@ codes! {
         HALTED = b'O' "halted on IEX",
         NOT_HALTED = b'N' "not halted on IEX",
     }
-    /// The reason of a price test or its absence, in a
+    /// The reason why a short sale price test is in force or not, in a
     /// [`ShortSalePriceTestStatus`](crate::ShortSalePriceTestStatus).
     PriceTestDetail {
         NONE = b' ' "no price test",
@@ -48,7 +48,7 @@ codes! {
         DEACTIVATED = b'D' "deactivated",
         NOT_AVAILABLE = b'N' "not available",
     }
-    /// The completed process, in a [`SecurityEvent`](crate::SecurityEvent).
+    /// The process that is complete, in a [`SecurityEvent`](crate::SecurityEvent).
     SecurityEventCode {
         OPENING_COMPLETE = b'O' "opening process complete",
         CLOSING_COMPLETE = b'C' "closing process complete",
@@ -81,7 +81,7 @@ codes! {
 }
 
 flags! {
-    /// Kind of security.
+    /// Properties of a security.
     DirectoryFlags {
         TEST = 0x80 "test security",
         WHEN_ISSUED = 0x40 "when issued",
@@ -107,14 +107,14 @@ flags! {
     /// Queue position of a changed order: kept or lost.
     ///
     /// The specification's "bit 0" is ambiguous: most readers take it as the lowest bit, some as the highest.
-    /// No real message is known that sets either bit, so both count.
+    /// No real message is known that sets either bit, so either of them means "kept".
     ModifyFlags {
         KEEPS_PRIORITY = 0x81 "keeps priority",
     }
 }
 
 impl EventFlags {
-    /// Returns true for the last update of a transaction.
+    /// Returns true for the last update of a book change.
     #[inline]
     #[must_use]
     pub const fn is_complete(self) -> bool {

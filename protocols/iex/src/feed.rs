@@ -27,7 +27,7 @@ impl Feed {
         }
     }
 
-    /// Returns Message Protocol ID, name and version, and types of messages.
+    /// Returns the feed's Message Protocol ID, its name with version, and its message types as a bit mask.
     const fn specification(self) -> (u16, &'static str, u128) {
         match self {
             Feed::Tops15 => (0x8002, "TOPS 1.5", mask(b"QTB")),

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 /// Maximum number of messages per request over UDP; TCP has no limit.
 pub const UDP_MESSAGES_MAX: u64 = 1_000;
-/// Maximum number of ranges that this reader accepts per request, so that it fits a datagram.
+/// Maximum number of ranges per request that this reader accepts; such a request fits a datagram.
 pub const RANGES_MAX: usize = 64;
 
 layout! {
@@ -16,9 +16,9 @@ layout! {
     RequestHeader, 16 => {
         /// The version, 1.
         0 version: u8,
-        /// 1 for messages, 2 for bytes of the stream; the feeds answer only 1.
+        /// 1 to request messages, 2 to request bytes of the stream; the feeds answer only 1.
         1 request_type: u8,
-        /// Message Protocol ID.
+        /// Message Protocol ID of the feed.
         2 protocol_id: U16,
         /// Channel ID.
         4 channel: U32,
@@ -34,7 +34,7 @@ layout! {
     Range, 16 => {
         /// Sequence number of the first message.
         0 first: I64,
-        /// Sequence number of the last message, which over TCP may be in the future.
+        /// Sequence number of the last message, which over TCP may not have been sent yet.
         8 last: I64,
     }
 }
@@ -46,7 +46,7 @@ impl Range {
         Range { first: I64::new(first as i64), last: I64::new(last as i64) }
     }
 
-    /// Returns the number of messages; 0 for a range that ends before it begins.
+    /// Returns the number of messages in the range; 0 if `last` is before `first`.
     #[must_use]
     pub const fn message_count(&self) -> u64 {
         let (first, last) = (self.first.get(), self.last.get());

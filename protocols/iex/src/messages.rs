@@ -11,8 +11,8 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 use crate::codes::*;
 use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber};
 
-/// Declares all messages, and all items that list every message. All have their time stamp at offset 2; those
-/// in `securities` have the symbol at offset 10.
+/// Declares all messages, and the items that cover all of them. Every message has its time stamp at offset 2;
+/// those in `securities` have the symbol at offset 10.
 macro_rules! iex_messages {
     (
         system { $($system:tt)* }
@@ -28,7 +28,7 @@ macro_rules! iex_messages {
             $(#[$doc])*
             $name = $first $(| $other)?, $len, $handler {
                 $(#[$flag_doc])* 1 $flag: $flag_wire,
-                /// Time of the event, or start of the state.
+                /// Time of the event, or time from which the state applies.
                 2 timestamp: Timestamp,
                 /// The security.
                 10 symbol: Ticker,
@@ -80,7 +80,7 @@ macro_rules! iex_messages {
     };
 }
 
-/// Returns the type byte.
+/// Returns the type byte of a message.
 #[inline(always)]
 fn type_of(message: &[u8]) -> Result<u8, Malformed> {
     message.first().copied().ok_or(Malformed("an empty message"))
@@ -102,14 +102,14 @@ iex_messages! {
     system {
         /// System Event (`S`): the session entered a stage; each stage is sent once per session.
         SystemEvent = b'S', 10, on_system_event {
-            /// The stage.
+            /// The stage that the session entered.
             1 event: SystemEventCode,
             /// Time of the event.
             2 timestamp: Timestamp,
         }
     }
     securities {
-        /// Security Directory (`D`): an IEX-listed security. There is none for other securities.
+        /// Security Directory (`D`): an IEX-listed security. Other securities have no such message.
         SecurityDirectory = b'D', 31, on_security_directory {
             /// Kind of security.
             1 flags: DirectoryFlags,
@@ -122,26 +122,26 @@ iex_messages! {
         }
         /// Trading Status (`H`): the trading state of a security.
         TradingStatus = b'H', 22, on_trading_status {
-            /// The state.
+            /// The trading state.
             1 status: TradingCode,
             /// The reason for no trading: `T1`, `IPO1`, `MCB3` and others; `NA` if not IEX-listed.
             18 reason: Alpha<4>,
         }
         /// Retail Liquidity Indicator (`I`): the sides with retail interest.
         RetailLiquidityIndicator = b'I', 18, on_retail_liquidity_indicator {
-            /// The sides.
+            /// The sides with retail interest.
             1 interest: RetailInterest,
         }
         /// Operational Halt Status (`O`): a security was halted by IEX itself, or no longer is.
         OperationalHaltStatus = b'O', 18, on_operational_halt_status {
-            /// The state.
+            /// States whether IEX itself halts the security.
             1 halt: OperationalHalt,
         }
         /// Short Sale Price Test Status (`P`): whether Rule 201 restricts short sales.
         ShortSalePriceTestStatus = b'P', 19, on_short_sale_price_test_status {
             /// 1 while a price test is in force, 0 otherwise.
             1 in_effect: u8,
-            /// The reason.
+            /// The reason why the price test is in force or not.
             18 detail: PriceTestDetail,
         }
         /// Security Event (`E`): the opening or the closing of a security is complete. All earlier price
@@ -169,7 +169,7 @@ iex_messages! {
             1 event_flags: EventFlags,
             /// Shares now displayed at the price.
             18 size: Shares,
-            /// The price.
+            /// Price of the level.
             22 price: LongPrice,
         }
         /// Trade Report (`T`): an execution; in DEEP+ between orders that are not displayed. In TOPS 1.5,
@@ -199,7 +199,7 @@ iex_messages! {
         OfficialPrice = b'X', 26, on_official_price {
             /// Kind of official price.
             1 price_type: PriceType,
-            /// The price.
+            /// The official price.
             18 price: LongPrice,
         }
         /// Auction Information (`A`): the expected outcome of an IEX-listed security's auction, once a
@@ -219,15 +219,15 @@ iex_messages! {
             42 imbalance_side: ImbalanceSide,
             /// Number of extensions of the auction.
             43 extension_number: u8,
-            /// Scheduled time, in seconds since the Unix epoch.
+            /// Scheduled time of the auction, in seconds since the Unix epoch.
             44 scheduled_time: EventTime,
             /// Clearing price of orders on the auction book alone.
             48 auction_book_clearing_price: LongPrice,
             /// Reference price of the collar.
             56 collar_reference_price: LongPrice,
-            /// Lowest price of the auction; 0 without a collar.
+            /// Lowest price at which the auction may clear; 0 without a collar.
             64 lower_collar: LongPrice,
-            /// Highest price of the auction; 0 without a collar.
+            /// Highest price at which the auction may clear; 0 without a collar.
             72 upper_collar: LongPrice,
         }
         /// Add Order (`a`) of DEEP+: a displayed order was added at the tail of its level.
@@ -254,7 +254,7 @@ iex_messages! {
         }
         /// Order Delete (`R`) of DEEP+: a resting order was removed. Its id may be reused.
         OrderDelete = b'R', 26, on_order_delete {
-            /// Without meaning; real messages have a space.
+            /// Reserved; without meaning. Real messages have a space.
             1 reserved: u8,
             /// Id of the order.
             18 order_id: OrderNumber,
@@ -274,14 +274,14 @@ iex_messages! {
         }
         /// Clear Book (`C`) of DEEP+: all orders of the security were removed.
         ClearBook = b'C', 18, on_clear_book {
-            /// Without meaning.
+            /// Reserved; without meaning.
             1 reserved: u8,
         }
     }
 }
 
 impl PriceLevelUpdate {
-    /// Creates the update of a level on one side; `is_complete` for the last one of a transaction.
+    /// Creates the update of a price level; `is_complete` marks the last update of a book change.
     #[must_use]
     pub fn of(
         side: Side,
@@ -296,7 +296,7 @@ impl PriceLevelUpdate {
         PriceLevelUpdate { message_type, ..PriceLevelUpdate::new(flags, timestamp, symbol, size, price) }
     }
 
-    /// Returns bid or ask, from the type byte.
+    /// Returns the side of the level, from the type byte.
     #[inline]
     #[must_use]
     pub const fn side(&self) -> Side {

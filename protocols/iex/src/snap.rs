@@ -15,7 +15,7 @@ use crate::{Header, SEGMENT_LEN_MAX};
 
 /// Longest frame, in bytes.
 pub const FRAME_LEN_MAX: usize = 2 + u16::MAX as usize;
-/// Requests that a service answers per day, and per channel if a feed has several.
+/// Maximum number of requests that a service answers per day; per channel if a feed has several.
 pub const REQUESTS_PER_DAY: u32 = 1_000;
 /// Time without a request after which a service closes a connection, in seconds.
 pub const IDLE_TIMEOUT_S: u64 = 10;
@@ -28,7 +28,7 @@ const DATA_LEN_MIN: usize = 3 + Header::LEN + 2;
 const WRONG_LENGTH: Malformed = Malformed("a frame of another length than its type has");
 
 codes! {
-    /// The reason of a service's refusal.
+    /// The reason why a service refuses a request.
     ErrorCode {
         AUTHENTICATION = b'A' "the token is not known",
         CHANNEL = b'C' "no such channel",
@@ -43,13 +43,13 @@ codes! {
 /// A request for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotRequest {
-    /// The reader's token.
+    /// The token by which the service identifies the reader.
     pub token: Alpha<40>,
     /// Channel ID.
     pub channel: u32,
     /// Session ID of the multicast.
     pub session: u32,
-    /// The minimum sequence number of the snapshot; 0 for the latest.
+    /// The sequence number that the snapshot must at least reach; 0 for the latest snapshot.
     pub minimum: Sequence,
 }
 
@@ -63,12 +63,12 @@ pub enum Frame<'a> {
     Error(ErrorCode),
     /// `s`: a snapshot follows.
     Start {
-        /// Bytes of the whole answer, including this frame and the end frame.
+        /// Length in bytes of the whole answer, including this frame and the end frame.
         total_len: u64,
     },
     /// `d`: one message of the snapshot.
     Data {
-        /// An IEX-TP header of one message.
+        /// IEX-TP header of a segment that has only this message.
         header: &'a Header,
         /// The message.
         message: &'a [u8],
@@ -78,7 +78,7 @@ pub enum Frame<'a> {
         /// Sequence number of the last message in the snapshot.
         sequence: Sequence,
     },
-    /// A type that is not listed: skip it.
+    /// A frame of an unlisted type: skip it.
     Unknown {
         /// The type byte.
         frame_type: u8,
@@ -114,7 +114,7 @@ pub fn next_frame(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Malformed>
     Ok(Some((frame, len)))
 }
 
-/// Refuses a wrong length before the rest of the frame arrives.
+/// Refuses a length that does not fit the frame's type, before the rest of the frame arrives.
 fn check_len(frame_type: u8, len: usize) -> Result<(), Malformed> {
     let fits = match frame_type {
         b'r' => len == REQUEST_LEN,
@@ -139,7 +139,7 @@ fn data(frame: &[u8]) -> Result<Frame<'_>, Malformed> {
     Ok(Frame::Data { header, message: nested.map_or(block, |(_, message)| message) })
 }
 
-/// Returns a field of a frame whose length has been checked.
+/// Returns the `N` bytes at `offset` of a frame whose length has been checked.
 fn field<const N: usize>(frame: &[u8], offset: usize) -> [u8; N] {
     frame[offset..offset + N].try_into().expect("a slice of N bytes is an array of N bytes")
 }

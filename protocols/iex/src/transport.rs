@@ -26,13 +26,13 @@ layout! {
         4 channel: U32,
         /// Session ID, the same throughout a trading session.
         8 session: U32,
-        /// Bytes after the header; 0 in a heartbeat.
+        /// Length in bytes of the payload, which follows the header; 0 in a heartbeat.
         12 payload_len: U16,
-        /// Messages in the payload; 0 in a heartbeat.
+        /// Number of messages in the payload; 0 in a heartbeat.
         14 message_count: U16,
-        /// Stream offset of the payload: payload bytes of the session before it.
+        /// Stream offset of the payload: number of payload bytes that the session sent before it.
         16 stream_offset: I64,
-        /// Sequence number of the first message; in a heartbeat, of the next.
+        /// Sequence number of the first message; in a heartbeat, of the next message.
         24 first_sequence: I64,
         /// Send time of the segment.
         32 send_time: Timestamp,
@@ -40,13 +40,13 @@ layout! {
 }
 
 impl Header {
-    /// Length in bytes.
+    /// Length of a header in bytes.
     pub const LEN: usize = 40;
     /// The version of IEX-TP.
     pub const VERSION: u8 = 1;
 }
 
-/// A segment whose every block has been checked.
+/// A segment; the lengths of all its message blocks have been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
     header: &'a Header,
@@ -80,13 +80,13 @@ impl<'a> Segment<'a> {
         self.header
     }
 
-    /// Returns the payload: blocks of a length and a message.
+    /// Returns the payload: blocks, each of which is a length and a message.
     #[must_use]
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// Returns the feed; `None` for one that is not listed.
+    /// Returns the feed of the segment; `None` for an unlisted Message Protocol ID.
     #[inline]
     #[must_use]
     pub const fn feed(&self) -> Option<Feed> {
@@ -107,7 +107,7 @@ impl<'a> Segment<'a> {
         self.header.session.get()
     }
 
-    /// Returns the sequence number of the first message; in a heartbeat, of the next.
+    /// Returns the sequence number of the first message; in a heartbeat, of the next message.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
@@ -127,7 +127,7 @@ impl<'a> Segment<'a> {
         self.header.stream_offset.get() as u64
     }
 
-    /// Returns the number of messages.
+    /// Returns the number of messages in the segment.
     #[inline]
     #[must_use]
     pub const fn message_count(&self) -> u16 {
@@ -141,7 +141,7 @@ impl<'a> Segment<'a> {
         self.message_count() == 0
     }
 
-    /// Returns the send time, since the Unix epoch.
+    /// Returns the send time of the segment, since the Unix epoch.
     #[inline]
     #[must_use]
     pub const fn send_time(&self) -> Nanos {
@@ -155,7 +155,7 @@ impl<'a> Segment<'a> {
         self.header.first_sequence.get() == 1 && self.header.stream_offset.get() == 0
     }
 
-    /// Returns the messages with their sequence numbers.
+    /// Returns the messages of the segment, each with its sequence number.
     #[inline]
     #[must_use]
     pub fn messages(&self) -> Messages<'a> {
@@ -225,7 +225,7 @@ pub struct SegmentBuilder<B> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
-    /// Starts a session at sequence number 1, in segments of at most the length of `buffer`.
+    /// Creates a builder for a new session, from sequence number 1. A segment is at most as long as `buffer`.
     ///
     /// # Panics
     /// When the buffer is shorter than a header.
@@ -234,7 +234,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
         SegmentBuilder::resuming(buffer, feed.protocol_id(), channel, session, Sequence(1), 0)
     }
 
-    /// Continues a session at a sequence number and an offset.
+    /// Creates a builder that continues a session at a sequence number and a stream offset.
     ///
     /// # Panics
     /// When the buffer is shorter than a header.
@@ -281,7 +281,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
         self.header.message_count.get() == 0
     }
 
-    /// Adds a message.
+    /// Adds a message to the segment.
     ///
     /// # Errors
     /// [`PushError`] when there is no space; the segment is unchanged.

@@ -1,4 +1,4 @@
-//! Bytes from specifications and real traffic, field by field.
+//! Decodes bytes from specifications and real traffic, and checks each field.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 

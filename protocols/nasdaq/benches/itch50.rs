@@ -1,8 +1,8 @@
-//! ITCH 5.0 in memory, one thread: decoding a mix of messages, and publishing events into packets.
+//! Benchmarks of ITCH 5.0 in memory, on one thread: decoding messages, and publishing events into packets.
 //!
 //! Of 100 messages 47 add, 42 delete, 6 execute, 4 replace and 1 cancel. Their order is random, which is
-//! harder to predict than a real feed. Another benchmark has them in runs of one type, the easiest order to
-//! predict.
+//! harder for the branch predictor than a real feed. Another benchmark decodes the same messages sorted
+//! into runs of one type, the easiest order to predict.
 
 use std::hint::black_box;
 
@@ -65,7 +65,7 @@ fn instrument() -> Instrument {
     }
 }
 
-/// Sums the fields that a book reads: reference, price and quantity.
+/// Sums, over all messages, the xor of the fields that a book reads: reference, price and quantity.
 #[derive(Default)]
 struct Sum(u64);
 
@@ -87,7 +87,7 @@ impl Listener for Sum {
     }
 }
 
-/// Returns the expected result of [`Sum`], computed from the events.
+/// Returns the value that [`Sum`] must have after the messages of all `events`.
 fn expected(events: &[MarketEvent]) -> u64 {
     events
         .iter()
@@ -103,7 +103,7 @@ fn expected(events: &[MarketEvent]) -> u64 {
         .sum()
 }
 
-/// Returns the events as a BinaryFILE and as datagrams.
+/// Returns the messages of all events as a BinaryFILE, and as MoldUDP64 datagrams.
 fn published(events: &[MarketEvent], instrument: &Instrument) -> (Vec<u8>, Vec<Vec<u8>>) {
     let (mut file, mut datagrams) = (Vec::new(), Vec::new());
     let mut packet = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
@@ -140,7 +140,7 @@ fn decode_datagrams(datagrams: &[Vec<u8>]) -> u64 {
     sum.0
 }
 
-/// Publishes all events through one buffer, like a publisher; returns the number of bytes.
+/// Publishes all events through one packet buffer; returns the total number of bytes.
 fn publish(events: &[MarketEvent], instrument: &Instrument) -> usize {
     let mut packet = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
     let mut len = 0;
@@ -161,7 +161,7 @@ fn bench(c: &mut Criterion) {
     assert_eq!(decode_datagrams(&datagrams), expected(&events));
     assert_eq!(publish(&events, &instrument), datagrams.iter().map(Vec::len).sum::<usize>());
 
-    // The same messages in runs of one type, so that no branch is mispredicted.
+    // The same messages sorted into runs of one type, so that branches are hardly mispredicted.
     let mut runs = events.clone();
     runs.sort_by_key(|event| market_event_len(&event.kind));
     let (file_of_runs, _) = published(&runs, &instrument);

@@ -9,7 +9,7 @@ use crate::soupbintcp::BufferTooShort;
 
 /// Length of the user's name, in bytes.
 const NAME_LEN: usize = 6;
-/// Length of the header before the message, in bytes.
+/// Length of name and sequence number, which precede the message, in bytes.
 pub const HEADER_LEN: usize = NAME_LEN + 8;
 /// Maximum length of a drop copy, in bytes.
 pub const COPY_LEN_MAX: usize = HEADER_LEN + ouch50::MESSAGE_LEN_MAX;
@@ -39,7 +39,7 @@ impl<'a> DropCopy<'a> {
         Ok(DropCopy { user: user.ok_or(error)?, number: u64::from_be_bytes(*number), message })
     }
 
-    /// Writes the copy at the start of `out`; returns its length. Cuts names over 6 bytes, which no user has.
+    /// Writes the drop copy at the start of `out`; returns its length. Cuts names over 6 bytes, the maximum.
     ///
     /// # Errors
     /// [`BufferTooShort`]: nothing was written.
@@ -60,7 +60,7 @@ impl<'a> DropCopy<'a> {
 mod tests {
     use super::*;
 
-    /// Returns the bytes of the example in `docs/drop-copy.md`.
+    /// Returns the bytes of the example drop copy in `docs/drop-copy.md`.
     fn example() -> Vec<u8> {
         let text = include_str!("../../../docs/drop-copy.md");
         let hex = text.split("```hex\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();

@@ -23,7 +23,7 @@ impl Session {
         text.bytes().all(|byte| byte.is_ascii_graphic()).then_some(session)
     }
 
-    /// Returns the text without its padding; empty if it is not UTF-8.
+    /// Returns the name without its padding; empty if it is not UTF-8.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("").trim_matches(' ')

@@ -17,15 +17,15 @@ pub use tickpath_wire::{Alpha, Stock};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{value} does not fit {field}: keep within 0..={max}")]
 pub struct OutOfRange {
-    /// The field.
+    /// Name of the field's type.
     pub field: &'static str,
-    /// The value.
+    /// The value that does not fit.
     pub value: i128,
-    /// The largest value that fits.
+    /// The largest value that fits the field.
     pub max: u64,
 }
 
-/// Declares fields that are narrower than the project's types.
+/// Declares numeric fields that are narrower than the project's types, with `TryFrom` from these.
 macro_rules! narrow_fields {
     ($( $(#[$doc:meta])* $name:ident($wire:ty: $inner:ty) = $value:ident($wide:ty) )+) => { $(
         field! {
@@ -84,7 +84,7 @@ narrow_fields! {
 }
 
 impl LongPrice {
-    /// OUCH's marker for an order without a limit.
+    /// Marks an order without a limit price in OUCH.
     pub const MARKET: LongPrice = LongPrice(U64::new(0x7fff_ffff));
 }
 
@@ -118,7 +118,7 @@ impl Timestamp {
     /// The maximum time that 6 bytes hold, a little over 78 hours.
     pub const MAX: Nanos = Nanos((1 << 48) - 1);
 
-    /// Returns the time.
+    /// Returns the time since midnight.
     #[inline]
     #[must_use]
     pub const fn get(self) -> Nanos {
@@ -127,7 +127,7 @@ impl Timestamp {
 }
 
 impl From<Nanos> for Timestamp {
-    /// Saturates at [`Timestamp::MAX`]; times since midnight stay far below it.
+    /// Converts a time; saturates at [`Timestamp::MAX`], which times since midnight do not reach.
     #[inline]
     fn from(ts: Nanos) -> Self {
         let ts = ts.0.min(Timestamp::MAX.0);

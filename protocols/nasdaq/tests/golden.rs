@@ -49,7 +49,7 @@ fn worked_examples_are_written() {
     }
 }
 
-/// Keeps the last decoded message as text.
+/// A listener that keeps the last decoded message as text.
 #[derive(Default)]
 struct Last(String);
 

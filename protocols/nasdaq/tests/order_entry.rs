@@ -1,4 +1,4 @@
-//! Requests and answers through OUCH: accepted and refused requests, reasons, answers.
+//! Encodes and decodes OUCH requests and answers: accepted and refused requests, reasons, and all answers.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::ouch50::{self, *};
@@ -28,7 +28,7 @@ fn order() -> EnterOrder {
     }
 }
 
-/// Returns an enter order message with one field changed, and options.
+/// Returns an Enter Order message that `change` has modified, with `options`.
 fn entered(change: impl FnOnce(&mut ouch50::EnterOrder), options: &[TagValue<'_>]) -> Vec<u8> {
     let mut message = ouch50::EnterOrder::new(
         7,

@@ -1,4 +1,4 @@
-//! For any bytes: round trips hold, every truncation is an error, and nothing panics.
+//! Properties for any bytes: round trips hold, every truncation is an error, and nothing panics.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use proptest::collection::vec;
@@ -19,7 +19,7 @@ use tickpath_types::{
 #[path = "generators/orders.rs"]
 mod orders;
 
-/// Converts a published message back to the event, except fields that ITCH does not carry.
+/// A listener that converts a published message back to its event, except fields that ITCH does not carry.
 #[derive(Default)]
 struct Read(Option<MarketEventKind>);
 
@@ -117,7 +117,7 @@ fn market_event_kind() -> impl Strategy<Value = MarketEventKind> {
     ]
 }
 
-/// Generates a message of a listed type, of the right length and otherwise of any bytes.
+/// Generates messages of the listed types, of the right length and otherwise of any bytes.
 fn itch_message() -> impl Strategy<Value = Vec<u8>> {
     (proptest::sample::select(MESSAGE_TYPES), vec(any::<u8>(), itch50::MESSAGE_LEN_MAX)).prop_map(
         |(message_type, mut bytes)| {
@@ -133,7 +133,7 @@ struct IgnoreAll;
 
 impl itch50::Listener for IgnoreAll {}
 
-/// Fixes the seed, so that every run has the same cases; the fuzz targets cover more and other cases.
+/// Fixes the seed, so that every run tests the same cases; the fuzz targets cover more cases.
 fn config() -> ProptestConfig {
     ProptestConfig {
         rng_seed: RngSeed::Fixed(5),
@@ -321,7 +321,7 @@ proptest! {
     }
 }
 
-/// An unknown type is passed to the listener for counting.
+/// A message of an unknown type is passed to the listener, which may count it.
 #[test]
 fn unknown_types_are_countable() {
     #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Scenarios of SoupBinTCP connections: two sides and a wire, in simulated time.
+//! Scenarios of SoupBinTCP connections: a client, a server and the bytes in flight, in simulated time.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::soupbintcp::{
@@ -14,7 +14,7 @@ fn at(millis: u64) -> Nanos {
     START + Nanos::from_millis(millis)
 }
 
-/// Both sides, and the bytes in flight to each.
+/// Client and server of a connection, and the bytes in flight to each of them.
 struct Connection {
     client: ClientSession,
     server: ServerSession,
@@ -32,7 +32,7 @@ impl Connection {
         }
     }
 
-    /// Creates a connection whose login was accepted at the start, in session DAY1 from message 1.
+    /// Creates a connection whose login was accepted at `START`, in session DAY1 from message 1.
     fn logged_in() -> Connection {
         let mut connection = Connection::new(config());
         connection.transmit(START);
@@ -128,7 +128,7 @@ fn day() -> Session {
     Session::new("DAY1").unwrap()
 }
 
-/// Returns the login of the worked example: USER, secret, the current session from its start.
+/// Returns the login packet of the worked example: USER, secret, the current session from its start.
 fn login_of_user() -> Vec<u8> {
     [&b"\x00\x2fLUSER  secret    "[..], &[b' '; 10], &[b' '; 19], b"1"].concat()
 }

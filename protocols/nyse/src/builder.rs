@@ -1,15 +1,16 @@
-//! Construction of a packet.
+//! Builds packets.
 
 use zerocopy::byteorder::little_endian::{U16, U32};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::{DeliveryFlag, HEADER_LEN, Header, MESSAGE_HEADER_LEN, PACKET_LEN_MAX, SendTime};
 
-/// A message was not added to the packet. Send the packet, start another and push the message again.
+/// The reason why a message was not added to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The packet has no space for the message, or already the maximum number of messages.
+    /// The packet has no space for the message, or already has the maximum number of messages. Send the
+    /// packet, start another and push the message again.
     #[error("the message needs {needed} bytes and {remaining} are left: send the packet first")]
     NoCapacity {
         /// Length of the message, in bytes.
@@ -130,7 +131,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         self.sequence.wrapping_add(self.message_count as u32)
     }
 
-    /// Writes the header and returns the packet. [`DeliveryFlag::HEARTBEAT`] is for a packet without
+    /// Writes the header and returns the packet. Use [`DeliveryFlag::HEARTBEAT`] only for a packet without
     /// messages.
     pub fn finish(&mut self, flag: DeliveryFlag, time: SendTime) -> &[u8] {
         let header = Header {

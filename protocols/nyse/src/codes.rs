@@ -129,7 +129,7 @@ codes! {
         PRINTED = 1 "printed",
     }
 
-    /// One of four conditions of a trade, each from a separate list.
+    /// One of the four conditions of a trade; each of the four has its own list of codes.
     TradeCondition {
         NONE = b' ' "none",
         REGULAR = b'@' "regular",
@@ -179,7 +179,7 @@ codes! {
         BOTH = b'C' "on both sides",
     }
 
-    /// The request server's answer to a request.
+    /// The request server's answer: acceptance, or the reason of the refusal.
     RequestStatus {
         ACCEPTED = b'0' "accepted",
         BAD_SOURCE = b'1' "unknown source id",

@@ -42,9 +42,9 @@ macro_rules! specification {
     };
 }
 
-/// Declares all messages, and all items that list every message. The handler is followed by the message's
-/// specification and its title there. The messages in `timed` have common first fields; those in `events`
-/// have others.
+/// Declares all messages, and the items that cover all of them. After the handler come the name of the
+/// specification and the message's title in it. All messages in `timed` have the same first fields; those in
+/// `events` have other common first fields.
 macro_rules! xdp_messages {
     (
         control { $($control:tt)* }
@@ -68,7 +68,7 @@ macro_rules! xdp_messages {
                     4 source_time: U32,
                     /// Nanoseconds within the second.
                     8 source_time_ns: U32,
-                    /// Index of the symbol.
+                    /// Nanoseconds of the event within the second.
                     12 symbol_index: U32,
                     $($timed_own)*
                 }
@@ -76,7 +76,7 @@ macro_rules! xdp_messages {
             $(
                 $(#[$doc])*
                 $name = $type, $len, from $len_min, $handler, $spec $title {
-                    /// Nanoseconds within the second of the last time reference.
+                    /// Nanoseconds of the event within the second of the last Source Time Reference.
                     4 source_time_ns: U32,
                     /// Index of the symbol.
                     8 symbol_index: U32,
@@ -155,7 +155,7 @@ macro_rules! xdp_messages {
             decode_other(message, message_type, listener)
         }
 
-        /// Decodes all but full-length adds and deletes; out of line to keep the caller's loop short.
+        /// Decodes all but full-length adds and deletes; not inlined, to keep the caller's loop short.
         #[inline(never)]
         fn decode_other(
             message: &[u8],
@@ -192,10 +192,10 @@ const _: () = {
     assert!(apart.is_power_of_two() && AddOrder::TYPE & apart == 0);
 };
 
-/// The longest known message, in bytes.
+/// Length of the longest known message, in bytes.
 pub const MESSAGE_LEN_MAX: usize = Imbalance::LEN;
 
-/// Returns the type of a complete message.
+/// Returns the type of a message; fails unless its header states its length.
 #[inline(always)]
 fn type_of(message: &[u8]) -> Result<u16, Malformed> {
     match MessageHeader::ref_from_prefix(message) {
@@ -241,11 +241,11 @@ xdp_messages! {
         SequenceNumberReset = 1, 14, from 14, on_sequence_number_reset, Common "Sequence Number Reset Message" {
             /// Time of the reset, in seconds since the Unix epoch.
             4 source_time: U32,
-            /// Nanoseconds within the second.
+            /// Nanoseconds of the reset within the second.
             8 source_time_ns: U32,
-            /// The product.
+            /// Id of the product.
             12 product_id: u8,
-            /// The channel.
+            /// Id of the channel.
             13 channel_id: u8,
         }
 
@@ -259,21 +259,21 @@ xdp_messages! {
             12 source_time: U32,
         }
 
-        /// Symbol Index Mapping (3): the meaning of a symbol index.
+        /// Symbol Index Mapping (3): the symbol and the attributes of a symbol index.
         SymbolIndexMapping = 3, 44, from 44, on_symbol_index_mapping, Common "Symbol Index Mapping Message" {
-            /// The index of the symbol in other messages.
+            /// The index that stands for the symbol in other messages.
             4 symbol_index: U32,
-            /// The symbol.
+            /// The symbol of the security.
             8 symbol: XdpSymbol,
             /// Reserved.
             19 reserved: u8,
-            /// The market.
+            /// Id of the market.
             20 market_id: U16,
             /// The matching engine's partition.
             22 system_id: u8,
             /// Listing market of the security.
             23 exchange_code: ExchangeCode,
-            /// Prices are in units of 10 to the minus this value.
+            /// Scale of the symbol's prices: they are in units of 10 to the minus this value.
             24 price_scale_code: u8,
             /// Kind of security.
             25 security_type: SecurityType,
@@ -303,9 +303,9 @@ xdp_messages! {
             8 end_seq_num: U32,
             /// The requesting client.
             12 source_id: SourceId,
-            /// The product.
+            /// Id of the product.
             22 product_id: u8,
-            /// The channel.
+            /// Id of the channel.
             23 channel_id: u8,
         }
 
@@ -319,9 +319,9 @@ xdp_messages! {
             12 end_seq_num: U32,
             /// The requesting client.
             16 source_id: SourceId,
-            /// The product.
+            /// Id of the product.
             26 product_id: u8,
-            /// The channel.
+            /// Id of the channel.
             27 channel_id: u8,
             /// Acceptance of the request, or the reason of the refusal.
             28 status: RequestStatus,
@@ -329,21 +329,21 @@ xdp_messages! {
 
         /// Heartbeat Response (12): a client shows that it is alive, over TCP.
         HeartbeatResponse = 12, 14, from 14, on_heartbeat_response, Common "Heartbeat Response Message" {
-            /// The client.
+            /// The client that responds.
             4 source_id: SourceId,
         }
 
         /// Symbol Index Mapping Request (13): a client requests the meaning of a symbol index, over TCP.
         SymbolIndexMappingRequest = 13, 21, from 21, on_symbol_index_mapping_request, Common "Symbol Index Mapping Request Message" {
-            /// The index; 0 for all.
+            /// The symbol index; 0 for all.
             4 symbol_index: U32,
             /// The requesting client.
             8 source_id: SourceId,
-            /// The product.
+            /// Id of the product.
             18 product_id: u8,
-            /// The channel.
+            /// Id of the channel.
             19 channel_id: u8,
-            /// 0 for UDP.
+            /// Transport of the answer: 0 for UDP.
             20 retransmit_method: u8,
         }
 
@@ -353,35 +353,35 @@ xdp_messages! {
             4 symbol_index: U32,
             /// The requesting client.
             8 source_id: SourceId,
-            /// The product.
+            /// Id of the product.
             18 product_id: u8,
-            /// The channel.
+            /// Id of the channel.
             19 channel_id: u8,
         }
 
         /// Message Unavailable (31): answer on the retransmission channel to a request for messages that are
         /// lost.
         MessageUnavailable = 31, 14, from 14, on_message_unavailable, Common "Message Unavailable Message" {
-            /// Sequence number of the first message.
+            /// Sequence number of the first lost message.
             4 begin_seq_num: U32,
-            /// Sequence number of the last message.
+            /// Sequence number of the last lost message.
             8 end_seq_num: U32,
-            /// The product.
+            /// Id of the product.
             12 product_id: u8,
-            /// The channel.
+            /// Id of the channel.
             13 channel_id: u8,
         }
 
-        /// Refresh Header (35): begins each packet of a refresh. It has all fields in a symbol's first
-        /// packet, and only the first 8 bytes in the others.
+        /// Refresh Header (35): begins each packet of a refresh. It has all fields in the first packet of a
+        /// symbol, and only the first 8 bytes in the symbol's other packets.
         RefreshHeader = 35, 16, from 8, on_refresh_header, Common "Refresh Header Message" {
             /// Index of the packet among those about the symbol, from 1.
             4 current_refresh_pkt: U16,
             /// Number of packets about the symbol.
             6 total_refresh_pkts: U16,
-            /// Sequence number of the channel's last message covered; absent in the short form.
+            /// The refresh covers the channel's messages to this sequence number; absent in the short form.
             8 last_seq_num: U32,
-            /// SymbolSeqNum of the symbol's last message covered; absent in the short form.
+            /// The refresh covers the symbol's messages to this SymbolSeqNum; absent in the short form.
             12 last_symbol_seq_num: U32,
         }
     }
@@ -397,7 +397,7 @@ xdp_messages! {
         SecurityStatus = 34, 46, from 46, on_security_status, Common "Security Status Message" {
             /// Sequence number of the message for its symbol.
             16 symbol_seq_num: U32,
-            /// The change.
+            /// The change of the status.
             20 security_status: SecurityStatusCode,
             /// The reason why the symbol does not trade.
             21 halt_condition: HaltCondition,
@@ -429,9 +429,9 @@ xdp_messages! {
             20 reference_price: U32,
             /// Shares that would trade at the reference price.
             24 paired_qty: U32,
-            /// Shares that would remain.
+            /// Shares that would remain untraded.
             28 total_imbalance_qty: U32,
-            /// Shares of market orders that would remain.
+            /// Shares of market orders that would remain untraded.
             32 market_imbalance_qty: U32,
             /// Time of the auction, as HHMM.
             36 auction_time: U16,
@@ -447,9 +447,9 @@ xdp_messages! {
             48 ssr_filing_price: U32,
             /// Indicative price of the auction.
             52 indicative_match_price: U32,
-            /// The highest price of the auction.
+            /// Highest price at which the auction may clear.
             56 upper_collar: U32,
-            /// The lowest price of the auction.
+            /// Lowest price at which the auction may clear.
             60 lower_collar: U32,
             /// States whether the auction will take place.
             64 auction_status: u8,
@@ -465,7 +465,7 @@ xdp_messages! {
             72 significant_imbalance: u8,
         }
 
-        /// Add Order Refresh (106): a resting order, sent again.
+        /// Add Order Refresh (106): a resting order, sent as part of a refresh.
         AddOrderRefresh = 106, 43, from 42, on_add_order_refresh, Integrated "Add Order Refresh Message" {
             /// Sequence number, for the symbol, of the last message that the refresh covers.
             16 symbol_seq_num: U32,
@@ -473,7 +473,7 @@ xdp_messages! {
             20 order_id: U64,
             /// Price of the order.
             28 price: U32,
-            /// Shares.
+            /// Number of shares.
             32 volume: U32,
             /// Side of the order.
             36 side: Side,
@@ -485,15 +485,15 @@ xdp_messages! {
 
         /// Stock Summary (223): prices and volume of the day so far, on a separate channel.
         StockSummary = 223, 36, from 36, on_stock_summary, Integrated "Stock Summary Message" {
-            /// The highest price.
+            /// Highest price of the day so far.
             16 high_price: U32,
-            /// The lowest price.
+            /// Lowest price of the day so far.
             20 low_price: U32,
-            /// The first price.
+            /// First price of the day.
             24 open: U32,
-            /// The last price.
+            /// Last price of the day so far.
             28 close: U32,
-            /// Shares traded.
+            /// Shares traded on the day so far.
             32 total_volume: U32,
         }
     }
@@ -505,7 +505,7 @@ xdp_messages! {
             16 order_id: U64,
             /// Price of the order.
             24 price: U32,
-            /// Shares.
+            /// Number of shares.
             28 volume: U32,
             /// Side of the order.
             32 side: Side,
@@ -566,7 +566,7 @@ xdp_messages! {
             24 new_order_id: U64,
             /// Price of the new order.
             32 price: U32,
-            /// Shares.
+            /// Number of shares of the new order.
             36 volume: U32,
             /// Side since Pillar 2.5.g; number of parity splits before, so take the side from the book.
             40 side: Side,
@@ -588,7 +588,7 @@ xdp_messages! {
             29 trade_conditions: [TradeCondition; 4],
         }
 
-        /// Cross Trade (111): the total of an auction.
+        /// Cross Trade (111): all trades of an auction in total.
         CrossTrade = 111, 29, from 29, on_cross_trade, Integrated "Cross Trade Message" {
             /// Id of the cross, unique within symbol and day.
             16 cross_id: U32,
@@ -623,11 +623,11 @@ xdp_messages! {
 }
 
 impl RefreshHeader {
-    /// Length in bytes of the short form, which begins all packets of a symbol but the first.
+    /// Length in bytes of the short form, which begins all packets of a symbol's refresh but the first.
     pub const SHORT_LEN: usize = 8;
 
-    /// Returns the sequence numbers of the channel's and the symbol's last message covered; `None` in the
-    /// short form.
+    /// Returns the sequence number of the channel's last message that the refresh covers, and the
+    /// SymbolSeqNum of the symbol's last one; `None` in the short form.
     #[inline]
     #[must_use]
     pub fn covered(&self) -> Option<(u32, u32)> {
@@ -635,7 +635,7 @@ impl RefreshHeader {
         is_long.then(|| (self.last_seq_num.get(), self.last_symbol_seq_num.get()))
     }
 
-    /// Returns the short form's bytes.
+    /// Returns a refresh header in its short form, as bytes.
     #[must_use]
     pub fn short(current_refresh_pkt: u16, total_refresh_pkts: u16) -> [u8; RefreshHeader::SHORT_LEN] {
         let mut whole = RefreshHeader::new(current_refresh_pkt, total_refresh_pkts, 0, 0);

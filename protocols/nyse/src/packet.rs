@@ -1,4 +1,4 @@
-//! Parser for a packet.
+//! Parses packets.
 
 use tickpath_wire::{Malformed, layout};
 use zerocopy::FromBytes;
@@ -22,7 +22,7 @@ layout! {
         0 pkt_size: U16,
         /// The kind of the packet.
         2 delivery_flag: DeliveryFlag,
-        /// Number of messages.
+        /// Number of messages in the packet.
         3 number_msgs: u8,
         /// Sequence number of the first message, or of the next message if the packet has none.
         4 seq_num: U32,
@@ -36,14 +36,14 @@ layout! {
 /// The send time of a packet: seconds since the Unix epoch, and nanoseconds within the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SendTime {
-    /// Seconds.
+    /// Seconds since the Unix epoch.
     pub secs: u32,
-    /// Nanoseconds, below 10^9.
+    /// Nanoseconds within the second, below 10^9.
     pub nanos: u32,
 }
 
 impl SendTime {
-    /// Returns the nanoseconds since the Unix epoch.
+    /// Returns the time in nanoseconds since the Unix epoch.
     #[inline]
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
@@ -68,10 +68,10 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Checks a datagram: header, length, and the end of each message. A damaged packet yields no message.
+    /// Checks all of a datagram: the header, the length, and that the messages fill it.
     ///
     /// # Errors
-    /// [`Malformed`]: drop the datagram; its messages come on the other line or by request.
+    /// [`Malformed`]: drop the datagram; receive its messages on the other line, or request them.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let packet = Packet::parse_header(datagram)?;
@@ -87,7 +87,7 @@ impl<'a> Packet<'a> {
     /// by [`Messages::finish`] that they were complete.
     ///
     /// # Errors
-    /// [`Malformed`]: drop the datagram; its messages come on the other line or by request.
+    /// [`Malformed`]: drop the datagram; receive its messages on the other line, or request them.
     #[inline]
     pub fn parse_header(datagram: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let Ok((header, body)) = Header::ref_from_prefix(datagram) else {
@@ -151,7 +151,7 @@ pub struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// Returns true after iteration if exactly the announced messages were present.
+    /// After iteration, returns true if the packet had exactly the number of messages that its header states.
     #[inline]
     #[must_use]
     pub const fn finish(&self) -> bool {

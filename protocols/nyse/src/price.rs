@@ -2,10 +2,10 @@
 
 use tickpath_types::{ExactDivisor, Price};
 
-/// Decimals of [`Price`].
+/// Number of decimals of a [`Price`].
 pub const PRICE_DECIMALS: u8 = 4;
 
-/// PriceScaleCode of a symbol: its prices are whole numbers of 10^-code.
+/// Scale of a symbol's prices, by its PriceScaleCode: they are whole numbers of 10^-code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceScale {
     code: u8,
@@ -17,13 +17,13 @@ pub struct PriceScale {
 }
 
 impl PriceScale {
-    /// The highest code: a finer scale is useless for a price of four bytes.
+    /// The highest supported code: a finer scale is useless for a price of four bytes.
     pub const CODE_MAX: u8 = 8;
 
     /// The scale of [`Price`] itself.
     pub const FOUR_DECIMALS: PriceScale = PriceScale::new(PRICE_DECIMALS).expect("four are within the bound");
 
-    /// Returns the scale of a code; `None` beyond [`Self::CODE_MAX`].
+    /// Returns the scale with this PriceScaleCode; `None` beyond [`Self::CODE_MAX`].
     #[must_use]
     pub const fn new(code: u8) -> Option<PriceScale> {
         if code > PriceScale::CODE_MAX {
@@ -34,13 +34,13 @@ impl PriceScale {
         Some(PriceScale { code, factor, divisor, by_divisor: ExactDivisor::new(divisor as u64) })
     }
 
-    /// Returns the code.
+    /// Returns the PriceScaleCode.
     #[must_use]
     pub const fn code(self) -> u8 {
         self.code
     }
 
-    /// Converts a price exactly; `None` when it is finer than four decimals.
+    /// Converts a price from the feed's units exactly; `None` when it is finer than four decimals.
     #[inline(always)]
     #[must_use]
     pub const fn price(self, units: u32) -> Option<Price> {

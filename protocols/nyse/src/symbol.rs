@@ -1,11 +1,11 @@
-//! Text of fixed width.
+//! Text fields of fixed width.
 
 use std::fmt;
 
 use tickpath_types::Symbol;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Declares a text of fixed width, left-aligned.
+/// Declares types of left-aligned text of fixed width.
 macro_rules! text {
     ($( $(#[$doc:meta])* $name:ident($len:literal) padded with $pad:literal )+) => { $(
         $(#[$doc])*
@@ -14,7 +14,7 @@ macro_rules! text {
         pub struct $name(pub [u8; $len]);
 
         impl $name {
-            /// Only padding.
+            /// The field without text: only padding.
             pub const NONE: $name = $name([$pad; $len]);
 
             /// Pads `text`; `None` when it is too long or not ASCII.
@@ -48,8 +48,8 @@ text! {
 }
 
 impl XdpSymbol {
-    /// Returns the project's symbol, with a point for the blank between root and suffix. `None` when the text
-    /// is empty, longer than eight characters, or has non-printable ones.
+    /// Returns the project's symbol, with a point instead of the blank between root and suffix. `None` when
+    /// the text is empty, longer than eight characters, or has non-printable ones.
     #[must_use]
     pub fn symbol(&self) -> Option<Symbol> {
         let text = self.as_str();

@@ -1,4 +1,4 @@
-//! Properties of any message and any packet.
+//! Properties that hold for any message and any packet.
 #![allow(clippy::unwrap_used)]
 
 use crate::samples;
@@ -10,7 +10,7 @@ use tickpath_nyse::{
 };
 use zerocopy::IntoBytes;
 
-/// Creates a message of a type and a length, filled from `bytes`.
+/// Creates a message of this type and length; its content repeats `bytes`.
 fn message(message_type: u16, len: usize, bytes: &[u8]) -> Vec<u8> {
     let mut message = vec![0; len];
     for (to, from) in message.iter_mut().zip(bytes.iter().cycle()) {
@@ -21,7 +21,7 @@ fn message(message_type: u16, len: usize, bytes: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Encodes the structure of a message.
+/// Encodes a decoded message, by the structure of its type.
 macro_rules! written {
     ($message:expr, $($name:ident)*) => {
         match $message {

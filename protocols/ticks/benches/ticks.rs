@@ -1,4 +1,4 @@
-//! Ticks in memory, on one thread: filling checksums, and parsing in pieces of several lengths.
+//! Benchmarks of ticks in memory, on one thread: filling checksums, and parsing in pieces of several lengths.
 
 use std::hint::black_box;
 
@@ -41,8 +41,8 @@ fn parse(c: &mut Criterion) {
     let mut group = c.benchmark_group("parse");
     group.throughput(Throughput::Elements(TICKS as u64));
     for len in [65_536, 4096, 1448, 100] {
-        // The stream is already in the parser's buffer, as after reads from a socket; each piece is one
-        // `commit`.
+        // The whole stream is already in the parser's buffer, as if read from a socket; each `commit` adds a
+        // piece of it.
         group.bench_with_input(BenchmarkId::from_parameter(len), &len, |b, len| {
             let received = || {
                 let mut parser = TickParser::with_buffer(2 * stream.len() + 2);

@@ -27,7 +27,7 @@ pub fn fill_checksums(ticks: &mut [Tick]) {
     }
 }
 
-/// Fills the send delays of many ticks that are sent at `ts_send`, and their checksums.
+/// Fills, in each tick, the delay until `ts_send`, the time of sending, and then the checksum.
 #[inline]
 pub fn fill_delays_and_checksums(ticks: &mut [Tick], ts_send: Nanos) {
     match crc32c::Instruction::detect() {
@@ -48,7 +48,7 @@ fn fill_checksum<S: crc32c::Step>(step: S, tick: &mut Tick) {
     tick.checksum = checksum.into();
 }
 
-/// Returns the correct checksum of a tick.
+/// Computes the checksum of a tick from all bytes before its checksum field.
 #[inline(always)]
 pub(crate) fn tick_checksum<S: crc32c::Step>(step: S, tick: &Tick) -> u32 {
     let bytes: &[u8; TICK_LEN] = zerocopy::transmute_ref!(tick);

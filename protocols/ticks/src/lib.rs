@@ -8,8 +8,8 @@
 //! |---|---|
 //! | [`message`] | one structure for each message, with its wire layout |
 //! | [`checksum`] | checksums of one message, and of many in parallel |
-//! | [`parser`] | the subscriber's end: messages of a stream with any fragmentation, checked for loss |
-//! | [`request`] | the server's end: the client's messages |
+//! | [`parser`] | the subscriber's end: parses a stream with any fragmentation, and detects losses |
+//! | [`request`] | the server's end: parses a client's messages; also encodes requests for clients |
 //!
 //! ```
 //! use tickpath_ticks::message::{Hello, Place, Quote, Tick};

@@ -12,23 +12,23 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const VERSION: u16 = 1;
 /// Value of [`Hello::magic`].
 pub const MAGIC: [u8; 8] = *b"TPTICKS\0";
-/// Bytes of a header.
+/// Length of a header in bytes.
 pub const HEADER_LEN: usize = 16;
-/// Bytes of a checksum, the last field of every message.
+/// Length of a checksum, the last field of every message, in bytes.
 pub const CHECKSUM_LEN: usize = 4;
-/// Bytes of a quote, a trade and a status.
+/// Length of a tick (a quote, a trade or a status) in bytes.
 pub const TICK_LEN: usize = 56;
-/// Bytes of the shortest message: a header, four bytes and a checksum.
+/// Length of the shortest message in bytes: a header, four bytes and a checksum.
 pub const MESSAGE_LEN_MIN: usize = 24;
-/// Bytes of the longest message.
+/// Length of the longest message in bytes.
 pub const MESSAGE_LEN_MAX: usize = 2040;
 /// Unit of message lengths, in bytes: each length is a multiple of it.
 pub const WORD_LEN: usize = 8;
 /// Maximum number of names in one [`SUBSCRIBE`] message.
 pub const SUBSCRIBE_NAMES_MAX: usize = 251;
-/// Marks a missing price: that side of the book is empty.
+/// The price of an empty side of the book.
 pub const NO_PRICE: Price = Price(i64::MIN);
-/// Messages of this type and above are unnumbered.
+/// The first type of unnumbered messages; messages of lower types are numbered.
 pub const UNNUMBERED_FROM: u8 = 0x40;
 /// Type of a request for symbols, the only message with variable length: see [`crate::request`].
 pub const SUBSCRIBE: u8 = 0x80;
@@ -43,15 +43,15 @@ layout! {
         1 length_words: u8,
         /// Instrument id of the symbol, from 1; 0 for a message without a symbol.
         2 instrument: U16,
-        /// Sequence number of the message for its symbol; it wraps.
+        /// Sequence number of the message among those of its symbol; it wraps to 0.
         4 symbol_sequence: U32,
-        /// Sequence number in the session; for unnumbered messages, that of the next numbered one.
+        /// Sequence number in the session; an unnumbered message has that of the next numbered one.
         8 sequence: U64,
     }
 }
 
 impl Header {
-    /// Creates the header of a message of `len` bytes, which must be a valid message length.
+    /// Creates the header of a message of `len` bytes, a multiple of 8 that is a valid message length.
     #[inline]
     #[must_use]
     pub const fn new(message_type: u8, len: usize, place: Place) -> Header {
@@ -78,7 +78,7 @@ impl Header {
         self.message_type < UNNUMBERED_FROM
     }
 
-    /// Returns the symbol of the message.
+    /// Returns the instrument id of the message's symbol; 0 for none.
     #[inline]
     #[must_use]
     pub const fn instrument(&self) -> InstrumentId {
@@ -89,16 +89,16 @@ impl Header {
 /// Symbol and sequence numbers of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The symbol; 0 for none.
+    /// Instrument id of the symbol; 0 for none.
     pub instrument: InstrumentId,
-    /// Sequence number for the symbol.
+    /// Sequence number of the message among those of its symbol.
     pub symbol_sequence: u32,
-    /// Sequence number in the session, from 1.
+    /// Sequence number in the session, from 1; an unnumbered message has that of the next numbered one.
     pub sequence: u64,
 }
 
 impl Place {
-    /// Returns the place of an unnumbered message without a symbol.
+    /// Returns the place of an unnumbered message without a symbol, sent before message `next_sequence`.
     #[must_use]
     pub const fn before(next_sequence: u64) -> Place {
         Place { instrument: InstrumentId(0), symbol_sequence: 0, sequence: next_sequence }
@@ -107,13 +107,13 @@ impl Place {
 
 /// A message of fixed length.
 pub trait Message: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned + Copy {
-    /// Type of the message.
+    /// Type of the message, as in its header.
     const TYPE: u8;
     /// Length of the message in bytes, including header and checksum.
     const LEN: usize = size_of::<Self>();
 }
 
-/// Declares a message and checks at compile time that its fields have the offsets of the document.
+/// Declares messages; checks at compile time that the fields have the offsets of `docs/protocols/ticks.md`.
 macro_rules! messages {
     ($( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal {
         $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
@@ -132,7 +132,7 @@ macro_rules! messages {
         const _: () = assert!($len % WORD_LEN == 0);
 
         impl $name {
-            /// Creates a message from its fields, in wire order.
+            /// Creates a message from its fields, in wire order, with checksum 0.
             #[inline]
             #[allow(clippy::too_many_arguments, reason = "one argument a field of the document")]
             fn of(place: Place, $( $field: impl Into<$wire> ),*) -> $name {
@@ -146,7 +146,7 @@ macro_rules! messages {
         }
     )+
 
-        /// Returns the length of a server's message of this type; `None` for an unlisted type.
+        /// Returns the length in bytes of a server's message of this type; `None` for an unlisted type.
         pub(crate) const fn listed_len(message_type: u8) -> Option<usize> {
             match message_type {
                 $( $type => Some($len), )+
@@ -203,7 +203,7 @@ messages! {
         48 send_delay_ns: U32,
     }
 
-    /// The first message of the server and of the client.
+    /// The first message that a server sends, and the first that a client sends.
     Hello = 0x40, 56 {
         /// [`MAGIC`].
         16 magic: [u8; 8],
@@ -213,15 +213,15 @@ messages! {
         26 heartbeat_ms: U16,
         /// Number of symbols; 0 from a client.
         28 symbol_count: U32,
-        /// Name of the session; from a client, of its last session, or 0.
+        /// Id of the session; from a client, of its last session, or 0 for none.
         32 session: U64,
-        /// Time of sending.
+        /// Time of sending, in nanoseconds since the Unix epoch.
         40 ts_send: U64,
         /// Sent as 0.
         48 reserved: [u8; 4],
     }
 
-    /// Name and attributes of a symbol. The header has the next symbol sequence number.
+    /// Name and attributes of a symbol. The header has the sequence number of the symbol's next message.
     SymbolDefinition = 0x41, 56 {
         /// Name of the symbol.
         16 symbol: [u8; 8],
@@ -237,48 +237,48 @@ messages! {
 
     /// A heartbeat.
     Heartbeat = 0x42, 32 {
-        /// Time of sending; 0 from a client.
+        /// Time of sending, in nanoseconds since the Unix epoch; 0 from a client.
         16 ts_send: U64,
         /// Sent as 0.
         24 reserved: [u8; 4],
     }
 
-    /// The acceptance of a request for symbols.
+    /// The server accepts a request for symbols. Their definitions follow.
     Subscribed = 0x43, 32 {
         /// Id of the request, chosen by the client.
         16 request: U32,
-        /// Number of the following definitions.
+        /// Number of symbol definitions that follow.
         20 symbol_count: U32,
-        /// `A` for all symbols, `L` for listed ones.
+        /// `A` if all symbols were requested, `L` if a list of them.
         24 scope: u8,
         /// Sent as 0.
         25 reserved: [u8; 3],
     }
 
-    /// The refusal of a request, or of the client.
+    /// The server refuses a request, or the client.
     Refused = 0x44, 32 {
         /// Id of the request, chosen by the client; 0 when no request is concerned.
         16 request: U32,
-        /// The limit, for reasons that have one.
+        /// The limit that was exceeded, for reasons that have one.
         20 limit: U32,
-        /// See [`RefusedReason`].
+        /// Code of a [`RefusedReason`].
         24 reason: u8,
         /// Sent as 0.
         25 reserved: [u8; 3],
     }
 
-    /// The last message of a server.
+    /// The last message that a server sends.
     EndOfStream = 0x45, 32 {
-        /// Time of sending.
+        /// Time of sending, in nanoseconds since the Unix epoch.
         16 ts_send: U64,
-        /// See [`EndReason`].
+        /// Code of an [`EndReason`].
         24 reason: u8,
         /// Sent as 0.
         25 reserved: [u8; 3],
     }
 
-    /// Report to a client that reads too slowly: messages were omitted. The header has the next sequence
-    /// number.
+    /// Reports to a client that reads too slowly that messages were omitted before the sequence number in the
+    /// header.
     Skipped = 0x46, 32 {
         /// Number of omitted messages.
         16 count: U64,
@@ -294,7 +294,7 @@ layout! {
         0 header: Header,
         /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
-        /// The content, according to its type.
+        /// Bytes 24 to 47 of the message, whose fields depend on its type.
         24 body: [u8; 24],
         /// Nanoseconds from T0 to T2, when the server took the batch for writing; saturates.
         48 send_delay_ns: U32,
@@ -318,7 +318,7 @@ impl Tick {
     /// Types of ticks, from the first to the last.
     pub const TYPES: std::ops::RangeInclusive<u8> = Quote::TYPE..=Status::TYPE;
 
-    /// Returns the tick as the structure of its type; `None` for an unlisted type, which no parser returns.
+    /// Returns the tick as the structure of its type; `None` for an unlisted type, which no parser passes on.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> Option<TickKind<'_>> {
@@ -359,7 +359,7 @@ pub fn send_delay_ns(ts_generate: Nanos, ts_send: Nanos) -> u32 {
 }
 
 impl Quote {
-    /// Creates a quote of price and quantity on both sides; a side with [`NO_PRICE`] is empty.
+    /// Creates a quote from price and quantity of the best bid and ask; [`NO_PRICE`] marks an empty side.
     #[inline]
     #[must_use]
     pub fn new(
@@ -394,7 +394,7 @@ fn side(price: I64, qty: U32) -> Option<(Price, u32)> {
 }
 
 impl Trade {
-    /// Creates a trade; `volume` includes its quantity.
+    /// Creates a trade; `volume`, the quantity traded in the session, includes this trade's.
     #[inline]
     #[must_use]
     pub fn new(
@@ -455,7 +455,7 @@ impl Hello {
         Hello::of(place, MAGIC, VERSION, heartbeat_ms, count, session, ts_send.0, [0; 4])
     }
 
-    /// Creates a client's first message, with its last session, or 0.
+    /// Creates a client's first message; `last_session` is 0 if it had no session.
     #[must_use]
     pub fn client(last_session: u64, ts_send: Nanos) -> Hello {
         Hello::server(0, last_session, 0, 0, ts_send)
@@ -463,7 +463,7 @@ impl Hello {
 }
 
 impl SymbolDefinition {
-    /// Creates a definition; `place` has the next symbol sequence number and the next sequence number.
+    /// Creates a definition; `place` has the next sequence numbers of the symbol and of the session.
     #[must_use]
     pub fn new(
         place: Place,
@@ -475,7 +475,7 @@ impl SymbolDefinition {
         SymbolDefinition::of(place, symbol.0, reference_price.0, tick_size.0, volume, [0; 4])
     }
 
-    /// Returns the name; `None` when it is invalid.
+    /// Returns the symbol's name; `None` when it is not a valid [`Symbol`].
     #[must_use]
     pub fn symbol(&self) -> Option<Symbol> {
         let text = std::str::from_utf8(&self.symbol).ok()?;
@@ -484,7 +484,7 @@ impl SymbolDefinition {
 }
 
 impl Heartbeat {
-    /// Creates a heartbeat, with the sequence number of the next numbered message; 0 from a client.
+    /// Creates a heartbeat; `next_sequence` is that of the next numbered message, or 0 from a client.
     #[must_use]
     pub fn new(next_sequence: u64, ts_send: Nanos) -> Heartbeat {
         Heartbeat::of(Place::before(next_sequence), ts_send.0, [0; 4])
@@ -498,14 +498,14 @@ impl Subscribed {
         Subscribed::of(Place::before(next_sequence), request, symbol_count, scope.code(), [0; 3])
     }
 
-    /// Returns the requested scope. An unlisted scope counts as listed symbols, which has fewer checks.
+    /// Returns the scope of the request; an unlisted code as [`Scope::Listed`], which has fewer checks.
     #[must_use]
     pub fn scope(&self) -> Scope {
         Scope::from_code(self.scope).unwrap_or(Scope::Listed)
     }
 }
 
-/// Declares enums of one-byte fields: for each value its code and its meaning.
+/// Declares enums of one-byte fields: for each value its code and its meaning as text.
 macro_rules! meanings {
     ($( $(#[$doc:meta])* $name:ident { $( $value:ident = $code:literal $meaning:literal, )+ } )+) => { $(
         $(#[$doc])*
@@ -513,13 +513,13 @@ macro_rules! meanings {
         pub enum $name { $( #[doc = concat!($meaning, ".")] $value, )+ }
 
         impl $name {
-            /// Returns the byte on the wire.
+            /// Returns the value's code, the byte on the wire.
             #[must_use]
             pub const fn code(self) -> u8 {
                 match self { $( $name::$value => $code, )+ }
             }
 
-            /// Returns the meaning of a byte; `None` when unlisted.
+            /// Returns the value of a code; `None` when unlisted.
             #[must_use]
             pub const fn from_code(code: u8) -> Option<$name> {
                 match code { $( $code => Some($name::$value), )+ _ => None }
@@ -535,13 +535,13 @@ macro_rules! meanings {
 }
 
 meanings! {
-    /// The scope of a request.
+    /// The symbols that a request covers.
     Scope {
         All = b'A' "all symbols: sequences follow each other without a gap",
         Listed = b'L' "those that were listed: their symbol sequences follow each other without a gap",
     }
 
-    /// The reason for a server's refusal.
+    /// The reason why a server refuses a request or a client.
     RefusedReason {
         Version = b'V' "it uses another version of the protocol",
         Malformed = b'M' "it received an invalid or unexpected message",
@@ -550,7 +550,7 @@ meanings! {
         UnknownSymbol = b'S' "there is no such symbol",
     }
 
-    /// The reason for the end of a stream.
+    /// The reason why a server ends a stream.
     EndReason {
         ServerStops = b'E' "the server stops",
         TooSlow = b'S' "this client reads too slowly",
@@ -573,7 +573,7 @@ impl Refused {
 }
 
 impl EndOfStream {
-    /// Creates the last message.
+    /// Creates a server's last message.
     #[must_use]
     pub fn new(next_sequence: u64, reason: EndReason, ts_send: Nanos) -> EndOfStream {
         EndOfStream::of(Place::before(next_sequence), ts_send.0, reason.code(), [0; 3])
@@ -587,8 +587,8 @@ impl EndOfStream {
 }
 
 impl Skipped {
-    /// Creates the report that `count` messages were omitted; `next_sequence` is that of the next message
-    /// that may follow.
+    /// Creates the report that `count` messages before the one with sequence number `next_sequence` were
+    /// omitted.
     #[must_use]
     pub fn new(next_sequence: u64, count: u64) -> Skipped {
         Skipped::of(Place::before(next_sequence), count, [0; 4])

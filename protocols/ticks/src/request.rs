@@ -1,4 +1,4 @@
-//! The server's end: the client's messages and their encoding.
+//! The server's end: parses a client's messages. Also encodes a client's requests for symbols.
 
 use thiserror::Error;
 use tickpath_types::Symbol;
@@ -11,14 +11,14 @@ use crate::message::{
     Place, SUBSCRIBE, SUBSCRIBE_NAMES_MAX, VERSION,
 };
 
-/// Bytes of a [`SUBSCRIBE`] message before its names.
+/// Offset of the names in a [`SUBSCRIBE`] message, in bytes.
 const NAMES_AT: usize = HEADER_LEN + 8;
-/// Bytes of a [`SUBSCRIBE`] message without its names.
+/// Length of a [`SUBSCRIBE`] message without names, in bytes.
 const SUBSCRIBE_LEN_MIN: usize = NAMES_AT + 4 + CHECKSUM_LEN;
-/// Bytes of a name.
+/// Length of a name in bytes.
 const NAME_LEN: usize = size_of::<Symbol>();
 
-/// Appends the messages of a request for these symbols, or for all when there are none.
+/// Appends to `out` the messages that request `symbols`, or all symbols if `symbols` is empty.
 pub fn encode_subscribe(request: u32, symbols: &[Symbol], out: &mut Vec<u8>) {
     let total = u32::try_from(symbols.len()).unwrap_or(u32::MAX);
     let (first, others) = symbols.split_at(symbols.len().min(SUBSCRIBE_NAMES_MAX));
@@ -45,13 +45,13 @@ pub enum RequestError {
     /// The client uses another version: refuse with [`Version`](crate::message::RefusedReason::Version).
     #[error("the client uses version {0} of the ticks protocol")]
     Version(u16),
-    /// The data is not a message, or the message is not allowed there: refuse with
+    /// The data is not a valid message, or the message is not allowed at this point: refuse with
     /// [`RefusedReason::Malformed`](crate::message::RefusedReason::Malformed).
     #[error("the client sent an invalid or unexpected message of the ticks protocol")]
     Malformed,
 }
 
-/// A part of a request.
+/// One [`SUBSCRIBE`] message; a request for many names consists of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubscribePart<'a> {
     /// Id of the request, chosen by the client.
@@ -68,17 +68,17 @@ pub struct SubscribePart<'a> {
 
 /// Receives a client's messages.
 pub trait RequestListener {
-    /// The client's first message.
+    /// Handles the client's hello, its first message.
     fn on_hello(&mut self, hello: &Hello);
-    /// A part of a request; the parts of one request are consecutive.
+    /// Handles one message of a request; the messages of one request are consecutive.
     fn on_subscribe(&mut self, part: SubscribePart<'_>);
-    /// A request for more names than the limit: refuse it. Its other parts are skipped.
+    /// Refuses a request for more names than the limit: called for its first part only.
     fn on_too_many(&mut self, request: u32, total: u32);
-    /// A heartbeat.
+    /// Handles a heartbeat.
     fn on_heartbeat(&mut self) {}
 }
 
-/// A request of which parts are missing.
+/// An incomplete request: `left` of its `total` names have not arrived.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     request: u32,
@@ -86,7 +86,7 @@ struct Open {
     left: u32,
 }
 
-/// Parses a client's messages from a stream with any fragmentation. Strict: the first fault is an error.
+/// Parses a client's messages from a stream with any fragmentation. An invalid message ends the parsing.
 pub struct RequestParser {
     partial: [u8; MESSAGE_LEN_MAX],
     partial_len: usize,
@@ -116,7 +116,7 @@ impl RequestParser {
         self.has_received_hello
     }
 
-    /// Handles the next bytes of the stream, in any number, and passes complete messages to `listener`.
+    /// Processes the next bytes of the stream, of any length, and passes complete messages to `listener`.
     ///
     /// # Errors
     /// [`RequestError`] when the client must be refused; later calls return the same error.
@@ -138,13 +138,13 @@ impl RequestParser {
         Ok(())
     }
 
-    /// Returns the length to buffer: the header's and then, once the header is complete, the message's.
+    /// Returns the length to buffer: that of a header, or once the header is complete, that of the message.
     fn needed(&self) -> usize {
         let partial = &self.partial[..self.partial_len];
         Header::ref_from_prefix(partial).map_or(HEADER_LEN, |(header, _)| header.message_len())
     }
 
-    /// Handles a complete header, or a complete message.
+    /// Processes the buffered bytes: checks a complete header, or decodes a complete message.
     fn take(&mut self, listener: &mut impl RequestListener) -> Result<(), RequestError> {
         let partial = self.partial;
         let message = &partial[..self.partial_len];
@@ -170,7 +170,7 @@ impl RequestParser {
         Ok(())
     }
 
-    /// Refuses a header that cannot begin a valid message, before the rest has arrived.
+    /// Refuses a header that cannot begin a valid message, before the rest of the message has arrived.
     fn check_header(&self, header: &Header) -> Result<(), RequestError> {
         let len = header.message_len();
         let has_place = match header.message_type {

@@ -1,5 +1,5 @@
-//! The worked examples of `docs/protocols/ticks.md`: encoding gives the document's bytes, decoding reads
-//! them.
+//! The worked examples of `docs/protocols/ticks.md`: encoding gives the document's bytes, and decoding these
+//! bytes gives the document's values.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_ticks::checksum::{fill_checksums, with_checksum};
@@ -8,12 +8,12 @@ use tickpath_ticks::request::encode_subscribe;
 use tickpath_types::{InstrumentId, Nanos, Price, Symbol};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// 2026-01-02 14:30:00.000000123 UTC.
+/// The time stamp in the examples: 2026-01-02 14:30:00.000000123 UTC.
 const TS: Nanos = Nanos(1_767_364_200_000_000_123);
 
 const PAGE: &str = include_str!("../../../docs/protocols/ticks.md");
 
-/// The bytes of the worked example with this name: the part before two spaces in each line, without spaces.
+/// Returns the bytes of the example `name`: of each line, the hexadecimal digits before two spaces.
 fn example(name: &str) -> Vec<u8> {
     let block = PAGE.split(&format!("```text {name}\n")).nth(1).expect("the example is there");
     let lines = block.lines().take_while(|line| *line != "```");

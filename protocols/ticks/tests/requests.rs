@@ -1,4 +1,4 @@
-//! Clients' messages, and refusals.
+//! Parses clients' messages, and refuses invalid ones.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_ticks::checksum::with_checksum;
@@ -104,7 +104,7 @@ fn messages_out_of_place_are_refused() {
     check(&[hello(), hello()].concat(), &["hello 5"], malformed);
     let quote = with_checksum(Quote::new(Default::default(), Nanos(1), (Price(1), 1), (Price(2), 1), 0));
     check(&[&hello()[..], quote.as_bytes()].concat(), &["hello 5"], malformed);
-    // Another request, or more names, before the first one is complete.
+    // Before a request is complete, another request, or more names than it announced, is an error.
     let part = &subscribe(1, 300)[..2040];
     check(&[&hello()[..], part, &subscribe(2, 1)].concat(), &["hello 5", "1 of 300: 251 first"], malformed);
     check(&[&hello()[..], part, part].concat(), &["hello 5", "1 of 300: 251 first"], malformed);

@@ -8,7 +8,7 @@ use tickpath_ticks::parser::{Gap, ParserStats, RESYNC_LEN_MAX, StreamError, Tick
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
 use zerocopy::IntoBytes;
 
-/// Records the calls of a listener, one line each, ticks one by one.
+/// Records the listener's calls, one line for each call and each tick.
 #[derive(Default)]
 struct Received(Vec<String>);
 
@@ -79,7 +79,7 @@ fn heartbeat(next_sequence: u64) -> Vec<u8> {
     with_checksum(Heartbeat::new(next_sequence, Nanos(2))).as_bytes().to_vec()
 }
 
-/// A message of an unlisted type.
+/// Creates a message of an unlisted type.
 fn unknown(message_type: u8, len: usize, sequence: u64) -> Vec<u8> {
     let mut bytes = Header::new(message_type, len, place(sequence, 1, 1)).as_bytes().to_vec();
     bytes.resize(len - CHECKSUM_LEN, 0xaa);
@@ -94,7 +94,7 @@ fn read(stream: &[u8], piece_len: usize) -> (Vec<String>, ParserStats, Result<()
     (received.0, *parser.stats(), result)
 }
 
-/// Checks that the stream gives these lines, for any fragmentation.
+/// Checks that the listener's calls for `messages` are `expected`, for any fragmentation of the stream.
 #[track_caller]
 fn check(messages: &[Vec<u8>], expected: &[&str]) -> ParserStats {
     let stream = messages.concat();
@@ -245,7 +245,7 @@ fn a_damaged_byte_loses_only_its_message() {
             for len in [usize::MAX, 1, 100] {
                 let (received, stats, result) = read(&stream, len);
                 let expected = ["hello 77", "quote 1 of 1", "corrupt", "gap 2..3 of 0", "quote 3 of 1"];
-                // With a changed type or length, the message may look like an incomplete longer one.
+                // With a changed type or length, the message may look like the beginning of a longer one.
                 let is_other = at < 114 && received.len() == 2;
                 assert!(is_other || received == expected, "byte {at} bit {bit}: {received:?}");
                 assert!(is_other || (stats.corrupt, stats.lost, result) == (1, 1, Ok(())));
@@ -326,7 +326,7 @@ fn counters_outlive_a_connection() {
     assert_eq!((parser.stats().ticks, parser.next_sequence()), (4, 0));
 }
 
-/// A stream of all kinds of messages, with gaps, duplicates and damage.
+/// Generates streams of all kinds of messages, with gaps, duplicates and damage.
 fn streams() -> impl Strategy<Value = Vec<u8>> {
     let message = (0..10_u8, 0..4_u64, any::<u16>());
     proptest::collection::vec(message, 1..80).prop_map(|messages| {

@@ -94,7 +94,7 @@ macro_rules! maps_to {
     )+ };
 }
 
-/// Declares a one-byte type with named values: the common part of codes and flags.
+/// Declares a one-byte type with named constants, for `codes` and `flags`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! byte {
@@ -129,7 +129,7 @@ macro_rules! byte {
     };
 }
 
-/// Formats a code and its meaning.
+/// Formats a code as a quoted character, followed by its meaning in parentheses if it has one.
 #[doc(hidden)]
 pub fn fmt_code(code: u8, meaning: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "'{}'", code.escape_ascii())?;
@@ -142,14 +142,14 @@ pub fn fmt_code(code: u8, meaning: Option<&str>, f: &mut fmt::Formatter<'_>) -> 
 #[cfg(test)]
 mod tests {
     codes! {
-        /// A code.
+        /// Codes for the tests.
         Stage {
             OPEN = b'O' "open",
             NONE = 0 "none",
         }
     }
     flags! {
-        /// Flags.
+        /// Flags for the tests.
         Conditions {
             SWEEP = 0x80 "sweep",
             ODD_LOT = 0x20 "odd lot",

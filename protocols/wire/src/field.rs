@@ -28,7 +28,7 @@ macro_rules! field {
         pub struct $name(pub $wire);
 
         impl $name {
-            /// Returns the value.
+            /// Returns the field's value as the project's type.
             #[inline]
             #[must_use]
             pub const fn get(self) -> $value {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The reason why received bytes violate the protocol. Count and drop the whole packet, or close the stream.
+/// The reason why received bytes violate the protocol. A receiver counts and drops the whole packet, or
+/// closes the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 

@@ -65,7 +65,7 @@ macro_rules! message {
         }
 
         impl $name {
-            /// The type of this message.
+            /// The value of the first field: the type of this message.
             pub const TYPE: $type_of_type = $type;
             /// Length of the message in bytes, including its first field.
             pub const LEN: usize = $len;

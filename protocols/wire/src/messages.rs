@@ -78,8 +78,8 @@ macro_rules! messages {
 
 /// Declares the listener `Fields`, which passes all fields of each message to a function.
 ///
-/// Arguments: the type of message types; the variable of the message in the expressions that give its type;
-/// the messages with their types and fields.
+/// Arguments: the type of message types; the name of the variable by which the message type expressions refer
+/// to the message; per message its name, its type expression, its handler and its fields.
 #[macro_export]
 macro_rules! fields {
     (

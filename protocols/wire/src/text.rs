@@ -33,7 +33,7 @@ impl<const N: usize> Alpha<N> {
         padded(text, b' ').map(Alpha)
     }
 
-    /// Returns the text without its padding; empty if it is not UTF-8.
+    /// Returns the field as text, without trailing spaces; empty if it is not UTF-8.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("").trim_end()

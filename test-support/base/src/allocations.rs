@@ -112,7 +112,7 @@ impl HeldBytes {
         HELD_MAX.store(0, Relaxed);
     }
 
-    /// Counts the bytes that `work` allocates and frees.
+    /// Runs `work` and counts the bytes that it allocates and frees. Returns its result.
     pub fn counted<R>(work: impl FnOnce() -> R) -> R {
         IS_ON.store(true, Relaxed);
         let result = work();

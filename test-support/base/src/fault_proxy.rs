@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::ports::listen;
 
-/// A direction through a [`FaultProxy`].
+/// Direction of bytes through a [`FaultProxy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the client.
@@ -17,7 +17,7 @@ pub enum Direction {
     ToClient,
 }
 
-/// Returns true if a test selects a read with these bytes.
+/// Selects the read at which the connection is cut: returns true for that read's bytes.
 pub type BytePredicate = fn(&[u8]) -> bool;
 
 #[derive(Debug, Default)]

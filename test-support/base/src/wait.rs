@@ -62,8 +62,8 @@ pub fn until<T>(poll: impl FnMut() -> Option<T>) -> T {
     wait_for("nothing came", poll)
 }
 
-/// Checks a condition repeatedly, after the first checks every millisecond. Use it for effects of other
-/// threads and processes.
+/// Checks a condition until it is true, first without pauses, then every millisecond. Use it for effects of
+/// other threads and processes.
 ///
 /// # Panics
 /// After [`PATIENCE`], with `what`.

@@ -21,7 +21,7 @@ const STEPS_MAX: usize = 16;
 /// A module's path in its crate; the root's is empty.
 type ModulePath = Vec<String>;
 
-/// The modules of a crate. Each has its own file.
+/// The modules of a crate by path. Each has its own file.
 type Modules = BTreeMap<ModulePath, Module>;
 
 struct Module {
@@ -103,7 +103,7 @@ fn items(code: &str) -> BTreeSet<String> {
             .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '!'))
             .filter(|word| !word.is_empty());
         if let Some(kind) = words.find(|word| KINDS.contains(word)) {
-            // Handles `const fn name`.
+            // Skip the words between keyword and name, as in `const fn name` and `static mut NAME`.
             let names = words
                 .skip_while(|word| kind == "const" && matches!(*word, "fn" | "unsafe") || *word == "mut");
             items.extend(names.take(1).map(str::to_owned));
@@ -232,7 +232,7 @@ fn cycles(modules: &Modules) -> Vec<Vec<String>> {
     cycles.into_iter().collect()
 }
 
-/// Returns the files on which one depends, directly or indirectly.
+/// Returns the files on which `file` depends, directly or indirectly.
 fn reachable<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>, file: &str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let mut next: Vec<&str> = vec![file];

@@ -15,7 +15,7 @@ use super::tree::Tree;
 struct Layer {
     folder: &'static str,
     may_use: &'static [&'static str],
-    /// Folders and crates that their tests and benches may depend on.
+    /// Folders and crates that the tests and benches of these crates may depend on.
     tests_may_use: &'static [&'static str],
 }
 
@@ -121,7 +121,7 @@ fn metadata(root: &Path) -> Result<Value> {
 pub struct Crate {
     /// The description in the crate's manifest.
     pub description: String,
-    /// Folders of the crates of the workspace that it uses outside its tests.
+    /// Folders of the crates of the workspace that the crate uses outside its tests.
     pub uses: BTreeSet<String>,
 }
 

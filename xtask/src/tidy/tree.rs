@@ -15,7 +15,7 @@ const TEXT_LEN_MAX: u64 = 5 << 20;
 /// A tree of files.
 pub struct Tree {
     root: PathBuf,
-    /// Relative paths with `/`, sorted.
+    /// Paths relative to `root`, with `/`, sorted.
     files: Vec<String>,
     committed: BTreeSet<String>,
 }
@@ -46,7 +46,7 @@ impl Tree {
         &self.root
     }
 
-    /// Relative paths, sorted.
+    /// Paths of the files relative to the root, sorted.
     pub fn files(&self) -> &[String] {
         &self.files
     }
@@ -109,7 +109,7 @@ pub mod temp {
     pub struct TempTree(PathBuf);
 
     impl TempTree {
-        /// Writes `files`: pairs of a path and a text.
+        /// Creates a tree of `files`, each a path and a text.
         pub fn new(files: &[(&str, &str)]) -> TempTree {
             static COUNT: AtomicU32 = AtomicU32::new(0);
             let unique = format!("xtask-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

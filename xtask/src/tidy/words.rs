@@ -13,7 +13,7 @@ const OPENINGS: &str = include_str!("words/openings.txt");
 const CHECKED_ENDINGS: [&str; 8] = [".rs", ".md", ".toml", ".py", ".c", ".h", ".java", ".yml"];
 /// Files whose wording is given by a format or by history, by the end of their name.
 const EXCLUDED_ENDINGS: [&str; 4] = ["CHANGELOG.md", "Cargo.toml", "Cargo.lock", "LICENSE"];
-/// Marks a line whose phrase is correct; a reason follows.
+/// Marks a line that may use a ruled-out phrase; the reason follows.
 const ALLOWED: &str = "plain-words: allow ";
 
 /// Checks the text at `path`.
@@ -124,7 +124,7 @@ mod tests {
         check(path, text).iter().filter_map(|problem| problem.line).collect()
     }
 
-    // Lines that the check finds, in pieces, so that it does not find them here.
+    // Lines that the check reports, each in pieces, so that it does not report this file.
     const TOLD: &str = concat!("the order is ", "told");
     const GOES_ON: &str = concat!("It goes ", "on");
     const WHAT: &str = concat!("//", "! What a venue has.");

@@ -53,7 +53,7 @@ pub trait ConfigFile {
     }
 }
 
-/// Loads a file of a separate program; `None` for any other file.
+/// Function that loads a configuration file of a separate program; `None` for any other file.
 pub type ReadOther = fn(&Path, &toml::Table) -> anyhow::Result<Option<Box<dyn ConfigFile>>>;
 
 /// Checks or prints a file. A file of a separate program is passed to the program that supports all kinds.
@@ -89,7 +89,7 @@ pub fn run(args: &Args, read_other: Option<ReadOther>) -> anyhow::Result<ExitCod
 fn text_of(config: &dyn ConfigFile, file: &Path) -> String {
     let toml = config.to_toml();
     let hidden = if toml.contains(HIDDEN_PASSWORD) {
-        format!("# Passwords in the file are not shown; {HIDDEN_PASSWORD} replaces them.\n")
+        format!("# Secrets in the file are not shown; {HIDDEN_PASSWORD} replaces them.\n")
     } else {
         String::new()
     };
@@ -195,7 +195,7 @@ fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Box<dyn ConfigFile>>
     })
 }
 
-/// Loads a venue's file, and makes its paths valid in any folder.
+/// Loads a venue's file, and makes the paths in it absolute.
 fn venue(file: &Path) -> anyhow::Result<(ExchangeConfig, VenueSettings)> {
     let (config, settings) = ExchangeConfig::load(file)?;
     let mut config = config.filled(&Host::describe().cores_allowed);
@@ -213,9 +213,9 @@ fn with_absolute_path(file: &Path, named: &Path) -> Result<PathBuf, ConfigError>
     std::fs::canonicalize(&path).map_err(|source| ConfigError::Read { path, source })
 }
 
-/// Formats the price ranges of the collars, as comments.
+/// Formats the price range of each instrument's collar, as TOML comments.
 fn prices_allowed(list: &[Instrument]) -> String {
-    let mut text = format!("\n# {:>4}  {:<8} {:>12} {:>12}\n", "id", "symbol", "lowest", "highest");
+    let mut text = format!("\n# {:>4}  {:<8} {:>12} {:>12}\n", "id", "symbol", "collar low", "collar high");
     for instrument in list {
         let Instrument { id, symbol, collar_low, collar_high, .. } = instrument;
         text += &format!("# {id:>4}  {symbol:<8} {collar_low:>12} {collar_high:>12}\n");

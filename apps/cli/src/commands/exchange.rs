@@ -71,10 +71,10 @@ pub struct Front {
     pub join: Box<dyn FnOnce() -> anyhow::Result<()>>,
 }
 
-/// Prints a front's endpoints and serves clients there. Fails if the front's thread cannot be started.
+/// Function that prints a front's endpoints and serves clients there. Fails if its thread cannot be started.
 pub type StartFront = Box<dyn FnOnce(&mut Console, TscClock) -> anyhow::Result<Front>>;
 
-/// Opens a front beside a venue with these settings.
+/// Function that opens an additional front of the venue with these settings.
 pub type OpenFront = fn(&Args, &VenueSettings, FrontPort, TscClock) -> anyhow::Result<StartFront>;
 
 /// Runs a venue until it is stopped. A venue with a Deribit front runs in the program that supports it.
@@ -174,7 +174,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
             let progress = progress_of(&venue.view, &progress_of_front);
-            // An idle venue has no new figures.
+            // The progress lines of an idle venue do not change: do not repeat them.
             if progress != last_progress {
                 progress.iter().for_each(|line| console.print_stdout(line));
                 last_progress = progress;
@@ -310,8 +310,8 @@ fn print_endpoints(
     }
 }
 
-/// Locks the multicast groups. Warns about those of another venue: their readers receive the data of both
-/// venues.
+/// Locks the multicast groups. Warns about groups that another venue has locked: their readers receive the
+/// data of both venues.
 fn lock_lines(endpoints: &Endpoints, interface: Ipv4Addr) -> LineLocks {
     let groups: Vec<_> =
         [endpoints.line_a, endpoints.line_b].into_iter().chain(endpoints.snapshots).collect();

@@ -92,7 +92,7 @@ fn run_until_stopped(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let time = args.time.map(|time| time.0);
     let report = run_handler(&config, Some(path), &stop, time, |notice| match notice {
         Notice::Endpoint(line) if is_quiet => print_stderr(line),
-        // A reader that disconnected needs no more lines.
+        // A failure to print must not stop the handler.
         Notice::Endpoint(line) => print_stdout(line).unwrap_or_default(),
         Notice::Warning(line) => print_stderr(format_args!("warning: {line}")),
         Notice::Status(line) if is_terminal => print_stderr_part(format_args!("\r\x1b[2K{line}")),
@@ -142,7 +142,7 @@ fn command(args: &AskArgs, line: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Describes a channel that was silent for two seconds or more. Channels send heartbeats each second.
+/// Formats a channel's silence, empty below two seconds: channels send a heartbeat each second.
 fn quiet(quiet_ns: &Value) -> String {
     let seconds = quiet_ns.as_u64().unwrap_or(0) / 1_000_000_000;
     if seconds < 2 { String::new() } else { format!("; no packet for {seconds} s") }

@@ -183,7 +183,7 @@ fn send_command(flags: &Flags, name: Option<&str>, place: &Socket, line: &str) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// Replays the inputs, and reports whether the outputs are the same.
+/// Replays the recorded inputs, and reports whether the outputs equal the recorded ones.
 fn replay_log(files: &[PathBuf], json_file: Option<&Path>) -> anyhow::Result<ExitCode> {
     json::check(json_file)?;
     let Replayed { inputs, outputs, difference, is_open } = replay(files)?;

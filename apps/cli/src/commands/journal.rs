@@ -238,7 +238,7 @@ fn dump(folder: &ReadOnly, from: u64, limit: u64, as_json: bool) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns false when the reader has disconnected, which is not a failure.
+/// Returns false when the reader of standard output has disconnected, which is not a failure.
 fn is_output_open(written: io::Result<()>) -> anyhow::Result<bool> {
     match written {
         Ok(()) => Ok(true),

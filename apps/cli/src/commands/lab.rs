@@ -15,7 +15,7 @@ use tickpath_types::Nanos;
 
 use super::{INTERRUPTED, json};
 
-/// Rows that need a run of a whole market.
+/// Names of the rows that need a run of a whole market.
 const DEMO_ROWS: [&str; 2] = ["tick_to_trade_software", "hot_allocations"];
 /// Trading time of the market in each round.
 const DEMO_TIME: Nanos = Nanos::from_secs(5);

@@ -14,7 +14,7 @@ impl Line {
         Line { is_terminal: stderr().is_terminal(), is_shown: false }
     }
 
-    /// Shows a new text.
+    /// Replaces the line by `text`; does nothing without a terminal.
     pub fn show(&mut self, text: impl FnOnce() -> String) {
         if self.is_terminal {
             self.is_shown = true;

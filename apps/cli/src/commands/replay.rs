@@ -232,7 +232,7 @@ fn progress_text(file_count: usize, progress: &Progress) -> String {
         return format!("{prefix}{done:.1} MiB, {messages:.1} M messages, {rate:.2} M/s");
     }
     let bytes = progress.bytes.min(progress.bytes_total);
-    // Too early for an estimate.
+    // Before a thousandth of the bytes, it is too early for an estimate.
     let left = match bytes.saturating_mul(1_000) >= progress.bytes_total {
         true => format!(", {:.0} s left", seconds * (progress.bytes_total - bytes) as f64 / bytes as f64),
         false => String::new(),

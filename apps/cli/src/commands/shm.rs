@@ -188,7 +188,7 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reports on a segment, with stable JSON names.
+/// Returns the JSON report on a segment. Its names are stable.
 fn describe(name: &SegmentName, segment: &Segment) -> Value {
     let header = segment.header();
     let mut found = json!({
@@ -225,7 +225,7 @@ fn describe(name: &SegmentName, segment: &Segment) -> Value {
     found
 }
 
-/// Describes the problem and the remedy. Unlike for readers, the remedy is not to start the writer.
+/// Describes an error with a remedy for this command; the error's own text tells readers to start the writer.
 fn error_text(error: &ShmError) -> String {
     match error {
         ShmError::Missing { name, folder } => {

@@ -199,7 +199,7 @@ fn repeat_command(seed: u64, fault_level: FaultLevel) -> String {
     format!("tickpath sim --seed {seed}{calm}")
 }
 
-/// Returns the counts with names in a uniform style.
+/// Returns the counts by JSON names: without apostrophes, and with underscores for spaces.
 fn by_name(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counts.iter().map(|(what, count)| (what.replace('\'', "").replace(' ', "_"), *count)).collect()
 }

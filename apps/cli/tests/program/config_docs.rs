@@ -11,11 +11,11 @@ const UNKNOWN: &str = "no_such_key";
 struct Page {
     file: &'static str,
     heading: &'static str,
-    /// A minimal file, with every table that has separate keys.
+    /// Text of a minimal file, with every table that has separate keys.
     text: String,
     /// Headers of these tables in the file, and their names on the page, the outermost table first.
     tables: &'static [(&'static str, &'static str)],
-    /// Keys documented elsewhere on the page or on another page: whole tables.
+    /// Keys and whole tables that are documented elsewhere, on this page or on another.
     other_keys: &'static [&'static str],
 }
 
@@ -35,7 +35,7 @@ impl Page {
         expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// Returns all keys, with the names on the page.
+    /// Returns the program's keys, as the page names them.
     fn all(&self, site: &Site) -> BTreeSet<String> {
         let tables: BTreeSet<&str> =
             self.tables.iter().map(|(_, name)| name.trim_end_matches(".NAME")).collect();

@@ -122,7 +122,7 @@ fn a_wrong_key_is_named_with_its_line() {
     ] {
         assert_refused(&args, &[place, "unknown field", key, "expected"]);
     }
-    // The table of the Deribit front has the same errors, although the venue only passes it on.
+    // Errors in the table of the Deribit front are reported likewise, although the venue only passes it on.
     let sample = std::fs::read_to_string(repository().join("configs/deribit.toml")).unwrap();
     let sample = sample.replace("\nband = ", "\nbandx = ").replace("deribit-instruments", "instruments");
     let line = 1 + sample.lines().position(|line| line.starts_with("bandx")).unwrap();

@@ -18,7 +18,7 @@ enum End {
     Interrupted,
 }
 
-/// Returns the page's rule for each command, by the longest matching prefix of its name.
+/// Returns the rule of docs/commands.md for each command, by the longest matching prefix of its name.
 fn documented() -> BTreeMap<String, End> {
     let page = std::fs::read_to_string(repository().join("docs/commands.md")).unwrap();
     let mut found = BTreeMap::new();

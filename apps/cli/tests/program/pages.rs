@@ -14,7 +14,7 @@ The text of `--help` of every command, for reading without the program. [command
 commands. The program writes this page.
 ";
 
-const CONFIGURATION_HEAD: &str = "# Configuration: every key with its value
+const CONFIGURATION_HEAD: &str = "# Configuration: the samples with all defaults
 
 The samples in [configs](../configs), with every default filled in, as `tickpath config show FILE` prints them. The
 samples themselves have comments about their keys; [commands.md](commands.md#configuration-files) names the page of each
@@ -24,7 +24,7 @@ kind of file. The program writes this page.
 const SAMPLES: [&str; 9] =
     ["exchange", "exchange-day", "trader", "feed", "demo", "instruments", "shell", "shell-native", "gateway"];
 
-/// Compares a page with its text, or writes it if the environment asks for that.
+/// Compares a page with its text, or writes the page if `TICKPATH_WRITE_PAGES` is set.
 fn check(name: &str, text: &str) {
     let path = repository().join("docs").join(name);
     if std::env::var_os("TICKPATH_WRITE_PAGES").is_some() {

@@ -52,7 +52,7 @@ fn whole_cut_damaged_and_unknown_captures() {
     let damaged = run(&["replay", &path("damaged.pcap.gz"), "--json", "-"]);
     assert_eq!(damaged.code, Some(1));
     assert!(damaged.err.contains("compressed data is damaged"), "{}", damaged.err);
-    // A capture with only the file header, then one with only a part of it.
+    // A capture with only the file header, then one with only a part of that header.
     std::fs::write(path("empty.pcap"), &bytes[..24]).unwrap();
     assert_refused(&["replay", &path("empty.pcap")], &["no market data of a known protocol", "0 frames"]);
     std::fs::write(path("short.pcap"), &bytes[..20]).unwrap();

@@ -47,7 +47,7 @@ fn own_strategy() {
         symlink(repository().join(name), project.join(name)).unwrap();
     }
     let addresses = copy_configs(&project);
-    // Use the lock file of this repository: the packages of its versions are on this machine.
+    // Use this repository's lock file: the package versions in it are already on this machine.
     std::fs::create_dir_all(folder.join("my-strategy")).unwrap();
     std::fs::copy(repository().join("Cargo.lock"), folder.join("my-strategy/Cargo.lock")).unwrap();
     run_steps("own-strategy", &folder, &addresses);
@@ -111,7 +111,7 @@ pub fn stop(running: Running) {
     assert_eq!(printed.code, Some(0), "{}\n{}", printed.out, printed.err);
 }
 
-/// Copies the sample configurations, with free addresses. Returns these by the address in the samples.
+/// Copies the sample configurations, with free addresses. Returns these by the addresses that they replace.
 pub fn copy_configs(folder: &Path) -> BTreeMap<String, String> {
     std::fs::create_dir(folder.join("configs")).unwrap();
     let mut addresses = BTreeMap::new();

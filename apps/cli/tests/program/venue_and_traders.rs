@@ -30,7 +30,7 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
             (line.starts_with("logged in") && number_before(line, " fills")? > 0).then_some(())
         });
     }
-    // Stop them one by one: the last trader has no counterparty left.
+    // Stop the traders one by one: the last one has no counterparty left.
     first.interrupt();
     let first = first.join();
     second.interrupt();

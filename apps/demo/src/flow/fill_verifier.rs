@@ -47,7 +47,7 @@ struct Side {
 pub(super) struct FillVerifier {
     /// Expected executions by the taker's UserRefNum.
     expected: RecentEntries<Expected>,
-    /// Executions with an event of one side, by match number. A guest's side never arrives.
+    /// Executions of which only one side's event has arrived, by match number. A guest's side never arrives.
     matches: RecentEntries<Match>,
     pub(super) confirmed: u64,
     pub(super) contradicted: u64,
@@ -173,7 +173,7 @@ mod tests {
     fn one_side_of_a_guests_execution_is_overwritten() {
         let mut fill_verifier = fill_verifier();
         fill_verifier.on_order_event(MAKER, &executed(3, Liquidity::Added, 100, 2));
-        // The same slot, one wrap later.
+        // This match number uses the slot of match number 2.
         let match_id = 2 + RETAINED as u64;
         fill_verifier.on_order_event(MAKER, &executed(7, Liquidity::Added, 100, match_id));
         fill_verifier.on_order_event(TAKER, &executed(1, Liquidity::Removed, 100, match_id));

@@ -60,7 +60,7 @@ impl Outstanding {
         }
     }
 
-    /// Gives up requests that have waited too long.
+    /// Gives up all waiting requests if the latest request or answer was at least [`ANSWER_TIMEOUT`] ago.
     pub(super) fn expire(&mut self, now: Nanos) {
         if !self.is_empty() && now.since(self.since) >= ANSWER_TIMEOUT {
             self.requests.clear();

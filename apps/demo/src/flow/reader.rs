@@ -30,7 +30,7 @@ pub(super) enum NextStep<'a> {
     End,
 }
 
-/// The final state of the reader's thread.
+/// State of the reader's thread, which returns the state at its end.
 struct ReaderState {
     mapper: Mapper,
     /// Counters after each yielded step: those of step `n`, from 1, are at `n mod length`.
@@ -138,7 +138,8 @@ mod tests {
         Mapper::new(survey(&mut Recording::open(path).unwrap()).unwrap(), FlowLimits::default())
     }
 
-    /// Reads a recording directly; returns its steps with the counters after each, and the final counters.
+    /// Reads a recording without a thread; returns its steps with the counters after each, and the final
+    /// counters.
     fn expected(path: &Path) -> (Vec<(FlowStep, FlowCounts)>, FlowCounts) {
         let (mut recording, mut mapper) = (Recording::open(path).unwrap(), mapper(path));
         let mut steps = Vec::new();

@@ -2,5 +2,5 @@
 
 /// Session that enters the resting orders of the recording.
 pub(super) const MAKER: usize = 0;
-/// Session that enters the orders that trade with them.
+/// Session that enters the orders that trade with the resting orders.
 pub(super) const TAKER: usize = 1;

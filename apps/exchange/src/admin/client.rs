@@ -39,7 +39,7 @@ pub(crate) struct NewUserRequest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum QueuedCommand {
     Command(AdminCommand),
-    /// Adds the next user from the channel of new users. Sequenced.
+    /// Adds the next user from the channel of new users, by commands that enter the log.
     AddUser,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct AdminPort {
 /// Creates both ends of the command ring.
 pub(crate) fn channel(context: NewUserContext) -> (AdminClient, AdminPort) {
     let (commands_in, commands) = command_rings(CAPACITY);
-    // One more than the ring: the server takes an entry off the ring before it takes the user.
+    // One slot more than the ring: the server takes an entry off the ring before it takes the user.
     let (new_users_in, new_users) = mpsc::sync_channel(CAPACITY + 1);
     let client = AdminClient { commands: commands_in, new_users: new_users_in, context };
     (client, AdminPort { commands, new_users })
@@ -85,7 +85,7 @@ impl AdminClient {
     }
 
     /// Submits a new user, who gets the next session id and may log in once the command is answered. Returns
-    /// the command's id. Sequenced. Allocates.
+    /// the command's id. The user's log commands are sequenced. This call allocates.
     ///
     /// # Errors
     /// [`AddUserError`] when the user is invalid, the ring is full, or no thread starts. Nothing has changed.

@@ -28,7 +28,7 @@ enum Arguments {
     User(fn(SessionId) -> AdminCommand),
     /// The symbol of an instrument.
     Instrument(fn(InstrumentId) -> AdminCommand),
-    /// Other arguments.
+    /// Other arguments, with the function that parses them.
     Custom(fn(&mut Line<'_>) -> Result<AdminCommand, String>),
 }
 

@@ -35,7 +35,7 @@ fn counters(view: &VenueView) -> impl Iterator<Item = (&'static str, &Counter)> 
     order_path.chain(journal.named()).chain(drop_copy.named()).chain(market_recovery.named())
 }
 
-/// The trading phase of each instrument, by symbol.
+/// Name of each instrument's trading state, by symbol.
 fn phases(view: &VenueView, instruments: &InstrumentTable) -> Value {
     let name = |state| match state {
         TradingState::Halted => "halted",

@@ -22,8 +22,8 @@ use crate::soup_link::{DisconnectReason, SoupLink};
 const RECEIVE_BUFFER: usize = 4 * 1024;
 /// Size of the buffer for one write to a connection, in bytes.
 const SEND_BUFFER: usize = 32 * 1024;
-/// Maximum number of messages read from the log in one run. One write to a connection holds as many, so a
-/// reader that drains its connection is never overtaken, however far the log is ahead.
+/// Maximum number of messages read from the log in one run. One write to a connection can carry that many,
+/// so a reader that drains its connection is never overtaken, however far the log is ahead.
 const MESSAGES_PER_RUN: usize = SEND_BUFFER / (HEADER_LEN + COPY_LEN_MAX);
 
 /// The parts from which a [`DropCopyEndpoint`] is built.
@@ -32,7 +32,7 @@ pub(crate) struct DropCopyLinks {
     pub(crate) session: Session,
     pub(crate) users: UserRegistry,
     pub(crate) guard: LoginGuard<Ipv4Addr>,
-    /// Receives new trusted logins, for the file that survives a restart.
+    /// Sends new trusted logins to the thread that writes them to a file.
     pub(crate) trusted: spsc::Producer<TrustedLogin>,
     pub(crate) pre_login: PreLoginLimits,
     pub(crate) counters: Arc<DropCopyCounters>,
@@ -42,7 +42,7 @@ pub(crate) struct DropCopyLinks {
 pub(crate) struct DropCopyEndpoint<N: Network> {
     session: Session,
     acceptor: TcpAcceptor<N>,
-    /// Connections by index, both of readers and before login.
+    /// Connections by index, including those before login.
     connections: Box<[Option<Connection<N>>]>,
     logins: Logins<Ipv4Addr>,
     readers: Readers,

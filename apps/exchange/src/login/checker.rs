@@ -18,7 +18,7 @@ pub(crate) fn start_hash_checker(users: UserRegistry) -> std::io::Result<HashChe
     PasswordChecker::start(move |user, password| is_right(&users, user, password))
 }
 
-/// True if a lower-case, padded password is the user's. Takes equally long without a user: then false.
+/// True if `password`, lower-case and padded, is the user's. Without a user, takes equally long; then false.
 fn is_right(users: &UserRegistry, user: Option<usize>, password: &[u8]) -> bool {
     let hash = user.and_then(|user| users.get(user)?.settings.password.hash());
     has_hash(password, hash.unwrap_or(UNKNOWN_HASH)) && hash.is_some()

@@ -27,7 +27,7 @@ pub fn hash_password(password: &str) -> Option<String> {
     PasswordHash::make(password.trim_ascii_end())
 }
 
-/// True if a lower-case, padded password has this hash. The hash's parameters determine the duration.
+/// True if `password`, lower-case and padded, has this hash. The hash's parameters determine the duration.
 pub(super) fn has_hash(password: &[u8], hash: &str) -> bool {
     PasswordHash::parse(hash).is_ok_and(|hash| hash.is_of(password.trim_ascii_end()))
 }

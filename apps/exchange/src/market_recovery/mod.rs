@@ -48,7 +48,7 @@ pub struct MarketRecovery {
 
 /// The snapshot services, independent of the network's type.
 trait Snapshots: Send {
-    /// Applies published messages, and does a bounded amount of work for snapshot clients.
+    /// Applies published messages and does bounded work for snapshot clients; returns the amount of work.
     fn poll(&mut self, now: Nanos) -> usize;
     /// Adds the events that these services wait for to `wait`.
     fn wait_for(&self, now: Nanos, wait: &mut WaitSet);
@@ -123,7 +123,7 @@ impl MarketRecovery {
         work + self.snapshots.as_mut().map_or(0, |snapshots| snapshots.poll(now))
     }
 
-    /// Serves archive requests, which wait while the market state is rebuilt.
+    /// Rebuilds the market state if it is behind, else serves archive requests; returns the amount of work.
     fn poll_archive(&mut self, now: Nanos) -> usize {
         let Some(archive) = &mut self.archive else { return 0 };
         match &mut self.snapshots {
@@ -210,7 +210,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
         if self.channel.is_sending() {
             wait.soon();
         }
-        // Poll, because the publisher does not wake this thread; meanwhile its store keeps the messages.
+        // The publisher does not wake this thread, so poll its ring; until then its store keeps the messages.
         wait.until(now + COPIES_WAIT);
     }
 

@@ -85,7 +85,7 @@ impl<N: Network> Connection<N> {
     }
 }
 
-/// Connections by index, both of logged-in clients and before login.
+/// Connections by index, including those before login.
 pub(super) struct Connections<N: Network> {
     pub(super) places: Box<[Option<Connection<N>>]>,
     /// True when a connection has more messages than fitted into its last write.
@@ -193,7 +193,7 @@ impl<N: Network> Connections<N> {
                     connection.link.soup.end_session();
                 }
                 let len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
-                // Without bytes to send, the client is not logged in: its connection ends at once.
+                // Without bytes to send, no client is logged in on this connection: it ends at once.
                 !is_kept && len == 0 || len > 0 && connection.link.send(&self.send_buffer[..len]).is_err()
             }
         }

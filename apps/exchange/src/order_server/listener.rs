@@ -68,7 +68,7 @@ impl<N: Network> Listener<N> {
         Ok(())
     }
 
-    /// Returns the next connection to accept, if any.
+    /// Accepts the next waiting connection, if any. Pauses accepting after an error.
     pub(super) fn accept(&mut self, now: Nanos) -> io::Result<Option<TcpConnection<N>>> {
         let accepted = self.acceptor.accept();
         if accepted.is_err() {

@@ -32,7 +32,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
     const ACCEPTS_MAX: usize = 4; // each costs some system calls
 
     fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>> {
-        // Accepting may evict a connection, which is read once more before, so the batch needs capacity.
+        // Accepting may evict a connection after one more read from it, for which the batch needs capacity.
         if self.entry.sequencer.remaining_capacity() < REQUESTS_PER_READ_MAX {
             return None;
         }
@@ -72,7 +72,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
 }
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
-    /// Reads all readable connections while the batch has capacity, then accepts new ones.
+    /// Reads readable connections while the batch has capacity, then accepts new ones; returns the work done.
     pub(super) fn read_requests(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let mut ready = Ready::default();
         self.listener.poll(&mut ready)?;
@@ -152,7 +152,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Acts on the decision on a client's message.
+    /// Carries out the admission decision on a client's message.
     #[inline(always)]
     fn take_request(
         &mut self,

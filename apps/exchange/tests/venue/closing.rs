@@ -13,7 +13,8 @@ use crate::support::{
     Client, PASSWORD, Received, Rig, build, enter, event, ioc, login, packet, request_packet, settings,
 };
 
-/// Returns the client's messages until the connection is closed, without heartbeats.
+/// Returns the client's packets, without heartbeats, until the connection is closed. Runs `between` while
+/// none is available.
 fn receive_all(client: &mut Client, mut between: impl FnMut()) -> Vec<Received> {
     let mut received = vec![];
     let deadline = Deadline::start();
@@ -96,7 +97,7 @@ fn every_read_request_is_answered_before_the_end_of_session() {
     assert_eq!(rig.view.engine.lock().unwrap().as_ref().unwrap().last_market().0, messages);
 }
 
-/// Number of orders that do not rest. The two responses to each exceed the kernel's buffers if left unread.
+/// Number of IOC orders. If left unread, their responses, two per order, exceed the kernel's buffers.
 const UNREAD_ORDERS: u32 = 60_000;
 
 /// Returns a venue and a client that has many unread responses.
@@ -120,7 +121,7 @@ fn with_unread_answers() -> (Rig, Client) {
 #[test]
 fn a_client_receives_pending_bytes_before_the_end_of_session() {
     let (mut rig, mut slow) = with_unread_answers();
-    // Run for half a second.
+    // Run for half a second of simulated time.
     (0..5_000).for_each(|_| assert!(!rig.finish_turn(), "it waits for the client"));
     let received = receive_all(&mut slow, || _ = rig.finish_turn());
     let [answers @ .., Received::EndOfSession, Received::Closed] = &received[..] else {

@@ -53,7 +53,7 @@ fn build(site: &Site) -> Venue {
     build_on(&site.settings, &journal(Policy::Group), &site.disk).unwrap()
 }
 
-/// Kills the venue and starts it again. Returns its notices about the configuration.
+/// Kills the venue and restarts it. Returns the new venue and its notices about the configuration.
 fn restart(site: &Site, mut rig: Rig) -> (Rig, Vec<String>) {
     rig.journal.as_mut().unwrap().save_trusted_logins().unwrap();
     site.disk.kill();
@@ -77,7 +77,7 @@ fn a_commanded_limit_holds_until_the_file_changes() {
     assert_eq!(rig.command(AdminCommand::SetLimits { session: ANNA, change }), done(2));
     let mut anna = Anna { received: 0, user_ref: 0 };
     let mut commands = rig.view.order_server.commands.read();
-    // Restart from the log alone, and then from a snapshot.
+    // The first restart replays the log alone; the later ones begin with a snapshot.
     for round in 0..3 {
         let notices;
         (rig, notices) = restart(&site, rig);
@@ -211,7 +211,7 @@ fn a_new_instrument_of_the_file_is_added_at_the_start() {
     let commands = rig.view.order_server.commands.read();
     (rig, notices) = restart(&site, rig);
     assert_eq!((rig.view.order_server.commands.read(), notices.len()), (commands, 0), "once");
-    // The instrument stays when the file lists it no longer.
+    // The instrument stays when the file no longer lists it.
     site.settings.instruments = instruments();
     site.settings.users[0].instruments = None;
     (rig, notices) = restart(&site, rig);

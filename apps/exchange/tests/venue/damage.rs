@@ -1,6 +1,6 @@
 //! The damage campaign damages one file of a venue's journal and starts the venue again. The venue must
-//! refuse to start, or have each message that a client recorded, byte for byte. If the loss is accepted, its
-//! session must have another name.
+//! refuse to start, or have each message that a client recorded, byte for byte. If the loss is accepted, the
+//! session must get another name.
 //!
 //! A venue in a separate process writes each log; it is stopped or killed. `DAMAGE_TEST_TRIALS` and
 //! `DAMAGE_TEST_SEED` set the number of trials and the seed; `cargo xtask damage-test` sets them.
@@ -91,7 +91,7 @@ fn damage_to_one_file_causes_no_silent_loss_or_reused_number() {
 }
 
 /// Without the files that record where the log ends, damage to the last record loses messages silently. The
-/// comparison must detect that, or it detects nothing.
+/// comparison must detect this loss; otherwise the campaign proves nothing.
 #[test]
 fn a_silent_loss_is_detected() {
     let log = write_log(Policy::Group, false, 7);

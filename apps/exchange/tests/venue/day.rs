@@ -367,7 +367,7 @@ fn an_end_of_day_command_skips_the_rest_of_the_schedule() {
     assert_eq!(new_messages(&mut rig, &mut line, &mut seen), "SO SS R HH R HH", "the next day comes as ever");
 }
 
-/// Asserts that day orders are cancelled and reported, and that UserRefNums and order ids restart.
+/// Asserts that UserRefNum 1 is free in the new day: enters an order with it, and cancels the order.
 fn assert_new_day(rig: &mut Rig, client: &mut Client) {
     accepted(rig, client, &enter(1, Side::Buy, 1, 900_000));
     let answer = rig.submit(client, &cancel(1, 0));
@@ -493,7 +493,7 @@ fn a_gtc_order_survives_the_day_and_a_restart() {
     );
 }
 
-/// The second of the day.
+/// The current second of the simulated day.
 fn second_of(rig: &Rig) -> u32 {
     (rig.time_of_day() / 1_000_000_000) as u32
 }
@@ -529,7 +529,7 @@ fn a_gtt_order_expires_also_after_a_restart() {
     assert!(is_canceled(&received, 2, CancelReason::Expired), "{received:?}");
 }
 
-/// A schedule with steps at these seconds after the start of a test.
+/// A schedule with steps at these seconds after `now`.
 pub fn schedule(now: Nanos, steps: &[(u32, Phase)]) -> Schedule {
     // Choose the time zone so that the schedule's clock reads 08:00 now.
     let day = Nanos::DAY.0 / 1_000_000_000;

@@ -55,7 +55,7 @@ fn try_login(rig: &mut Rig, user: &str, number: u64) -> (Client, Received) {
     (client, received)
 }
 
-/// Logs a reader in, with copies from this number on.
+/// Logs a reader in, with copies from `number` on.
 fn log_in(rig: &mut Rig, user: &str, number: u64) -> Client {
     let (client, received) = try_login(rig, user, number);
     assert_eq!(received, Received::LoginAccepted { session: "TODAY".into(), next: number }, "{user}");
@@ -68,7 +68,7 @@ fn disconnect(rig: &mut Rig, client: Client) {
     rig.until_true("the hang-up", |rig| rig.view.drop_copy.disconnects.read() > before);
 }
 
-/// All copies of a reader from this number on.
+/// All copies of a reader from `number` on.
 fn copies_from(rig: &mut Rig, user: &str, number: u64) -> Vec<Vec<u8>> {
     let mut client = log_in(rig, user, number);
     let copies = receive_messages(rig, &mut client);
@@ -194,7 +194,7 @@ fn readers_above_the_limit_are_refused() {
     assert_eq!(received, Received::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE));
 }
 
-/// Produces messages until a reader that reads nothing is disconnected. Returns the number of messages.
+/// Enters and cancels orders until a reader that reads nothing is disconnected. Returns Anna's message count.
 fn until_overtaken(rig: &mut Rig, anna: &mut Client, first_ref: u32) -> u32 {
     let mut user_ref = first_ref;
     while rig.view.drop_copy.slow_readers.read() == 0 {

@@ -312,7 +312,7 @@ fn a_repeated_login_closes_the_connection_and_is_counted() {
     client.send(&login("ANNA", PASSWORD, "", 1));
     assert_eq!(rig.receive(&mut client), Received::Closed);
     assert_eq!(rig.view.order_server.malformed.read(), 1);
-    // On a separate connection it is a valid login, but a user can be logged in only once.
+    // On a separate connection a second login is valid, but rejected: a user can be logged in only once.
     let mut first = rig.log_in("ANNA");
     let mut second = Client::connect(rig.endpoints.order_entry);
     second.send(&login("ANNA", PASSWORD, "", 1));

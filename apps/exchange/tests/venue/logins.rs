@@ -188,7 +188,7 @@ fn simultaneous_guesses_are_delayed_like_sequential_ones() {
     rig.until_true("three answers", |_| server.wrong_passwords.read() == 3);
     assert_eq!(server.logins_delayed.read(), 5);
     for more in 4..=8 {
-        // The delays are 100, 200, 400, 800 and 1,600 ms.
+        // The delays of the next checks are 100, 200, 400, 800 and 1,600 ms.
         rig.advance(Nanos::from_millis(100 << (more - 4)));
         rig.advance(Nanos::from_millis(40));
         rig.until_true("one more", |_| server.wrong_passwords.read() >= more);

@@ -160,7 +160,7 @@ fn simultaneous_events_share_packets_up_to_the_maximum_length() {
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize + 50);
     assert_eq!(a.datagrams, b.datagrams);
     assert!(a.datagrams.iter().all(|datagram| datagram.len() <= 200));
-    // Four add messages of 36 bytes fit, each with its length.
+    // A packet has space for four add messages of 36 bytes, each after its length.
     let full =
         a.datagrams.iter().filter(|datagram| Packet::parse(datagram).unwrap().message_count() == 4).count();
     assert!(full >= 12, "{full}");

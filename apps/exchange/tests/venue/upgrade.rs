@@ -1,8 +1,8 @@
 //! Reads files of an older version of the program, and refuses those of a later version.
 //!
-//! `version_1` has a journal of a venue with the settings of these tests and snapshots every 30 commands, in
-//! the layout of snapshot version 1. User CLEO has a limit of 500 per order and was killed once. It also has
-//! the messages that ANNA and BERT received from that venue, concatenated.
+//! The folder `version_1` has a journal of a venue with the settings of these tests and snapshots every 30
+//! commands, in the layout of snapshot version 1. User CLEO has a limit of 500 per order and was killed once.
+//! The folder also has the messages that ANNA and BERT received from that venue, concatenated.
 
 use tickpath_exchange::{UserLimits, audit};
 use tickpath_journal::{Policy, SessionName, snapshot_name};
@@ -32,7 +32,7 @@ fn snapshots() -> [(Sequence, Vec<u8>); 2] {
     ]
 }
 
-/// A site with the log of that venue and these snapshots.
+/// A site with the log in `version_1` and these snapshots.
 fn site(snapshots: &[(Sequence, Vec<u8>)]) -> Site {
     let mut site = Site::new(Policy::Group);
     site.journal.snapshot_every = 30;
@@ -64,7 +64,7 @@ fn a_journal_with_snapshots_of_version_1_is_continued() {
         for (user, expected) in
             [("ANNA", include_str!("version_1/ANNA.hex")), ("BERT", include_str!("version_1/BERT.hex"))]
         {
-            // A venue of that version did not send the start of the day to users.
+            // A venue of version 1 did not send the start of the day to users.
             let mut client = Client::connect(rig.endpoints.order_entry);
             client.send(&login(user, PASSWORD, "TODAY", 1));
             let session = "TODAY".to_owned();

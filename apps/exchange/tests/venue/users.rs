@@ -153,7 +153,7 @@ fn an_added_user_logs_in_and_survives_restarts() {
 
 #[test]
 fn an_interrupted_addition_is_finished_at_the_start() {
-    // Power is lost at each point after the command.
+    // Power is lost after each of the first changes that the command makes to the disk.
     for changes in 0..12 {
         let mut site = site(Policy::Sync);
         let mut rig = site.start();
@@ -252,7 +252,7 @@ fn kill_all_and_drain_apply_to_added_users() {
     assert_eq!(refusal(halted), Some(RejectReason::Halted));
 }
 
-/// The drop copies of a reader from this number on.
+/// The drop copies of a reader from the number `from` on.
 fn copies(rig: &mut Rig, reader: &str, from: u64) -> Vec<Vec<u8>> {
     let mut client = Client::connect(rig.endpoints.drop_copy.unwrap());
     client.send(&login(reader, PASSWORD, "", from));

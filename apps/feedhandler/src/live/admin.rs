@@ -12,7 +12,7 @@ use tickpath_types::Symbol;
 use super::handler::LiveCommand;
 use super::report;
 
-/// Time that the handler has to answer.
+/// Maximum time to wait for the handler's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of a command line, in bytes.
 const LINE_LEN_MAX: usize = 256;

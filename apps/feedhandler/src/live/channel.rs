@@ -25,7 +25,7 @@ pub const LISTED_MAX: usize = 1_000;
 pub struct ChannelStatus {
     /// Counters of the lines and their arbitration.
     pub lines: ArbiterCounters,
-    /// Counters of the messages.
+    /// Counters of the messages that the books were built from.
     pub builder: BuilderCounters,
     /// Counters of sessions and resynchronised books.
     pub channel: ChannelCounters,
@@ -91,7 +91,7 @@ pub struct BookStatus {
     pub symbol: Symbol,
     /// Health of the book: live if it is consistent with its market.
     pub health: BookHealth,
-    /// The reason if the book is suspect.
+    /// The reason why the book is suspect; `None` if it is not.
     pub reason: Option<SuspectReason>,
     /// Best bid and its quantity.
     pub bid: Option<(Price, Qty)>,
@@ -115,7 +115,7 @@ pub(super) trait LiveFeed: Send {
     fn name(&self) -> &str;
     /// Takes a bounded number of packets and answers; returns their number.
     fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize>;
-    /// Does work that is rarely needed; returns its amount.
+    /// Takes answers to requests and polls the recovery client; returns the amount of work.
     fn do_background_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize;
     /// Adds the channel's sockets, or a limit for the sleep, to `wait`.
     fn wait_for(&self, wait: &mut WaitSet);
@@ -124,9 +124,9 @@ pub(super) trait LiveFeed: Send {
     fn status(&self) -> ChannelStatus;
     /// Returns the books that `is_selected` accepts.
     fn books(&self, is_selected: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus>;
-    /// Returns the digest of all books; visits everything.
+    /// Returns the digest of all books; visits all orders.
     fn state_hash(&self) -> u64;
-    /// Passes new suspect books to `take`; returns the number that was only counted.
+    /// Passes new suspect books to `take`; returns the number of further ones, which were only counted.
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64;
 }
 
@@ -245,7 +245,7 @@ where
     }
 }
 
-/// Counts the named instruments by the health of their books, and records whether other instruments lack a
+/// Counts the named instruments by the health of their books, and records whether any instrument lacks a
 /// book.
 fn count_health<B: BooksById>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
     status.bookless = u64::from(!instruments.is_complete());

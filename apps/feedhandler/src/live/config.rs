@@ -37,7 +37,7 @@ pub struct LiveConfig {
 }
 
 impl LiveConfig {
-    /// Loads and checks a file.
+    /// Loads and checks the configuration file at `path`.
     ///
     /// # Errors
     /// [`ConfigError`] of one line that says what to change.

@@ -49,7 +49,8 @@ pub struct LiveView {
 }
 
 impl LiveView {
-    /// Returns the pending messages on suspect books, one per book, and the number of further suspect books.
+    /// Returns the pending messages on suspect books, one per book, and the number of further suspect books
+    /// since the last call.
     #[must_use]
     pub fn take_suspects(&mut self) -> (Vec<String>, u64) {
         let LiveView { names, suspects, .. } = self;
@@ -76,7 +77,7 @@ impl LiveView {
         statuses.map(|(name, status)| ChannelReport { name: name.clone(), status: *status }).collect()
     }
 
-    /// Returns the books of the configured symbols with their channels, once the handler has closed.
+    /// Returns the books of the configured symbols with their channels; empty until the handler has closed.
     #[must_use]
     pub fn books(&self) -> NamedBooks {
         self.books.lock().map(|books| books.clone()).unwrap_or_default()
@@ -95,9 +96,10 @@ pub enum LiveCommand {
 /// Reports of a handler's channels and books.
 #[derive(Clone, Debug, Default)]
 pub struct LiveReport {
-    /// The channels.
+    /// Name and status of each channel.
     pub channels: Vec<ChannelReport>,
-    /// Books with their channels: in an answer those not live, in the final report those configured.
+    /// Books with their channels: in the answer to a command those that are not live, in the final report
+    /// those of the configured symbols.
     pub books: NamedBooks,
 }
 

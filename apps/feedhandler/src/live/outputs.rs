@@ -132,7 +132,7 @@ impl ChannelOutput {
         }
     }
 
-    /// Passes new suspect books to `take`; returns the number that was only counted.
+    /// Passes new suspect books to `take`; returns the number of further ones, which were only counted.
     pub(super) fn drain_suspects<B: BooksById>(
         &mut self,
         instruments: &Instruments<B>,

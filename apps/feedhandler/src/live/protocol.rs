@@ -59,7 +59,7 @@ impl<N: Network> Opening<'_, N> {
         InstrumentId(self.section.max_instruments)
     }
 
-    /// Returns empty books.
+    /// Returns empty books with the limits of the section.
     pub(super) fn books(&self) -> DirectBooks {
         DirectBooks::new(BookLimits::new(self.last_instrument(), self.section.max_orders))
     }
@@ -81,7 +81,7 @@ impl<N: Network> Opening<'_, N> {
         Ok(login.ok_or_else(|| self.invalid("user has at most 6 characters, password 10"))?)
     }
 
-    /// Returns a configuration without servers.
+    /// Returns recovery servers with the section's interface and senders, and no server set.
     pub(super) fn servers(&self) -> RecoveryServers {
         RecoveryServers {
             requests: None,

@@ -28,7 +28,7 @@ pub enum Notice {
     Endpoint(String),
     /// A problem that the user should know, reported once.
     Warning(String),
-    /// The current state, each second.
+    /// The current state of all channels in one line, each second.
     Status(String),
 }
 

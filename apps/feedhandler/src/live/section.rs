@@ -16,7 +16,7 @@ use crate::senders::Senders;
 pub struct FeedSection {
     /// Symbols for the outputs and the final list; all when empty. Books are built for all symbols.
     pub symbols: Vec<String>,
-    /// Date of the session, such as 2026-11-22, with the midnight of update times; the start's when absent.
+    /// Day of the session, such as 2026-11-22: update times count from its midnight. Day of the start if absent.
     pub session_date: Option<String>,
     /// Time zone of the exchange: ET, CT, UTC, or an offset from UTC such as -05:00.
     pub time_zone: String,
@@ -235,7 +235,7 @@ impl ChannelSection {
         serde_json::from_value(keys).expect("every other key has a default")
     }
 
-    /// Returns the limits and waiting times of the core channel.
+    /// Returns the configuration of the core channel.
     #[must_use]
     pub fn core(&self) -> ChannelConfig {
         let recovers = |kind| {

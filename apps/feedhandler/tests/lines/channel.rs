@@ -72,7 +72,7 @@ pub struct Channel {
     pub recording: Recording,
     lines: [MulticastSender; 2],
     server: UdpEndpoint,
-    /// True while the server answers.
+    /// True while the retransmission server answers.
     pub is_answering: bool,
     invoker: Invoker,
     now: Nanos,

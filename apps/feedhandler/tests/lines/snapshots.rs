@@ -57,7 +57,7 @@ struct Glimpse {
     clients: Vec<(TcpStream, bool)>,
     /// Messages of the snapshot.
     snapshot: Vec<Vec<u8>>,
-    /// Number of the snapshot's bytes after which the connection is closed.
+    /// Number of bytes of the answer to a login after which the server closes the connection.
     cut_after: Option<usize>,
     /// True when the server has no snapshot and sends only heartbeats.
     is_idle: bool,

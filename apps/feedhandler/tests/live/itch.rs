@@ -57,7 +57,7 @@ fn packet(session: Session, first: u64, messages: &[Vec<u8>]) -> Vec<u8> {
     builder.finish().to_vec()
 }
 
-/// Answers requests from a recording.
+/// Request server that answers from a recording.
 struct RequestServer {
     endpoint: UdpEndpoint,
     messages: Vec<Vec<u8>>,
@@ -92,7 +92,7 @@ fn losses_on_both_lines_are_requested() {
     let chunks: Vec<_> = recording.messages.chunks(PER_PACKET).collect();
     let packet = |index: usize| packet(session("DAY"), (index * PER_PACKET) as u64 + 1, chunks[index]);
     let last = chunks.len() - 1;
-    // The first packet arrives, so that the session for requests is known; and so does the last.
+    // The first packet arrives, so that the session for requests is known. The last packet arrives too.
     let is_lost = |index: usize, every: usize| index.is_multiple_of(every) && index != 0 && index != last;
     for index in 0..=chunks.len() {
         if index <= last && !is_lost(index, 3) {
@@ -283,7 +283,7 @@ fn a_contradicted_book_is_reported_once_and_recovered() {
     assert_eq!(suspects.len(), 1, "{suspects:?}");
     assert!(suspects[0].contains("about an order that does not rest"), "{suspects:?}");
 
-    // A resync by command works the same way.
+    // A resync by command recovers the book from a snapshot too.
     let served = glimpse.served;
     assert_eq!(rig.resync("NOWHERE"), ResyncOutcome::Unknown);
     assert_eq!(rig.resync(&recording.symbols[0]), ResyncOutcome::Begun);

@@ -69,7 +69,7 @@ impl Rig {
         self.run_cycle();
     }
 
-    /// Sends on both lines.
+    /// Sends a packet on every line.
     pub fn send_both(&mut self, packet: &[u8]) {
         (0..self.lines.len()).for_each(|line| self.send(line, packet));
     }

@@ -85,7 +85,7 @@ fn p50_of_trips(context: &Context, mut trip: impl FnMut(u64) -> anyhow::Result<(
                 trip(number)
             })
         })?;
-        // The first fifth warms up.
+        // The first fifth of all groups is the warm-up.
         if group >= groups / 4 {
             samples.push(ticks);
         }

@@ -65,7 +65,7 @@ fn bytes_each<T>([small, large]: [u32; 2], make: impl Fn(u32) -> T) -> anyhow::R
     Ok((each * 10.0).round() / 10.0)
 }
 
-/// Returns by how many bytes the result of `make` enlarges this process.
+/// Returns the number of bytes by which the result of `make` enlarges this process's resident memory.
 fn memory_growth<T>(make: impl FnOnce() -> T) -> anyhow::Result<u64> {
     let before = resident_bytes()?;
     let made = black_box(make());

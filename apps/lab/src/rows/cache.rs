@@ -148,7 +148,7 @@ fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// The results of reads.
+/// Numbers of reads by result.
 #[derive(Default)]
 struct ReadCounts {
     whole: u64,

@@ -136,7 +136,7 @@ impl<S: Strategy + Send> Engine<S> {
     }
 }
 
-/// Builds a trade that takes a part of the best price.
+/// Builds a trade that takes a part of the quantity at the best price.
 fn trade(step: u64) -> MarketUpdate {
     MarketUpdate {
         sequence: step,

@@ -123,7 +123,7 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     Ok(result_text(has_history))
 }
 
-/// Returns the argument that selects the history.
+/// Returns the command-line argument that switches the history on or off.
 const fn name(has_history: bool) -> &'static str {
     if has_history { "on" } else { "off" }
 }

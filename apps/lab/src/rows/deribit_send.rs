@@ -296,7 +296,7 @@ fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sam
                 ensure!(done.text.contains(LABEL) && done.text.contains("open"), "{line}: {}", done.text);
                 let (send, total) = done.times.context("the venue was asked")?;
                 if number > 0 {
-                    // The shell's own timing begins with the command's text.
+                    // The shell measures `send` and `total` from its receipt of the command's text.
                     times.push(send.0);
                     written.push(elapsed.0.saturating_sub(total.0));
                 }

@@ -80,7 +80,7 @@ fn pack(day: &Day) -> anyhow::Result<Vec<Vec<u8>>> {
     Ok(packets)
 }
 
-/// Accepts every update, like a publisher of updates.
+/// Reads the kind of every update, in place of a publisher of updates.
 struct Updates(u64);
 
 impl UpdateListener for Updates {

@@ -44,7 +44,7 @@ const PACKETS_PER_TURN: usize = 8;
 const RING: usize = 1 << 6;
 /// Timeout of a whole run, per message.
 const PATIENCE_EACH: Nanos = Nanos::from_millis(1);
-/// Maximum number of messages that the feed may lag; the feed's arbiter holds more.
+/// Maximum number of messages by which the feed may lag behind the publisher; its arbiter can hold more.
 const BEHIND_MAX: u64 = 1 << 13;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {

@@ -30,7 +30,7 @@ const WORK: CountedWork = CountedWork { names: &["fanout"], function: "*counted_
 /// Number of clients in the two runs.
 const CLIENTS: [usize; 2] = [1, 16];
 
-/// Events that are counted.
+/// Number of events whose instructions are counted.
 const EVENTS: u64 = 20_000;
 /// Number of events after which every client reads.
 const BATCH: u64 = 500;

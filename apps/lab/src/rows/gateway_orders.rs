@@ -141,7 +141,7 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec
                 while !stop.is_stopped() {
                     let now = context.clock.now();
                     if agent.do_work(now)? > 0 {
-                        // Read on this thread: in a gateway no other thread reads metrics between two orders.
+                        // Read metrics here: in a gateway, no other thread reads them between two orders.
                         if latency.count() as usize > written.len() {
                             let sum = metrics.inter_process.sum() + latency.sum();
                             written.push(sum - std::mem::replace(&mut previous_sum, sum));

@@ -119,7 +119,7 @@ fn wait_until(stop: &StopSignal, received: &AtomicU64, wanted: u64) -> anyhow::R
     wait_for(stop, || Ok((received.load(Ordering::Acquire) >= wanted).then_some(())))
 }
 
-/// A publisher with its event ring, and the receiver of its line A. One session for all rounds.
+/// A publisher with its event ring, and the receiver of its line A. All rounds share one session.
 struct Feed {
     events: spsc::Producer<MarketEvent>,
     publisher: Publisher<Trace>,

@@ -35,7 +35,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 pub(super) const COMMANDS: usize = 1_000_000;
 /// Number of commands that wait together; the event rings are drained after each slice.
 const SLICE: usize = 512;
-/// Commands timed together for the tail.
+/// Number of commands timed together for the tail latency; [`SLICE`] commands for the typical latency.
 const GROUP: usize = 16;
 /// Slots of each ring of events.
 const RING: usize = 1_024;

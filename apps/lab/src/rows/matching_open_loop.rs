@@ -129,7 +129,7 @@ fn run_chunk(context: &Context, commands: &[Command], ticks: &mut Vec<u64>, work
     let mut intended = context.clock.ticks() + interval;
     let (mut waiting, mut batches) = (commands, 0);
     while let Some(next) = waiting.first() {
-        // The command waits in the cache, as in a ring that another core has written.
+        // Load the command into the cache, since it waits in a cache after another core wrote the ring.
         black_box(*next);
         let mut now = context.clock.ticks();
         if now < intended || batches == BATCHES_MAX {

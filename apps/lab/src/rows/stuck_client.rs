@@ -46,7 +46,7 @@ const _: () = assert!(
         <= client_group::RETAINED
 );
 
-/// The other clients' round trips in microseconds, and the number of times the last connection was full.
+/// The other clients' round trips in microseconds, and how often the last client's connection was full.
 #[derive(Clone, Copy, Default)]
 struct Trips {
     p50: f64,

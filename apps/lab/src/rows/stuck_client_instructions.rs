@@ -33,7 +33,8 @@ const TRIPS: usize = 2_000;
 const WARM_UP: usize = 200;
 /// Simulated time of one turn of the venue's agents.
 const TURN_INTERVAL: Nanos = Nanos::from_micros(15);
-/// Turns of the venue after each order of the last client: it reads in one and answers in the other.
+/// Turns of the venue after each order of the last client: it reads the order in the first turn, and answers
+/// it in the second.
 const TURNS_AFTER: usize = 2;
 /// Upper bound of the turns until the kernel has delivered the sent data over the loopback interface.
 const TURNS_MAX: usize = 1_000_000;

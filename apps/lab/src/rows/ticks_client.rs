@@ -69,13 +69,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 const SYMBOLS: u16 = 100;
 /// Ticks of the stream that is parsed: a megabyte.
 const PARSED: u64 = 18_725;
-/// Lengths of the pieces in bytes: a large read, a page, a TCP segment, a small read.
+/// Lengths in bytes of the pieces that the parser gets: a large read, a page, a TCP segment, a small read.
 const PIECE_LENS: [usize; 4] = [65_536, 4_096, 1_448, 100];
 /// Number of passes over the stream in a full round, with pieces of each length.
 const PASSES: usize = 300;
 /// Number of frames drawn in a full round.
 const FRAMES: usize = 1_000;
-/// Tick rate of the client, per second.
+/// Number of ticks per second that are sent to the client.
 const RATE: u64 = 100_000;
 /// Interval between two writes of ticks.
 const WRITE_INTERVAL: Duration = Duration::from_millis(1);
@@ -277,7 +277,7 @@ fn serve_and_measure(
     }
     let usage = ClientUsage { sent, resident_bytes: client.memory_bytes("VmRSS")?, cpu: client.cpu_time()? };
     while client.child.try_wait()?.is_none() {
-        // A client that ends meanwhile does not read the heartbeat.
+        // If the client has ended in the meantime, this write fails, which is no error.
         match stream.write_all(with_checksum(Heartbeat::new(sent + 1, clock.now())).as_bytes()) {
             Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 return Err(error.into());

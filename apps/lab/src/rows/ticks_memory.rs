@@ -28,7 +28,7 @@ const RUNNING: Duration = Duration::from_secs(5);
 const MEASURED: Duration = Duration::from_secs(2);
 /// Running time longer than any measurement.
 const UNENDING: Duration = Duration::from_secs(600);
-/// Timeout of a wait.
+/// Maximum time until all clients have received their ticks.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Number of ticks that each client receives before the measurement starts.
 const TICKS_EACH: u64 = 1_000;
@@ -59,7 +59,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// The program as a server.
+/// A ticks server in a separate process, and its address.
 struct Server {
     program: Program,
     address: String,
@@ -112,7 +112,7 @@ impl Server {
     }
 }
 
-/// Reads incoming data until all clients are done.
+/// Reads the data of all clients until `is_done` is true for each; fails after [`PATIENCE`] or a stop.
 fn listen(
     clients: &mut [Client<Counted>],
     stop: &StopSignal,

@@ -50,7 +50,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let expected = itch_levels(&flow)?;
     let mut bursts = Capture::new(XdpDayConfig { flow, ..XdpDayConfig::xdp_500() })?;
     let mut full = Capture::new(XdpDayConfig { window_ns: FULL_WINDOW_NS, ..bursts.config })?;
-    // Both captures have the same messages, so they end in the same books.
+    // `bursts` and `full` have the same messages, so they lead to the same books.
     bursts.state_hash = bursts.reference_hash(expected)?;
     full.state_hash = bursts.state_hash;
     each_round(lab, move |context| {
@@ -165,7 +165,7 @@ fn limits(flow: &ItchDayConfig) -> BookLimits {
     BookLimits::new(InstrumentId(flow.symbols as u16), flow.live + flow.live / 4 + 10_000)
 }
 
-/// Returns the hash of the levels that the same flow in ITCH leads to, up to the close.
+/// Returns the hash of the levels that result from the same order flow in ITCH, up to the close.
 fn itch_levels(flow: &ItchDayConfig) -> anyhow::Result<u64> {
     let mut builder = feed::BookBuilder::new(Indexed::<ReferenceBooks>::new(limits(flow)));
     let mut day = ItchDay::new(*flow).context("the flow of the XDP day")?;

@@ -28,8 +28,8 @@ pub(crate) const TICK: i64 = 100;
 pub(crate) const REFERENCE: Price = Price(1_000_000);
 /// Price levels on each side.
 const LEVELS: u32 = 100;
-/// Order of the agents' calls: answers leave before market data is published, as in the venue's own
-/// placement on one thread.
+/// Indexes of the agents in the order of their calls: answers leave before market data is published, as in
+/// the venue's own placement on one thread.
 pub(crate) const CYCLE: [usize; 4] = [0, 1, 0, 2];
 pub(crate) const NO_TRACERS: VenueTracers<NoTrace> =
     VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };

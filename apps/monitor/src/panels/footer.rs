@@ -9,7 +9,7 @@ use crate::{format, palette};
 
 /// Time for which a note is shown, in seconds.
 const NOTE_SECONDS: u64 = 3;
-/// Keys and their functions.
+/// Keys and their functions, as shown.
 const KEYS: [(&str, &str); 3] = [("q", "quit"), ("space", "freeze"), ("↑↓", "scroll")];
 
 /// Draws the last row; `with_note` shows the current note, if any, in place of the host.
@@ -39,7 +39,7 @@ fn current_note(view: &MarketView) -> Option<&String> {
     view.notes.get(usize::try_from(index).unwrap_or(0) % view.notes.len().max(1))
 }
 
-/// Draws the newest notes that fit, the oldest of them on top.
+/// Draws the newest notes that fit, the newest at the bottom.
 pub fn render_notes(area: Rect, buf: &mut Buffer, notes: &[String]) {
     if area.is_empty() {
         return;

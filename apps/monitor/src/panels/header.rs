@@ -1,4 +1,4 @@
-//! The first row: name, clock, progress, and a summary of the state.
+//! The first row: name, clock, progress, and the market's state.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,7 +9,7 @@ use crate::data::MarketView;
 use crate::screen::Screen;
 use crate::{format, palette, state};
 
-/// Width of the progress bar.
+/// Width of the progress bar, in characters.
 const PROGRESS_WIDTH: u16 = 20;
 
 pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, screen: Screen) {
@@ -41,6 +41,6 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, screen: Screen) {
         let part = view.elapsed.as_secs_f64() / planned.as_secs_f64();
         super::bar(Rect { x, width: PROGRESS_WIDTH, ..area }, buf, part, palette::ACCENT);
     }
-    // Drawn last, so that on a terminal too narrow for both the state covers the clock.
+    // Draw the state last: on a terminal too narrow for clock and state, it then covers the clock.
     buf.set_line(state_x, area.y, &state, state_width);
 }

@@ -9,7 +9,7 @@ use ratatui::widgets::{RenderDirection, Sparkline, Widget};
 use crate::data::{MarketView, Sample};
 use crate::{format, palette};
 
-/// One curve: its name, its newest value, its points.
+/// One sparkline: its name, its newest value as text, and its points.
 struct Curve {
     name: String,
     newest: String,
@@ -17,7 +17,7 @@ struct Curve {
     points: Vec<Option<u64>>,
 }
 
-/// Draws both curves side by side in one row.
+/// Draws the sparklines of p50 and message rate side by side in one row.
 pub fn render_row(area: Rect, buf: &mut Buffer, view: &MarketView) {
     if area.is_empty() {
         return;
@@ -40,7 +40,7 @@ pub fn render_row(area: Rect, buf: &mut Buffer, view: &MarketView) {
     }
 }
 
-/// Draws both curves, one above the other.
+/// Draws the sparkline of the p50 above that of the message rate.
 pub fn render_charts(area: Rect, buf: &mut Buffer, view: &MarketView) {
     let upper = area.height.div_ceil(2);
     let lower = Rect { y: area.y + upper, height: area.height - upper, ..area };

@@ -21,7 +21,7 @@ const COLUMNS: [Column; 10] = [
     Column::text("book", 10, 0),
 ];
 
-/// Blank characters after the last column's heading.
+/// Blank characters in the heading row after the last heading, above wider cells.
 const HEADING_PADDING: u16 = 6;
 
 /// Draws the table without the first `scroll` instruments; skips fewer if a row would be empty otherwise.
@@ -44,7 +44,7 @@ pub fn render(area: Rect, buf: &mut Buffer, instruments: &[InstrumentView], scro
     let used = table::render(inner, buf, &COLUMNS, &rows);
     if !is_roomy && rows.len() < instruments.len() {
         let (from, of) = (first + 1, instruments.len());
-        // The last column's heading is shorter than the cells below it.
+        // The last column's heading is shorter than its cells, so the text may start above them.
         let available = usize::from((inner.width.saturating_sub(used) + HEADING_PADDING).min(inner.width));
         let more = [format!("{from}-{last} of {of}"), format!("{from}-{last}/{of}")];
         if let Some(more) = more.iter().find(|more| more.len() < available) {

@@ -1,4 +1,4 @@
-//! The spans: p50, p99, maximum, and their positions on a logarithmic scale.
+//! Latency spans: p50, p99, maximum, and their positions on a logarithmic scale.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,9 +16,9 @@ const COLUMNS: [Column; 5] = [
     Column::number("count", 9, 2),
 ];
 
-/// Width of the history beside the table in a roomy view.
+/// Width of the history beside the table in a roomy view, in characters.
 const HISTORY_WIDTH: u16 = 42;
-/// Minimum width of a useful scale.
+/// Minimum width of the scale, in characters; below it the scale is omitted.
 const SCALE_WIDTH_MIN: u16 = 12;
 
 pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, is_roomy: bool) {
@@ -72,9 +72,9 @@ fn render_scale(area: Rect, buf: &mut Buffer, spans: &[LatencyView], scale: &Sca
 
 /// A logarithmic scale of whole decades that covers every span's p50 and maximum.
 struct Scale {
-    /// Power of ten of the left end, in nanoseconds.
+    /// Exponent of the left end: it is 10^`low` nanoseconds.
     low: u32,
-    /// Power of ten of the right end, in nanoseconds.
+    /// Exponent of the right end: it is 10^`high` nanoseconds.
     high: u32,
 }
 

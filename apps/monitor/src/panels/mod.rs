@@ -42,7 +42,7 @@ fn section(area: Rect, buf: &mut Buffer, title: &str, is_roomy: bool) -> Rect {
 
 const BAND_STYLE: ratatui::style::Style = ratatui::style::Style::new().bg(BAND);
 
-/// Draws a horizontal bar that is filled up to the fraction `part`, 0 to 1.
+/// Draws a horizontal bar over `area`, filled from the left up to the fraction `part`, 0 to 1.
 fn bar(area: Rect, buf: &mut Buffer, part: f64, style: ratatui::style::Style) {
     let full = (crate::format::clamp_part(part) * f64::from(area.width)).round() as u16;
     for x in 0..area.width {

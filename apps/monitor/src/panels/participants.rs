@@ -1,7 +1,7 @@
 //! Each participant in one row, and their totals.
 //!
-//! Positions and P&L of a closed market sum to zero. But participants publish them at different times while
-//! the market trades, so the totals omit them. The final reconciliation checks their sums.
+//! Over all participants, positions and P&L sum to zero. But participants publish them at different times
+//! while the market trades, so the totals omit them. The final reconciliation checks their sums.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -21,7 +21,7 @@ const COLUMNS: [Column; 8] = [
     Column::number("refused", 7, 5),
 ];
 
-/// Columns without a total: participants publish these values at different times.
+/// Indices of the columns without a total: participants publish these values at different times.
 const POSITION: usize = 5;
 const PNL: usize = 6;
 
@@ -74,7 +74,7 @@ fn total_row(total: &ParticipantView, decimals: usize) -> Vec<Cell> {
     cells
 }
 
-/// Returns the row that counts the participants that do not fit.
+/// Returns the row that states how many participants do not fit.
 fn more(left_out: usize) -> Vec<Cell> {
     let mut cells = vec![(format!("+ {left_out} more"), palette::LABEL)];
     cells.resize(COLUMNS.len(), (String::new(), palette::LABEL));

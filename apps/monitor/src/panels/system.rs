@@ -20,7 +20,7 @@ const FEED_COLUMNS: [Column; 5] = [
 const THREAD_COLUMNS: [Column; 3] =
     [Column::text("Thread", 12, 0), Column::number("core", 4, 1), Column::number("busy", 4, 0)];
 
-/// Maximum width of a utilisation bar.
+/// Maximum width of a utilisation bar, in characters.
 const BAR_WIDTH_MAX: u16 = 30;
 /// Utilisation above which a thread has little capacity left for a burst.
 const BUSY_WARN: f64 = 0.9;
@@ -40,7 +40,7 @@ fn render_feed(area: Rect, buf: &mut Buffer, feed: &FeedView) {
     let first_arrivals: f64 = feed.lines.iter().map(|line| line.first_arrivals as f64).sum();
     let rows: Vec<_> = feed.lines.iter().map(|line| feed_row(line, first_arrivals)).collect();
     let below = area.y + 1 + rows.len() as u16;
-    // The line about gaps is always shown, in place of the last feed lines if necessary.
+    // Always show the row about gaps, over the last feed lines if the area is too short.
     let y = below.min(area.bottom().saturating_sub(1));
     table::render(Rect { height: y - area.y, ..area }, buf, &FEED_COLUMNS, &rows);
     buf.set_line(area.x, y, &gaps(feed), area.width);

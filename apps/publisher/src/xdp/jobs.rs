@@ -171,7 +171,7 @@ impl Jobs {
         self.unsent += u64::from(!is_sent(&mut self.refresh, builder.finish(flag, time)));
     }
 
-    /// Sends heartbeats on both channels.
+    /// Sends heartbeats on the retransmission and refresh channels.
     pub(super) fn heartbeat(&mut self, time: SendTime, next: u64) {
         for (sender, sequence) in
             [(&mut self.retransmission, next as u32), (&mut self.refresh, self.refresh_sequence)]

@@ -222,7 +222,7 @@ fn a_snapshot_leads_to_the_books_of_all_messages() {
         }
         assert_eq!(levels(&snapshot), levels(&all));
         assert_eq!(snapshot.counters().unknown_order + snapshot.counters().malformed, 0);
-        // Refusals on the same connection.
+        // The server refuses these requests without closing the connection.
         let refused = |stream: &mut std::net::TcpStream, session, minimum| {
             ask_snapshot(stream, session, minimum).unwrap_err()
         };

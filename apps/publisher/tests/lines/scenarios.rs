@@ -42,7 +42,7 @@ fn run_handler(options: PublishOptions, next: u64, symbols: u32, is_late: bool) 
     let mut config: LiveConfig = tickpath_config::parse("feed.toml", &text).unwrap();
     config.finish().unwrap();
     if is_late {
-        // Gaps longer than this are recovered by a snapshot.
+        // Gaps of more messages than `max_gap` are recovered by a snapshot.
         config.channels[0].max_gap = 1_000;
     }
     let clock = TscClock::shared();

@@ -154,7 +154,7 @@ fn a_capture_gives_the_books_of_the_file() {
     assert!(report.to_string().contains("2023-08-22 09:30:00"), "{report}");
 }
 
-/// A capture of two lines, each of which lacks packets that the other has, and a heartbeat.
+/// A capture of two lines, each of which lacks packets that the other line has; it ends with a heartbeat.
 fn two_lines(day: &Day) -> Capture {
     let mut capture = Capture::new();
     for (index, message) in messages(day).into_iter().enumerate() {
@@ -463,7 +463,7 @@ fn a_line_with_only_adds_is_identified_by_a_packet_of_its_session() {
     assert!(report.is_trustworthy(), "{report}");
     let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.lines.len(), channel.messages, channel.lost), (2, 21, 0), "{report}");
-    // A flow whose packets repeat none of the known session counts as a line after a second.
+    // A flow counts as a line after a second, even if its packets repeat none of the session's packets.
     let adds = messages(&day);
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 1, &adds[..10]);
@@ -552,7 +552,7 @@ fn messages_from_before_the_first_are_no_duplicates() {
     let messages = messages(&day);
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 4, &messages[3..6]);
-    // Messages 2 to 5: two precede the first captured one, and two were received in other packets.
+    // Messages 2 to 5 on request: the line's first message is 4, and 4 and 5 arrived in another packet.
     capture.mold(REQUESTED, "DAY1", 2, &messages[1..5]);
     capture.mold(LINE_A, "DAY1", 7, &messages[6..]);
     let report = capture.run(&checked());

@@ -171,7 +171,7 @@ fn a_snapshot_builds_the_book_and_is_in_no_statistics() {
 
 #[test]
 fn a_snapshot_is_not_paced() {
-    // At recorded speed this would take more than a day.
+    // A replay of both records at recorded speed would take more than a day.
     let records =
         [add(1, OLD_NS, 1, b'B', 1_000_000_000, true), add(1, OPENED_NS, 2, b'B', 1_000_000_000, false)];
     let options = ReplayOptions { speed: "1x".parse().unwrap(), ..ReplayOptions::default() };

@@ -1,4 +1,5 @@
-//! Order events that clients received: those of the expected messages, where the received bytes are equal.
+//! Order events that clients received: the events of those expected messages whose bytes equal the received
+//! ones.
 
 use tickpath_types::{Nanos, OrderEventKind};
 
@@ -20,7 +21,7 @@ pub(super) fn all_events(case: &Case<'_>, place: usize) -> Option<Vec<ReceivedEv
     if !case.views.losses.is_empty() {
         return None;
     }
-    // A trader does not request messages from before its start, so the expected ones count as received.
+    // A trader does not request messages from before its start: those that the log causes count as received.
     let is_trader = case.observed.traders.iter().any(|instance| instance.user == place);
     let len = received.len().max(stream.len());
     let mut events = Vec::with_capacity(len);

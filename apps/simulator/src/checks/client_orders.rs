@@ -11,9 +11,9 @@ pub(super) struct OpenOrder {
     pub(super) executed: u64,
     pub(super) leaves: u64,
     pub(super) time_in_force: TimeInForce,
-    /// Time at which it was accepted, or replaced another order.
+    /// Time at which the order was accepted, or replaced another order.
     pub(super) since: Nanos,
-    /// Time of day at which it expires; `None` if it does not expire within the day.
+    /// Time of day at which the order expires; `None` if it does not expire within the day.
     pub(super) expires_at: Option<Nanos>,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn check(case: &Case<'_>) {
 #[derive(Default)]
 pub(super) struct Book {
     pub(super) orders: BTreeMap<UserRefNum, OpenOrder>,
-    /// Messages that contradict earlier ones.
+    /// Descriptions of the messages that contradict earlier ones.
     pub(super) problems: Vec<String>,
 }
 

@@ -10,9 +10,9 @@ use super::views::InstanceEnd;
 use super::{Case, liveness, streams};
 use crate::{ClientEventKind, CopyReader, LoginOutcome};
 
-/// Length of the user's name before a copy.
+/// Length of the user's name at the beginning of a drop copy.
 const NAME_LEN: usize = 6;
-/// Reject code for an unavailable message, or a user that is already logged in.
+/// Login reject code: the requested message is unavailable, or the user is already logged in.
 const SESSION_NOT_AVAILABLE: u8 = b'S';
 
 pub(super) fn check(case: &Case<'_>) {
@@ -31,7 +31,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// Returns the copies of the watched users, in log order.
+/// Returns the expected drop copies of the watched users, in log order.
 fn stream_of(case: &Case<'_>, reader: &CopyReader) -> Vec<ExpectedMessage> {
     let mut numbers = vec![0; case.truth.streams.len()];
     let mut stream = Vec::new();
@@ -44,7 +44,7 @@ fn stream_of(case: &Case<'_>, reader: &CopyReader) -> Vec<ExpectedMessage> {
     stream
 }
 
-/// Returns a drop copy: the user's name, the sequence number in the user's session, and the message.
+/// Returns a user's expected drop copy: the name, the sequence number in the user's session, and the message.
 fn drop_copy_of(case: &Case<'_>, user: usize, number: u64) -> ExpectedMessage {
     let ExpectedMessage { command, bytes, .. } = &case.truth.streams[user][number as usize - 1];
     let mut drop_copy = case.observed.setup.users[user].name.clone().into_bytes();
@@ -54,7 +54,7 @@ fn drop_copy_of(case: &Case<'_>, user: usize, number: u64) -> ExpectedMessage {
     ExpectedMessage { command: *command, event: None, bytes: drop_copy }
 }
 
-/// A login that requests available messages is accepted, unless the user still has another connection.
+/// Checks that a login for available messages is accepted, unless the user still has another connection.
 fn check_refusals(case: &Case<'_>, reader: &CopyReader) {
     let events = &reader.log.events;
     let closed_at = events.iter().filter(|event| event.kind == ClientEventKind::DisconnectedAtVenue);

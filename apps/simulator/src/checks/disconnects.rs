@@ -50,7 +50,8 @@ fn presences_of(client: &ClientLog) -> Vec<Presence> {
     presences.into_values().collect()
 }
 
-/// The venue cancels for a user only while no login is active and the grace since the last one has passed.
+/// The venue cancels for a user only while the user is logged out and its grace since the disconnect has
+/// passed.
 fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presence]) {
     let name = &case.observed.setup.users[place].name;
     for command in case.observed.log.commands.iter().filter(|command| is_own_cancel(command, place)) {
@@ -89,7 +90,7 @@ fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presenc
     }
 }
 
-/// Returns true if the venue could measure this span, because its clock was not stepped within it.
+/// Returns true if the venue could measure the time from `from` to `to`: its clock was not stepped meanwhile.
 fn is_clock_steady(case: &Case<'_>, from: Nanos, to: Nanos) -> bool {
     !case.observed.clock_steps.iter().any(|step| from <= *step && *step <= to)
 }
@@ -106,7 +107,6 @@ fn check_in_time(
     if instance.has_failed {
         return;
     }
-    // A starting venue applies the grace to every user.
     let disconnected_at = presences
         .iter()
         .filter(|presence| presence.accepted.is_some())
@@ -114,6 +114,7 @@ fn check_in_time(
     let disconnected_at = disconnected_at.filter(|disconnected_at| {
         instance.started_at <= *disconnected_at && *disconnected_at < instance.ended_at
     });
+    // The grace of users without a connection counts from the venue's start.
     for since in disconnected_at.chain([instance.started_at]) {
         let due = since + grace + observed.setup.reaction_max;
         let may_have_reconnected = |presence: &Presence| {
@@ -138,8 +139,8 @@ fn check_in_time(
     }
 }
 
-/// Returns true if the venue may have cancelled in time and the log lost the cancel later: the cancel is
-/// among the lost commands that had been read, or not all lost commands had been read.
+/// Returns true if the venue may have cancelled in time, but the log lost the cancel later: a lost command
+/// that the simulator had read is the cancel, or the simulator had not read all lost commands.
 fn is_cancel_lost(case: &Case<'_>, place: usize, instance: &VenueInstance, due: Nanos) -> bool {
     let known = Views::known_by(case.observed, due);
     if known <= instance.last {

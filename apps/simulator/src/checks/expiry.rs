@@ -1,4 +1,5 @@
-//! Orders expire at their time, at the end of the day or at once, before other commands of that time.
+//! Orders expire at their expiry time, at the day's end or immediately, before other commands of the same
+//! time.
 
 use tickpath_types::{CancelReason, Nanos, OrderEventKind, TimeInForce};
 
@@ -17,7 +18,7 @@ pub(super) fn check(case: &Case<'_>) {
     (0..case.observed.clients.len()).for_each(|place| check_client(case, place));
 }
 
-/// Orders also expire when no other event occurs: none is overdue at the end.
+/// Checks that orders also expire when no other event occurs: none is overdue at the end.
 fn check_end(case: &Case<'_>) {
     let stopped_at = case.observed.last.stopped_at.time_of_day();
     let by = Nanos(stopped_at.0.saturating_sub(case.observed.setup.reaction_max.0));
@@ -42,7 +43,7 @@ fn check_client(case: &Case<'_>, place: usize) {
                 check_order_event(case, &mut book, &order_event);
                 book.on_event(order_event.0, &order_event.1);
             }
-            // The clients send no good-till-cancelled orders.
+            // The clients send no good-till-cancelled orders, so no order stays open at the start of a day.
             ReceivedEvent::StartOfDay => {
                 for user_ref in std::mem::take(&mut book.orders).into_keys() {
                     case.fail(|| format!("order {user_ref} of the previous day is open"));

@@ -37,7 +37,7 @@ fn check_updates(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance: &
     for (place, update) in instance.updates.iter().enumerate() {
         match update.health() {
             BookHealth::Stale => return,
-            // A loss before the feed handler knew any instrument appears only in its counter.
+            // A loss before the feed handler knew any instrument appears only in the feed handler's counter.
             BookHealth::Suspect if place == 0 && instance.lost > 0 => return,
             BookHealth::Suspect => {
                 return case.fail(|| format!("message {} contradicted its book", update.sequence));

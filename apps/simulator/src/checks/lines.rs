@@ -1,4 +1,4 @@
-//! Published packets: gap-free, equal on both lines and in retransmissions, and as the log causes them.
+//! Published packets are gap-free, equal on both lines and in retransmissions, and have the log's messages.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -16,7 +16,8 @@ pub(super) fn check(case: &Case<'_>) {
             let Some(instance) = case.views.instance_at(sent.at) else { continue };
             let expected = match next {
                 Some((its, next)) if its == instance => next,
-                // Messages of the log that were not sent before the crash can only be retransmitted.
+                // A new instance starts after the recovered log: a message that was not sent before can only
+                // be retransmitted.
                 _ => Sequence(case.truth.market_after(case.views.instances[instance].after) + 1),
             };
             case.expect(packet.sequence == expected.0, || {
@@ -39,7 +40,7 @@ pub(super) fn check(case: &Case<'_>) {
     check_all_sent(case);
 }
 
-/// Parses a packet, and compares its messages.
+/// Parses a packet, and compares its messages with the expected ones.
 fn parse<'a>(case: &Case<'_>, at: Nanos, bytes: &'a [u8]) -> Option<Mold<'a>> {
     let Some(packet) = Mold::parse(bytes) else {
         case.fail(|| format!("at {} ns a datagram was sent that is not a packet: {bytes:02x?}", at.0));

@@ -28,7 +28,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// Checks that a client is logged in at the end, and has `all` messages.
+/// Checks that a client is logged in at the end, and has received the messages up to number `all`.
 pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &ClientLog) {
     let of_login = |kind: &ClientEventKind| {
         matches!(kind, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }))

@@ -58,7 +58,7 @@ fn is_excused(case: &Case<'_>) -> bool {
         && case.observed.venue.iter().any(|event| is_power(&event.value))
 }
 
-/// Checks that the records on the disk at a start are there at the end, unless they were lost later.
+/// Checks that the records on the disk at a start are in the final log, unless they were lost later.
 fn compare_start(case: &Case<'_>, at: Nanos, last: Sequence, found: &[LogCommand]) {
     if let Some(end) = found.last() {
         case.expect(end.sequence() == last, || {

@@ -62,7 +62,8 @@ impl PublicBook {
         self.place(order_id).map(|place| self.orders.remove(place))
     }
 
-    /// Reduces an order; returns the order with the reduction as its quantity.
+    /// Reduces an order by `qty`; returns the order with `qty` as its quantity, or `None` if the order is
+    /// unknown.
     fn reduce(&mut self, order_id: OrderId, qty: Qty) -> Option<Order<()>> {
         let place = self.place(order_id)?;
         let order = &mut self.orders[place];
@@ -75,7 +76,7 @@ impl PublicBook {
     }
 }
 
-/// Returns the best price of a side, and the total displayed quantity there.
+/// Returns the best price of a side, and the total displayed quantity at that price.
 pub(super) fn best(orders: &[Order<()>], instrument: InstrumentId, side: Side) -> Option<(Price, Qty)> {
     let own = || orders.iter().filter(|order| (order.instrument, order.side) == (instrument, side));
     let prices = own().map(|order| order.price);

@@ -34,7 +34,7 @@ pub(super) fn check(case: &Case<'_>) {
     check_states(case, replica, restored);
 }
 
-/// Restores the replica of a snapshot; its state must be the recorded one.
+/// Restores the replica of a snapshot; checks that its last command and state hash are the recorded ones.
 fn restore(case: &Case<'_>, snapshot: &Snapshot) -> Option<(Sequence, Replica)> {
     let sequence = snapshot.sequence;
     match Replica::decode(&snapshot.payload) {
@@ -83,7 +83,8 @@ fn check_recorded(case: &Case<'_>, recorded_hashes: &BTreeMap<Sequence, Vec<u64>
     }
 }
 
-/// Returns the states that snapshots and starts recorded, for the part of the log that was never lost.
+/// Returns the state hashes that snapshots and starts recorded, by last command, for the part of the log that
+/// was never lost.
 fn recorded(case: &Case<'_>) -> BTreeMap<Sequence, Vec<u64>> {
     let mut recorded_hashes: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
     for snapshot in &case.observed.log.snapshots {

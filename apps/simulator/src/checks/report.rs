@@ -8,7 +8,7 @@ const DESCRIBED_MAX: u64 = 8;
 /// A broken guarantee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The checker that found it.
+    /// Name of the checker that found the violation.
     pub check: &'static str,
     /// Subject and description.
     pub text: String,
@@ -23,14 +23,14 @@ impl fmt::Display for Violation {
 #[derive(Default)]
 pub(super) struct Report {
     check: &'static str,
-    /// The subject of the violations, prepended to each text.
+    /// The subject of the violations, prepended to each description.
     pub(super) subject: String,
     found: u64,
     violations: Vec<Violation>,
 }
 
 impl Report {
-    /// Begins the findings of this checker.
+    /// Ends the findings of the previous checker and begins those of `check`.
     pub(super) fn begin(&mut self, check: &'static str) {
         self.end();
         (self.check, self.found) = (check, 0);

@@ -12,7 +12,7 @@ use super::views::{InstanceEnd, VenueInstance};
 use super::wire::{is_refused, is_request as matches_request, soup_packet};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
-/// A request as the venue read it.
+/// A client's request, as the venue read it.
 #[derive(Clone, Debug)]
 pub(super) struct ReadRequest {
     pub(super) connection: u32,
@@ -23,7 +23,7 @@ pub(super) struct ReadRequest {
     is_certain: bool,
 }
 
-/// The request behind each command of the log; `None` for the venue's own commands.
+/// The request that became each command of the log; `None` for the venue's own commands.
 pub(super) type Origins = Vec<Option<ReadRequest>>;
 
 pub(super) fn check(case: &Case<'_>) {
@@ -32,7 +32,8 @@ pub(super) fn check(case: &Case<'_>) {
     check_unlogged(case);
 }
 
-/// A full log records only requests that remove orders, and the venue's counter covers all others.
+/// Checks the number of new orders and queries that the venue refused without a record because the log was
+/// full.
 fn check_unlogged(case: &Case<'_>) {
     for unlogged in &case.observed.log.unlogged {
         let (mut certain, mut possible) = (0, 0);
@@ -52,7 +53,7 @@ fn check_unlogged(case: &Case<'_>) {
     }
 }
 
-/// Returns true for a new order or query read in a duty cycle that refused some of them without a record.
+/// Returns true for a new order or query read in a duty cycle that refused some requests without a record.
 fn is_unlogged(case: &Case<'_>, read: &ReadRequest) -> bool {
     let is_of_cycle = case.observed.log.unlogged.binary_search_by_key(&read.at, |cycle| cycle.at).is_ok();
     is_of_cycle
@@ -63,7 +64,7 @@ fn is_unlogged(case: &Case<'_>, read: &ReadRequest) -> bool {
         )
 }
 
-/// Returns the request behind each command, and the violations of order.
+/// Returns the request that became each command, and the problems found while matching them.
 pub(super) fn origins(case: &Case<'_>) -> (Origins, Vec<String>) {
     let mut origins = vec![None; case.observed.log.commands.len()];
     let mut problems = Vec::new();
@@ -144,7 +145,7 @@ fn is_same(table: &InstrumentTable, bytes: &[u8], command: &Command) -> bool {
     }
 }
 
-/// Returns the requests that the venue read of a client, in order.
+/// Returns the requests that the venue read from a client, in order.
 pub(super) fn reads_of(client: &ClientLog) -> Vec<ReadRequest> {
     let is_accepted = |connection: u32| {
         client.events.iter().any(|event| {

@@ -6,7 +6,7 @@ use tickpath_types::Sequence;
 use super::{Case, requests};
 
 pub(super) fn check(case: &Case<'_>) {
-    // The checker of requests reports unmatched ones.
+    // The checker of requests reports commands without a matching request.
     let origins = requests::origins(case).0;
     let journal = &case.observed.log.commands;
     // The venue's own commands follow the requests drained with them.

@@ -37,8 +37,8 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// The log's order events for an instance from its account query's answer on; it received the first
-/// `received` of them.
+/// The log's order events for an instance, from the answer to its account query on. The instance received the
+/// first `received` of them.
 #[derive(Default)]
 struct LoggedEvents {
     events: Vec<OrderEventKind>,
@@ -72,11 +72,11 @@ fn is_query_answer(message: &[u8]) -> bool {
 
 /// Range of the messages that an instance received, by sequence number.
 struct ReceivedRange {
-    /// The first message that the instance could receive.
+    /// Sequence number of the first message that the instance could receive.
     first: Sequence,
-    /// The last message that the instance received.
+    /// Sequence number of the last message that the instance received.
     last: Sequence,
-    /// The first message that the next instance could receive.
+    /// Sequence number of the first message that the next instance could receive.
     next: Option<Sequence>,
 }
 
@@ -111,7 +111,7 @@ fn connections_of(case: &Case<'_>, instance: &TraderInstance) -> Range<u32> {
 /// Open orders, fills and accounts, recomputed from the received events.
 #[derive(Default)]
 struct Ledger {
-    /// Accepted orders of this instance.
+    /// Instrument and side of each order that was accepted for this instance.
     known: BTreeMap<UserRefNum, (InstrumentId, Side)>,
     book: Book,
     fills: BTreeMap<(UserRefNum, MatchId), (Qty, Price)>,
@@ -130,7 +130,7 @@ struct Account {
     /// Average cost of the open position, and the profit of closing fills.
     cost: f64,
     realised: f64,
-    /// Number of fills and reversals: the maximum rounding difference, in units.
+    /// Number of fills and reversals, which is also the maximum rounding difference, in units.
     roundings: u64,
 }
 
@@ -208,14 +208,14 @@ impl Ledger {
         self.accounts.get(&instrument).copied().unwrap_or_default()
     }
 
-    /// Returns the instruments whose positions differ from these sums.
+    /// Returns the instruments whose positions differ from the ledger's accounts.
     fn differing<'a>(&self, instance: &'a TraderInstance) -> Vec<(InstrumentId, &'a Position, Account)> {
         let positions = (1..).map(InstrumentId).zip(&instance.positions);
         let accounts = positions.map(|(id, position)| (id, position, self.account(id)));
         accounts.filter(|(_, position, account)| !account.matches(position)).collect()
     }
 
-    /// Returns the open orders of an instrument, with their sides.
+    /// Returns side and open quantity of each open order in an instrument.
     fn open_in(&self, instrument: InstrumentId) -> impl Iterator<Item = (Side, u64)> {
         self.book.orders.iter().filter_map(move |(user_ref, open)| {
             let (of, side) = self.known[user_ref];
@@ -224,8 +224,8 @@ impl Ledger {
     }
 }
 
-/// Positions, payments and profits match the venue's reports. A killed instance may have processed only the
-/// first of the received ones, so any number of them may match.
+/// Positions, payments and profits match the venue's reports. A killed instance may have processed only some
+/// of its received events: the positions may match after any number of them.
 fn check_positions(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents) {
     let mut ledger = Ledger::default();
     let end = if instance.ended.is_none() { logged.events.len() } else { logged.received };
@@ -297,7 +297,7 @@ fn check_requests(case: &Case<'_>, instance: &TraderInstance) {
     }
 }
 
-/// At the end, the trader's open orders are those that rest, and its best prices equal the venue's.
+/// At the end, the trader's open orders are those at the venue, and its best prices equal the venue's.
 fn check_end(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents, displayed: &[Order<()>]) {
     let mut ledger = Ledger::default();
     logged.events.iter().for_each(|event| _ = ledger.on_event(event));

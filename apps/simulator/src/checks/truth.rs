@@ -13,16 +13,16 @@ use zerocopy::IntoBytes;
 
 use crate::Observed;
 
-/// Upper bound of the message length of either protocol.
+/// Upper bound of the length of an OUCH or ITCH message.
 const MESSAGE_LEN_MAX: usize = 256;
 
 /// The expected results of the log.
 pub(super) struct Truth {
-    /// Each user's messages, from the first.
+    /// Each user's expected messages, from sequence number 1.
     pub(super) streams: Vec<Vec<ExpectedMessage>>,
     /// Index of the receiving user for each message of all users, in log order.
     pub(super) order: Vec<usize>,
-    /// The market data messages, from the first.
+    /// The expected market data messages, from sequence number 1.
     pub(super) market: Vec<MarketMessage>,
     /// Number of open orders by user, recorded with each command that changed it.
     pub(super) open_counts: Vec<Vec<(Sequence, usize)>>,
@@ -31,7 +31,7 @@ pub(super) struct Truth {
     /// The engine after the last command.
     pub(super) engine: ReferenceEngine,
     pub(super) table: InstrumentTable,
-    /// Number of executions that are published one by one.
+    /// Number of market events of kind `Executed`.
     pub(super) executions: u64,
 }
 
@@ -130,7 +130,7 @@ impl Truth {
     }
 }
 
-/// Returns a user's index in the lists: its session minus one.
+/// Returns the index of a session's user in the lists of users: the session minus one.
 pub(super) fn place_of(session: SessionId) -> Option<usize> {
     usize::from(session.0).checked_sub(1)
 }

@@ -1,4 +1,5 @@
-//! Views of the same events: the venue's instances, the time of each command, each client's received stream.
+//! Views derived from the observations: the venue's instances, the time of each command, each client's
+//! stream.
 
 use tickpath_journal::Policy;
 use tickpath_types::{Nanos, Sequence};
@@ -20,9 +21,9 @@ pub(super) struct VenueInstance {
     pub(super) started_at: Nanos,
     pub(super) ended_at: Nanos,
     pub(super) end: InstanceEnd,
-    /// True if its disk failed before the end.
+    /// True if the instance's disk failed before the instance ended.
     pub(super) has_failed: bool,
-    /// Last command that it recovered.
+    /// Last command that the instance recovered at its start.
     pub(super) after: Sequence,
     /// The last command of this instance that is in the log at the end of the run.
     pub(super) last: Sequence,
@@ -32,7 +33,7 @@ pub(super) struct VenueInstance {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
     pub(super) at: Nanos,
-    /// The last remaining command.
+    /// The last command that remained in the log.
     pub(super) last: Sequence,
 }
 
@@ -89,7 +90,7 @@ impl Views {
         *self.times.get((command.0 as usize).checked_sub(1)?)?
     }
 
-    /// Returns the last command that was sequenced by this time.
+    /// Returns the last command of the final log that was sequenced by this time.
     pub(super) fn sequenced_by(&self, at: Nanos) -> Sequence {
         let last = self.times.iter().rposition(|time| time.is_some_and(|time| time <= at));
         Sequence(last.map_or(0, |place| place as u64 + 1))

@@ -10,7 +10,7 @@ use tickpath_types::*;
 
 use crate::checkers::model::{GRACE, observe};
 
-/// Corrupts a clean run, and checks that this checker, possibly among others, finds it.
+/// Corrupts a clean run, and asserts that `checker` reports a violation; other checkers may report it too.
 #[track_caller]
 fn assert_found(checker: &str, corrupt: impl FnOnce(&mut Observed)) {
     let mut observed = observe(3);
@@ -132,13 +132,13 @@ fn a_time_that_goes_back() {
     });
 }
 
-/// Returns the command with its timestamp shifted.
+/// Returns the command with its timestamp shifted by `ns`.
 fn with_time_offset(command: &LogCommand, ns: i64) -> LogCommand {
     let ts = Nanos(command.ts().0.saturating_add_signed(ns));
     LogCommand::new(command.sequence(), command.session(), ts, command.kind())
 }
 
-/// Returns the command with another kind.
+/// Returns the command with `kind` in place of its kind.
 fn with_kind(command: &LogCommand, kind: LogCommandKind) -> LogCommand {
     LogCommand::new(command.sequence(), command.session(), command.ts(), kind)
 }
@@ -282,7 +282,7 @@ fn displayed_orders_in_another_order() {
     assert_found("final state", |observed| observed.last.displayed.swap(0, 1));
 }
 
-/// Corrupts an execution. Its bytes have the quantity from the 13th byte on, the price from the 17th.
+/// Flips a bit of byte `at` of an execution. The quantity begins at the 13th byte, the price at the 17th.
 fn corrupt_execution(observed: &mut Observed, at: usize) {
     let all = observed.clients.iter_mut().flat_map(|client| &mut client.events);
     let mut messages = all.filter_map(|event| match &mut event.kind {
@@ -367,7 +367,7 @@ fn a_feed_handler_that_is_behind() {
     assert_found("feeds", |observed| observed.feeds[0].next.0 -= 1);
 }
 
-/// Returns the index of the last command by which the venue cancelled for the disconnected user.
+/// Returns the index of the last command by which the venue cancelled for a disconnected user.
 fn cancel_on_disconnect_index(observed: &Observed) -> usize {
     let own = CommandKind::CancelAll { reason: CancelReason::System };
     observed.log.commands.iter().rposition(|command| command.engine_kind() == Some(&own)).unwrap()

@@ -29,7 +29,7 @@ const REQUESTS: u64 = 450;
 pub const GRACE: Nanos = Nanos(20 * STEP);
 const USERS: u16 = 4;
 
-/// Records all output of a run.
+/// The simulated system, which records all output of a run.
 struct World {
     rng: Rng,
     engine: Engine<FastBooks<Owner>>,
@@ -382,7 +382,7 @@ impl World {
         }
     }
 
-    /// Returns the venue's time of day, which runs ten times as fast, so that orders expire.
+    /// Returns the venue's time of day, which runs ten times as fast as virtual time, so that orders expire.
     fn time_of_day(&self) -> Nanos {
         Nanos(10 * self.now.0)
     }

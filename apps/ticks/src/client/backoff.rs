@@ -7,7 +7,7 @@ use rand_xoshiro::SplitMix64;
 
 /// The first delay, before jitter.
 pub const DELAY_MIN: Duration = Duration::from_millis(100);
-/// The longest delay.
+/// The longest delay, before jitter.
 pub const DELAY_MAX: Duration = Duration::from_secs(30);
 
 /// Delays that double from [`DELAY_MIN`] to [`DELAY_MAX`]. Each is shortened by up to a half, so that clients
@@ -19,13 +19,13 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Starts with the delay of the first attempt; the same seed gives the same delays.
+    /// Creates the delays from the first attempt on; the same seed gives the same delays.
     #[must_use]
     pub fn new(seed: u64) -> Backoff {
         Backoff { random: SplitMix64::seed_from_u64(seed), attempts: 0 }
     }
 
-    /// The delay before the next attempt.
+    /// Returns the delay before the next attempt to connect.
     pub fn next_delay(&mut self) -> Duration {
         let whole = DELAY_MIN.saturating_mul(1 << self.attempts.min(16)).min(DELAY_MAX);
         self.attempts = self.attempts.saturating_add(1);
@@ -35,7 +35,7 @@ impl Backoff {
         whole - Duration::from_nanos(jitter as u64)
     }
 
-    /// Resets the delay to the first one after a successful attempt.
+    /// Restarts with the first delay, after a successful attempt.
     pub fn reset(&mut self) {
         self.attempts = 0;
     }

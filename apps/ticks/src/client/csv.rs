@@ -17,16 +17,16 @@ use tickpath_types::{Price, Symbol};
 /// The first line of the file: the column names.
 pub const CSV_HEADER: &str = "ts_generate_ns,symbol,sequence,symbol_sequence,type,bid_qty,bid,ask,ask_qty,price,qty,aggressor,volume,state";
 
-/// Capacity of the ring in ticks: some milliseconds at full speed, more than half a second at 100,000
-/// ticks/s.
+/// Capacity of the ring in ticks: those of some milliseconds at full speed, or of more than half a second
+/// at 100,000 ticks/s.
 pub(super) const RING_CAPACITY: usize = 1 << 16;
-/// Pause of the producer when the ring is full (`FULL_WAIT`), of the writer when it is empty (`EMPTY_WAIT`).
+/// Pause before a retry: of the producer when the ring is full, of the writer when the ring is empty.
 pub(super) const FULL_WAIT: Duration = Duration::from_micros(200);
 const EMPTY_WAIT: Duration = Duration::from_millis(2);
-/// Bytes of text per write to the file.
+/// Length in bytes of the text that is collected for one write to the file.
 const BLOCK_LEN: usize = 1 << 16;
 
-/// An element of the ring.
+/// A tick in the ring, with its symbol.
 #[derive(Clone, Copy)]
 pub(super) struct CsvItem {
     pub(super) tick: Tick,
@@ -64,7 +64,7 @@ impl CsvFile {
         self.producer.take()
     }
 
-    /// True once the writer has ended; [`finish`](CsvFile::finish) returns the reason.
+    /// Returns true once the writer thread has ended; [`finish`](CsvFile::finish) returns the reason.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
@@ -89,7 +89,8 @@ struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Writes until the end and returns the number of rows. A closed pipe is no error.
+    /// Writes ticks until `is_last` is set and the ring is empty; returns the number of rows. A closed pipe
+    /// is not an error.
     fn run(mut self, mut ring: spsc::Consumer<CsvItem>, is_last: &AtomicBool) -> io::Result<u64> {
         match self.write_all(&mut ring, is_last).and_then(|()| self.file.finish()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
@@ -127,7 +128,7 @@ impl CsvWriter {
     fn write_tick(&mut self, CsvItem { tick, symbol }: &CsvItem) {
         let (header, Some(kind)) = (tick.header, tick.kind()) else { return };
         self.rows += 1;
-        // Writing to a string does not fail.
+        // The results of `write!` are ignored: writing to a string does not fail.
         let _ = write!(self.text, "{},", tick.ts_generate);
         // An instrument without a known symbol is written as `#` and its number.
         let _ = match symbol {
@@ -157,7 +158,7 @@ impl CsvWriter {
     }
 }
 
-/// Formats a price, and `NO_PRICE` as empty text.
+/// Formats a price; formats `NO_PRICE` as empty text.
 struct PriceOrNone(Price);
 
 impl std::fmt::Display for PriceOrNone {

@@ -19,7 +19,7 @@ use super::latency::{self, Span};
 use super::market::{Market, MarketWriter};
 use super::shared::{Count, Shared};
 
-/// The clock of the time stamp counter, corrected by its drift from the system's clock.
+/// A clock that reads the time stamp counter, corrected by its drift from the system's clock.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     tsc: TscClock,
@@ -59,7 +59,7 @@ impl SegmentPlace {
     }
 }
 
-/// Processes the bytes of a connection and applies them to the market.
+/// Parses the bytes of a connection and applies the messages to the market.
 pub struct Feed {
     parser: TickParser,
     pub(super) sink: Sink,
@@ -76,7 +76,7 @@ struct SessionPosition {
 }
 
 impl Feed {
-    /// The state before the first connection.
+    /// Creates a feed before its first connection; the market is also written to `segment`, if any.
     #[must_use]
     pub fn new(shared: Arc<Shared>, segment: Option<SegmentPlace>) -> Feed {
         Feed { parser: TickParser::new(), sink: Sink::new(shared, segment) }
@@ -101,7 +101,7 @@ impl Feed {
         let mut symbols = Vec::new();
         if self.sink.scope == Some(Scope::Listed) {
             let last = u16::try_from(hello.symbol_count.get()).unwrap_or(u16::MAX);
-            // If this connection did not define a symbol, keep the number from the connection before.
+            // For a symbol that this connection did not define, keep the number of the connection before it.
             let before = self.sink.previous.take().filter(|previous| previous.session == session);
             let before = before.map(|previous| previous.symbols).unwrap_or_default();
             symbols.extend((0..=last).map(|instrument| {
@@ -148,7 +148,7 @@ impl Feed {
         result
     }
 
-    /// Publishes the parser's counters.
+    /// Publishes the parser's counters to observers.
     #[inline]
     fn publish_counters(&self) {
         let (stats, shared) = (self.parser.stats(), &self.sink.shared);
@@ -165,7 +165,7 @@ impl Feed {
     }
 }
 
-/// The receiver of the parsed messages.
+/// Receives the parsed messages, and applies ticks to the market.
 pub(super) struct Sink {
     pub(super) shared: Arc<Shared>,
     pub(super) clock: Clock,
@@ -173,7 +173,7 @@ pub(super) struct Sink {
     market: Option<MarketWriter>,
     segment: Option<SegmentPlace>,
     csv: Option<spsc::Producer<CsvItem>>,
-    /// Hello of this connection.
+    /// Hello of the current connection.
     pub(super) hello: Option<Hello>,
     pub(super) is_subscribed: bool,
     scope: Option<Scope>,
@@ -242,8 +242,8 @@ impl Sink {
         Ok(())
     }
 
-    /// Counts the messages that the session sent between two connections, if all symbols are subscribed.
-    /// Otherwise [`count_missed_by_symbol`](Sink::count_missed_by_symbol) counts them.
+    /// Counts the messages missed between the previous connection to the session and this one, if all symbols
+    /// are subscribed. Otherwise [`count_missed_by_symbol`](Sink::count_missed_by_symbol) counts them.
     fn count_missed(&mut self, next: u64) {
         let session = self.hello.map(|hello| hello.session.get());
         let Some(previous) = self
@@ -272,8 +272,8 @@ impl Sink {
         }
     }
 
-    /// Waits while the ring is full: a file with ticks missing is useless, and the server can detect the slow
-    /// client.
+    /// Copies ticks to the CSV writer's ring. Waits while the ring is full: a file with ticks missing is
+    /// useless, and the server can detect the slow client.
     fn copy_to_csv(&mut self, ticks: &[Tick]) {
         let (Some(csv), Some(market)) = (&mut self.csv, &self.market) else { return };
         for tick in ticks {

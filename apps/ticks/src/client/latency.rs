@@ -39,7 +39,7 @@ impl Span {
         }
     }
 
-    /// Returns a short description.
+    /// Returns a short description of the span.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Span {
     }
 }
 
-/// Number of buckets per doubling of the value: a value is accurate to one part in 32.
+/// Number of buckets per doubling of the value, so that a value is accurate to one part in 32.
 const PARTS: u64 = 32;
 /// Each value below this has a separate bucket.
 const EXACT_BELOW: u64 = 2 * PARTS;
@@ -61,10 +61,10 @@ const EXACT_BELOW: u64 = 2 * PARTS;
 const DOUBLINGS: usize = 36;
 const BUCKETS: usize = EXACT_BELOW as usize + DOUBLINGS * PARTS as usize;
 
-/// Percentiles of a span.
+/// Percentiles of the latencies of a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// Number of values.
+    /// Number of recorded latencies.
     pub count: u64,
     /// Median in nanoseconds.
     pub p50_ns: u64,
@@ -86,7 +86,7 @@ impl Histogram {
         Histogram { buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), max_ns: AtomicU64::new(0) }
     }
 
-    /// Records a value, on one thread only: a load and a store, without a lock.
+    /// Records a value by a load and a store, without a lock. Only one thread may call it.
     #[inline]
     fn record(&self, ns: u64) {
         let bucket = &self.buckets[bucket_of(ns)];
@@ -132,7 +132,7 @@ fn bucket_of(ns: u64) -> usize {
     (EXACT_BELOW as usize + doubling as usize * PARTS as usize + part as usize).min(BUCKETS - 1)
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn upper_end(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     if bucket < EXACT_BELOW {
@@ -166,7 +166,7 @@ impl Latencies {
         self.spans[span as usize].percentiles()
     }
 
-    /// Clears all values. A value that is recorded concurrently may remain.
+    /// Clears the histograms of all spans. A value that is recorded concurrently may remain.
     pub fn clear(&self) {
         self.spans.iter().for_each(Histogram::clear);
     }
@@ -179,7 +179,7 @@ impl Latencies {
     }
 }
 
-/// Maximum number of measured ticks per batch; in a longer batch they are evenly spaced.
+/// Maximum number of ticks per batch whose latencies are recorded; in a longer batch they are evenly spaced.
 const MEASURED_MAX: usize = 32;
 
 /// Returns the distance between two measured ticks in a batch of `count` ticks.

@@ -1,4 +1,4 @@
-//! The thread that connects, reads, and connects again.
+//! The client's thread, which connects, reads, and reconnects.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -37,15 +37,15 @@ const REQUEST: u32 = 1;
 /// The server to connect to, and the subscription.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
-    /// Host and port.
+    /// Host and port of the server.
     pub address: String,
     /// The symbols to subscribe to; none: all.
     pub symbols: Vec<Symbol>,
     /// The segment that shares the cache with other processes, if any.
     pub segment: Option<SegmentPlace>,
-    /// Whether the client reconnects after a connection is lost.
+    /// True if the client reconnects after a connection is lost.
     pub reconnects: bool,
-    /// Seed of the delays between attempts.
+    /// Seed of the random delays between attempts to connect.
     pub seed: u64,
 }
 
@@ -124,19 +124,19 @@ impl Client {
         Ok(Client { shared, thread })
     }
 
-    /// The state that the thread publishes.
+    /// Returns the state that the thread publishes.
     #[must_use]
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Reconnects immediately.
+    /// Requests the client to reconnect immediately.
     pub fn reconnect(&self) {
         self.shared.request_reconnect();
         self.thread.thread().unpark();
     }
 
-    /// True once the thread has ended by itself.
+    /// Returns true once the thread has ended by itself.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
@@ -161,7 +161,7 @@ struct Link {
     backoff: Backoff,
     shared: Arc<Shared>,
     feed: Feed,
-    /// True once a server sent a hello: the peer uses the protocol.
+    /// True once any server sent a hello, which shows that the peer uses the protocol.
     had_session: bool,
 }
 
@@ -195,7 +195,7 @@ impl Link {
         }
     }
 
-    /// Waits before the next attempt; true when the client is to stop.
+    /// Waits before the next attempt to connect; returns true when the client is to stop.
     fn wait(&mut self) -> bool {
         let delay = self.backoff.next_delay();
         let until = Instant::now() + delay;
@@ -394,7 +394,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sets the maintenance interval to at most half a heartbeat interval.
+    /// Sets the maintenance interval and the read timeout to at most half a heartbeat interval.
     fn set_poll_interval(&mut self, heartbeat: Duration) -> io::Result<()> {
         self.maintenance_interval = MAINTENANCE_INTERVAL.min(heartbeat / 2).max(Duration::from_millis(1));
         self.stream.set_read_timeout(Some(self.maintenance_interval))

@@ -45,19 +45,19 @@ pub struct Market {
 }
 
 impl Market {
-    /// A market without a session or symbols.
+    /// Creates a market without a session or symbols.
     #[must_use]
     pub fn empty() -> Market {
         MarketWriter::new(0, 0, None).market.into_new()
     }
 
-    /// The session of the market; 0 before the first.
+    /// Returns the session of the market; 0 before the first one.
     #[must_use]
     pub const fn session(&self) -> u64 {
         self.session
     }
 
-    /// Upper bound of the instrument numbers, exclusive.
+    /// Returns the exclusive upper bound of the instrument numbers.
     #[must_use]
     pub fn rows_end(&self) -> usize {
         self.volumes.len()
@@ -93,7 +93,7 @@ impl Market {
 pub struct MarketWriter {
     market: Arc<Market>,
     quotes: table::Writer<TopOfBook>,
-    /// Copy of the table's current contents, which the writer reads.
+    /// Copy of the values last written to `quotes`, for the writer to read.
     latest: Vec<TopOfBook>,
     names: Vec<Option<Symbol>>,
     segment: Option<SegmentWriter>,
@@ -123,13 +123,13 @@ impl MarketWriter {
         }
     }
 
-    /// The market, for sharing with readers.
+    /// Returns the market, for sharing with readers.
     #[must_use]
     pub fn market(&self) -> &Arc<Market> {
         &self.market
     }
 
-    /// The segment, if any.
+    /// Returns the segment, if any.
     pub fn segment(&mut self) -> Option<&mut SegmentWriter> {
         self.segment.as_mut()
     }
@@ -139,7 +139,7 @@ impl MarketWriter {
         self.segment.take()
     }
 
-    /// Records name and attributes of a symbol; false if the symbol has no row or no name.
+    /// Records name and attributes of a symbol; returns false if the symbol has no row or no valid name.
     pub fn define(&mut self, definition: &SymbolDefinition) -> bool {
         let index = usize::from(definition.header.instrument.get());
         let Some(symbol) = definition.symbol() else { return false };
@@ -154,20 +154,20 @@ impl MarketWriter {
         self.names[index] = Some(symbol);
         self.market.volumes[index].store(definition.volume.get(), Ordering::Relaxed);
         if let Some(segment) = &mut self.segment {
-            // Fails only if the segment rejects the name, and then leaves the row without one.
+            // Fails only if the segment rejects the name; the row then has no name.
             let _ = segment.name(index, symbol.as_str());
         }
         true
     }
 
-    /// Name of an instrument; `None` when it was not defined.
+    /// Returns the name of an instrument; `None` when it was not defined.
     #[inline]
     #[must_use]
     pub fn name(&self, instrument: u16) -> Option<Symbol> {
         self.names.get(usize::from(instrument)).copied().flatten()
     }
 
-    /// Applies a tick to the cache; false when its instrument has no row.
+    /// Applies a tick to the cache; returns false when its instrument has no row.
     #[inline]
     pub fn apply(&mut self, tick: &Tick) -> bool {
         let index = usize::from(tick.header.instrument.get());
@@ -204,7 +204,7 @@ impl MarketWriter {
                 continue;
             }
             latest.health = BookHealth::Stale as u8;
-            // Cannot fail: the tables have as many rows as `latest`.
+            // The writes cannot fail: the tables have as many rows as `latest`.
             let _ = self.quotes.write(index, latest);
             if let Some(segment) = &mut self.segment {
                 let _ = segment.write(index, latest);

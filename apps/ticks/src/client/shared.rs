@@ -59,7 +59,7 @@ macro_rules! counts {
             /// All counters.
             pub const ALL: &'static [Count] = &[$( Count::$name, )+];
 
-            /// The counter's name in reports.
+            /// Returns the counter's name in reports.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $( Count::$name => $text, )+ }
@@ -83,9 +83,9 @@ counts! {
     Unknown = "unknown_messages",
     /// Ticks of instruments that the session does not have.
     UnknownInstrument = "unknown_instruments",
-    /// Gaps in the sequence numbers.
+    /// Number of gaps in the sequence numbers.
     Gaps = "gaps",
-    /// Missing sequence numbers.
+    /// Number of missing sequence numbers.
     Lost = "lost",
     /// Messages that the server reported as left out.
     Skipped = "skipped",
@@ -116,13 +116,13 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// Returns one counter.
+    /// Returns the value of one counter.
     #[must_use]
     pub const fn of(&self, count: Count) -> u64 {
         self.0[count as usize]
     }
 
-    /// Returns the increase since `earlier`.
+    /// Returns the increase of each counter since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts(std::array::from_fn(|index| self.0[index].saturating_sub(earlier.0[index])))
@@ -135,7 +135,7 @@ impl Counts {
         self
     }
 
-    /// Number of subscribed connections after the first one.
+    /// Returns the number of subscribed connections after the first one.
     #[must_use]
     pub const fn reconnects(&self) -> u64 {
         self.of(Count::Subscriptions).saturating_sub(1)
@@ -146,10 +146,10 @@ impl Counts {
 pub struct Shared {
     counts: [AtomicU64; Count::ALL.len()],
     state: AtomicU8,
-    /// Time of the next attempt to connect while waiting, since the Unix epoch.
+    /// While waiting, time of the next attempt to connect, in nanoseconds since the Unix epoch.
     retry_at_ns: AtomicU64,
     market: Mutex<Arc<Market>>,
-    /// The last failure, in one line.
+    /// The client's last failure, in one line.
     last_error: Mutex<Option<String>>,
     latencies: Latencies,
     stop: AtomicBool,
@@ -172,37 +172,37 @@ impl Default for Shared {
 }
 
 impl Shared {
-    /// All counts.
+    /// Returns the current values of all counters.
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts(std::array::from_fn(|index| self.counts[index].load(Ordering::Relaxed)))
     }
 
-    /// The connection state of the client.
+    /// Returns the connection state of the client.
     #[must_use]
     pub fn state(&self) -> LinkState {
         LinkState::from_code(self.state.load(Ordering::Acquire))
     }
 
-    /// Time of the next attempt to connect, while the client [waits](LinkState::Waiting).
+    /// Returns the time of the next attempt to connect, while the client [waits](LinkState::Waiting).
     #[must_use]
     pub fn retry_at(&self) -> Nanos {
         Nanos(self.retry_at_ns.load(Ordering::Relaxed))
     }
 
-    /// The symbols of the latest session.
+    /// Returns the symbols of the latest session.
     #[must_use]
     pub fn market(&self) -> Arc<Market> {
         Arc::clone(&self.market.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The last failure, in one line; `None` if there was none.
+    /// Returns the client's last failure, in one line; `None` if there was none.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Latencies by hop.
+    /// Returns the latencies by hop.
     #[must_use]
     pub const fn latencies(&self) -> &Latencies {
         &self.latencies

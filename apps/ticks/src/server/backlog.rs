@@ -1,11 +1,11 @@
-//! The ticks that the server sends to all subscribers, written once.
+//! The ticks of the session, encoded once for all subscribers.
 
 use tickpath_ticks::checksum::fill_delays_and_checksums;
 use tickpath_ticks::message::{TICK_LEN, Tick};
 use tickpath_types::Nanos;
 use zerocopy::{FromZeros, IntoBytes};
 
-/// The smallest capacity, in ticks.
+/// The smallest capacity of a backlog, in ticks.
 const CAPACITY_MIN: usize = 1 << 12;
 
 /// A ring of ticks. The place of a tick is its position in the session, counted from 0: its sequence number
@@ -31,22 +31,22 @@ impl Backlog {
         Backlog { ticks, written: 0, sealed: 0 }
     }
 
-    /// Maximum lag of a subscriber in ticks: half of the ring.
+    /// Returns the maximum lag of a subscriber in ticks: half of the ring.
     pub(super) fn retained(&self) -> u64 {
         self.ticks.len() as u64 / 2
     }
 
-    /// Maximum number of ticks that are written before they are sealed: a quarter of the ring.
+    /// Returns the maximum number of ticks that are written before they are sealed: a quarter of the ring.
     pub(super) fn burst_max(&self) -> u64 {
         self.ticks.len() as u64 / 4
     }
 
-    /// Place of the next tick to be written.
+    /// Returns the place of the next tick to be written.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Place of the next tick to be sealed: subscribers read up to it.
+    /// Returns the place of the next tick to be sealed: subscribers read up to it.
     pub(super) fn sealed(&self) -> u64 {
         self.sealed
     }
@@ -76,7 +76,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the ticks from place `from` up to place `end`, but not beyond the ring's end.
+    /// Returns the ticks from place `from` to before place `end`, but not beyond the end of `ticks`.
     #[inline]
     pub(super) fn ticks(&self, from: u64, end: u64) -> &[Tick] {
         debug_assert!(self.written - from <= self.ticks.len() as u64 && end <= self.sealed);

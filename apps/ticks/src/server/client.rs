@@ -1,4 +1,4 @@
-//! One subscriber: its position in the stream, and the messages sent to it.
+//! One subscriber: its place in the stream of ticks, and the messages that wait to be sent to it.
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown};
@@ -29,7 +29,7 @@ pub(super) enum ConnectionEnd {
     Finished,
 }
 
-/// The parameters of a flush, besides the client.
+/// The arguments of [`Client::flush`].
 pub(super) struct Flush<'a> {
     pub(super) backlog: &'a Backlog,
     pub(super) states: &'a [SymbolState],
@@ -44,15 +44,16 @@ pub(super) struct Client {
     pub(super) socket: Socket,
     pub(super) peer: Ipv4Addr,
     pub(super) parser: RequestParser,
-    /// The active subscription, and the one built so far from the parts of a request.
+    /// The active subscription, and the one that is being built from the parts of a request.
     pub(super) subscription: Option<Subscription>,
     pub(super) requested: Option<Subscription>,
-    /// Place of the next tick to be sent, or omitted if its symbol is not subscribed.
+    /// Place (see [`Backlog`]) of the next tick to be sent, or to be omitted if its symbol is not subscribed.
     place: u64,
-    /// Messages of the subscribed symbols: `base` before the subscription, `passed` sent or omitted since.
+    /// Number of messages of the subscribed symbols: `base` before the subscription, `passed` since then,
+    /// sent or omitted.
     base: u64,
     passed: u64,
-    /// A tick of which the kernel accepted only the first `partial_from` bytes.
+    /// A tick whose first `partial_from` bytes were sent; it waits unless all [`TICK_LEN`] were.
     partial_tick: [u8; TICK_LEN],
     partial_from: usize,
     /// Messages other than ticks, to be sent before the next tick.
@@ -105,12 +106,12 @@ impl Client {
         self.outbox.extend_from_slice(with_checksum(message).as_bytes());
     }
 
-    /// Place of the next tick in the stream; `None` for a client that gets no ticks.
+    /// Returns the place of the next tick for this client; `None` for a client that gets no ticks.
     pub(super) fn tick_place(&self) -> Option<u64> {
         (self.subscription.is_some() && self.closing.is_none()).then_some(self.place)
     }
 
-    /// Sequence number of the next message of the session on this connection.
+    /// Returns the sequence number of the next message of the session on this connection.
     pub(super) fn next_sequence(&self) -> u64 {
         self.place + 1
     }
@@ -130,7 +131,7 @@ impl Client {
         self.closing
     }
 
-    /// Ends the stream with a reason.
+    /// Ends the stream with an End of Stream message for this reason.
     pub(super) fn end(&mut self, reason: EndReason, now: Nanos, deadline: Nanos) {
         if self.closing.is_none() {
             self.queue_message(EndOfStream::new(self.next_sequence(), reason, now));
@@ -138,7 +139,7 @@ impl Client {
         }
     }
 
-    /// Whether a partial tick or messages in the outbox remain to be sent.
+    /// Returns true if a partial tick or messages in the outbox remain to be sent.
     pub(super) fn has_messages(&self) -> bool {
         self.outbox_from < self.outbox.len() || self.partial_from < TICK_LEN
     }
@@ -222,8 +223,8 @@ impl Client {
         Ok(true)
     }
 
-    /// Sends the sealed ticks; true when the slow policy or a fault interrupted it and messages may be
-    /// queued.
+    /// Sends the sealed ticks. Returns true when the slow policy or a fault interrupted it: the caller then
+    /// sends the queued messages and calls again.
     fn send_ticks(&mut self, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let end = flush.backlog.sealed();
         while self.place < end {
@@ -268,7 +269,7 @@ impl Client {
         Ok(sent == bytes.len())
     }
 
-    /// Sends the chosen ticks before place `end`; false when the kernel did not accept all of them.
+    /// Sends the ticks of subscribed symbols before place `end`; false when the kernel did not accept all.
     fn send_chosen(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let Some(subscription) = &self.subscription else { return Ok(true) };
         let examined_to = flush.selection.fill(flush.backlog, subscription, self.place, end);
@@ -310,14 +311,14 @@ impl Client {
         }
     }
 
-    /// Applies the policy for subscribers that read too slowly.
+    /// Applies the server's policy to this client, which reads too slowly.
     #[cold]
     fn apply_slow_policy(&mut self, flush: &mut Flush<'_>) {
         let Some(subscription) = self.subscription.take() else { return };
         flush.counters.slow += 1;
         let end = flush.backlog.sealed();
-        // Number of omitted ticks: by place if all symbols are subscribed, else by the symbols' sequence
-        // numbers.
+        // Number of ticks that the client has not received: by place if all symbols are subscribed, else by
+        // the symbols' sequence numbers.
         let missed = |client: &Client| match &subscription {
             Subscription::All => end - client.place,
             Subscription::Listed(_) => {
@@ -380,17 +381,17 @@ impl Client {
         }
     }
 
-    /// Whether the client is blocked, and so far behind that the policy for slow subscribers applies.
+    /// Returns true if the client is blocked, and so far behind that the policy for slow subscribers applies.
     pub(super) fn is_too_slow(&self, backlog: &Backlog) -> bool {
         self.is_blocked
             && self.tick_place().is_some_and(|place| backlog.sealed() - place > backlog.retained())
     }
 }
 
-/// Time limit for a client to receive the last message.
+/// Time for which a closing connection waits for the client to receive the last message.
 pub(super) const CLOSE_TIME: Nanos = Nanos::from_secs(2);
 
-/// Writes bytes to the kernel; returns the number accepted.
+/// Writes bytes to the socket; returns the number of bytes that the kernel accepted.
 #[inline]
 fn send(socket: &Socket, bytes: &[u8], counters: &mut ServerCounters) -> Result<usize, ConnectionEnd> {
     counters.writes += 1;

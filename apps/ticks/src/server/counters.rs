@@ -23,8 +23,8 @@ pub struct ServerCounters {
     pub accepted: u64,
     /// Connections that ended, for any reason.
     pub closed: u64,
-    /// Connections closed to make room for others: those without a subscription, or of the address with the
-    /// most connections.
+    /// Connections closed to admit others: those without a subscription, or of the address with the most
+    /// connections.
     pub evicted: u64,
     /// Connections refused because the maximum was reached.
     pub refused_full: u64,
@@ -59,7 +59,7 @@ pub struct ServerCounters {
 }
 
 impl ServerCounters {
-    /// Returns the counts by name.
+    /// Returns the counts by name, as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({

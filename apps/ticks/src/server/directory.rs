@@ -74,7 +74,7 @@ impl Directory {
     }
 }
 
-/// The symbols that a subscriber chose.
+/// The symbols to which a client is subscribed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Subscription {
     /// All symbols.
@@ -84,12 +84,12 @@ pub(super) enum Subscription {
 }
 
 impl Subscription {
-    /// An empty list.
+    /// Creates an empty list for a session of `symbols` symbols.
     pub(super) fn none(symbols: usize) -> Subscription {
         Subscription::Listed(vec![0; symbols.div_ceil(WORD_BITS)].into())
     }
 
-    /// Adds names to a list; false when one of them is unknown.
+    /// Adds the symbols with these names to a list; returns false when a name is unknown.
     #[must_use]
     pub(super) fn add(&mut self, directory: &Directory, names: &[[u8; 8]]) -> bool {
         let Subscription::Listed(bits) = self else { return true };
@@ -100,7 +100,7 @@ impl Subscription {
         })
     }
 
-    /// Whether the symbol at index `at` is chosen.
+    /// Returns true if the symbol at index `at` is subscribed.
     #[inline]
     pub(super) fn has(&self, at: u16) -> bool {
         match self {
@@ -118,7 +118,7 @@ impl Subscription {
         }
     }
 
-    /// Number of chosen symbols.
+    /// Returns the number of subscribed symbols, in a session of `symbols` symbols.
     pub(super) fn count(&self, symbols: usize) -> usize {
         match self {
             Subscription::All => symbols,
@@ -126,14 +126,14 @@ impl Subscription {
         }
     }
 
-    /// Number of messages of the chosen symbols so far.
+    /// Returns the number of messages of the subscribed symbols so far.
     pub(super) fn messages(&self, states: &[SymbolState]) -> u64 {
         let wanted = states.iter().zip(0_u16..).filter(|(_, at)| self.has(*at));
         wanted.map(|(state, _)| state.symbol_sequence - 1).sum()
     }
 }
 
-/// Index of a tick's symbol: its instrument number minus one.
+/// Returns the index of a tick's symbol: its instrument number minus one.
 #[inline]
 pub(super) fn symbol_of(tick: &Tick) -> u16 {
     tick.header.instrument.get().wrapping_sub(1)

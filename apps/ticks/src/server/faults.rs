@@ -4,13 +4,13 @@ use tickpath_types::{Nanos, Rng};
 
 use super::settings::FaultSettings;
 
-/// Maximum number of ticks left out at once.
+/// Maximum number of ticks omitted by one gap.
 const GAP_MAX: u64 = 5;
 /// Minimum duration of a stall; the maximum is twice as long.
 const STALL_MIN: Nanos = Nanos::from_millis(200);
 const PPM: u64 = 1_000_000;
 
-/// A fault of a tick.
+/// A fault to inject into a client's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TickFault {
     /// Leave out this number of ticks, beginning with this one.
@@ -19,7 +19,7 @@ pub(super) enum TickFault {
     Corrupt(usize),
 }
 
-/// A fault of a connection.
+/// A fault to inject into a client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkFault {
     /// Send nothing until this time.
@@ -50,7 +50,7 @@ impl Faults {
         faults
     }
 
-    /// Draws all next faults again, from `place` and `now` on.
+    /// Draws the places and times of all next faults, from `place` and `now` on.
     fn begin(&mut self, place: u64, now: Nanos) {
         self.gap_at = place.saturating_add(self.ticks_until(self.settings.gaps.ppm));
         self.corrupt_at = place.saturating_add(self.ticks_until(self.settings.corrupt.ppm));
@@ -58,8 +58,8 @@ impl Faults {
         self.disconnect_at = self.time_after(now, self.settings.disconnect);
     }
 
-    /// Returns the place of the next tick with a fault, from `place` on. A fault before `place` was passed
-    /// over and is drawn again.
+    /// Returns the place of the next tick with a fault, from `place` on. A fault before `place`, which the
+    /// client has already passed, is drawn again.
     pub(super) fn next_place(&mut self, place: u64) -> u64 {
         if self.gap_at < place {
             self.gap_at = place.saturating_add(self.ticks_until(self.settings.gaps.ppm));
@@ -94,7 +94,7 @@ impl Faults {
         None
     }
 
-    /// Number of ticks before the next fault, where `ppm` in a million ticks have one.
+    /// Draws the number of ticks before the next fault, if on average `ppm` of a million ticks have one.
     fn ticks_until(&mut self, ppm: u32) -> u64 {
         if ppm == 0 {
             return u64::MAX / 2;

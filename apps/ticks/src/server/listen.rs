@@ -51,7 +51,7 @@ impl TicksServer {
                 self.read(at, now);
             }
         }
-        // Accept last: before a connection is closed to admit a new one, the request that it sent is read.
+        // Accept last: a request that has arrived is read before its connection may be closed for another.
         if self.ready.iter().any(|ready| ready.key == LISTENER_KEY) {
             self.accept(now);
         }
@@ -85,7 +85,7 @@ impl TicksServer {
         }
     }
 
-    /// Number of clients that have subscribed or are being refused.
+    /// Returns the number of clients that have subscribed or are being refused.
     fn served(&self) -> usize {
         self.live - self.pre_login.len()
     }
@@ -280,12 +280,12 @@ impl TicksServer {
     }
 }
 
-/// A client's requests, and the answers to them.
+/// Handles a client's requests, and collects the answers.
 struct RequestHandler<'a> {
     directory: &'a Directory,
     states: &'a [SymbolState],
     counters: &'a mut ServerCounters,
-    /// Place of the first tick of a new subscription.
+    /// Place of the first tick after a new subscription.
     place: u64,
     next_sequence: u64,
     granted: Option<Subscription>,

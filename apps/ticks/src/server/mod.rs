@@ -61,12 +61,12 @@ const EVENTS_MAX: usize = 64;
 const POLL_INTERVAL: Nanos = Nanos::from_micros(100);
 /// Interval of the checks for silent clients and due heartbeats.
 const SWEEP_INTERVAL: Nanos = Nanos::from_millis(10);
-/// Number of heartbeat intervals after which a silent client is disconnected.
+/// Number of heartbeat intervals after which a client that sends nothing is disconnected.
 const SILENT_HEARTBEATS: u64 = 5;
 /// Maximum number of bytes in one read from a client.
 const READ_LEN: usize = 4 << 10;
 
-/// The server: an [`Agent`] that makes ticks and sends them.
+/// The server: an [`Agent`] that generates ticks and sends them.
 pub struct TicksServer {
     settings: ServeSettings,
     clock: TscClock,
@@ -83,7 +83,7 @@ pub struct TicksServer {
     pre_login: PreLogin<Ipv4Addr>,
     /// Clients that have subscribed, by their indices in `clients`.
     subscribed: PreLogin<Ipv4Addr>,
-    /// Connections since the start.
+    /// Number of connections since the start.
     connections: u64,
     directory: Directory,
     source: Source,
@@ -143,7 +143,7 @@ impl TicksServer {
             .context("cannot watch for clients")?;
         let now = clock.now();
         let backlog = Backlog::new(settings.backlog);
-        // Clamped below, so that `unpaced_count` permits at least two writes of this size to wait.
+        // Clamped in the structure below, so that `unpaced_count` permits at least two such writes to wait.
         let fill = (settings.fill_bytes / TICK_LEN) as u64;
         Ok(TicksServer {
             session: now.0,
@@ -177,32 +177,32 @@ impl TicksServer {
         })
     }
 
-    /// Address to which clients connect.
+    /// Returns the address to which clients connect.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.local_address
     }
 
-    /// Name of the session.
+    /// Returns the id of the session.
     #[must_use]
     pub fn session(&self) -> u64 {
         self.session
     }
 
-    /// Counts so far.
+    /// Returns the counts since the start.
     #[must_use]
     pub fn counters(&self) -> &ServerCounters {
         &self.counters
     }
 
-    /// Number of open connections.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn clients(&self) -> usize {
         self.live
     }
 
-    /// Time until which there is no work unless a client sends something. A thread without a dedicated core
-    /// may sleep until then.
+    /// Returns the time until which there is no work unless a client sends something. A thread without a
+    /// dedicated core may sleep until then.
     #[must_use]
     pub fn idle_until(&self) -> Nanos {
         let next_ticks = match self.settings.rate {
@@ -243,15 +243,15 @@ impl TicksServer {
         count
     }
 
-    /// Ticks to generate at [`TickRate::Max`]: one write, or 0 if the most advanced subscriber would then be
-    /// more than a quarter of the backlog behind.
+    /// Returns the number of ticks to generate at [`TickRate::Max`]: those of one write, or 0 if the most
+    /// advanced subscriber would then be more than a quarter of the backlog behind.
     fn unpaced_count(&self) -> u64 {
         let Some(furthest) = self.furthest else { return 0 };
         let behind = self.backlog.written() - furthest;
         if behind + self.fill <= self.backlog.retained() / 2 { self.fill } else { 0 }
     }
 
-    /// Whether the written ticks are to be sent now.
+    /// Returns true if the written ticks are to be sent now.
     #[inline]
     fn is_flush_due(&self, now: Nanos) -> bool {
         let waiting = self.backlog.written() - self.backlog.sealed();
@@ -306,7 +306,7 @@ impl TicksServer {
         }
     }
 
-    /// Checks each client for silence, a due heartbeat and due faults.
+    /// Checks each client for silence, a due heartbeat and due faults; drops ticks that are too late.
     fn sweep(&mut self, now: Nanos) {
         self.next_sweep = now + SWEEP_INTERVAL;
         self.counters.given_up += self.pace.drop_late(now);

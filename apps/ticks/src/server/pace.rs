@@ -1,4 +1,4 @@
-//! The schedule of ticks.
+//! The schedule by which ticks are generated.
 
 use tickpath_types::Nanos;
 
@@ -10,17 +10,17 @@ const LAG_MAX: Nanos = Nanos::from_secs(1);
 /// The schedule of a rate: tick `i` is due at start + i / rate, independent of the ticks before it.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Interval between two ticks: nanoseconds, and in `interval_rest` units of 2^-32 ns. Both 0 without a
-    /// rate.
+    /// Interval between two ticks: whole nanoseconds, and the remainder `interval_rest` in units of 2^-32 ns.
+    /// Both are 0 without a rate.
     interval: u64,
     interval_rest: u32,
-    /// Time at which the next tick is due.
+    /// Time at which the next tick is due: nanoseconds, and `due_rest` in units of 2^-32 ns.
     due: u64,
     due_rest: u32,
 }
 
 impl Pace {
-    /// A schedule that begins now.
+    /// Creates a schedule that begins at `now`.
     pub(super) fn new(rate: TickRate, now: Nanos) -> Pace {
         let (interval, interval_rest) = match rate {
             TickRate::Max => (0, 0),
@@ -43,7 +43,7 @@ impl Pace {
         ((now.0 - self.due) / (self.interval + 1) + 1).min(max)
     }
 
-    /// Time at which the next tick is due.
+    /// Returns the time at which the next tick is due.
     #[inline]
     pub(super) fn next_due(&self) -> Nanos {
         Nanos(self.due)

@@ -9,7 +9,7 @@ use tickpath_types::Nanos;
 
 use super::{ServeSettings, ServerCounters, TickRate, TicksServer};
 
-/// Interval of the progress lines.
+/// Interval between progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
 /// Shortest idle time in which the thread sleeps.
 const SLEEP_MIN: Nanos = Nanos::from_micros(200);
@@ -30,7 +30,7 @@ pub enum ServeEnd {
 /// The result of a server's run.
 #[derive(Clone, Debug)]
 pub struct ServeReport {
-    /// The reason for the end.
+    /// The reason for which the server ended.
     pub end: ServeEnd,
     /// Time from the start of the schedule to the stop.
     pub elapsed: Nanos,
@@ -54,7 +54,7 @@ impl ServeReport {
         })
     }
 
-    /// The figures as JSON.
+    /// Returns the figures of the run as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut json = self.counters.to_json();
@@ -70,7 +70,7 @@ impl ServeReport {
         json
     }
 
-    /// The figures as lines of text.
+    /// Returns the figures of the run as lines of text.
     #[must_use]
     pub fn to_text(&self) -> String {
         let it = &self.counters;
@@ -114,7 +114,8 @@ impl ServeReport {
     }
 }
 
-/// Serves until the signal is raised or `time` is over; passes the address and progress lines to `print_line`.
+/// Serves until the stop signal is raised or `time` is over. Passes the server's address and progress lines
+/// to `print_line`.
 ///
 /// Spins while ticks come closer together than 200 us, and sleeps between them otherwise.
 ///
@@ -128,7 +129,7 @@ pub fn serve(
 ) -> anyhow::Result<ServeReport> {
     let clock = TscClock::shared();
     let mut server = TicksServer::open(settings, clock)?;
-    // Frees code pages that only the start needed; a failure changes nothing.
+    // Free code pages that only the start needed; a failure changes nothing.
     let _ = release_code_pages();
     print_line(&format!(
         "ticks of {} symbols at {}; {} ticks; stop it with Ctrl-C",

@@ -1,4 +1,4 @@
-//! Selects ticks for a subscriber of some symbols, and for a slow subscriber.
+//! Selects the ticks to send to a subscriber of some symbols, and to a slow subscriber.
 
 use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{Skipped, TICK_LEN, Tick};
@@ -24,8 +24,8 @@ impl TickSelection {
         TickSelection { ticks, places: vec![0; SELECTION_MAX].into(), len: 0 }
     }
 
-    /// Copies the chosen ticks of a part of the stream; returns the place up to which it examined the stream:
-    /// `end`, or less when the buffer is full.
+    /// Copies the ticks of the subscribed symbols from a part of the stream. Returns the place up to which it
+    /// examined the stream: `end`, or less when the buffer is full.
     pub(super) fn fill(
         &mut self,
         backlog: &Backlog,
@@ -50,25 +50,25 @@ impl TickSelection {
         place
     }
 
-    /// Bytes of the selected ticks, to be sent.
+    /// Returns the bytes of the selected ticks, to be sent.
     pub(super) fn bytes(&self) -> &[u8] {
         self.ticks[..self.len].as_bytes()
     }
 
-    /// Place of the tick at index `at`.
+    /// Returns the place of the selected tick at index `at`.
     pub(super) fn place(&self, at: usize) -> u64 {
         self.places[at]
     }
 
-    /// The tick at index `at`.
+    /// Returns the bytes of the selected tick at index `at`.
     pub(super) fn tick(&self, at: usize) -> [u8; TICK_LEN] {
         let mut bytes = [0; TICK_LEN];
         bytes.copy_from_slice(self.ticks[at].as_bytes());
         bytes
     }
 
-    /// Appends the latest quote of each chosen symbol that the backlog still holds. Reports the other
-    /// `missed` messages, by their number, between the quotes. Returns the number of quotes.
+    /// Appends to `out`, for the `missed` messages, the latest quote of each subscribed symbol if the backlog
+    /// retains it, and between these quotes the number of omitted messages. Returns the number of quotes.
     pub(super) fn sample(
         &mut self,
         backlog: &Backlog,
@@ -79,7 +79,7 @@ impl TickSelection {
         out: &mut Vec<u8>,
     ) -> u64 {
         let from = end - backlog.retained();
-        // Places of the latest quotes in stream order, up to the buffer's capacity.
+        // Places of the latest quotes, at most as many as the buffer holds.
         let quotes =
             states.iter().zip(0_u16..).filter(|(state, at)| state.quoted > from && subscription.has(*at));
         let count = quotes.map(|(state, _)| state.quoted - 1).zip(&mut self.places).fold(
@@ -91,7 +91,7 @@ impl TickSelection {
         );
         self.places[..count].sort_unstable();
         let (mut place, mut kept, mut left_out) = (from, 0, 0);
-        // For ticks that the backlog no longer holds, only the number is known.
+        // The number of messages before `from` is known, but the backlog no longer retains their ticks.
         let mut unreported = missed - count_chosen(backlog, subscription, from, end);
         for quote in &self.places[..count] {
             unreported += count_chosen(backlog, subscription, place, *quote);
@@ -113,7 +113,7 @@ impl TickSelection {
     }
 }
 
-/// Returns the number of chosen ticks in a part of the stream.
+/// Returns the number of ticks of the subscribed symbols from place `from` to before place `end`.
 fn count_chosen(backlog: &Backlog, subscription: &Subscription, from: u64, end: u64) -> u64 {
     if *subscription == Subscription::All {
         return end - from;

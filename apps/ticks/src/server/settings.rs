@@ -107,7 +107,7 @@ pub struct FaultSettings {
 }
 
 impl FaultSettings {
-    /// Whether all faults are disabled.
+    /// Returns true if all faults are disabled.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == FaultSettings::default()
@@ -142,7 +142,7 @@ impl FromStr for FaultSettings {
 pub struct ServeSettings {
     /// Address to listen on; port 0 selects a free port.
     pub listen: SocketAddrV4,
-    /// The market.
+    /// Configuration of the generated market.
     pub market: TickGeneratorConfig,
     /// Target rate of generated ticks.
     pub rate: TickRate,
@@ -165,12 +165,13 @@ pub struct ServeSettings {
     pub send_buffer: Option<usize>,
     /// Fault injection.
     pub faults: FaultSettings,
-    /// Seed of the faults.
+    /// Seed from which the faults are drawn.
     pub seed: u64,
 }
 
 impl ServeSettings {
-    /// A market on a free port of the loopback interface, with the defaults of `tickpath ticks serve`.
+    /// Creates settings for a server of `market` on a free port of the loopback interface, otherwise with the
+    /// defaults of `tickpath ticks serve`.
     #[must_use]
     pub fn new(market: TickGeneratorConfig) -> ServeSettings {
         ServeSettings {

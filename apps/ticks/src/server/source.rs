@@ -12,10 +12,10 @@ use zerocopy::FromZeros;
 
 use super::tick_writer::{SymbolState, TickWriter};
 
-/// Number of ticks of a block. Threads take turns by blocks, so each block's sequence numbers are known in
-/// advance.
+/// Number of ticks in a block. The threads take turns, one block each, so the sequence numbers of every block
+/// are known in advance.
 const BLOCK: usize = 512;
-/// Blocks that a thread generates in advance.
+/// Number of blocks that a thread generates in advance.
 const BLOCKS_AHEAD: usize = 8;
 
 /// Generates ticks in the order of their sequence numbers.
@@ -36,7 +36,7 @@ impl Source {
         Threads::start(market, threads).map(Source::Threads)
     }
 
-    /// The symbols' states after the ticks taken so far.
+    /// Returns the symbols' states after the ticks taken so far.
     pub(super) fn states(&self) -> &[SymbolState] {
         match self {
             Source::Inline(tick_writer) => tick_writer.states(),
@@ -44,8 +44,8 @@ impl Source {
         }
     }
 
-    /// Writes the next ticks into `buffer`, the first at `place`; returns their number, which is lower when the
-    /// threads lag.
+    /// Writes the next ticks into `buffer`, the first at `place`. Returns their number, which is lower than
+    /// the buffer's length when the threads lag.
     #[inline]
     pub(super) fn take(&mut self, place: u64, buffer: &mut [Tick], next_ts: impl FnMut() -> Nanos) -> usize {
         match self {
@@ -67,7 +67,7 @@ struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The threads, and the position in the current thread's block.
+/// The threads that generate ticks, and the position in the block of the thread whose turn it is.
 pub(super) struct Threads {
     workers: Vec<Worker>,
     stop: StopSignal,
@@ -149,7 +149,7 @@ impl Drop for Threads {
             // Closing the channels ends a thread that waits on one of them.
             drop((full, empty));
             if let Some(thread) = thread {
-                // The thread returns no error.
+                // Ignore the result: the thread returns nothing, and the panic hook has reported a panic.
                 let _ = thread.join();
             }
         }

@@ -1,4 +1,4 @@
-//! Encodes ticks as messages.
+//! Encodes generated ticks as messages.
 
 use tickpath_flowgen::{TickGenerator, TickKind, TickStamps};
 use tickpath_ticks::message::{Message, Quote, TICK_LEN, Tick, Trade, WORD_LEN};
@@ -35,7 +35,7 @@ impl TickWriter {
         TickWriter { generator, taken: 0, first_instrument, states }
     }
 
-    /// The states of the symbols, in symbol order.
+    /// Returns the states of the symbols, in symbol order.
     pub(super) fn states(&self) -> &[SymbolState] {
         &self.states
     }
@@ -55,8 +55,8 @@ impl TickWriter {
             let (now, later) = rest.split_at_mut(count);
             let first_symbol = usize::from(self.first_instrument) - 1;
             for (message, tick) in now.iter_mut().zip(ticks.iter()) {
-                // The generator of a part of the market uses the symbol numbers of the whole market, from 0.
-                // On the wire they begin with 1.
+                // A generator of a part of the market uses the symbol numbers of the whole market, from 0.
+                // On the wire the numbers begin with 1.
                 let state = &mut self.states[usize::from(tick.symbol()) - first_symbol];
                 *message = message_of(&tick, state.symbol_sequence as u32, place + 1, next_ts());
                 place += 1;
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// The messages equal those that the protocol's own constructors build from the same ticks.
+    /// The encoded messages equal those that the protocol's constructors create from the same ticks.
     #[test]
     fn messages_match_the_ticks() {
         let market = TickGeneratorConfig::market(MarketRegime::Neutral, 7, 3);

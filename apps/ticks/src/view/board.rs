@@ -68,7 +68,7 @@ impl Move {
     }
 }
 
-/// The moves of a row's values.
+/// The directions in which a row's values moved, and its tick rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moves {
     /// Move of the bid since the previous frame.
@@ -77,7 +77,7 @@ pub struct Moves {
     pub ask: Move,
     /// Move of the last price at its latest change.
     pub last: Move,
-    /// Ticks per second, over the last interval.
+    /// Ticks per second between the previous frame and this one.
     pub ticks_per_s: f64,
 }
 
@@ -86,7 +86,7 @@ struct DrawnRow {
     top: TopOfBook,
     ticks: u64,
     moves: Moves,
-    /// Time of the latest change that was drawn.
+    /// Time of the row's latest change that was already drawn.
     drawn_ts: u64,
 }
 
@@ -175,14 +175,14 @@ impl Board {
         }
     }
 
-    /// Indices into the view's rows, in the order to show, from the scroll position on.
+    /// Returns the indices of the rows to show in `TicksView::rows`, in order, from the scroll position on.
     #[must_use]
     pub fn shown(&self) -> &[usize] {
         let shown = &self.order[self.scroll.min(self.order.len())..];
         &shown[..shown.len().min(self.rows_max)]
     }
 
-    /// Number of rows that match the filter.
+    /// Returns the number of rows that match the filter.
     #[must_use]
     pub fn matching(&self) -> usize {
         self.order.len()
@@ -194,7 +194,7 @@ impl Board {
         self.drawn.get(usize::from(row.instrument)).map_or_else(Moves::default, |drawn| drawn.moves)
     }
 
-    /// Returns the times of the changes that a frame of this many rows shows for the first time.
+    /// Returns the times of the changes that a frame with the first `rows` rows shows for the first time.
     pub fn newly_drawn(&mut self, view: &TicksView, rows: usize) -> Vec<u64> {
         let shown: Vec<usize> = self.shown().iter().copied().take(rows).collect();
         let mut times = Vec::with_capacity(shown.len());
@@ -209,14 +209,14 @@ impl Board {
     }
 }
 
-/// Change of the last price against the reference price; `None` before the first trade.
+/// Returns the change of the last price from the reference price; `None` before the first trade.
 #[must_use]
 pub fn change(row: &MarketRow) -> Option<Price> {
     let (last, _) = row.top.last()?;
     Some(Price(last.0.saturating_sub(row.attributes.reference_price.0)))
 }
 
-/// Change in hundredths of a percent; `None` also when there is no reference price.
+/// Returns the change in hundredths of a percent; `None` also when there is no reference price.
 #[must_use]
 pub fn change_percent(row: &MarketRow) -> Option<i128> {
     let reference = i128::from(row.attributes.reference_price.0);

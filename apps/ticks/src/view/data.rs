@@ -9,7 +9,7 @@ use crate::client::{Count, Counts, LinkState, MarketRow, Percentiles, Shared, Sp
 pub struct TicksView {
     /// The server's address.
     pub address: String,
-    /// Time since the start.
+    /// Time since the start of the watch.
     pub elapsed: Duration,
     /// Planned duration; `None`: until stopped.
     pub planned: Option<Duration>,
@@ -25,14 +25,14 @@ pub struct TicksView {
     pub counts: Counts,
     /// Ticks per second, over about the last second.
     pub ticks_per_s: f64,
-    /// Bytes per second.
+    /// Bytes per second, over about the last second.
     pub bytes_per_s: f64,
     /// Latencies by hop.
     pub latencies: [(Span, Percentiles); Span::ALL.len()],
-    /// The last failure.
+    /// The client's last failure.
     pub last_error: Option<String>,
     baseline: Counts,
-    /// Counts at the ends of the last intervals, the oldest first.
+    /// Elapsed time and counts at the ends of the last intervals, the oldest first.
     recent: [(Duration, Counts); RECENT],
 }
 
@@ -40,7 +40,7 @@ pub struct TicksView {
 const RECENT: usize = 2;
 
 impl TicksView {
-    /// The view before any data arrived.
+    /// Creates the view before any data has arrived.
     #[must_use]
     pub fn new(address: &str, planned: Option<Duration>) -> TicksView {
         TicksView {

@@ -4,13 +4,13 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::board::{Board, Sort};
 
-/// The user's request.
+/// The user's request, by a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
     /// End the program: `q`, or Esc.
     Quit,
-    /// End the program like Ctrl-C.
+    /// End the program: Ctrl-C.
     Interrupt,
     /// Reconnect, and reset the counts.
     Reconnect,
@@ -36,7 +36,7 @@ pub(super) const KEYS: &[(&str, &str)] = &[
 ];
 
 impl Board {
-    /// Handles a key; `None` if the key has no function.
+    /// Handles a key; returns the user's request, or `None` if the key has no function.
     pub fn on_key(&mut self, key: KeyEvent) -> Option<Action> {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return Some(Action::Interrupt);

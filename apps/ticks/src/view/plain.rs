@@ -12,7 +12,7 @@ use crate::client::{Count, LinkState, Span};
 #[must_use]
 pub fn plain_line(view: &TicksView) -> String {
     let mut line = format::clock(view.elapsed);
-    // Writing to a string does not fail.
+    // The results of `write!` are ignored: writing to a string does not fail.
     if let Some(planned) = view.planned {
         let _ = write!(line, " of {}", format::clock(planned));
     }
@@ -38,12 +38,13 @@ pub fn plain_line(view: &TicksView) -> String {
     line
 }
 
-/// Writes a line each second, and each failure once. Without a connection, writes only lines that differ.
+/// Writes a line each second, and each failure once. Without a connection, omits lines with the figures of
+/// the last one.
 pub(super) struct PlainWriter<W> {
     out: W,
     second_written: Option<u64>,
     last_error_written: Option<String>,
-    /// The last line without its time.
+    /// The last line written, without its time.
     status_written: String,
     /// True once the reader closed the pipe.
     is_closed: bool,
@@ -55,14 +56,14 @@ impl<W: Write> PlainWriter<W> {
         PlainWriter { out, second_written: None, last_error_written: None, status_written, is_closed: false }
     }
 
-    /// Draws the view. Does nothing once the reader closed the pipe.
+    /// Writes the line and the failure that are due. Does nothing once the reader closed the pipe.
     pub(super) fn draw(&mut self, view: &TicksView) -> io::Result<()> {
         let mut text = String::new();
         if view.last_error.is_some() && view.last_error != self.last_error_written {
             let last_error = view.last_error.as_deref().unwrap_or_default();
             let _ = writeln!(text, "note: {}", format::printable(last_error));
         }
-        // After a connection succeeded, an equal error text is a new failure.
+        // An equal error text after a successful connection is a new failure.
         if view.last_error.is_some() || view.state == LinkState::Live {
             self.last_error_written.clone_from(&view.last_error);
         }
@@ -71,7 +72,7 @@ impl<W: Write> PlainWriter<W> {
             self.second_written = Some(second);
             let line = plain_line(view);
             let figures = line.split_once(" | ").map_or("", |(_, figures)| figures);
-            // Without a connection, identical figures are not repeated.
+            // Without a connection, do not repeat identical figures.
             if view.state == LinkState::Live || figures != self.status_written {
                 text += &line;
                 text.push('\n');

@@ -1,4 +1,4 @@
-//! The viewer, which the program opens, draws into and closes.
+//! The viewer: the program opens it, draws into it, reads its keys and closes it.
 
 use std::io::{self, Stdout, Write, stdout};
 use std::thread;
@@ -131,7 +131,7 @@ impl Viewer {
 }
 
 impl Tui {
-    /// Draws; returns the number of symbols shown.
+    /// Draws a frame if the terminal is active; returns the number of symbols shown.
     fn draw(&mut self, view: &TicksView) -> io::Result<usize> {
         let mut rows = 0;
         if FullScreen::is_active() {

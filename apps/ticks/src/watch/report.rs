@@ -11,9 +11,9 @@ use crate::client::{Count, Counts, Percentiles, Shared, Span};
 /// The reason for which a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The user quit.
+    /// The user quit, or the CSV writer ended.
     Quit,
-    /// Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
     /// The planned duration is over.
     TimeOver,
@@ -28,17 +28,17 @@ pub struct WatchReport {
     pub address: String,
     /// Duration of the watch.
     pub elapsed: Duration,
-    /// The counters.
+    /// The client's counters.
     pub counts: Counts,
     /// Latencies by hop.
     pub latencies: Vec<(Span, Percentiles)>,
     /// True if the client was subscribed at the end.
     pub is_live: bool,
-    /// The last failure.
+    /// The client's last failure.
     pub last_error: Option<String>,
     /// The reason for the end.
     pub ended: Ended,
-    /// Rows of the CSV file.
+    /// Number of rows in the CSV file; `None` without a file.
     pub csv_rows: Option<u64>,
 }
 
@@ -66,7 +66,7 @@ impl WatchReport {
         })
     }
 
-    /// The report for programs.
+    /// Returns the report as JSON, for programs.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let counts: serde_json::Map<String, Value> =

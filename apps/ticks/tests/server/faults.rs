@@ -32,7 +32,7 @@ fn only_damaged_ticks_are_lost() {
         (stats.lost, client.received.skipped.len()),
         (client.received.gaps.iter().map(|gap| gap.lost).sum(), 0)
     );
-    // The last tick may be damaged, and its gap not yet detected.
+    // The last tick may be damaged, in which case its gap is not yet detected.
     assert!(stats.lost.abs_diff(stats.corrupt) <= 1, "{stats:?}");
     assert!(server.stop().fault_corrupt >= 20);
 }

@@ -18,12 +18,12 @@ use tickpath_ticks_app::server::{ServeSettings, ServerCounters, SlowClient, Tick
 use tickpath_types::{Nanos, Symbol};
 use zerocopy::IntoBytes;
 
-/// A market of ten symbols, 20,000 ticks a second.
+/// Returns settings of a server with ten symbols and 20,000 ticks a second.
 pub fn settings() -> ServeSettings {
     let market = TickGeneratorConfig::market(MarketRegime::Neutral, 10, 7);
     ServeSettings {
         rate: TickRate::PerSecond(20_000),
-        // Retains thirteen seconds of ticks, so that none are lost on a busy machine.
+        // The backlog retains thirteen seconds of ticks, so that none are lost on a busy machine.
         backlog: 1 << 19,
         heartbeat_ms: 10_000,
         coalesce: Nanos::from_millis(1),
@@ -47,7 +47,7 @@ impl Server {
         let thread = std::thread::spawn(move || {
             while !is_stopped.is_stopped() {
                 if server.do_work(clock.now()).unwrap() == 0 {
-                    // Tests share their cores.
+                    // Sleep, because tests share their cores.
                     std::thread::sleep(Duration::from_micros(200));
                 }
             }
@@ -123,7 +123,7 @@ pub struct Client {
     pub stream: TcpStream,
     pub parser: TickParser,
     pub received: Received,
-    /// The server closed the connection.
+    /// True once the server has closed the connection.
     pub is_closed: bool,
     last_sent: Instant,
 }
@@ -148,7 +148,7 @@ impl Client {
         Client { stream, parser, received, is_closed: false, last_sent: Instant::now() }
     }
 
-    /// Connects, sends a hello, and requests symbols; all of them when the list is empty.
+    /// Connects, sends a hello, and requests `symbols`, or all symbols if it is empty.
     pub fn subscribe(server: &Server, symbols: &[Symbol]) -> Client {
         Client::connect(server).subscribed(symbols)
     }
@@ -178,7 +178,7 @@ impl Client {
         }
     }
 
-    /// Reads the available bytes; sends a heartbeat now and then.
+    /// Reads the available bytes; sends a heartbeat each half second.
     pub fn listen_once(&mut self) {
         if self.last_sent.elapsed() > Duration::from_millis(500) {
             self.last_sent = Instant::now();

@@ -115,7 +115,7 @@ fn an_unknown_symbol_is_refused_and_the_subscription_stays() {
     server.stop();
 }
 
-/// An address that holds every connection loses its oldest one to another address, and no more than needed.
+/// If one address holds all connections, only its oldest one is closed to admit another address.
 #[test]
 fn one_address_cannot_exclude_others() {
     let server = Server::start(&ServeSettings { clients_max: 3, ..settings() });

@@ -8,7 +8,7 @@ use tickpath_ticks_app::server::SlowClient;
 
 use super::harness::{Client, Server, slow};
 
-/// Reads nothing until the server has generated many more ticks than it keeps, as another client observes.
+/// Reads nothing from `client` until the server has generated 400,000 ticks more, as a witness observes.
 fn fall_behind(server: &Server, client: &mut Client) {
     client.listen_until("its first ticks", |client| client.received.ticks.len() > 10);
     let behind = client.received.ticks.last().unwrap().header.sequence.get() + 400_000;
@@ -25,7 +25,7 @@ fn fall_behind(server: &Server, client: &mut Client) {
     }
 }
 
-/// The number of ticks left out so far. The first report covers only part of the backlog.
+/// Returns the number of ticks reported as omitted so far. The first report covers only part of the backlog.
 fn skipped(client: &Client) -> u64 {
     client.received.skipped.iter().map(|skipped| skipped.count.get()).sum()
 }
@@ -90,7 +90,7 @@ fn a_sample_has_the_latest_quote_of_each_symbol() {
     let first = received.ticks[0].header.sequence.get();
     let last = received.ticks.last().unwrap().header.sequence.get();
     let skipped = skipped(&client);
-    // Only up to the last received tick: omissions after it may not be reported yet.
+    // Count only up to the last received tick: omissions after it may not be reported yet.
     assert_eq!(received.ticks.len() as u64 + skipped, last - first + 1);
     // The symbols of the sampled quotes: those that follow a skipped range.
     let jumps: Vec<_> = received

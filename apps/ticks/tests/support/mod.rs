@@ -81,7 +81,7 @@ impl RequestListener for ClientMessages {
     }
 }
 
-/// One client at the server's end.
+/// A connection to one client, at the server's end.
 pub struct Peer {
     stream: TcpStream,
     parser: RequestParser,
@@ -89,7 +89,7 @@ pub struct Peer {
     pub messages: ClientMessages,
 }
 
-/// Symbols of every session of this server.
+/// Symbols of every session that this server announces.
 pub const SYMBOLS: [&str; 3] = ["ALPHA", "BRAVO", "CHARLIE"];
 
 impl Peer {
@@ -97,7 +97,7 @@ impl Peer {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// Reads until the client's messages suffice.
+    /// Reads the client's messages until `is_enough` is true of them.
     #[track_caller]
     pub fn read_until(&mut self, is_enough: impl Fn(&ClientMessages) -> bool) {
         let mut buffer = [0; 4096];

@@ -18,7 +18,7 @@ fn table(symbols: &[&str]) -> Vec<Instrument> {
     tickpath_test_support::instruments(symbols).as_slice().to_vec()
 }
 
-/// Enters an order; returns the result.
+/// Lets the script enter an order; returns the result.
 fn enter(script: &Script, instrument: InstrumentId) -> Result<(), Refusal> {
     let count = script.log().sent.len();
     script.enqueue(Action::Enter(NewOrder::limit(instrument, Side::Buy, Qty(10), Price(999_000))));

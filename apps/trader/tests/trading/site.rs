@@ -155,7 +155,7 @@ impl Site {
         }
     }
 
-    /// Advances simulated time.
+    /// Runs all agents until this simulated time has passed.
     pub fn pass(&mut self, time: Nanos) {
         let end = self.now + time;
         while self.now < end {
@@ -219,7 +219,7 @@ impl Site {
         self.until("the loss", |site| site.view.gateway.logged_in.read() == 0);
     }
 
-    /// Waits until the trader is logged in, and its engine knows that.
+    /// Waits until the gateway is logged in and the engine has handled the login.
     pub fn wait_for_login(&mut self) {
         self.until("the new login", |site| site.view.gateway.logged_in.read() == 1);
         self.step();
@@ -247,7 +247,7 @@ impl Site {
     }
 }
 
-/// Forwards bytes between its clients and the venue.
+/// TCP proxy that forwards bytes between its clients and the venue, and injects faults.
 pub struct FaultProxy {
     listener: TcpListener,
     pub address: SocketAddrV4,

@@ -49,7 +49,7 @@ impl BookSide {
         grid: Grids::NONE,
     };
 
-    /// Makes the open level `index` the best if its key is. Keys are equal only if there is no best level.
+    /// Makes the open level `index` the best if its key is. Keys are equal only while there is no best level.
     #[inline(always)]
     fn update_best(&mut self, index: u32, key: i64) {
         let is_best = key >= self.best_key;
@@ -75,10 +75,10 @@ pub(super) struct Levels {
     pub(super) count: u32,
 }
 
-/// The cell for the level of a key.
+/// The cell that belongs to a key, whether or not the key's level is in it.
 #[derive(Clone, Copy)]
 pub(super) struct Cell {
-    /// Index of the cell's record, which may be the level of another key.
+    /// Index of the cell's record, which may hold the level of another key.
     pub(super) index: u32,
     wrap: u32,
     is_on_grid: bool,
@@ -174,8 +174,8 @@ impl Levels {
         self.ladders.find(self.side(side).ladder, key).ok().map(|(level, _)| level)
     }
 
-    /// The cell of this key's level if the fast path applies: the level is open there, or can be opened
-    /// there. Accepts any side and key.
+    /// Record index of this key's cell if the fast path applies: the key's level is open there, or can be
+    /// opened there. Accepts any side and key.
     #[inline(always)]
     pub(super) fn free_cell(&self, side: u32, key: i64) -> Option<u32> {
         let book = self.sides.get(side as usize)?;
@@ -210,7 +210,7 @@ impl Levels {
         }
     }
 
-    /// The level of a key, opened if needed; the caller has ensured that there is capacity.
+    /// Index of the level of a key, opened if needed; the caller has ensured that there is capacity.
     ///
     /// Of two levels with the same cell, the better one gets it, since most orders are added and removed
     /// there. So this may move another level, if it has few orders.
@@ -245,7 +245,8 @@ impl Levels {
         }
     }
 
-    /// Empties a cell for a level of this key; false when its present level should stay.
+    /// Moves a worse level with few orders, if any, out of the cell for `key`. Returns false if the cell
+    /// stays taken.
     fn vacate(&mut self, side: u32, cell: Cell, key: i64, orders: &mut [OrderRecord]) -> bool {
         let level = self.get(cell.index);
         if level.order_count == 0 {
@@ -355,7 +356,7 @@ impl Levels {
         }
     }
 
-    /// As `find_best`, if another ring wrap or a level outside the cells may be better. Checks each open cell
+    /// As `find_best`, but considers all ring wraps and the levels outside the cells. Checks each open cell
     /// once.
     #[inline(never)]
     fn find_best_of_all(&mut self, side: u32) {
@@ -379,7 +380,7 @@ impl Levels {
         (book.best, book.best_key) = (best, best_key);
     }
 
-    /// The best of the open cells of a side whose keys are at most `bound`.
+    /// The best of a side's open cells whose key is at most `bound`, and its key.
     fn best_cell(&self, side: u32, open: OpenCells, bound: i64) -> Option<(usize, i64)> {
         let first = self.first_cell as usize + side as usize * CELLS;
         let keys = open.down_from(0).map(|cell| (cell, self.records[first + cell].key));
@@ -395,7 +396,7 @@ impl Levels {
             self.best_cell(side, open, best.checked_sub_unsigned(grid.span)?)
         });
         wraps.flat_map(move |(cell, best)| {
-            // Iterates downwards starting after the best cell, so that the best cell comes first.
+            // `down_from` begins one cell below its argument, so that the best cell comes first.
             let around = open.down_from((cell + 1) % CELLS);
             let indices = around.map(move |cell| first + cell as u32);
             indices.filter(move |index| grid.is_near(best, self.get(*index).key))
@@ -417,7 +418,7 @@ impl Levels {
         adds >= OUTSIDE_ADDS_MIN && adds.is_power_of_two() && self.moves_at_most(side, adds.min(MOVES_MAX))
     }
 
-    /// True when at most this many moves relocate all levels and orders of a side.
+    /// True when a side has at most `moves` levels and orders, all of which move when its grid changes.
     fn moves_at_most(&self, side: u32, moves: u32) -> bool {
         let mut left = self.of_side(side).scan(moves, |left, level| {
             let needed = self.get(level).order_count.saturating_add(1);
@@ -427,7 +428,7 @@ impl Levels {
         left.all(|left| left != u32::MAX)
     }
 
-    /// Moves a side to the grid of its best levels; false when it already has that grid.
+    /// Moves a side to the grid of its best levels; false when it keeps its grid.
     #[cold]
     fn change_grid(&mut self, side: u32, orders: &mut [OrderRecord]) -> bool {
         let all: ArrayVec<u32, { MOVES_MAX as usize }> = self.of_side(side).collect();
@@ -466,7 +467,7 @@ impl Levels {
         index
     }
 
-    /// Moves a level of the pool to its cell, or to the sorted array.
+    /// Moves a level of the pool to its cell if that is free, otherwise to the sorted array.
     fn place(&mut self, side: u32, level: u32, orders: &mut [OrderRecord]) {
         let cell = self.cell(side, self.get(level).key);
         if !cell.is_on_grid || self.get(cell.index).order_count > 0 {

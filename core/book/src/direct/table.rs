@@ -5,7 +5,7 @@ use tickpath_lockfree::cpu::prefetch_index;
 use crate::record::OrderRecord;
 use crate::table::{Bucket, Buckets, Spot, Table, free_id};
 
-/// Orders in one bucket: more would need a second cache line, and a CPU fetches a limited number at a time.
+/// Number of orders in one bucket: more would need a second cache line, and a CPU fetches only a few at once.
 const BUCKET_LEN: usize = 2;
 
 /// Bytes per bucket: one cache line.
@@ -17,7 +17,7 @@ const _: () = assert!(BUCKET_BYTES == 64);
 /// scattered ids rarely share one.
 const PLACES_PER_ORDER: u32 = 2 * BUCKET_LEN as u32;
 
-/// Maximum number of orders, since slots are numbers of 32 bits.
+/// Maximum number of orders, since slots are 32-bit numbers.
 const ORDERS_MAX: u32 = 1 << 29;
 
 /// The records of all orders, in buckets of two. The state of a bucket is in its first record.

@@ -34,7 +34,8 @@ impl Window {
         outside_adds_left: FIRST_ADDS_MAX,
     };
 
-    /// The window around the best key `best`, with this distance of prices; its keys are all above `bound`.
+    /// The window around the best key `best` for prices `distance` apart, all keys above `bound`; unplaced
+    /// if there is no such window.
     pub(super) fn around(best: i64, distance: u64, bound: i64, grids: &mut Grids) -> Window {
         let mut place = || {
             let size = i64::try_from(distance).ok()?;

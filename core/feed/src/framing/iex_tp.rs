@@ -29,9 +29,9 @@ pub struct IexStream {
 pub struct IexRequest {
     /// The stream of the lost messages.
     pub stream: IexStream,
-    /// Sequence number of the first message.
+    /// Sequence number of the first lost message.
     pub first: u64,
-    /// Sequence number of the last message.
+    /// Sequence number of the last lost message.
     pub last: u64,
 }
 

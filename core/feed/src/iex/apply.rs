@@ -170,7 +170,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_quote_update(&mut self, message: &QuoteUpdate) {
         let Some(id) = self.id_of(message.symbol) else { return };
         self.state.statuses[usize::from(id.0)].has_book = true;
-        // A quote states the whole book, so that the book is live whatever came before.
+        // A quote states the whole book, so the book is live, whatever its health before.
         if self.state.instruments.instrument(id).is_some_and(|state| state.health != BookHealth::Live) {
             self.state.instruments.set_health(id, BookHealth::Live, None);
         }
@@ -270,7 +270,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         );
     }
 
-    /// Clears the book; its inconsistencies are gone with its orders, so it is live.
+    /// Clears the book; without orders it cannot be inconsistent, so it becomes live.
     fn on_clear_book(&mut self, message: &ClearBook) {
         let Some(id) = self.id_of(message.symbol) else { return };
         self.state.empty(id);
@@ -293,7 +293,7 @@ impl<B: BooksById, L> Apply<'_, B, L> {
         }
     }
 
-    /// Replaces the older of two orders with the same id.
+    /// Removes the resting order that has the new order's id, then adds the new order.
     #[cold]
     fn replace_duplicate(&mut self, change: &Change) {
         let books = self.state.instruments.books_mut();

@@ -16,12 +16,12 @@ use crate::message_books::MessageBooks;
 /// change, updates keep the previous best prices until the last level: the intermediate ones never existed in
 /// the market. The same holds within a DEEP+ event, for messages that [arrived together](Self::handle_next).
 ///
-/// A message that contradicts its book is counted and applied as far as it makes sense. The book becomes
+/// A message that contradicts its book is counted and applied as far as possible. The book becomes
 /// [`Suspect`](BookHealth::Suspect). Lost messages make every book [`Stale`](BookHealth::Stale). A TOPS quote
 /// contains its whole book and makes it live; so does a DEEP+ Clear Book.
 pub struct BookBuilder<B> {
     pub(super) feed: Feed,
-    /// Indexed by message type: true if the feed has it.
+    /// True for each message type of the feed, indexed by the type byte.
     listed: [bool; 256],
     pub(super) state: State<B>,
 }
@@ -69,7 +69,7 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Applies one message of a DEEP+ event, which may have several.
+    /// Applies one message of a DEEP+ event of one or more messages.
     fn handle_part(
         &mut self,
         sequence: Sequence,
@@ -99,7 +99,8 @@ impl<B: BooksById> BookBuilder<B> {
                 self.state.instruments.end_message(out);
             }
             if unreported(self.state.instruments.counters()) != unreported(&before) {
-                // The last message may have published no update, so publish the result of the earlier ones.
+                // The event's last message may have published no update, so publish the result of the earlier
+                // messages.
                 self.state.instruments.report_status(id, out);
             }
         }

@@ -9,7 +9,7 @@ use crate::numbering::Numbering;
 /// The highest price of a DEEP level: 47 bits of 10^-4 dollars. A higher one is refused.
 pub const PRICE_MAX: Price = Price((1 << 47) - 1);
 
-/// Best prices of a book during a change.
+/// A change of a book by several messages, and the best prices before it.
 #[derive(Clone, Copy)]
 pub(super) struct Transition {
     pub(super) is_open: bool,

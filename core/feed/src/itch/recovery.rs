@@ -27,7 +27,7 @@ enum Source {
 
 enum State {
     Idle,
-    /// Idle until this time.
+    /// Waits until this time, then tries the source `next`.
     Waiting {
         until: Nanos,
         next: Source,

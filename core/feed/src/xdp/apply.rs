@@ -77,7 +77,8 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
     }
 }
 
-/// Returns a message's instrument and records its SymbolSeqNum; leaves the function if it is unmapped.
+/// Returns a message's instrument and records its SymbolSeqNum; returns from the function if the symbol index
+/// is unmapped.
 macro_rules! instrument {
     ($self:ident, $message:ident) => {
         match $self.instrument($message.symbol_index.get(), $message.symbol_seq_num.get()) {

@@ -18,8 +18,8 @@ use crate::message_books::MessageBooks;
 /// whether each book can be trusted.
 ///
 /// Symbol indexes get instrument ids in the order of their first mapping. Messages about other indexes count
-/// as unmapped. A message that contradicts its book is counted and applied as far as it makes sense. It makes
-/// the book [`Suspect`](BookHealth::Suspect), as does a gap in a symbol's own sequence numbers. Lost messages
+/// as unmapped. A message that contradicts its book is counted and applied as far as possible. It makes the
+/// book [`Suspect`](BookHealth::Suspect), as does a gap in a symbol's own sequence numbers. Lost messages
 /// make their channel's books [`Stale`](BookHealth::Stale). A symbol clear empties the book and makes it
 /// live: the feed sends its orders again. At the close the remaining orders expire.
 ///
@@ -252,7 +252,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 
     /// A mapping applies even while the book waits, since messages about the symbol are unreadable without
-    /// it. A clear is held like other messages: it covers the book, but not all that a refresh contains.
+    /// it. A clear is held like other messages: it resets only the book, and a refresh contains more state.
     #[inline]
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
         match message.get(2..4) {

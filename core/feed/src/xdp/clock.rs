@@ -16,7 +16,7 @@ pub(super) struct ChannelClock {
 }
 
 impl ChannelClock {
-    /// Handles a time reference.
+    /// Sets the current second to that of a time reference.
     #[inline]
     pub fn refer(&mut self, source_time: u32, midnight_secs: u64) {
         self.has_reference = true;

@@ -16,9 +16,9 @@ pub struct Packets;
 /// sender adds the client and the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Sequence number of the first message.
+    /// Sequence number of the first missing message.
     pub begin_seq_num: u32,
-    /// Sequence number of the last message.
+    /// Sequence number of the last missing message.
     pub end_seq_num: u32,
 }
 

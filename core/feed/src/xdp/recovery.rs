@@ -19,7 +19,7 @@ use crate::recovery::{
     Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 
-/// Time without a packet after which the server counts as lost. It sends a heartbeat every minute.
+/// Time without a packet after which the server counts as lost. The server sends a heartbeat every minute.
 const SILENCE_MAX: Nanos = Nanos::from_secs(150);
 
 type Target<'a, B, L> = Recovering<'a, BookBuilder<B>, Packets, L>;
@@ -29,7 +29,7 @@ type Target<'a, B, L> = Recovering<'a, BookBuilder<B>, Packets, L>;
 pub struct RequestSource {
     /// The client's source id.
     pub source_id: SourceId,
-    /// The product of the feed.
+    /// Id of the feed's product.
     pub product_id: u8,
     /// Id of the channel.
     pub channel_id: u8,

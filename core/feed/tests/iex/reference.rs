@@ -58,7 +58,8 @@ fn levels_are_a_map_from_price_to_size() {
     let mut expected = Levels::new();
     for step in 0..STEPS {
         let (index, side) = (random.below(3) as usize, random.side());
-        // Prices near and far, so that both the slots and the arrays of the fast books are used.
+        // Prices from a narrow or a wide range, so that both the slots and the arrays of the fast books are
+        // used.
         let spread = if random.below(4) == 0 { 5_000 } else { 40 };
         let price = i64::from(100 + random.below(spread));
         let size = random.below(4).saturating_sub(1) * random.below(900);

@@ -13,7 +13,7 @@ pub const MIDNIGHT_SECS: u32 = 1_795_150_800;
 /// Symbol index of the tests' first symbol; the next symbols have the next indexes.
 pub const INDEX: u32 = 4_966;
 
-/// Keeps every update.
+/// Listener that keeps every update.
 #[derive(Default)]
 pub struct Updates(pub Vec<MarketUpdate>);
 

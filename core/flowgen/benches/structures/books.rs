@@ -31,7 +31,7 @@ pub fn side_index(instrument: InstrumentId, side: Side) -> usize {
     usize::from(instrument.0) * 2 + side as usize
 }
 
-/// Side at an index.
+/// Instrument and side at a side index.
 pub fn side_at(index: usize) -> (InstrumentId, Side) {
     (InstrumentId((index / 2) as u16), Side::BOTH[index % 2])
 }

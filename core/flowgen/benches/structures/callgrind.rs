@@ -11,15 +11,15 @@ use crate::catalogue::{self, Entry};
 use crate::day::Day;
 use crate::options::count_arguments;
 
-/// Simulated caches: size, ways and line length. The first level is that of the measured CPU. The last level
-/// is a core's private second level of 2 MiB, since other load on the host shares the third.
+/// Simulated caches: size, ways and line length, in bytes. The first level is that of the measured CPU. The
+/// last level is a core's private second level of 2 MiB, since other load on the host shares the third.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64"];
 
-/// Number of messages run under callgrind, which is a hundred times slower.
+/// Number of messages counted in a full and in a quick run: callgrind is a hundred times slower than the CPU.
 const COUNTED_MESSAGES: u64 = 1_000_000;
 const QUICK_COUNTED_MESSAGES: u64 = 200_000;
 
-/// Events per message, by callgrind.
+/// CPU events per message, counted by callgrind.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
     pub instructions: f64,
@@ -28,7 +28,8 @@ pub struct Counts {
     pub last_level_misses: f64,
 }
 
-/// Counts each structure's events on a fraction of a day; returns this fraction, or nothing without valgrind.
+/// Counts each structure's CPU events on a smaller day. Returns the counts and that day's settings; no counts
+/// and `None` without valgrind.
 pub fn count_all(
     entries: &[&Entry],
     name: &'static str,

@@ -14,7 +14,7 @@ pub struct Day {
     pub name: &'static str,
     /// All messages, each after its length.
     pub bytes: Vec<u8>,
-    /// End offset of each piece.
+    /// End offset of each piece in `bytes`.
     pub ends: Vec<usize>,
     /// Number of messages.
     pub messages: u64,
@@ -22,7 +22,7 @@ pub struct Day {
     pub live_max: u32,
     /// Number of assigned order references, all distinct.
     pub order_refs: u64,
-    /// Maximum sizes of its books.
+    /// Maximum sizes of the day's books.
     pub limits: Limits,
 }
 

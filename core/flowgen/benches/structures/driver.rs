@@ -1,4 +1,5 @@
-//! Decodes a day and applies it to books: a plain driver for all structures, and that of feed handlers.
+//! Two drivers that decode a day and apply it to books: a plain one for all structures, and the one of feed
+//! handlers.
 
 use tickpath_book::{BooksById, Order};
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};

@@ -22,14 +22,14 @@ pub fn digests(entry: &Entry, day: &Day) -> Vec<Digest> {
     day.pieces().map(after).collect()
 }
 
-/// Checks the digests of a structure after each piece.
+/// Compares a structure's digest after each piece with `expected`.
 pub fn verify(entry: &Entry, day: &Day, expected: &[Digest]) {
     for (piece, (got, expected)) in digests(entry, day).iter().zip(expected).enumerate() {
         assert_eq!(got, expected, "{} differs from the others after piece {}", entry.name, piece + 1);
     }
 }
 
-/// Checks all structures. Returns the final digest, and each structure's peak memory in bytes.
+/// Compares the digests of all structures; returns the final one, and each structure's peak memory in bytes.
 pub fn verify_all(entries: &[&Entry], day: &Day) -> (Digest, Vec<usize>) {
     eprintln!("structures: {}, the books that all must equal: {}", day.name, reference().name);
     let expected = digests(reference(), day);

@@ -32,7 +32,7 @@ struct Node<V> {
     is_red: bool,
 }
 
-/// One set.
+/// One ordered set: its root node and its first element.
 #[derive(Clone, Copy)]
 pub struct Set {
     root: u32,

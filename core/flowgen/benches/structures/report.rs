@@ -36,7 +36,7 @@ impl Conditions {
         if self.is_quick { "quick: a tenth of each day" } else { "whole days" }
     }
 
-    /// Header of the output.
+    /// The conditions as one line, the header of the text output.
     pub fn to_text(&self) -> String {
         let Conditions { machine, commit, load_at_start, rounds, .. } = self;
         format!(
@@ -126,7 +126,7 @@ const COLUMNS: [&str; 11] = [
     "peak MiB",
     "bytes/live order",
 ];
-/// Number of text columns; the others are numbers.
+/// Number of leading columns with text; the other columns have numbers.
 const TEXT_COLUMNS: usize = 3;
 
 /// Results of one day.
@@ -297,7 +297,7 @@ pub fn to_markdown(conditions: &Conditions, tables: &[Table]) -> String {
     text
 }
 
-/// All results, for programs.
+/// All results as JSON.
 pub fn to_json(conditions: &Conditions, tables: &[Table]) -> String {
     let value = json!({
         "machine": conditions.machine,

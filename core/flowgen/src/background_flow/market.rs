@@ -11,7 +11,7 @@ pub(super) struct Market {
     pub instrument: Instrument,
     /// The hidden price, in 1/1024 of a tick.
     hidden: i64,
-    /// Bounds of the hidden price.
+    /// Bounds of the hidden price, in 1/1024 of a tick.
     low: i64,
     high: i64,
 }

@@ -13,14 +13,15 @@ use super::message::{At, Buffer, NO_TRACKING, locate, put, put_message, wire_pri
 use super::symbol::{Security, TICK};
 use super::weights::qty;
 
-/// Messages per security before system hours, without market makers: directory, trading action, Reg SHO.
+/// Number of messages per security before system hours, besides market makers: directory, trading action, Reg
+/// SHO.
 const ENTRIES: u64 = 3;
-/// Market maker positions per security before system hours.
+/// Number of market maker positions per security before system hours.
 const MAKERS: u64 = 4;
 /// Number of market makers of the day.
 const MPIDS: u64 = 40;
 
-/// Time of the first message, then start and duration of the directory.
+/// Times of day: the first message, the start of the directory and its duration, the start of system hours.
 const START_OF_MESSAGES: Nanos = Nanos::from_secs(3 * 3_600 + 4 * 60);
 const DIRECTORY_START: Nanos = Nanos::from_secs(3 * 3_600 + 5 * 60);
 const DIRECTORY_TIME: Nanos = Nanos::from_secs(50 * 60);
@@ -33,7 +34,7 @@ const DECLINE_LEVELS: [u64; 3] = [372_000_000_000, 348_000_000_000, 320_000_000_
 const RESTRICTED_ONE_IN: u64 = 64;
 /// One cross in this many does not take place.
 const NO_CROSS_ONE_IN: u64 = 4;
-/// Factor between the quantity of a cross and that of an order.
+/// Factor between the quantity of a cross and that of a random order.
 const CROSS_QTY_FACTOR: u64 = 64;
 /// Clearing prices of imbalances deviate from the reference price by at most one part in this many.
 const NEAR_PRICES_PER_REFERENCE: u64 = 32;
@@ -45,7 +46,7 @@ pub(super) const fn announcements(securities: u64) -> u64 {
 
 /// Number of messages before system hours.
 pub(super) const fn prologue_len(securities: u64) -> u64 {
-    // Start of messages, securities, decline levels, start of system hours.
+    // Start of messages, messages about securities, decline levels, start of system hours.
     1 + (ENTRIES + MAKERS) * securities + 1 + 1
 }
 
@@ -53,7 +54,7 @@ pub(super) fn system_event(code: EventCode, ts: Nanos, out: &mut Buffer) -> usiz
     put(out, &SystemEvent::new(0, NO_TRACKING, ts, code))
 }
 
-/// Writes message `index` of those before system hours.
+/// Writes message `index` of the prologue, the messages before system hours, and returns its length.
 pub(super) fn prologue(index: u64, list: &[Security], rng: &mut Rng, out: &mut Buffer) -> usize {
     let count = list.len() as u64;
     if index == 0 {

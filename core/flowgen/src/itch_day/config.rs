@@ -10,7 +10,7 @@ const MESSAGES_PER_SYMBOL_MIN: u64 = 32;
 /// Bounds of the number of messages.
 const MESSAGES_MIN: u64 = 1_000;
 const MESSAGES_MAX: u64 = 10_000_000_000;
-/// Messages per security of a day that is scaled down.
+/// Minimum number of messages per security after `with_messages` has made a day smaller.
 const MESSAGES_PER_SYMBOL_SMALL: u64 = 1_000;
 /// Minimum number of live orders per security: one per side.
 const LIVE_PER_SYMBOL_MIN: u32 = 2;
@@ -24,7 +24,7 @@ pub struct ItchDayConfig {
     pub messages: u64,
     /// Number of securities, 1 to 65,535.
     pub symbols: u32,
-    /// Number of orders that rest from opening to close.
+    /// Target number of resting orders while the market is open.
     pub live: u32,
     /// Seed of all random numbers.
     pub seed: u64,
@@ -52,7 +52,7 @@ impl ItchDayConfig {
     }
 
     /// Changes the number of messages. A smaller day has proportionally fewer live orders and at most one
-    /// security per thousand messages, so that every valid number of messages suffices.
+    /// security per thousand messages, so that its settings are valid for every valid number of messages.
     #[must_use]
     pub fn with_messages(self, messages: u64) -> ItchDayConfig {
         if messages >= self.messages {

@@ -41,11 +41,11 @@ const UNPRINTED_ONE_IN: u64 = 4;
 const LEADER_IN_FOUR: u64 = 3;
 /// The reference price steps with one message of its security in this many.
 const STEP_ONE_IN: u64 = 8;
-/// Chances in four that an order on the wrong side of the reference price is chosen first.
+/// Chances in four that `pick` takes an order on the wrong side of the reference price, if there is one.
 const STALE_IN_FOUR: u64 = 3;
-/// Median number of orders that are newer than one chosen by age: new orders are preferred.
+/// Median number of orders newer than the one that `pick` takes by age: it prefers new orders.
 const NEWER_MEDIAN: u64 = 2;
-/// Maximum move in ticks of a price that follows the market.
+/// Maximum move, in ticks, of a replacement that follows the market.
 const MOVE_TICKS_MAX: u64 = 8;
 
 /// Probability of an add instead of a delete, in units of 2^-16: at the target number of live orders of a
@@ -67,7 +67,7 @@ const REF_STEP: u64 = 4;
 struct Imbalances {
     /// True if the current cluster consists of imbalances.
     is_cluster: bool,
-    /// Remaining imbalances, and the number of messages among which they are distributed.
+    /// Number of imbalances to send, and number of messages left among which they are distributed.
     left: u64,
     messages_left: u64,
     /// Security of the next imbalance.
@@ -90,7 +90,7 @@ pub(super) struct Flow {
     /// Security of the current cluster.
     leader: usize,
     imbalances: Imbalances,
-    /// An aggressor that takes another order next: its time, its security, and the side that it takes.
+    /// Set while an aggressor takes another order next: its time and security, and the side that it takes.
     sweep: Option<(At, Side)>,
     /// The last order of each security that replaced another; it may no longer rest.
     last_replaced: Box<[Option<(OrderHandle, OrderId)>]>,
@@ -125,7 +125,7 @@ impl Flow {
         }
     }
 
-    /// Writes the next message of the session; `None` at its end.
+    /// Writes the next message of the session and returns its length; `None` at the session's end.
     #[inline]
     pub fn next_message(&mut self, out: &mut Buffer) -> Option<usize> {
         let slot = self.schedule.next(&mut self.rng)?;
@@ -184,7 +184,8 @@ impl Flow {
         self.act(At { ts, security }, upper_below(choice, MIX_TOTAL), out)
     }
 
-    /// Performs the action selected by `choice`, below [`MIX_TOTAL`]. If impossible, adds or deletes.
+    /// Performs the action selected by `choice`, below [`MIX_TOTAL`]; an add or a delete if it is impossible.
+    /// Returns the length of the message.
     #[inline]
     fn act(&mut self, at: At, mut choice: u64, out: &mut Buffer) -> usize {
         for (share, act) in [
@@ -208,7 +209,7 @@ impl Flow {
         self.add_or_delete(at, out)
     }
 
-    /// Moves the reference price, unless orders that it has passed still rest: they must be removed first.
+    /// Moves the reference price, unless it has passed orders that still rest: they must be removed first.
     fn walk(&mut self, security: usize, is_up: bool) {
         match (is_up, self.stale_side(security)) {
             (true, Some(Side::Sell)) | (false, Some(Side::Buy)) => {}
@@ -362,7 +363,7 @@ impl Flow {
         put_message!(out, at, OrderExecuted(id, executed, match_id))
     }
 
-    /// Takes quantity from the front order, usually all of it.
+    /// Executes the order `front`, usually whole. Returns its id and the executed quantity.
     fn take(&mut self, security: usize, front: OrderHandle) -> (OrderId, u32) {
         let order = self.resting.order(front);
         let is_partial = order.qty.0 > 1 && self.rng.below(PARTIAL_ONE_IN) == 0;
@@ -400,7 +401,7 @@ impl Flow {
         put_message!(out, at, NonCrossTrade(OrderId(0), BuySell::BUY, shares, stock, price, match_id))
     }
 
-    /// Writes an imbalance; the securities take turns.
+    /// Writes the imbalance of the next security in turn, and returns its length.
     fn imbalance(&mut self, ts: Nanos, out: &mut Buffer) -> usize {
         self.imbalances.left = self.imbalances.left.saturating_sub(1);
         let security = self.imbalances.next;

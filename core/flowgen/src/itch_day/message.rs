@@ -24,7 +24,7 @@ pub(super) fn locate(security: usize) -> InstrumentId {
     InstrumentId(security as u16 + 1)
 }
 
-/// Writes a message at the start of `out`.
+/// Writes a message at the start of `out` and returns its length.
 #[inline]
 pub(super) fn put<M: IntoBytes + Immutable>(out: &mut Buffer, message: &M) -> usize {
     let bytes = message.as_bytes();

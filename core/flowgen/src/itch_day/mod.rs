@@ -55,7 +55,7 @@ enum Stage {
         is_opening: bool,
         index: u64,
     },
-    /// End of system hours, then end of messages.
+    /// End of system hours (0), then end of messages (1).
     Epilogue(u64),
     Over,
 }
@@ -172,7 +172,7 @@ impl ItchDay {
         };
     }
 
-    /// Writes a message outside the order flow.
+    /// Writes a message outside the order flow and returns its length; `None` during the flow or at the end.
     fn announce(&mut self, out: &mut Buffer) -> Option<usize> {
         let securities = self.flow.securities.list.len() as u64;
         let len = match self.stage {

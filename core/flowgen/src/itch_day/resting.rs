@@ -15,7 +15,7 @@ type ListIndex = u32;
 /// Results do not depend on the implementation of the books: handles are never compared.
 pub(super) struct Resting {
     books: FastBooks<ListIndex>,
-    /// Orders by locate code less one; the newest are mostly last.
+    /// List of resting orders of each security, by locate code less one; the newest are mostly last.
     lists: Box<[Vec<OrderHandle>]>,
 }
 

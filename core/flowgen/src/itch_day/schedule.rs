@@ -77,11 +77,11 @@ const POST_MARKET_PERCENT_MIN: u64 = 2;
 /// Maximum number of messages of a cluster, and the resulting mean.
 const CLUSTER_LEN_MAX: u64 = 512;
 pub(super) const CLUSTER_LEN_MEAN: u64 = 7;
-/// Median interval between messages of a cluster, and its minimum.
+/// Interval between messages of a cluster: the median of its excess over the minimum, and the minimum.
 const CLUSTER_GAP_NS_MEDIAN: u64 = 800;
 const CLUSTER_GAP_NS_MIN: u64 = 40;
 
-/// Number of messages of each session, in the order of the sessions.
+/// Number of messages of the pre-market, the market and the post-market session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SessionLens([u64; 3]);
 
@@ -116,13 +116,13 @@ pub(super) struct Slot {
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     lens: SessionLens,
-    /// Index of the span, its end in nanoseconds, and its remaining messages.
+    /// Index of the current span, its end in nanoseconds since midnight, and its remaining messages.
     span: usize,
     end_ns: u64,
     span_left: u64,
     session_left: u64,
     cluster_left: u64,
-    /// Mean time between messages in the rest of the span.
+    /// Mean interval between messages in the rest of the span.
     pace_ns: u64,
     now_ns: u64,
 }
@@ -143,7 +143,7 @@ impl Schedule {
         schedule
     }
 
-    /// Number of messages that may include imbalances before a cross, up to the rounding of shares.
+    /// Number of messages in the spans in which imbalances are published, up to the rounding of shares.
     pub fn messages_before_crosses(lens: SessionLens) -> u64 {
         let before = SPANS.iter().filter(|span| span.has_imbalances);
         before.map(|span| lens.of(span.session) * span.share / 100).sum()

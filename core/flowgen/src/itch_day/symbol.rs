@@ -28,7 +28,7 @@ pub(super) struct Security {
     pub stock: Stock,
     /// Reference price in subticks.
     reference: i64,
-    /// Bounds at which the reference price turns around.
+    /// Bounds at which the reference price turns around, in subticks.
     low: i64,
     high: i64,
     /// Step in subticks.
@@ -40,7 +40,7 @@ pub(super) struct Security {
 }
 
 impl Security {
-    /// The highest tick for bids; asks lie above it.
+    /// Tick of the reference price: new bids lie at or below it, new asks above it.
     #[inline]
     pub fn front_tick(&self) -> i64 {
         self.reference / SUBTICKS
@@ -59,7 +59,7 @@ impl Security {
         self.reference = if (self.low..=self.high).contains(&moved) { moved } else { self.reference - step };
     }
 
-    /// A price on the passive side of the reference price, at a power-law distance.
+    /// A tick on the passive side of the reference price, at a power-law distance.
     #[inline]
     pub fn passive_tick(&self, side: Side, rng: &mut Rng) -> i64 {
         let front = self.front_tick();
@@ -103,7 +103,7 @@ impl Securities {
 
 impl Security {
     fn new(stock: Stock, live_share_q32: u64, rng: &mut Rng) -> Security {
-        // 3 to 6 dollars, doubled up to seven times, usually three or four times.
+        // The reference price: 3 to 6 dollars, doubled up to seven times, usually three or four times.
         let doublings = rng.below(4) + rng.below(3) + rng.below(3);
         let cents = ((300 + rng.below(300)) << doublings) as i64;
         let reference = cents * SUBTICKS + SUBTICKS / 2;

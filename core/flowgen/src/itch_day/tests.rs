@@ -37,15 +37,15 @@ struct Observed {
     /// Length of the longest chain of replacements.
     chain_max: u32,
     refs: Vec<u64>,
-    /// Executions of orders that were not first on a best level.
+    /// Number of executions of orders that were not first on a best level.
     out_of_priority: u64,
-    /// Invalid prices and quantities.
+    /// Number of invalid prices and quantities.
     invalid_values: u64,
     time_reversals: u64,
     /// At noon: levels of each book, and its spread in ticks if it has two sides.
     levels: Vec<usize>,
     spreads: Vec<i64>,
-    /// Best bids at the opening and at the close.
+    /// Best bid of each book at the opening and at the close.
     at_opening: Vec<i64>,
     at_close: Vec<i64>,
 }

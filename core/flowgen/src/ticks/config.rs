@@ -19,11 +19,11 @@ const YEARLY_BP_MAX: u32 = 1_000_000;
 const JUMP_BP_MAX: u32 = 5_000;
 const SPREAD_CBP_MAX: u32 = 100_000;
 const PPM: u32 = 1_000_000;
-/// Upper bound of the standard deviation per tick; below it the exponential is still exact.
+/// Maximum of standard deviation and drift per tick, so that the exponential stays accurate.
 const SIGMA_MAX: f64 = 0.5;
 /// Trading time per year: 252 days of six and a half hours.
 const YEAR_NS: f64 = 252.0 * 6.5 * 3_600.0 * 1e9;
-/// Random bits that decide whether a tick is a jump, and whether it is a trade.
+/// Number of random bits that decide whether a tick is a jump, and whether it is a trade.
 const JUMP_BITS: u32 = 20;
 const TRADE_BITS: u32 = 11;
 
@@ -99,7 +99,7 @@ impl TickGeneratorConfig {
         self
     }
 
-    /// Splits the market into at most one part per symbol, with similar symbol counts, one per generator.
+    /// Splits the symbols into `parts` configurations of similar size, at most one per symbol.
     #[must_use]
     pub fn split(&self, parts: usize) -> Vec<TickGeneratorConfig> {
         let parts = parts.clamp(1, self.symbols.len().max(1));
@@ -184,9 +184,9 @@ pub(super) struct StepParameters {
     pub(super) start: u32,
     /// Drift per tick of the base-2 logarithm of the price.
     pub(super) drift: f64,
-    /// Standard deviation of that logarithm's random step per tick.
+    /// Standard deviation per tick of the random step of the price's base-2 logarithm.
     pub(super) sigma: f32,
-    /// Standard deviation of a step with a jump: the sum of two normals is normal.
+    /// Standard deviation of that step with a jump: the sum of two normals, itself a normal.
     pub(super) jump_sigma: f32,
     /// A tick whose draw is below this is a jump.
     pub(super) jump_below: u32,

@@ -14,15 +14,16 @@ use zerocopy::FromZeros;
 
 /// Adding this to a number below 2^51 leaves the nearest integer in the lowest bits; ties round to even.
 const ROUND: f64 = 6_755_399_441_055_744.0;
-/// The same for numbers below 2^22.
+/// As [`ROUND`], for `f32` numbers below 2^22.
 const ROUND_F32: f32 = 12_582_912.0;
-/// Position of the exponent in an `f32`, and the exponent of 1.
+/// Lowest bit of the exponent in an `f32`, and the biased exponent of 1.
 const EXPONENT_SHIFT: u32 = 23;
 const EXPONENT_OF_ONE: u32 = 127;
 /// Maximum base-2 logarithm of a price relative to its start, and of the start relative to the price.
 const WANDER_LOG: f64 = 5.0;
 
-/// Positions in 64 random bits: four of 8 for quantities and spread, 20 for jump, 11 for trade, 1 for side.
+/// Bit positions in a lane's 64 random bits: four bytes for quantities and spread, then 20 bits for jump, 11
+/// for trade, 1 for side.
 const SPREAD_SHIFT: u32 = 24;
 const JUMP_SHIFT: u32 = 32;
 const TRADE_SHIFT: u32 = 52;
@@ -157,7 +158,7 @@ impl Iterator for Runs {
     }
 }
 
-/// Computes the logarithms, each from that of the previous step.
+/// Adds each lane's step and drift to the logarithm of its symbol, within [`WANDER_LOG`].
 #[inline(always)]
 fn step(walk: &mut Walk, tile: &Tile, chunk: usize, logs: &mut [f64; LANES]) {
     for (lanes, symbols) in Runs::new(tile, chunk) {
@@ -184,12 +185,12 @@ fn quote(lanes: &Lanes, batch: &mut Batch) {
         let half = price * lanes.half_spread[lane] * share;
         let (bid, ask) = (round(price - half - 0.5), round(price + half + 0.5));
         batch.bid[lane] = bid;
-        // If both round to the same even tick, the ask is raised by one tick.
+        // If bid and ask round to the same even tick, the ask is raised by one tick.
         batch.ask[lane] = ask.max(bid + 1);
     }
 }
 
-/// Computes the quantities.
+/// Computes the quantities of bid, ask and trade, uniform from 0.5 to 1.5 times the mean.
 #[inline(always)]
 fn size(lanes: &Lanes, batch: &mut Batch) {
     for lane in 0..LANES {
@@ -201,7 +202,8 @@ fn size(lanes: &Lanes, batch: &mut Batch) {
     }
 }
 
-/// Selects trades and their prices. Masks instead of choices between two loads keep the loop vectorised.
+/// Decides which ticks are trades, and sets their prices. Masks, in place of choices between two loads, keep
+/// the loop vectorised.
 #[inline(always)]
 fn trade(trade_below: u32, batch: &mut Batch) {
     for lane in 0..LANES {
@@ -234,7 +236,7 @@ fn update_totals(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) 
     }
 }
 
-/// Packs the words of the ticks: prices from ticks, and fields that share a word.
+/// Packs the words of the ticks: converts prices from ticks, and joins the fields that share a word.
 #[inline(always)]
 fn pack(lanes: &Lanes, batch: &mut Batch) {
     let [bid, ask, last, _, sizes, about] = &mut batch.words;

@@ -88,7 +88,7 @@ tick_fields! {
     ask: Price = |words| Price(words[3].cast_signed());
     /// Price of the latest trade; before the first trade, the starting price of the symbol.
     last: Price = |words| Price(words[4].cast_signed());
-    /// Total quantity of the symbol's trades, including this one.
+    /// Total quantity of the symbol's trades up to this tick.
     volume: u64 = |words| words[5];
     /// Quantity at the bid.
     bid_qty: u32 = |words| words[6] as u32;
@@ -185,7 +185,7 @@ pub struct TickGenerator {
     tiles: Vec<Tile>,
     /// Index of the next tile, and of the next chunk in it.
     next: (usize, usize),
-    /// Number of ticks of the batch, and their sequence numbers and times.
+    /// Number of ticks of the latest batch, and their sequence numbers and times.
     len: usize,
     stamps: TickStamps,
     batch: Box<Batch>,

@@ -27,7 +27,7 @@ impl Channel {
         Channel { id, builder, deadline_ns: u64::MAX, second: 0, last_sent_ns: 0 }
     }
 
-    /// Time at which a packet or a heartbeat is due if no message arrives.
+    /// Time at which a packet or a heartbeat is due if no message arrives; `u64::MAX` if none is.
     pub fn due_ns(&self, heartbeats: bool) -> u64 {
         let heartbeat_due_ns =
             if heartbeats && self.last_sent_ns > 0 { self.last_sent_ns + HEARTBEAT_NS } else { u64::MAX };

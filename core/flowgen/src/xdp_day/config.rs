@@ -41,7 +41,7 @@ impl XdpDayConfig {
         }
     }
 
-    /// Flow of [`ItchDayConfig::itch_8000`] on eight channels, otherwise the same.
+    /// Flow of [`ItchDayConfig::itch_8000`] on eight channels, otherwise as [`XdpDayConfig::xdp_500`].
     #[must_use]
     pub const fn xdp_8000() -> XdpDayConfig {
         XdpDayConfig { flow: ItchDayConfig::itch_8000(), channels: 8, ..XdpDayConfig::xdp_500() }

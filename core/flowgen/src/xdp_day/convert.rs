@@ -22,7 +22,7 @@ use super::lines::Lines;
 /// Market and product: NYSE's Integrated Feed.
 const MARKET_ID: u16 = 1;
 const PRODUCT_ID: u8 = 11;
-/// Symbol indexes are the market's over all days: they do not start at 1, and they have gaps.
+/// The market assigns symbol indexes over many days: a day's do not start at 1, and have gaps.
 const SYMBOL_INDEX_FIRST: u32 = 1_003;
 const SYMBOL_INDEX_STEP: u32 = 7;
 
@@ -91,7 +91,7 @@ const fn order_id(reference: OrderId, partition: u8) -> u64 {
     (reference.0 / 4) & 0xffff_ffff | (MARKET_ID as u64) << 40 | (partition as u64) << 48
 }
 
-/// Time of a message, since midnight and by the venue's clock since the epoch, and its security.
+/// Security of a message, and its time: `ts` since midnight, `epoch_ns` by the venue's clock since the epoch.
 #[derive(Clone, Copy)]
 struct At {
     ts: Nanos,
@@ -112,7 +112,7 @@ macro_rules! at {
     };
 }
 
-/// Sends a message from its fields after nanoseconds, symbol index and the symbol's sequence number.
+/// Sends a message, given its fields after nanoseconds, symbol index and the symbol's sequence number.
 macro_rules! send {
     ($converter:ident, $at:expr, $message:ident($($field:expr),* $(,)?) $(,)?) => {{
         let (nanos, index) = (nanos_of($at.epoch_ns), symbol_index($at.security));
@@ -342,7 +342,7 @@ impl Listener for Converter {
         let volume = message.shares.get().0 as u32;
         let previous = *self.resting(old);
         self.resting.remove(&old.0);
-        // A modification of the price loses priority as well, so both forms give the same books.
+        // A modification of the price loses priority like a replacement, so that both give the same books.
         if price != previous.price && (reference.0 / 4).is_multiple_of(MODIFIED_ONE_IN) {
             let order = Resting { order_id: previous.order_id, price, volume };
             self.resting.insert(reference.0, order);

@@ -46,7 +46,8 @@ impl Lines {
         !self.waiting[0].is_empty()
     }
 
-    /// Takes the next packet off its line; false means that the packet is lost.
+    /// Takes the next packet off its line, with true if it arrives and false if it is lost; `None` if
+    /// no packet is in flight.
     pub fn next(&mut self) -> Option<(bool, XdpPacket)> {
         let due = |line: &VecDeque<XdpPacket>| line.front().map_or(u64::MAX, |packet| packet.ts_ns);
         let line = usize::from(due(&self.waiting[1]) < due(&self.waiting[0]));

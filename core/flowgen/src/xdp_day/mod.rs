@@ -111,7 +111,7 @@ impl XdpDay {
         }
     }
 
-    /// Ends the day: sends all pending packets.
+    /// Ends the day and sends all pending packets.
     fn finish(&mut self) {
         self.is_over = true;
         let Converter { channels, lines, .. } = &mut self.converter;
@@ -123,7 +123,7 @@ impl XdpDay {
     }
 }
 
-/// Position of the time in ITCH messages.
+/// Byte range of the timestamp in ITCH messages.
 const TIMESTAMP: std::ops::Range<usize> = 5..11;
 
 #[cfg(test)]

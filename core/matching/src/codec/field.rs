@@ -14,11 +14,11 @@ use super::{CodecError, Header};
 pub trait Field {
     /// The value that the bytes represent.
     type Value: Copy;
-    /// Number of bytes.
+    /// Length of the encoding, in bytes.
     const LEN: usize;
-    /// Writes the value.
+    /// Writes `value` to the next bytes of `out`.
     fn write(value: Self::Value, out: &mut FieldWriter<'_>);
-    /// Reads the value of the field `name`.
+    /// Reads the field's value from the next bytes; errors state the field's `name`.
     ///
     /// # Errors
     /// [`CodecError::Value`] when the bytes encode no value.
@@ -32,7 +32,7 @@ const LEN_IS_CHECKED: &str = "the length of all fields was checked";
 pub struct FieldWriter<'a>(pub(crate) &'a mut [u8]);
 
 impl FieldWriter<'_> {
-    /// Writes the next bytes.
+    /// Writes `bytes` after those written before.
     #[inline(always)]
     pub fn put<const N: usize>(&mut self, bytes: [u8; N]) {
         let (field, rest) = std::mem::take(&mut self.0).split_first_chunk_mut().expect(LEN_IS_CHECKED);
@@ -55,7 +55,7 @@ impl<'a> FieldReader<'a> {
         if len == expected { Ok(Self(fields)) } else { Err(CodecError::Length { kind: tag, expected, len }) }
     }
 
-    /// Takes the next bytes.
+    /// Takes the next `N` bytes off the fields.
     #[inline(always)]
     pub fn take<const N: usize>(&mut self) -> [u8; N] {
         let (field, rest) = self.0.split_first_chunk().expect(LEN_IS_CHECKED);

@@ -12,7 +12,7 @@ use super::CodecError;
 use super::field::{Field, FieldReader, FieldWriter, Spaced};
 use crate::command_layouts;
 
-/// Tags of the most frequent commands.
+/// Tags of new orders and cancels, the most frequent commands.
 pub(crate) const ENTER: u8 = 1;
 pub(crate) const CANCEL: u8 = 3;
 

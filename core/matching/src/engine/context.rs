@@ -7,7 +7,7 @@ use tickpath_types::{
 
 use crate::{Command, EngineCounters, EventListener};
 
-/// The last sequence numbers and ids, and the counters.
+/// The sequence numbers and ids that the engine used last, and its counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     pub(super) last_command: Sequence,
@@ -25,13 +25,13 @@ pub(super) struct Context<'a, L> {
 }
 
 impl<L: EventListener> Context<'_, L> {
-    /// Sends the first response to the session that sent the command.
+    /// Sends the command's first response to the session that sent the command.
     #[inline]
     pub(super) fn reply(&mut self, kind: OrderEventKind) {
         self.report(self.command.session, true, kind);
     }
 
-    /// Sends a session an event of its order.
+    /// Sends a session an event of its order. `is_reply` is true for the first response to the command.
     #[inline]
     pub(super) fn report(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
         let Command { sequence, ts, .. } = *self.command;

@@ -57,7 +57,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Accepts or refuses an order that is not plain.
+    /// Accepts or refuses an order for which [`Matcher::check_plain`] returned `None`.
     #[cold]
     #[inline(never)]
     fn enter_special(&mut self, order: &EnterOrder, context: &mut Context<impl EventListener>) {
@@ -215,7 +215,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.check_capacity(session, order).map(|()| limit)
     }
 
-    /// Checks a replacement; returns the open order, the new order, and the limit price for matching.
+    /// Checks a replacement. Returns the open order, the new order, and the new order's limit for matching.
     fn check_replace(
         &self,
         session: SessionId,

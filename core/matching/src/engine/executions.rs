@@ -12,7 +12,7 @@ use super::context::Context;
 use super::owner::{Owner, order_key, user_ref_of};
 use crate::EventListener;
 
-/// Bits of an [`order_key`].
+/// Number of bits of an [`order_key`], and the mask of these bits.
 const KEY_BITS: u32 = 48;
 const KEY: u64 = (1 << KEY_BITS) - 1;
 const VALID: u64 = 1 << 63;
@@ -57,7 +57,7 @@ impl Execution {
 /// The latest executions by match id. Older ones are overwritten and can no longer be busted.
 #[derive(Clone, Debug)]
 pub(super) struct Executions {
-    /// Slots, a power of two of them; an execution's slot is its match id modulo their count.
+    /// The slots; their number is a power of two. An execution's slot is its match id modulo this number.
     slots: Vec<Execution>,
 }
 
@@ -116,7 +116,7 @@ impl Executions {
         context.publish(execution.instrument(), MarketEventKind::TradeBroken { match_id });
     }
 
-    /// Removes and returns an execution, if it is recorded and valid. `last` is the latest match id.
+    /// Removes and returns an execution if it is recorded and not busted. `last` is the latest match id.
     fn take_valid(&mut self, id: MatchId, last: MatchId) -> Option<Execution> {
         let slot = self.slot(id);
         let execution = self.slots[slot];

@@ -115,7 +115,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// Cancels those open orders of a session that `is_selected` selects, by ascending `UserRefNum`, which is
-    /// the order of entry. `is_reply` says whether the first of these events is the reply to the command.
+    /// the order of entry. If `is_reply`, the first cancel event is the reply to the command.
     fn cancel_selected(
         &mut self,
         session: SessionId,
@@ -126,7 +126,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     ) {
         let end = order_key(session, UserRefNum(u32::MAX));
         let mut from = order_key(session, UserRefNum(0));
-        // Counted, since a search beyond the session's last order would continue into other sessions' orders.
+        // Counted, since after the session's last order `first_from` would search other sessions' orders.
         let mut left = self.sessions.find(session).map_or(0, |session| session.open_orders);
         while left > 0
             && let Some((key, handle)) = self.index.first_from(from).filter(|(key, _)| *key <= end)
@@ -208,7 +208,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             context.publish(instrument, MarketEventKind::Deleted { order_id });
         }
         for part in parts.drain(..) {
-            // The new order id is the order's position in the order of entry, counted from 1.
+            // The new order id is the order's rank by entry number, from 1.
             let entry = self.specials.order(part.entry).entry;
             let place = orders.partition_point(|(other, _)| *other < entry);
             let order_id = OrderId(place as u64 + 1);

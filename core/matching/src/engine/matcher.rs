@@ -72,7 +72,7 @@ impl InFlightOrder {
 enum MatchOutcome {
     /// The order is filled, or no acceptable price is left.
     Matched,
-    /// Trading pauses.
+    /// The next trade would leave the price band, so trading was paused.
     Paused,
     /// Self-trade prevention ended the incoming order, and its owner was informed.
     Prevented,
@@ -376,7 +376,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.orders.update_listing(instrument);
     }
 
-    /// Records a command's last trade price, and collects the stop orders from its first to its last price.
+    /// Records the price of a command's last trade, `last`. Triggers the stop orders with stop prices between
+    /// those of the command's first and last trade.
     #[inline(always)]
     pub(super) fn note_trades(&mut self, instrument: InstrumentId, first: Price, last: Price) {
         let Some(listing) = self.orders.listings.find_mut(instrument) else { return };
@@ -386,8 +387,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Processes the orders whose stop price was reached, and those that their trades trigger, until none is
-    /// left. Each order is triggered once, so the number of waiting orders bounds the loop.
+    /// Processes the triggered stop orders, and those that their trades trigger, until none is left. Each
+    /// order is triggered once, so the number of waiting orders bounds the loop.
     #[inline]
     pub(super) fn work_triggered(&mut self, context: &mut Context<impl EventListener>) {
         if !self.orders.stops.triggered.is_empty() {

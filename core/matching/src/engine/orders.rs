@@ -19,7 +19,7 @@ use crate::{EngineLimits, EventListener};
 /// An open order as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenOrder {
-    /// The order's handle in the index.
+    /// Handle that the index has for the order.
     pub(super) handle: OrderHandle,
     pub(super) user_ref: UserRefNum,
     pub(super) instrument: InstrumentId,

@@ -139,7 +139,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.close(handle, (session, user_ref), is_reply, reason, context);
     }
 
-    /// Reduces an order by less than its open quantity: waiting or undisplayed quantity first.
+    /// Reduces an order by less than its open quantity: first the hidden or waiting part, then the displayed.
     pub(super) fn reduce_open(
         &mut self,
         open: &OpenOrder,
@@ -159,7 +159,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         failpoint!(ReductionLosesPriority => self.send_to_tail(displayed));
     }
 
-    /// Reduces the undisplayed parts by `qty`; returns the displayed part, and how much of `qty` is left.
+    /// Reduces the hidden or waiting part by up to `qty`; returns the displayed part, and the rest of `qty`.
     #[cold]
     fn reduce_undisplayed(&mut self, handle: OrderHandle, qty: Qty) -> (Option<OrderHandle>, Qty) {
         let special = self.specials.order_mut(handle);

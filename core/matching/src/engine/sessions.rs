@@ -43,7 +43,7 @@ impl SessionRules {
         }
     }
 
-    /// True when only the number of open orders is limited.
+    /// True when no rule is set except a limit of the number of open orders.
     fn are_plain(&self) -> bool {
         let SessionRules { max_qty, max_notional, prevention, is_killed, is_disabled, .. } = *self;
         max_qty == Qty(u64::MAX)

@@ -60,7 +60,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         let Engine { matcher: Matcher { orders, executions }, progress } = self;
         let mut progress = *progress;
-        // Every field is named, so that a new one is not forgotten.
+        // The pattern names every field, so that a new field does not compile until it is handled here.
         let OpenOrders {
             limits: _, // given to `restore`
             listings,
@@ -162,7 +162,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 }
 
-/// Sequence numbers, ids and counters by name. Every field is named, so that a new one is not forgotten.
+/// Sequence numbers, ids and counters by name. The patterns name every field, so that a new field does not
+/// compile until it is added here.
 fn counts(progress: &mut Progress) -> [(&'static str, &mut u64); 9] {
     let Progress { last_command, last_market, last_order_id, last_match_id, counters } = progress;
     let EngineCounters { commands, rejected, duplicates, ignored, executions } = counters;
@@ -264,7 +265,7 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
     writer.put(entries.len() as u32);
     for special in entries {
         let InstructionBytes { leading, trailing } = InstructionBytes::of(special.instructions());
-        // Every field is named, so that a new one is not forgotten.
+        // The patterns name every field, so that a new field does not compile until it is handled here.
         let SpecialOrder { session, order, entry, parts, in_layers: [displayed, ..] } = special;
         let EnterOrder {
             user_ref,

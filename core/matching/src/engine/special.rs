@@ -78,7 +78,7 @@ impl SpecialOrder {
         (self.order.time_in_force == TimeInForce::Gtt).then(|| expiry(&self.instructions()))
     }
 
-    /// True for an order that has expired by now.
+    /// True for an order whose expiry time is at or before `now`.
     pub(super) fn is_expired(&self, now: Nanos) -> bool {
         self.expiry().is_some_and(|expiry| expiry <= now)
     }
@@ -204,12 +204,12 @@ impl Specials {
         orders.filter_map(move |(place, order)| Some((handle(place), order.as_ref()?)))
     }
 
-    /// False when no order can have expired by now.
+    /// False when no order can have expired by `now`.
     pub(super) fn may_expire(&self, now: Nanos) -> bool {
         now >= self.next_expiry
     }
 
-    /// Recomputes the next expiry.
+    /// Recomputes `next_expiry` from all entries.
     pub(super) fn update_expiry(&mut self) {
         let expiries = self.iter().filter_map(|(_, order)| order.expiry());
         self.next_expiry = expiries.min().unwrap_or(Nanos(u64::MAX));

@@ -18,7 +18,7 @@ pub(super) struct TriggeredOrder {
     pub(super) executed: u64,
 }
 
-/// The orders that wait, and those that this command's trades have triggered.
+/// The orders that wait for a stop price, and those that this command's trades have triggered.
 #[derive(Clone, Debug)]
 pub(super) struct Stops<B> {
     pub(super) books: B,

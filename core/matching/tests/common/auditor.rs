@@ -21,7 +21,7 @@ pub struct Auditor {
     last_market: u64,
     last_order_id: u64,
     last_match_id: u64,
-    /// Quantity accepted, traded (counted once per side) and removed, over the day.
+    /// Total quantity entered, traded (counted once per side) and cancelled since the start of the day.
     entered: u128,
     traded: u128,
     canceled: u128,
@@ -90,7 +90,7 @@ impl Auditor {
         assert!(!is_request || first_to_sender != Some(false), "the sender's first event is the reply");
     }
 
-    /// Checks that both views agree with the books, and that no quantity appears or disappears.
+    /// Checks that the sessions' and the public's views agree with the books, and that quantities add up.
     pub fn check_books<B: OrderBooks<Owner>>(&self, engine: &Engine<B>) {
         assert_eq!(self.public.state_hash(), engine.books().state_hash(), "the public sees the book");
         assert_eq!(self.orders.len() as u64, engine.open_order_count());
@@ -140,7 +140,7 @@ impl Auditor {
                 self.new_order(order_id);
                 let old = self.orders.remove(&(event.session, orig_user_ref)).expect("it was open");
                 let leaves = order.qty.0 - old.executed;
-                // The replaced remainder is removed untraded, and the rest of the new size is added.
+                // The open quantity of the old order counts as cancelled, that of the new order as entered.
                 self.canceled += u128::from(old.leaves);
                 self.entered += u128::from(leaves);
                 let view = OrderView { leaves, executed: old.executed, order_id };

@@ -19,13 +19,13 @@ pub struct Shape {
     pub prices: u32,
     /// N, where one in N orders is special.
     pub special: u32,
-    /// Rare commands of the venue, per mille.
+    /// Number of rare venue commands in a thousand commands.
     pub rare: u32,
-    /// Commands that begin or end an auction, per mille.
+    /// Number of commands that begin or end an auction, in a thousand commands.
     pub auctions: u32,
-    /// Commands that set a price band, per mille.
+    /// Number of commands that set a price band, in a thousand commands.
     pub bands: u32,
-    /// N, where one in N restrictions is harsh; the others lift earlier restrictions.
+    /// N, where one command in N that can restrict orders does so; the others lift earlier restrictions.
     pub harsh: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Shared test support: instruments, orders, and a listener that keeps everything.
+//! Shared test support: instruments, orders, and a listener that keeps all events.
 
 use tickpath_book::OrderBooks;
 use tickpath_matching::{Command, CommandKind, Engine, EventListener, Owner};

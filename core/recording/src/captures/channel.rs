@@ -129,17 +129,17 @@ pub(crate) struct Channel {
     end: u64,
     held: BTreeMap<u64, BufferedPacket>,
     held_bytes: usize,
-    /// Time at which the open gap was detected.
+    /// Capture time, in ns, at which the open gap was detected; `None` without a gap.
     gap_since: Option<u64>,
     /// The latest packets, indexed by [`recent_slot`].
     recent: Vec<RecentPacket>,
-    /// Two samples of the capture time and the next number, at least a second apart, older first. On a line
-    /// that was once the first to deliver, a packet that ends at or before the older number is too late for a
-    /// duplicate.
+    /// Two samples of capture time and next sequence number, at least a second apart, older first. On a line
+    /// that was once the first to deliver, a packet that ends at or before the older sample's number is too
+    /// late to be a duplicate.
     past: [(u64, u64); 2],
     /// Number of consecutive packets whose numbers jumped back.
     back_run: u32,
-    /// The lines, of the first 64, that were the first to deliver some message: one bit for each.
+    /// Bit set of those of the first 64 lines that were the first to deliver some message.
     leaders: u64,
 }
 
@@ -217,7 +217,7 @@ impl Channel {
         Verdict::Take(next - first)
     }
 
-    /// Samples the next number, at most once per second of capture time.
+    /// Samples the next sequence number, at most once per second of capture time.
     #[inline]
     fn note_past(&mut self, next: u64, ts_ns: u64) {
         let [_, (latest_ns, _)] = self.past;
@@ -226,7 +226,7 @@ impl Channel {
         }
     }
 
-    /// Sets the next expected number to `first`, if nothing arrived yet.
+    /// Sets the next expected sequence number to `first`, if no packet arrived yet.
     pub(crate) fn expect(&mut self, first: u64) {
         if self.next.is_none() {
             self.report.first_sequence = first;
@@ -281,8 +281,8 @@ impl Channel {
         }
     }
 
-    /// Removes and returns the first held packet without a gap before it, and its number of messages that
-    /// arrived before.
+    /// Removes the first held packet with new messages, unless a gap precedes it. Returns the packet and the
+    /// number of its messages that had arrived before.
     pub(crate) fn poll_held(&mut self) -> Option<(BufferedPacket, u64)> {
         let next = self.next?;
         while let Some(entry) = self.held.first_entry() {
@@ -304,7 +304,7 @@ impl Channel {
     }
 
     /// Gives up missing messages at the time limit, at the limit of held bytes, or at the end of the capture
-    /// (`None`). True when messages were given up, so that held ones may be next.
+    /// (`now_ns` is `None`). Returns true if it gave up messages, so that a held packet may be next.
     pub(crate) fn give_up(&mut self, now_ns: Option<u64>) -> bool {
         let Some(since) = self.gap_since else { return false };
         let is_over = now_ns.is_none_or(|now| now.saturating_sub(since) > REORDER_WAIT_NS);
@@ -320,14 +320,14 @@ impl Channel {
         self.report.gaps += 1;
         self.report.lost += first - next;
         self.next = Some(first);
-        // Another gap follows: its waiting time begins now.
+        // Another gap may follow: its waiting time begins now.
         if self.held.len() > 1 || self.end > first {
             self.gap_since = now_ns.or(Some(since));
         }
         true
     }
 
-    /// Records that all messages before `end` arrived, `count` of them new.
+    /// Records that all messages before `end` arrived, of which `count` are new.
     fn take(&mut self, end: u64, count: u64) {
         self.report.messages += count;
         self.next = Some(end);
@@ -343,7 +343,8 @@ impl Channel {
         (known.first, u64::from(known.count), known.content) == (first, count, content)
     }
 
-    /// Compares a packet with the remembered one of the same numbers. Without one, remembers it if `is_new`.
+    /// Compares `packet` with the remembered packet of the same numbers. If there is none and `is_new`,
+    /// remembers `packet`.
     fn compare(&mut self, packet: RecentPacket, is_new: bool) -> Comparison {
         if self.recent.is_empty() {
             self.recent.resize(RECENT_LEN, RecentPacket::default());
@@ -438,8 +439,8 @@ mod tests {
         for (number, ts_ns) in [(1, 10 * SECOND), (2, 11 * SECOND), (3, 12 * SECOND)] {
             assert_eq!(channel.judge(0, number, 1, ts_ns, 7), Verdict::Take(0));
         }
-        // Message 3 again on both lines; message 1, two seconds late: a duplicate on line 1, which never led,
-        // but a jump back on line 0.
+        // Repeat message 3 on both lines, and message 1 two seconds late. Message 1 is a duplicate on line 1,
+        // which never led, and a jump back on line 0.
         for (line, number) in [(0, 3), (1, 3), (1, 1), (0, 1)] {
             assert_eq!(channel.judge(line, number, 1, 12 * SECOND + 1, 7), Verdict::Duplicate);
         }

@@ -67,7 +67,7 @@ impl<'a> MessageRun<'a> {
 
 /// A protocol whose messages come in packets.
 pub(crate) trait PacketProtocol: RecordedProtocol {
-    /// The protocol.
+    /// Identity of the protocol, for selections and reports.
     const PROTOCOL: Protocol;
 
     /// Returns the messages of a run, with context from earlier messages, such as the mapping of a symbol

@@ -89,7 +89,7 @@ pub(crate) struct ChannelEntry {
 /// The recordings and channels known so far.
 pub(crate) struct Recordings<L> {
     pub(crate) pass: Pass<L>,
-    /// Bytes of the file, 0 if unknown.
+    /// Length of the file in bytes; 0 if unknown.
     pub(crate) file_len: u64,
     /// The recordings, indexed by their numbers.
     list: Vec<Box<dyn AnyRecording<L>>>,
@@ -171,7 +171,7 @@ impl<L: Listener> Recordings<L> {
         Some(self.line(channel, dst))
     }
 
-    /// The line of a channel that carries packets to an address.
+    /// Returns the line that carries a channel's packets to `dst`; adds it if it is new.
     pub(crate) fn line(&mut self, channel: usize, dst: SocketAddrV4) -> ChannelLine {
         ChannelLine { channel, line: self.channels[channel].channel.line(dst) }
     }

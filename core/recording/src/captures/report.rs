@@ -30,7 +30,7 @@ pub struct UnknownPackets {
     pub destinations: Vec<(SocketAddrV4, u64)>,
 }
 
-/// Number of reported destinations of unknown packets.
+/// Maximum number of destinations of unknown packets in a report.
 pub(super) const DESTINATIONS_NAMED: usize = 3;
 
 impl CaptureReport {

@@ -18,7 +18,7 @@ use crate::{EventKind, IgnoredReason, RecordedEvent, RecordingInfo, Status};
 pub trait EventFormat: 'static {
     /// The exchange's zone.
     const ZONE: Zone;
-    /// True if times never run backwards.
+    /// True if the times of a recording's events never run backwards.
     const IS_ORDERED_BY_TIME: bool;
 
     /// The format's letter or digit for an event.
@@ -104,7 +104,7 @@ impl<F: EventFormat> RecordedProtocol for Events<F> {
             }
             EventKind::Delete { .. } | EventKind::Reduce { .. } => view.order.must_rest = true,
             EventKind::Fill { order_id, qty, side, price, in_auction } => {
-                // A format that reports the outcome of fills separately has a record of the trade too.
+                // A format that reports fill outcomes separately also records the trade: only that counts.
                 let has_own_records = source.info.sums_fills;
                 view.order.is_execution = true;
                 view.order.must_rest = !has_own_records && !in_auction;

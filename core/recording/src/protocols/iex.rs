@@ -316,7 +316,7 @@ impl PacketProtocol for Iex {
     }
 }
 
-/// Feed and channel.
+/// Key of a channel: its feed and its channel number.
 type Key = (Feed, u32);
 
 /// Packet reader of IEX-TP.
@@ -325,7 +325,7 @@ struct IexPackets {
     /// Feed, channel and line of the latest segment of each flow.
     flows: Vec<Option<(Key, ChannelLine)>>,
     channels: FxHashMap<Key, usize>,
-    /// Recording of each feed, by index.
+    /// Index of the recording of each feed.
     feeds: FxHashMap<Feed, usize>,
 }
 

@@ -89,7 +89,7 @@ impl RecordedProtocol for Itch {
         };
         let mut view = MessageView::new(number, ts_ns, instrument, code);
         match code {
-            // No further fields are needed, and these messages are the most frequent.
+            // Do not parse deletes and cancels, the most frequent messages: no other fields are needed.
             b'D' | b'X' => view.order.must_rest = true,
             _ => view_fields(message, &mut view),
         }

@@ -63,7 +63,7 @@ pub(crate) struct Xdp {
 /// The clock of a channel.
 #[derive(Clone, Copy, Default)]
 struct Clock {
-    /// Second of the channel's last time reference, since the Unix epoch.
+    /// Second stated by the channel's last time reference, since the Unix epoch; `None` before the first one.
     second: Option<u32>,
     /// Time of the channel's last message with a time, in nanoseconds since the Unix epoch.
     last_ns: u64,
@@ -270,7 +270,7 @@ impl RecordedProtocol for Xdp {
         let mut start = 0;
         while start < messages.len() {
             let rest = &messages[start..];
-            // Packet by packet, since the books need the send time of each packet.
+            // Apply at most one packet at a time, since the books need the send time of each packet.
             let next_packet = rest[1..].iter().position(|message| message.sent.is_some());
             let len = next_packet.map_or(rest.len(), |next| next + 1).min(LOOK_AHEAD_LEN);
             let group = &rest[..len];
@@ -279,7 +279,7 @@ impl RecordedProtocol for Xdp {
             }
             let before = *books.instruments().counters();
             let known = updates.list.len();
-            // The file's message numbers may not fit the feed's type: the books get the index in the group.
+            // Number messages by their index in the group: message numbers of the file may exceed 32 bits.
             let batch = (0..)
                 .zip(group)
                 .map(|(index, message)| xdp::Message::new(message.channel, index, message.bytes));

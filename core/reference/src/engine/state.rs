@@ -7,9 +7,9 @@ use tickpath_types::*;
 pub(super) struct LastNumbers {
     pub(super) market: u64,
     pub(super) order_id: u64,
-    /// Last position in the order of entry.
+    /// Last entry number; orders entered later get greater ones.
     pub(super) entry: u64,
-    /// Last position in the order in which parts of orders arrived at their levels.
+    /// Last arrival number; parts of orders that arrive at their levels later get greater ones.
     pub(super) arrival: u64,
 }
 
@@ -49,17 +49,17 @@ pub struct ReferenceOrder {
     pub order: EnterOrder,
     /// The session that entered it.
     pub session: SessionId,
-    /// Position in the order of entry.
+    /// Entry number: ascends in the order in which orders are entered.
     pub(super) entry: u64,
     /// Executed quantity, including that of the orders that it replaced.
     pub executed: u64,
     /// Displayed part of the open quantity.
     pub shown: u64,
-    /// Order id under which it is displayed.
+    /// Order id under which the displayed part is published.
     pub id: OrderId,
-    /// The displayed part's position in the order of arrival at its level.
+    /// Arrival number of the displayed part: parts of a level that arrived earlier have smaller ones.
     pub(super) shown_at: u64,
-    /// Hidden quantity, and its position in the order of arrival at its level.
+    /// Hidden quantity, and its arrival number.
     pub(super) hidden: u64,
     pub(super) hidden_at: u64,
     /// True while no trade has reached its stop price, or the order is triggered but not yet processed.

@@ -28,7 +28,7 @@ impl Transfer {
         Transfer { from, to, sent: bytes(count), written: 0, read: vec![] }
     }
 
-    /// Writes and reads a few bytes; returns false when nothing is left to do.
+    /// Writes and reads a few bytes; returns false once all bytes are received.
     fn step(&mut self, network: &mut Network, rng: &mut Rng) -> bool {
         let end = self.sent.len().min(self.written + 1 + rng.below(900) as usize);
         self.written += network.write(self.from, &self.sent[self.written..end]).unwrap();
@@ -43,7 +43,7 @@ impl Transfer {
     }
 }
 
-/// Transfers bytes in both directions over a faulty network with partitions, and returns its counters.
+/// Transfers bytes both ways over a faulty network with partitions; returns its counters and the end time.
 fn transfer(seed: u64) -> (NetworkCounters, Nanos) {
     let mut network = Network::new(seed, Nanos::ZERO);
     network.set_stream_faults(ALL_FAULTS);

@@ -4,7 +4,7 @@
 //! `FUNCTION TICKS`. An id is `m5` (market data message), `m5f0` (at a feed handler), `m5f0e1` (at an
 //! engine), `c3` (command), `o2.42` (a session's enter or replace) or `x2.42` (its cancel or modify).
 //! One tick is one nanosecond.
-#![allow(dead_code)] // Each test program uses its part.
+#![allow(dead_code)] // Each test program uses only some of these items.
 
 use tickpath_timing::{
     Calibration, CommandId, Function, Hop, IdSpace, Joiner, JoinerConfig, MarketId, Report, Stamp, Token,

@@ -46,7 +46,7 @@ pub struct MarketMaker {
     was_refused: bool,
 }
 
-/// The intended quote.
+/// The intended price and quantity of one side's quote.
 #[derive(Clone, Copy)]
 struct Quote {
     price: Price,

@@ -27,7 +27,7 @@ pub struct LiquidityTaker {
 struct IgnoredTimes {
     /// The latest incoming order that was large enough to follow.
     large: Option<Nanos>,
-    /// Own orders that traded, the latest in the slot before `next_own`.
+    /// Own orders that traded on entry, the latest in the slot before `next_own`.
     own: [Option<Nanos>; OWN_ORDERS],
     next_own: usize,
 }

@@ -10,7 +10,7 @@ fn rig() -> Rig<MarketMaker> {
     Rig::new(MarketMaker::new(MakerConfig::default()))
 }
 
-/// Creates a maker with accepted quotes: a quantity of 100 at 100 and at 110.
+/// Creates a maker with accepted quotes: a bid of 100 at 100 and an ask of 100 at 110.
 fn quoting() -> Rig<MarketMaker> {
     let mut rig = rig();
     assert_eq!(rig.market(quote(1, (100, 500), (110, 500))), "#1 buy 100 @100 post, #2 sell 100 @110 post");
@@ -24,9 +24,9 @@ fn it_joins_a_best_price_away_from_fair_and_fades_one_tick_near_it() {
     quoting();
     // Fair 109: 9 from the bid, 1 from the ask.
     assert_eq!(rig().market(quote(1, (100, 900), (110, 100))), "#1 buy 100 @100 post, #2 sell 100 @111 post");
-    // Fair 101.
+    // Fair 101: 1 from the bid, 9 from the ask.
     assert_eq!(rig().market(quote(1, (100, 100), (110, 900))), "#1 buy 100 @99 post, #2 sell 100 @110 post");
-    // Exactly the threshold: fair 103.
+    // Fair 103: both sides are 3 away, exactly the threshold.
     assert_eq!(rig().market(quote(1, (100, 100), (106, 100))), "#1 buy 100 @100 post, #2 sell 100 @106 post");
 }
 

@@ -3,8 +3,8 @@ use tickpath_types::{CancelReason, Liquidity, MarketUpdate, OrderEventKind, Pric
 use crate::testing::{LIMITS, Rig, canceled, executed, quote, trade};
 use crate::{EngineConfig, Limits, LiquidityTaker};
 
-/// Creates a taker that follows trades of at least half of the best quantity, in a market of 100 at 100 and
-/// 101.
+/// Creates a taker that follows trades of at least half of the best quantity, in a market with quantity 100
+/// at the bid of 100 and at the ask of 101.
 fn rig() -> Rig<LiquidityTaker> {
     let limits = Limits { threshold: 500_000, ..LIMITS };
     let mut rig = Rig::with(EngineConfig::default(), limits, LiquidityTaker::new(2));

@@ -40,7 +40,8 @@ impl Default for DaySettings {
 pub enum Phase {
     /// The day starts: publishes ITCH system events and all instruments' definitions. Instruments are halted.
     Start,
-    /// Orders are accepted and do not trade; the opening auction's indicative price is published.
+    /// Orders are accepted and do not trade; the opening auction's indicative price is published. Starts the
+    /// day if necessary.
     PreOpen,
     /// Instruments trade, after the cross of the auction if there was one. Starts the day if necessary.
     Open,
@@ -54,7 +55,7 @@ pub enum Phase {
     Halt,
     /// Instruments trade again; a crossed book is uncrossed first.
     Resume,
-    /// The day ends: instruments halt, day orders are cancelled, and numbering restarts.
+    /// The day ends: instruments halt, day orders are cancelled; UserRefNums and order ids restart.
     EndOfDay,
 }
 

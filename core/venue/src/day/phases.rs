@@ -84,7 +84,7 @@ pub struct Day {
     /// Code of each instrument's [`TradingState`] as last set by the matcher, indexed by instrument id.
     states: Arc<[Counter]>,
     system_events: ArrayVec<SystemEventCode, SYSTEM_EVENTS_MAX>,
-    /// State of each instrument, indexed by instrument id.
+    /// State of each instrument within the day, indexed by instrument id.
     listings: Box<[Listing]>,
     next_imbalance: Nanos,
     /// Position of the next schedule step; `None` until first computed.
@@ -183,8 +183,8 @@ impl Day {
         }
     }
 
-    /// The command that sets a band around `reference`, for `None` the instrument's reference price, or that
-    /// removes the band ([`BandWidth::Off`]).
+    /// The command that sets a band around `reference`, by default the instrument's reference price. With
+    /// [`BandWidth::Off`] the command removes the band.
     pub fn band(instrument: &Instrument, width: BandWidth, reference: Option<Price>) -> CommandKind {
         let reference = reference.unwrap_or(instrument.reference_price);
         let width = match width {
@@ -318,7 +318,7 @@ impl Day {
         }
     }
 
-    /// Opens an instrument in a state, unless it is already open.
+    /// Opens an instrument in the trading state `state`, unless it was opened in the current day.
     pub fn open_new(&mut self, id: InstrumentId, state: TradingState, emit: &mut impl FnMut(CommandKind)) {
         let Some(instrument) = self.instruments.get(id) else { return };
         let listing = &mut self.listings[usize::from(id.0)];

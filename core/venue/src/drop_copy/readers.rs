@@ -43,7 +43,7 @@ impl Readers {
         }
     }
 
-    /// The name of a user.
+    /// Name of the user with registry index `user`.
     #[must_use]
     pub fn name(&self, user: usize) -> &str {
         self.registry[user].name()

@@ -42,7 +42,7 @@ pub fn count(watched: &Watched, next_numbers: impl Iterator<Item = u64>) -> u64 
 /// Position of a reader's message in the [`CopyStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyPosition {
-    /// The message is kept at this position, or will be the next one there.
+    /// The message is stored at this position, or is the next one to be stored and will be there.
     At(u64),
     /// The message is no longer kept.
     Before,
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn readers_numbers_are_found_among_all_messages() {
-        // Numbers before the store: two messages to the first user, five to the second.
+        // Numbers before the store was created: two messages to the first user, five to the second.
         let mut store = CopyStore::new(4, vec![3, 6, 1]);
         let (first, both) = ([true, false, false], [true, true, false]);
         assert_eq!((store.next_number(&first), store.next_number(&both)), (3, 8));

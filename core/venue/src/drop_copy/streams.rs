@@ -98,7 +98,7 @@ pub struct FollowRun {
 }
 
 impl CopyStreams {
-    /// Keeps the newest `retained` messages of all users, and reads at most `messages_per_run` per run.
+    /// Streams of `log` that keep the newest `retained` messages and read up to `messages_per_run` per run.
     #[must_use]
     pub fn new(log: Box<dyn StoredLog>, retained: usize, messages_per_run: usize) -> CopyStreams {
         CopyStreams { log, retained, messages_per_run, live: None, rewind: None }
@@ -150,7 +150,7 @@ impl CopyStreams {
         Ok(FollowRun { work: waited + commands, messages, last_command: Sequence(last) })
     }
 
-    /// True once the log was read up to the durable end at the first run: readers may start.
+    /// True once all commands that were durable at the first run have been read: readers may start.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.live.as_ref().is_some_and(|live| {
@@ -226,7 +226,7 @@ impl CopyStreams {
         None
     }
 
-    /// False when the reader's next message was overwritten: the stream would have a gap and must end.
+    /// False when the reader's next message was overwritten: end the stream then, as it would have a gap.
     #[must_use]
     pub fn is_kept(&self, source: CopySource) -> bool {
         let (CopySource::Store(at), Some(live)) = (source, &self.live) else { return true };
@@ -247,7 +247,7 @@ impl CopyStreams {
         })
     }
 
-    /// Ends the stream of a reader.
+    /// Ends the stream of the reader `key`; drops its rewind, if any.
     pub fn end(&mut self, key: usize) {
         self.rewind.take_if(|rewind| rewind.key == key);
     }

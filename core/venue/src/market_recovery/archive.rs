@@ -22,7 +22,7 @@ const REWIND_INTERVAL: Nanos = Nanos::from_millis(200);
 const STATE_TTL: Nanos = Nanos::from_secs(30);
 /// Maximum time spent on a request, so that it does not delay those behind it; then it gets no answer.
 const TIME_MAX: Nanos = Nanos::from_secs(2);
-/// Messages less than this number ahead of the state are reached from it, not from a later snapshot.
+/// A message less than this number ahead of the state is reached by applying commands, not from a snapshot.
 const NEAR: u64 = 1 << 17;
 /// A sequence number after every command.
 const END: Sequence = Sequence(u64::MAX);
@@ -74,7 +74,7 @@ pub struct ArchivePort<P> {
 }
 
 impl<P: Copy + Send> ArchiveLink<P> {
-    /// Creates both ends.
+    /// Creates both ends of the rings.
     #[must_use]
     pub fn new() -> (ArchiveLink<P>, ArchivePort<P>) {
         let (request, requests) = spsc::channel(RING_CAPACITY);
@@ -121,7 +121,7 @@ struct State {
     next_snapshot: Sequence,
 }
 
-/// The progress with a request.
+/// The progress of a request.
 enum Progress {
     Working(usize),
     /// The requested messages, or the available part of them, are in the state.
@@ -243,13 +243,13 @@ impl<P: Copy + Send> MessageArchive<P> {
         self.port.requests.wake_by(waker);
     }
 
-    /// True while there is work: a request to answer, or a market state to complete.
+    /// True while work is in progress: on a request, or on a market state that is being completed.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.request.is_some() || self.is_catching_up
     }
 
-    /// Time at which there is work even without a request: the state is to be dropped.
+    /// Time at which the state is dropped unless a request arrives before; `None` without a state.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         self.state.as_ref().map(|_| self.latest + STATE_TTL)
@@ -313,9 +313,9 @@ impl<P: Copy + Send> MessageArchive<P> {
     }
 }
 
-/// Last command before another definition takes effect, or `END`. `newer` lists the later snapshots,
-/// newest first, with `None` for unusable ones. Commands after an unusable snapshot count as decided under
-/// `definition` if the next usable snapshot has it.
+/// Last command before another definition than `definition` takes effect, or `END`. `newer` lists the
+/// later snapshots, newest first, with `None` for unusable ones. Commands after an unusable snapshot count
+/// as decided under `definition` if the next usable snapshot has it.
 fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Definition) -> Sequence {
     let mut unknown_since = None;
     for (sequence, other) in newer.iter().rev() {
@@ -329,14 +329,14 @@ fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Def
 }
 
 impl State {
-    /// Applies commands until one packet of the messages `first..end` is available.
+    /// Applies commands until the messages `first..end`, or as many as fit into a packet, are available.
     fn advance(&mut self, first: u64, end: u64, durable: Sequence) -> LogResult<Progress> {
         let limit = self.definition_end.min(durable);
         let enough = end.min(first + MESSAGES_PER_PACKET);
         let count = self.apply_commands(limit, |replica| store(replica).next_sequence() < enough)?;
         let store = store(&self.replica);
         let is_complete = store.next_sequence() >= enough;
-        // Not over while durable commands remain; those beyond `limit` are read from another snapshot.
+        // The search continues while durable commands remain; those beyond `limit` need another snapshot.
         let is_over = is_complete || (limit == durable && self.replica.last_command() >= durable);
         let has_more = count == COMMANDS_PER_RUN && !is_complete;
         Ok(match store.message(first) {

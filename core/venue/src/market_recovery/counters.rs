@@ -32,7 +32,7 @@ tickpath_lockfree::counters! {
         pub channel_unsent => "channel_unsent",
         /// Packets sent in answer to requests, from the journal.
         pub archive_answers => "archive_answers",
-        /// Requests for messages that the journal no longer has.
+        /// Archive requests without an answer: the messages are not available, or took over 2 s to recompute.
         pub archive_too_old => "archive_too_old",
         /// Snapshots read from the journal, for requests or to rebuild the state.
         pub archive_rewinds => "archive_rewinds",

@@ -42,7 +42,7 @@ pub enum RequestFault {
 pub struct Answer<'a, P> {
     /// Address of the requester.
     pub to: P,
-    /// Messages in the packet; 0 when the first is unpublished or overwritten: then the packet is not sent.
+    /// Number of messages in the packet; 0 when the first is unpublished or overwritten: do not send it then.
     pub message_count: u16,
     /// The packet.
     pub datagram: &'a [u8],

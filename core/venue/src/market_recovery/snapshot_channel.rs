@@ -27,7 +27,7 @@ pub struct SnapshotChannel {
     /// The instrument of the current snapshot.
     latest: InstrumentId,
     messages: Vec<u8>,
-    /// Byte offset in `messages` up to which they were sent.
+    /// Byte offset in `messages` of the first message that is still to be sent.
     place: usize,
     /// The values of `next` and `place` after the current packet is sent.
     after_packet: (Sequence, usize),

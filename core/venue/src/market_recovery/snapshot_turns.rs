@@ -144,7 +144,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         (stage, evicted)
     }
 
-    /// Takes a snapshot and starts its reading by the waiting clients; false when there is no capacity.
+    /// Takes a snapshot, which the waiting clients start to read; false while all snapshots are in use.
     pub fn begin_snapshot<'a>(
         &mut self,
         now: Nanos,
@@ -171,7 +171,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         next_message(&self.snapshots[reading.snapshot].messages, reading.place)
     }
 
-    /// Counts the readers of each snapshot; those without readers become free.
+    /// Counts the readers of each snapshot by the clients' `stages`; snapshots without readers become free.
     pub fn release<'a>(&mut self, stages: impl Iterator<Item = &'a Stage>) {
         self.snapshots.iter_mut().for_each(|snapshot| snapshot.readers = 0);
         for stage in stages {

@@ -2,7 +2,7 @@
 //!
 //! Little-endian fields in sequence: `TPVENUE`; a version byte; the definition; the replayed state; the
 //! engine's own snapshot after its length; each user's stream; the market data stream. Version 1 has no
-//! crosses and no schedule; versions 1 and 2 have only the engine's part of each user's limits. A stream is
+//! crosses and no schedule; versions 1 and 2 have only the user limits that the engine checks. A stream is
 //! its first and next sequence number, its digest, and its messages, each after a length of 2 bytes.
 
 use tickpath_matching::{CommandKind, Engine, EngineError, EngineLimits, SnapshotError};
@@ -72,7 +72,7 @@ pub enum ReplicaError {
          begin another session by --new-session"
     )]
     Users(String),
-    /// The session has no capacity for the configured users: begin a new one, which has.
+    /// The session's capacity for users is fixed and does not suit the configured users: begin a new session.
     #[error(
         "the journal's session has room for {capacity} users, which is fixed while it lasts (max_sessions {expected}, not {found}): \
          configure no more, or begin another session by --new-session",
@@ -194,8 +194,8 @@ fn count(number: u64) -> Option<usize> {
     (number <= COUNT_MAX).then_some(number as usize)
 }
 
-/// Implements `Part` for structures, fields in order. In errors, a field without a literal has the
-/// structure's name.
+/// Implements `Part` for structures as their fields in order. Errors name a field by its literal, or
+/// without one by the structure's name.
 macro_rules! structures {
     ($($Type:ident { $($field:ident $(= $name:literal)?),* $(,)? })*) => { $(
         impl Part for $Type {
@@ -320,7 +320,7 @@ fn put_stream<const LEN_MAX: usize>(out: &mut Vec<u8>, Stream { messages, digest
     }
 }
 
-/// The bytes that have not been read yet.
+/// The bytes of a snapshot that have not been decoded yet.
 struct Fields<'a> {
     bytes: &'a [u8],
 }

@@ -8,7 +8,7 @@ use tickpath_types::{Price, Qty, Side, UserRefNum};
 use super::Exclusion;
 use crate::Level;
 
-/// An order of the recording: index of its instrument and the venue's reference.
+/// Key of an order of the recording: index of its instrument, and its reference by the recorded venue.
 pub(crate) type Key = (u32, u64);
 
 /// The status of an order of the recording.
@@ -36,7 +36,7 @@ pub(crate) struct Order {
     rank: u64,
 }
 
-/// Orders in priority order: price key (the smallest trades first), rank, reference.
+/// Orders in priority order: price key (the smallest trades first), time rank, order reference.
 type Queue = BTreeSet<(i64, u64, u64)>;
 
 #[derive(Default)]
@@ -80,7 +80,7 @@ impl Books {
         self.resting(instrument, side).next().map(|(_, order)| order.level.price)
     }
 
-    /// The resting order of a side that trades next.
+    /// Key of the resting order of a side that trades next.
     pub(crate) fn front(&self, instrument: u32, side: Side) -> Option<Key> {
         self.resting(instrument, side).next().map(|(key, _)| key)
     }
@@ -110,7 +110,7 @@ impl Books {
         self.instruments.get(instrument as usize).map_or(0, |book| book.held_back.len())
     }
 
-    /// Adds a new order behind all others.
+    /// Adds an order with the lowest time priority.
     pub(crate) fn add(
         &mut self,
         key: Key,
@@ -122,7 +122,7 @@ impl Books {
         self.insert(key, Order { level, qty, executed: Qty::ZERO, status, is_synthesised, rank: 0 });
     }
 
-    /// Moves an order behind all others, with a new reference, level, quantity and status.
+    /// Gives an order the lowest time priority, and a new reference, level, quantity and status.
     pub(crate) fn move_to(&mut self, from: Key, to: Key, level: Level, qty: Qty, status: OrderStatus) {
         if let Some(order) = self.remove(from) {
             self.insert(to, Order { level, qty, status, ..order });
@@ -168,7 +168,7 @@ impl Books {
         }
     }
 
-    /// All orders of an instrument, oldest first.
+    /// Keys of all orders of an instrument, oldest first.
     pub(crate) fn keys(&self, instrument: u32) -> Vec<Key> {
         let mut keys: Vec<Key> = self.orders.keys().copied().filter(|key| key.0 == instrument).collect();
         keys.sort_unstable_by_key(|key| self.orders[key].rank);

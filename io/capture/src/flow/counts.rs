@@ -53,11 +53,11 @@ exclusions! {
 pub struct ExecutionCounts {
     /// Number of all executions.
     pub seen: u64,
-    /// Number of repeated executions of orders that the recording announced.
+    /// Number of executions repeated at the venue, of orders that the recording announced.
     pub eligible: u64,
-    /// Number of repeated executions of synthesised orders.
+    /// Number of executions repeated at the venue, of synthesised orders.
     pub eligible_synthesised: u64,
-    /// Number of repeated executions of both kinds for which an order, at a better price or ahead in the
+    /// Number of executions in the two counts above for which an order, at a better price or ahead in the
     /// queue, had to be evicted. Evictions follow the recording, so these do not confirm the shadow book.
     pub eligible_by_eviction: u64,
     /// Number of executions that were not repeated, by [`Exclusion::index`].
@@ -69,7 +69,7 @@ pub struct ExecutionCounts {
 pub struct FlowCounts {
     /// Executions and their results.
     pub executions: ExecutionCounts,
-    /// Number of adds that were not entered at their time, by [`Exclusion::index`].
+    /// Number of adds whose order was not entered at once, by [`Exclusion::index`].
     pub adds_excluded: [u64; Exclusion::COUNT],
     /// Number of held-back crossing orders that were entered later.
     pub entered_later: u64,

@@ -65,12 +65,12 @@ impl Fills {
         self.fills.len()
     }
 
-    /// True when the transaction has no fills, including mapped ones.
+    /// True when the transaction has no fill, whether mapped already or not.
     pub(crate) fn is_empty(&self) -> bool {
         self.orders.is_empty()
     }
 
-    /// True when the transaction has a fill of the order, including mapped ones.
+    /// True when the transaction has a fill of the order, whether mapped already or not.
     pub(crate) fn is_about(&self, key: Key) -> bool {
         self.orders.contains(&key)
     }

@@ -362,7 +362,7 @@ impl Mapper {
         self.evicted_for_fill = false;
         let is_best_level = self.survey.info.depth == Depth::Partial { levels: Some(1) };
         if is_best_level || is_fill {
-            // The event is at the best level of the recording.
+            // The event is at the best level, so orders at better prices no longer rest.
             while let Some(best) = self.books.best(instrument, level.side)
                 && level.side.is_better(best, level.price)
                 && self.evict_front(instrument, level.side)
@@ -410,7 +410,7 @@ const fn instrument_id(instrument: u32) -> InstrumentId {
     InstrumentId(instrument as u16 + 1)
 }
 
-/// The order that an event of a partial recording adds, changes or fills.
+/// Reference of the order that an event of a partial recording adds, changes or fills.
 const fn order_id(kind: &EventKind) -> Option<u64> {
     match kind {
         EventKind::Add { order_id, .. }

@@ -12,7 +12,7 @@ const BLOCK_LEN_MAX: usize = PACKET_LEN_MAX + 64 * 1024;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
-/// Obsolete packet block, which some programs still write.
+/// Type of the obsolete packet block, which some programs still write.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;

@@ -168,7 +168,7 @@ fn internet(packet: &[u8], short: Skip) -> Result<Datagram<'_>, Skip> {
     }
     let header_len = usize::from(header[0] & 0x0f) * 4;
     let total_len = match usize::from(u16::from_be_bytes([header[2], header[3]])) {
-        // The field is 0 when the network card segments the packet.
+        // The total length is 0 when the network card segments the packet.
         0 => packet.len(),
         len => len,
     };

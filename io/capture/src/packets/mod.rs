@@ -47,7 +47,7 @@ impl PacketCounters {
     }
 }
 
-/// The file format.
+/// The file's format, detected from the file header.
 enum Framing {
     Unknown,
     Classic(Classic),

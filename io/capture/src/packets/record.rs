@@ -1,4 +1,4 @@
-//! One record of a capture file of either format.
+//! One record of a pcap or pcapng file.
 
 use super::frame::LinkLayer;
 

@@ -65,7 +65,7 @@ impl Cell<'_> {
     }
 }
 
-/// A value that was read.
+/// The value of one cell that was read from a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Empty,

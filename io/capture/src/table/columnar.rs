@@ -24,7 +24,7 @@ use super::column::{Cell, Column, ColumnKind, ReadTable, Value};
 const GROUP_ROWS: usize = 65_536;
 /// Number of digits of a decimal column: the maximum for 64 bits.
 const DECIMAL_PRECISION: i32 = 18;
-/// Decimals of a price: those of the finest recordings.
+/// Decimals of a price: the most that any recording format has.
 const DECIMAL_SCALE: u8 = 9;
 /// The largest number with [`DECIMAL_PRECISION`] digits.
 const DECIMAL_MAX: u64 = 10_u64.pow(DECIMAL_PRECISION as u32) - 1;
@@ -186,7 +186,7 @@ struct ParquetRows {
     left: u64,
 }
 
-/// Opens a table. In tables of earlier versions, times are whole numbers.
+/// Opens a table. Its times may also be whole numbers, without a stated epoch.
 pub(super) fn open(path: &Path) -> Result<ReadTable, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let reader = guarded(|| SerializedFileReader::new(file))?;

@@ -28,13 +28,13 @@ pub struct PacketRingConfig {
 }
 
 impl Default for PacketRingConfig {
-    /// 2 MiB: packets somewhat longer than a standard Ethernet frame, and 1 ms at a million packets a second.
+    /// 2 MiB: for packets somewhat longer than a standard Ethernet frame, 1 ms of them at a million a second.
     fn default() -> Self {
         PacketRingConfig { packet_len_max: 1_900, packets_max: 1_000 }
     }
 }
 
-/// Packets that a [`PacketRing`] dropped.
+/// Numbers of packets that a [`PacketRing`] dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketRingCounters {
     /// Packets longer than the bound.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 
-/// Returns a file or folder of the crate's own test data.
+/// Returns the path of a file or folder in the crate's test data.
 pub fn committed(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
 }

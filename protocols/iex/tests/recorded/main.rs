@@ -50,7 +50,7 @@ fn read(file: &Path, feed: Feed) -> Content {
             *content.types.entry(char::from(message[0])).or_default() += 1;
             builder.push(message).unwrap();
         }
-        // Encoding returns the same bytes.
+        // Encoding the segment's messages gives the same bytes.
         assert_eq!(builder.finish(segment.send_time()), payload);
     }
     content
@@ -129,7 +129,7 @@ fn the_whole_samples_of_deep_and_tops_have_the_expected_contents() {
     }
 }
 
-/// For every message in the committed captures, the encoded known fields equal its bytes.
+/// Encoding the known fields of each message in the committed captures gives the message's bytes.
 #[test]
 fn real_messages_are_written_back_to_their_bytes() {
     let mut seen = 0;

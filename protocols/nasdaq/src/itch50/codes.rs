@@ -39,7 +39,7 @@ codes! {
         IEX = b'V' "Investors Exchange",
         NOT_AVAILABLE = b' ' "not available",
     }
-    /// Compliance of a Nasdaq-listed issuer with its obligations.
+    /// Compliance of a Nasdaq-listed issuer with the listing rules.
     FinancialStatus {
         DEFICIENT = b'D' "deficient",
         DELINQUENT = b'E' "delinquent",
@@ -53,19 +53,19 @@ codes! {
         NORMAL = b'N' "normal",
         NOT_AVAILABLE = b' ' "not available",
     }
-    /// Live or test symbol.
+    /// States whether a symbol is live or for tests.
     Authenticity {
         LIVE = b'P' "live",
         TEST = b'T' "test",
     }
-    /// Setup of a security for an IPO release.
+    /// States whether a security is set up for an IPO release.
     IpoFlag {
         NEW_ISSUE = b'Y' "set up for an IPO release",
         NOT_NEW_ISSUE = b'N' "not set up for an IPO release",
         NEW_LISTING = b'Z' "new listing without IPO",
         NOT_AVAILABLE = b' ' "not available",
     }
-    /// Limit up, limit down tier.
+    /// Tier of the limit up - limit down bands.
     LuldTier {
         TIER_1 = b'1' "tier 1",
         TIER_2 = b'2' "tier 2",
@@ -106,12 +106,12 @@ codes! {
         LEVEL_2 = b'2' "level 2",
         LEVEL_3 = b'3' "level 3",
     }
-    /// Status of an IPO's quotation release: expected, or called off.
+    /// Status of an IPO's quotation release: expected, or cancelled or postponed.
     IpoQualifier {
         ANTICIPATED = b'A' "anticipated quotation release",
         CANCELED = b'C' "release canceled or postponed",
     }
-    /// Market of an [`OperationalHalt`](super::OperationalHalt).
+    /// The market that an [`OperationalHalt`](super::OperationalHalt) concerns.
     MarketCode {
         NASDAQ = b'Q' "Nasdaq",
         BX = b'B' "Nasdaq BX or Texas",
@@ -167,7 +167,7 @@ codes! {
 maps_to! {
     /// The side; `None` for a code that is neither buy nor sell.
     BuySell, side: Side { BUY = Buy, SELL = Sell, }
-    /// The stage; `None` when the specification does not list the code.
+    /// The stage of the session; `None` when the specification does not list the code.
     EventCode, stage: SystemEventCode {
         START_OF_MESSAGES = StartOfMessages,
         START_OF_SYSTEM_HOURS = StartOfSystemHours,
@@ -176,14 +176,14 @@ maps_to! {
         END_OF_SYSTEM_HOURS = EndOfSystemHours,
         END_OF_MESSAGES = EndOfMessages,
     }
-    /// The state; `None` when the specification does not list the code.
+    /// The trading state; `None` when the specification does not list the code.
     StockTradingState, state: TradingState {
         HALTED = Halted,
         PAUSED = Paused,
         QUOTATION_ONLY = QuotationOnly,
         TRADING = Trading,
     }
-    /// The kind; `None` for a cross that this project's venue does not run.
+    /// The kind of cross; `None` for a cross that this project's venue does not run.
     CrossType, kind: CrossKind {
         OPENING = Opening,
         CLOSING = Closing,
@@ -199,7 +199,7 @@ impl PriceVariation {
         if reference.0 <= 0 {
             return PriceVariation::NOT_AVAILABLE;
         }
-        // 128 bits hold 100 times the difference of two 64-bit prices.
+        // 128 bits, because 100 times the difference of two prices may exceed 64 bits.
         let percent =
             i128::from(near.0).abs_diff(i128::from(reference.0)) * 100 / reference.0.unsigned_abs() as u128;
         match percent {

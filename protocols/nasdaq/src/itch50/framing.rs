@@ -9,18 +9,18 @@ use super::message_len;
 /// Length of the length field before each message, in bytes.
 const PREFIX_LEN: usize = 2;
 
-/// The source of a message's length.
+/// The place that states the length of each message in a BinaryFILE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lengths {
-    /// The two bytes before the message.
+    /// The two-byte length field before the message.
     #[default]
     Prefixed,
-    /// The message type; the two bytes before the message are zero.
+    /// The message type; the length fields are zero.
     Implied,
 }
 
 impl Lengths {
-    /// Detects the source from a file's first bytes: zero before a known type means [`Lengths::Implied`].
+    /// Detects the kind of a file from its first bytes: a zero length before a known type means `Implied`.
     #[must_use]
     pub fn detect(data: &[u8]) -> Lengths {
         match data {
@@ -33,7 +33,7 @@ impl Lengths {
 /// The next element of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// A message.
+    /// A message, without its length field.
     Message(&'a [u8]),
     /// The marker that ends a session.
     EndOfSession,
@@ -46,23 +46,23 @@ pub enum FramingError {
     /// The data ends inside a message: the file is truncated, fetch it again.
     #[error("{len} bytes are left at offset {offset}, inside a message: the file is cut short")]
     Truncated {
-        /// Offset of the message.
+        /// Offset of the incomplete message in the file.
         offset: usize,
-        /// Number of remaining bytes.
+        /// Number of bytes from that offset to the end.
         len: usize,
     },
-    /// Lengths are implied and the type is unknown, so that no later message can be found.
+    /// Lengths are implied and the message type is unknown, so that no later message can be found.
     #[error("type {message_type:#04x} at offset {offset} has no known length and the file gives none")]
     UnknownType {
         /// The type byte.
         message_type: u8,
-        /// Offset of the message.
+        /// Offset of the message in the file.
         offset: usize,
     },
     /// Lengths are implied and a length field is not zero: read the file with [`Lengths::Prefixed`].
     #[error("the length field at offset {offset} is not zero: read with prefixed lengths")]
     UnexpectedLength {
-        /// Offset of the length field.
+        /// Offset of the length field in the file.
         offset: usize,
     },
 }
@@ -92,14 +92,14 @@ pub fn next_frame(data: &[u8], lengths: Lengths) -> Result<Option<(Frame<'_>, us
     Ok(rest.get(..len).map(|message| (Frame::Message(message), PREFIX_LEN + len)))
 }
 
-/// The messages of a file in memory, up to its end or its end-of-session marker.
+/// Iterates over the messages of a file in memory, up to its end or its end-of-session marker.
 ///
 /// After an error the iterator is finished.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     /// The unread bytes; emptied when the iterator finishes early.
     rest: &'a [u8],
-    /// Offset of the end of `rest`.
+    /// Length of the whole file, which is the offset of the end of `rest`.
     end: usize,
     lengths: Lengths,
     is_end_of_session: bool,
@@ -112,7 +112,7 @@ impl<'a> Frames<'a> {
         Frames { rest: data, end: data.len(), lengths, is_end_of_session: false }
     }
 
-    /// Returns the offset of the next frame, or the offset at which the iteration ended.
+    /// Returns the offset of the next frame in the file, or the offset at which the iteration ended.
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.end - self.rest.len()
@@ -124,7 +124,7 @@ impl<'a> Frames<'a> {
         self.is_end_of_session
     }
 
-    /// Handles every case but a complete message with a length prefix: the end, errors, implied lengths.
+    /// Handles all cases but a complete message with a length prefix: the end, errors and implied lengths.
     #[cold]
     #[inline(never)]
     fn next_unusual(&mut self) -> Option<Result<&'a [u8], FramingError>> {

@@ -15,7 +15,7 @@ use crate::wire::{
     Timestamp,
 };
 
-/// Declares all messages with their common fields, and all items that list every message. The string after a
+/// Declares all messages with their common fields, and the items that cover all messages. The string after a
 /// message's length and handler is its title in the specification.
 macro_rules! itch_messages {
     ($(
@@ -76,7 +76,7 @@ macro_rules! itch_messages {
             }
         }
 
-        /// Decodes messages other than a valid add or delete; out of line to keep the caller's loop short.
+        /// Decodes messages other than a valid add or delete; not inlined, to keep the caller's loop short.
         #[inline(never)]
         fn decode_other(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
             match type_of(message)? {
@@ -108,8 +108,8 @@ macro_rules! itch_messages {
                 }
             )*
 
-            /// Same result as the method of the message's type: a delete's missing fields count as 0, which
-            /// changes nothing.
+            /// Gives the same result as the method of the message's type: the fields that a delete lacks
+            /// count as 0, which changes nothing.
             #[inline]
             fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
                 let (head, details) = (message.head, message.details());
@@ -135,7 +135,7 @@ macro_rules! itch_messages {
     };
 }
 
-/// Returns the type byte.
+/// Returns the type byte of a message.
 #[inline(always)]
 fn type_of(message: &[u8]) -> Result<u8, Malformed> {
     message.first().copied().ok_or(Malformed("an empty message"))
@@ -177,7 +177,7 @@ impl Checksum {
     }
 }
 
-/// The fields of an [`AddOrder`] that an [`OrderDelete`] does not have.
+/// The last fields of an [`AddOrder`], which an [`OrderDelete`] does not have.
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct AddDetails {
@@ -238,67 +238,67 @@ impl<'a> AddOrDelete<'a> {
 itch_messages! {
     /// System Event (`S`): the session enters a stage.
     SystemEvent = b'S', 12, on_system_event, "System Event Message" {
-        /// The stage.
+        /// The stage that the session enters.
         11 event_code: EventCode,
     }
 
     /// Stock Directory (`R`): a security that may trade today; sent before its first order.
     StockDirectory = b'R', 39, on_stock_directory, "Stock Directory" {
-        /// Symbol.
+        /// Symbol of the security.
         11 stock: Stock,
         /// Listing market.
         19 market_category: MarketCategory,
-        /// Compliance of the issuer with its obligations.
+        /// Compliance of the issuer with the listing rules.
         20 financial_status: FinancialStatus,
         /// Shares in a round lot.
         21 round_lot_size: Shares,
         /// `Y` if only round lots are accepted.
         25 round_lots_only: YesNo,
-        /// Class of security.
+        /// Class of the security.
         26 issue_classification: Alpha<1>,
-        /// Sub-class of security.
+        /// Sub-class of the security.
         27 issue_sub_type: Alpha<2>,
-        /// Live or test symbol.
+        /// States whether the symbol is live or for tests.
         29 authenticity: Authenticity,
         /// `Y` if the short sale threshold applies.
         30 short_sale_threshold: YesNo,
-        /// Setup for an IPO release.
+        /// States whether the security is set up for an IPO release.
         31 ipo_flag: IpoFlag,
-        /// Limit up, limit down tier.
+        /// Tier of the limit up - limit down bands.
         32 luld_tier: LuldTier,
         /// `Y` for an exchange traded product.
         33 etp_flag: YesNo,
-        /// Leverage factor of the product; 0 when it has none.
+        /// Leverage factor of an exchange traded product; 0 when it has none.
         34 etp_leverage: U32,
-        /// `Y` if the product moves against its index.
+        /// `Y` if an exchange traded product moves against its index.
         38 inverse: YesNo,
     }
 
     /// Stock Trading Action (`H`): the trading state of the security.
     StockTradingAction = b'H', 25, on_stock_trading_action, "Stock Trading Action" {
-        /// Symbol.
+        /// Symbol of the security.
         11 stock: Stock,
         /// The trading state.
         19 trading_state: StockTradingState,
         /// Reserved, a space.
         20 reserved: Alpha<1>,
-        /// The reason, e.g. `T1`, `LUDP`; spaces when none is given.
+        /// The reason for the trading state, e.g. `T1`, `LUDP`; spaces when none is given.
         21 reason: Alpha<4>,
     }
 
     /// Reg SHO Short Sale Price Test Restricted Indicator (`Y`).
     RegShoRestriction = b'Y', 20, on_reg_sho_restriction, "Reg SHO Short Sale Price Test Restricted Indicator" {
-        /// Symbol.
+        /// Symbol of the security.
         11 stock: Stock,
-        /// State of the restriction.
+        /// State of the short sale price test.
         19 reg_sho_action: RegShoAction,
     }
 
     /// Market Participant Position (`L`): a participant's registration in a security.
     MarketParticipantPosition = b'L', 26, on_market_participant_position, "Market Participant Position" {
-        /// The participant.
+        /// MPID of the participant.
         11 mpid: Alpha<4>,
-        /// Symbol.
+        /// Symbol of the security.
         15 stock: Stock,
         /// `Y` for a primary market maker.
         23 primary_market_maker: YesNo,
@@ -310,15 +310,15 @@ itch_messages! {
 
     /// Market Wide Circuit Breaker Decline Level (`V`): today's index levels, with 8 implied decimals.
     MwcbDeclineLevel = b'V', 35, on_mwcb_decline_level, "MWCB Decline Level Message" {
-        /// Level 1, in units of 10^-8.
+        /// Index level of a level 1 breach, in units of 10^-8.
         11 level_1: IndexLevel,
-        /// Level 2, in units of 10^-8.
+        /// Index level of a level 2 breach, in units of 10^-8.
         19 level_2: IndexLevel,
-        /// Level 3, in units of 10^-8.
+        /// Index level of a level 3 breach, in units of 10^-8.
         27 level_3: IndexLevel,
     }
 
-    /// Market Wide Circuit Breaker Status (`W`): a level was breached.
+    /// Market Wide Circuit Breaker Status (`W`): the index breached a level.
     MwcbStatus = b'W', 12, on_mwcb_status, "MWCB Status Message" {
         /// The breached level.
         11 breached_level: BreachedLevel,
@@ -326,11 +326,11 @@ itch_messages! {
 
     /// IPO Quoting Period Update (`K`): the start of an IPO's quoting.
     IpoQuotingPeriod = b'K', 28, on_ipo_quoting_period, "Quoting Period Update" {
-        /// Symbol.
+        /// Symbol of the security.
         11 stock: Stock,
         /// Time of the quoting release, in **seconds** since midnight Eastern Time.
         19 release_time: U32,
-        /// Release expected or called off.
+        /// States whether the release is expected, or cancelled or postponed.
         23 release_qualifier: IpoQualifier,
         /// Price of the IPO.
         24 ipo_price: ShortPrice,
@@ -338,7 +338,7 @@ itch_messages! {
 
     /// Limit Up, Limit Down Auction Collar (`J`).
     LuldAuctionCollar = b'J', 35, on_luld_auction_collar, "Limit Up - Limit Down (LULD) Auction Collar" {
-        /// Symbol.
+        /// Symbol of the security.
         11 stock: Stock,
         /// Reference price of the collar.
         19 reference_price: ShortPrice,
@@ -352,11 +352,11 @@ itch_messages! {
 
     /// Operational Halt (`h`): trading in a security was halted or resumed on one market.
     OperationalHalt = b'h', 21, on_operational_halt, "Operational Halt" {
-        /// Symbol.
+        /// Symbol of the security.
         11 stock: Stock,
-        /// The market.
+        /// The market on which trading was halted or resumed.
         19 market_code: MarketCode,
-        /// Halted or resumed.
+        /// States whether trading was halted or resumed.
         20 action: OperationalHaltAction,
     }
 
@@ -368,13 +368,13 @@ itch_messages! {
         19 side: BuySell,
         /// Number of shares.
         20 shares: Shares,
-        /// Symbol.
+        /// Symbol of the security.
         24 stock: Stock,
         /// Price of the order.
         32 price: ShortPrice,
     }
 
-    /// Add Order with MPID attribution (`F`).
+    /// Add Order with MPID attribution (`F`): like Add Order (`A`), but names the order's owner.
     AddOrderMpid = b'F', 40, on_add_order_mpid, "Add Order with MPID Attribution" {
         /// Reference of the order, unique within the day.
         11 order_ref: OrderRef,
@@ -382,7 +382,7 @@ itch_messages! {
         19 side: BuySell,
         /// Number of shares.
         20 shares: Shares,
-        /// Symbol.
+        /// Symbol of the security.
         24 stock: Stock,
         /// Price of the order.
         32 price: ShortPrice,
@@ -435,21 +435,21 @@ itch_messages! {
         11 original_order_ref: OrderRef,
         /// Reference of the new order.
         19 new_order_ref: OrderRef,
-        /// Number of shares.
+        /// Number of shares of the new order.
         27 shares: Shares,
-        /// Price of the order.
+        /// Price of the new order.
         31 price: ShortPrice,
     }
 
     /// Trade, non-cross (`P`): an execution against an order that is not displayed; no book changes.
     NonCrossTrade = b'P', 44, on_non_cross_trade, "Trade Message (Non-Cross)" {
-        /// 0 since 2010.
+        /// Reference of the order; always 0 since 2010.
         11 order_ref: OrderRef,
         /// Always `B` since July 2014, regardless of the side.
         19 side: BuySell,
         /// Executed quantity.
         20 shares: Shares,
-        /// Symbol.
+        /// Symbol of the security.
         24 stock: Stock,
         /// Execution price.
         32 price: ShortPrice,
@@ -461,7 +461,7 @@ itch_messages! {
     CrossTrade = b'Q', 40, on_cross_trade, "Cross Trade Message" {
         /// Executed quantity; 0 without a cross.
         11 shares: LongShares,
-        /// Symbol.
+        /// Symbol of the security.
         19 stock: Stock,
         /// Price of the cross.
         27 cross_price: ShortPrice,
@@ -481,17 +481,17 @@ itch_messages! {
     NetOrderImbalance = b'I', 50, on_net_order_imbalance, "Net Order Imbalance Indicator (NOII) Message" {
         /// Shares that would match at the current reference price.
         11 paired_shares: LongShares,
-        /// Shares that would not match.
+        /// Shares that would not match at the current reference price.
         19 imbalance_shares: LongShares,
         /// Side of the imbalance.
         27 imbalance_direction: ImbalanceDirection,
-        /// Symbol.
+        /// Symbol of the security.
         28 stock: Stock,
         /// Clearing price of the cross orders alone; 0 when not available.
         36 far_price: ShortPrice,
         /// Clearing price of cross and continuous orders; 0 when not available.
         40 near_price: ShortPrice,
-        /// Reference price for which these quantities are calculated.
+        /// Reference price for which the paired and the imbalance shares are calculated.
         44 current_reference_price: ShortPrice,
         /// Kind of cross.
         48 cross_type: CrossType,
@@ -501,23 +501,23 @@ itch_messages! {
 
     /// Retail Price Improvement Indicator (`N`).
     RetailPriceImprovement = b'N', 20, on_retail_price_improvement, "Retail Price Improvement Indicator (RPII)" {
-        /// Symbol.
+        /// Symbol of the security.
         11 stock: Stock,
-        /// Sides with interest.
+        /// Sides with retail interest.
         19 interest_flag: InterestFlag,
     }
 
     /// Direct Listing with Capital Raise Price Discovery (`O`).
     DirectListing = b'O', 48, on_direct_listing, "Direct Listing with Capital Raise Price Discovery Message" {
-        /// Symbol.
+        /// Symbol of the security.
         11 stock: Stock,
         /// `Y` if the security may be released for trading.
         19 open_eligibility_status: YesNo,
-        /// Lowest price at which it may open.
+        /// Lowest price at which the security may open.
         20 minimum_allowable_price: ShortPrice,
-        /// Highest price at which it may open.
+        /// Highest price at which the security may open.
         24 maximum_allowable_price: ShortPrice,
-        /// Price at which it would open now.
+        /// Price at which the security would open now.
         28 near_execution_price: ShortPrice,
         /// Calculation time of the near price, in nanoseconds since midnight Eastern Time.
         32 near_execution_time: LongTimestamp,

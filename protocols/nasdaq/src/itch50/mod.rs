@@ -37,5 +37,5 @@ pub use codes::*;
 pub use messages::*;
 pub use publish::{EncodeError, encode_market_event, market_event_len, market_event_message};
 
-/// The longest message of ITCH 5.0, in bytes.
+/// Length of the longest message of ITCH 5.0, in bytes.
 pub const MESSAGE_LEN_MAX: usize = NetOrderImbalance::LEN;

@@ -1,4 +1,4 @@
-//! The venue's public events as ITCH messages, written straight into the caller's packet.
+//! Encodes the venue's public events as ITCH messages, directly into the caller's packet.
 
 use arrayvec::ArrayVec;
 use tickpath_types::{Imbalance, Instrument, MarketEvent, MarketEventKind, OrderId, Price, Side, Symbol};
@@ -24,16 +24,16 @@ macro_rules! put {
     };
 }
 
-/// An event could not be encoded; nothing was written.
+/// The reason why an event could not be encoded; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The buffer is shorter than the message: start another packet.
     #[error("the message needs {needed} bytes and the buffer has {len}: start another packet")]
     BufferTooShort {
-        /// Length of the message.
+        /// Length of the message in bytes.
         needed: usize,
-        /// Length of the buffer.
+        /// Length of the buffer in bytes.
         len: usize,
     },
     /// A price or a quantity does not fit ITCH's 4 bytes: give the instrument a collar and a maximum quantity
@@ -145,7 +145,7 @@ fn put_other(
         }
         MarketEventKind::Traded { qty, price, match_id, .. } => {
             let (shares, price) = (Shares::try_from(qty)?, ShortPrice::try_from(price)?);
-            // Reference and side of a hidden order stay undisclosed, as at Nasdaq.
+            // Like Nasdaq, do not disclose the reference and the side of a hidden order.
             let (no_order, side) = (OrderId(0), BuySell::BUY);
             put!(out, event, NonCrossTrade(no_order, side, shares, symbol()?, price, match_id))
         }
@@ -192,7 +192,7 @@ fn put_imbalance(
 }
 
 /// Writes the directory message of an instrument: an ordinary share in good standing, without a listing
-/// market, and without a LULD tier, since the venue sets the price bands.
+/// market. It has no LULD tier, since the venue sets the price bands itself.
 fn put_directory(event: &MarketEvent, instrument: &Instrument, out: &mut [u8]) -> Result<usize, EncodeError> {
     let lot_size = Shares::try_from(instrument.lot_size)?;
     put!(

@@ -1,11 +1,11 @@
-//! Construction of a downstream packet.
+//! Builds downstream packets.
 
 use tickpath_types::Sequence;
 use zerocopy::IntoBytes;
 
 use super::{BLOCK_PREFIX_LEN, HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
 
-/// A message was not added to the packet. Send the packet, start another and push the message again.
+/// The reason why a message was not added. Send the packet, start another and push the message again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
@@ -105,7 +105,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         (self.buffer.as_ref().len() - self.len).saturating_sub(BLOCK_PREFIX_LEN).min(usize::from(u16::MAX))
     }
 
-    /// Returns true if a message of this length fits.
+    /// Returns true if a message of `message_len` bytes fits.
     #[inline]
     #[must_use]
     pub fn has_capacity_for(&self, message_len: usize) -> bool {
@@ -114,7 +114,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
             && self.len + BLOCK_PREFIX_LEN + message_len <= self.buffer.as_ref().len()
     }
 
-    /// Returns the length of the packet so far, header included.
+    /// Returns the length of the packet so far, header included, in bytes.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {

@@ -11,7 +11,7 @@ layout! {
     ///
     /// Source: MoldUDP64 1.00, "Downstream Packet"; 20 bytes, big-endian.
     Header, 20 => {
-        /// The session.
+        /// Name of the session.
         0 session: Session,
         /// Sequence number of the first message, or of the next message if the packet has none.
         10 sequence: U64,

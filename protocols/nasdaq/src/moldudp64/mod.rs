@@ -29,12 +29,12 @@ pub use crate::session::Session;
 
 /// Length of the header of every packet, in bytes.
 pub const HEADER_LEN: usize = size_of::<Header>();
-/// Length of the prefix of each message, which holds the message's length, in bytes.
+/// Length in bytes of the prefix of each message, which states the message's length.
 pub const BLOCK_PREFIX_LEN: usize = 2;
 /// Default maximum length of a publisher's datagram: it fits an Ethernet MTU of 1500 bytes, with a reserve
 /// for tunnels.
 pub const DATAGRAM_LEN_MAX: usize = 1400;
 /// Maximum number of messages of one packet: the next higher count marks the end of the session.
 pub const MESSAGE_COUNT_MAX: u16 = END_OF_SESSION - 1;
-/// The message count that ends a session.
+/// The message count in a header that marks the end of the session.
 pub const END_OF_SESSION: u16 = 0xffff;

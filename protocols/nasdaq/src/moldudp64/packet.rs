@@ -1,4 +1,4 @@
-//! Parser for a downstream packet.
+//! Parses downstream packets.
 
 use tickpath_types::Sequence;
 use tickpath_wire::Malformed;
@@ -17,7 +17,7 @@ pub enum Kind {
     EndOfSession,
 }
 
-/// A downstream packet whose whole structure was checked.
+/// A downstream packet; its header and the lengths of all its messages have been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     header: &'a Header,
@@ -25,10 +25,10 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Checks a datagram: header, count and every message's length. A damaged packet yields no message.
+    /// Checks all of a datagram: the header, the message count, and that the messages fill it.
     ///
     /// # Errors
-    /// [`Malformed`]: drop the datagram; its messages come on the other line or by request.
+    /// [`Malformed`]: drop the datagram; receive its messages on the other line, or request them.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
         let Ok((header, blocks)) = Header::ref_from_prefix(datagram) else {
@@ -46,7 +46,7 @@ impl<'a> Packet<'a> {
         if rest.is_empty() { Ok(packet) } else { Err(Malformed("bytes after the last message")) }
     }
 
-    /// Returns the session.
+    /// Returns the name of the session.
     #[inline]
     #[must_use]
     pub const fn session(&self) -> Session {
@@ -88,7 +88,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Returns the messages with their sequence numbers. An empty message has a sequence number, too.
+    /// Returns the messages with their sequence numbers. Empty messages are included.
     #[inline]
     #[must_use]
     pub const fn messages(&self) -> Messages<'a> {
@@ -135,7 +135,7 @@ mod tests {
     use super::super::HEADER_LEN;
     use super::*;
 
-    /// Session SESSION001, sequence 5, messages "abc" and "d".
+    /// A packet of session SESSION001 from sequence number 5, with the messages "abc" and "d".
     const VECTOR: &[u8] = b"SESSION001\0\0\0\0\0\0\0\x05\0\x02\0\x03abc\0\x01d";
     const TRAILING: Malformed = Malformed("bytes after the last message");
 

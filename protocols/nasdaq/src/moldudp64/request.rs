@@ -15,7 +15,7 @@ use super::{HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
 /// Source: MoldUDP64 1.00, "Request Packet"; 20 bytes, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The session.
+    /// Name of the session.
     pub session: Session,
     /// Sequence number of the first requested message.
     pub sequence: Sequence,
@@ -27,7 +27,7 @@ const WRONG_LENGTH: Malformed = Malformed("a request of another length than 20 b
 const BAD_COUNT: Malformed = Malformed("a request for no message, or for more than a packet can count");
 
 impl Request {
-    /// Reads a request.
+    /// Parses a request.
     ///
     /// # Errors
     /// [`Malformed`]: drop the datagram.
@@ -43,7 +43,7 @@ impl Request {
         Ok(Request { session: header.session, sequence: Sequence(sequence), message_count })
     }
 
-    /// Returns the datagram to send.
+    /// Encodes the request as a datagram.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_LEN] {
         zerocopy::transmute!(Header::new(self.session, self.sequence, self.message_count))

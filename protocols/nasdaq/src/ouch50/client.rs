@@ -10,11 +10,11 @@ use crate::soupbintcp::{
 /// Size of the buffer for requests, in bytes.
 const SEND_BUFFER: usize = 16 * 1024;
 
-/// The reason why the connection is over.
+/// The reason why a client's connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The venue refused the login: correct the cause that it states.
+    /// The venue refused the login for the stated reason: correct it.
     #[error("the venue refused the login: {0:?}")]
     LoginRejected(LoginRejectReason),
     /// The venue has ended the session.
@@ -27,8 +27,8 @@ pub enum ClientError {
 
 /// The client's side of order entry, over consecutive connections.
 ///
-/// Performs no IO and reads no clock. Output is [queued](Client::queued) in one buffer; input enters through
-/// [`handle_bytes`](Client::handle_bytes). Allocates only at creation.
+/// Performs no IO and reads no clock. Bytes to send are [queued](Client::queued) in one buffer; received
+/// bytes enter through [`handle_bytes`](Client::handle_bytes). Allocates only at creation.
 #[derive(Debug)]
 pub struct Client {
     soup: ClientSession,
@@ -48,7 +48,7 @@ impl Client {
         Client {
             soup: ClientSession::new(login, now),
             instruments,
-            // A value other than zero faults in every page now, and not at the first requests.
+            // Filled with ones, to fault in every page now and not at the first requests.
             out: vec![1; SEND_BUFFER].into_boxed_slice(),
             out_len: 0,
             has_debug_message: false,
@@ -58,7 +58,7 @@ impl Client {
         }
     }
 
-    /// Returns a login for a new connection, which resumes after the last sequenced message received.
+    /// Returns a login request for a new connection; it resumes after the last sequenced message received.
     #[must_use]
     pub fn resume(&self) -> LoginRequest {
         self.soup.resume()
@@ -69,14 +69,14 @@ impl Client {
         self.soup = ClientSession::new(login, now);
     }
 
-    /// Returns true once the venue accepted the login, while requests may be sent.
+    /// Returns true while requests may be sent: after the venue accepted the login.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.soup.is_active()
     }
 
-    /// Appends a request to the queue.
+    /// Appends a request to the queued bytes.
     ///
     /// # Errors
     /// [`EncodeError`]; [`EncodeError::BufferTooShort`] when the queue is full. The request is not queued.
@@ -110,7 +110,7 @@ impl Client {
         &self.out[..self.out_len]
     }
 
-    /// Empties the queue.
+    /// Discards the queued bytes, after they were sent.
     #[inline]
     pub const fn discard(&mut self) {
         self.out_len = 0;
@@ -122,7 +122,7 @@ impl Client {
         self.soup.sent(now);
     }
 
-    /// Passes each answer in the received bytes to `on_answer`; returns the number of bytes consumed.
+    /// Passes each answer about an order in the received bytes to `on_answer`; returns the bytes consumed.
     ///
     /// # Errors
     /// [`ClientError`]: the connection is over.
@@ -139,7 +139,7 @@ impl Client {
                 ClientEvent::Message { message, .. } => {
                     match decode_event(message, |symbol| self.instruments.find(symbol)) {
                         Ok(Answer::Order(answer)) => on_answer(&answer),
-                        // Ignored: market data and order answers show whether the venue accepts orders.
+                        // Ignore system events: market data and order answers show whether the venue is open.
                         Ok(Answer::Other(Outbound::SystemEvent(..))) => {}
                         Ok(Answer::Other(Outbound::QueryResponse(answer, ..))) => {
                             self.next_user_ref = Some(answer.next_user_ref.get());
@@ -158,8 +158,8 @@ impl Client {
         Ok(taken)
     }
 
-    /// Fails if the venue was silent, or left the login unanswered, until the timeout; otherwise queues the
-    /// login or the heartbeat that is due.
+    /// Fails on a timeout: the venue was silent, or did not answer the login. Otherwise queues the login or
+    /// the heartbeat that is due.
     ///
     /// # Errors
     /// [`SessionError`]: the connection is over.
@@ -186,19 +186,19 @@ impl Client {
         std::mem::replace(&mut self.has_debug_message, false)
     }
 
-    /// Returns the UserRefNum of the user's next order, by the venue's last answer; 0 when none is left.
+    /// Returns the UserRefNum of the user's next order, from the venue's last answer; 0 when none is left.
     #[must_use]
     pub const fn next_user_ref(&self) -> Option<UserRefNum> {
         self.next_user_ref
     }
 
     /// Takes the time, since midnight, of the venue's answer to the last query. The venue answers in the
-    /// order of its log, so all answers to requests sent before that query were already read.
+    /// order of its log, so the answers to all requests sent before that query were already read.
     pub const fn take_query_answer(&mut self) -> Option<Nanos> {
         self.query_answered.take()
     }
 
-    /// Returns the sequence number of the venue's next message, from 1: the messages received plus one.
+    /// Returns the sequence number of the next message from the venue: the count of received messages plus 1.
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.soup.next_sequence().0

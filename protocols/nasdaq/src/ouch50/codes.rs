@@ -12,7 +12,7 @@ use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 codes! {
-    /// Side of an order and the marking of a sale.
+    /// Side of an order and, for a sale, its short sale marking.
     SideMarking {
         BUY = b'B' "buy",
         SELL = b'S' "sell",
@@ -46,7 +46,7 @@ codes! {
         YES = b'Y' "yes",
         NO = b'N' "no",
     }
-    /// The market or cross that an order is for.
+    /// The market or the cross for which an order is entered.
     CrossType {
         CONTINUOUS = b'N' "continuous market",
         OPENING = b'O' "opening cross",
@@ -67,7 +67,7 @@ codes! {
         START_OF_DAY = b'S' "start of day",
         END_OF_DAY = b'E' "end of day",
     }
-    /// The reason why quantity left an order without trading.
+    /// The reason why shares were removed from an order without a trade.
     CancelReasonCode {
         USER = b'U' "requested by the user",
         IMMEDIATE_OR_CANCEL = b'I' "immediate or cancel",
@@ -127,7 +127,7 @@ maps_to! {
     /// orders: `From` encodes them as day orders.
     TimeInForceCode, time_in_force: TimeInForce { DAY = Day, IOC = Ioc, GTT = Gtt, }
     written { TimeInForce::Gtc => TimeInForceCode::DAY, }
-    /// The state; `None` for a code that is not listed.
+    /// The state of the order; `None` for a code that is not listed.
     OrderStateCode, state: OrderState { LIVE = Live, DEAD = Dead, }
     /// The order's role; `None` for a market order in a cross and for a code that is not listed.
     LiquidityFlag, liquidity: Liquidity {
@@ -138,15 +138,15 @@ maps_to! {
         CLOSING_CROSS = ClosingCross,
     }
     read { ADDED_MIDPOINT = Added, SET_NBBO = Added, SET_QBBO = Added, REMOVED_MIDPOINT = Removed, }
-    /// The reason; `None` for a code that is not listed.
+    /// The reason of the break; `None` for a code that is not listed.
     BrokenTradeReason, reason: BrokenReason {
         ERRONEOUS = Erroneous,
         CONSENT = Consent,
         SUPERVISORY = Supervisory,
         EXTERNAL = External,
     }
-    /// The owner's rule in an [`AiqCanceled`](super::AiqCanceled) of 2025; `None` for a code that this
-    /// project's venue never sends. The specification does not list the rule's codes: these are this venue's.
+    /// The owner's self-trade prevention rule in an [`AiqCanceled`](super::AiqCanceled) of 2025. The
+    /// specification does not list its codes: these are this venue's. `None` for any other code.
     AiqStrategy, strategy: SelfTradePrevention {
         CANCEL_NEWEST = CancelNewest,
         CANCEL_OLDEST = CancelOldest,
@@ -154,8 +154,8 @@ maps_to! {
         DECREMENT = Decrement,
     }
     written { SelfTradePrevention::None => AiqStrategy(b' '), }
-    /// The reason; `None` for a code that this project's venue never sends. Each reason has a distinct code,
-    /// so that a client decodes exactly the venue's reason.
+    /// The reason of the cancel; `None` for a code that this project's venue never sends. Each reason has a
+    /// distinct code, so that a client decodes exactly the venue's reason.
     CancelReasonCode, reason: CancelReason {
         USER = User,
         IMMEDIATE_OR_CANCEL = ImmediateOrCancel,
@@ -168,7 +168,7 @@ maps_to! {
         SELF_MATCH = SelfTrade,
     }
     written { _ => CancelReasonCode::SYSTEM, }
-    /// The reason; `None` for a code that this project's venue never sends. Each reason has a distinct code.
+    /// The reject reason; `None` for a code that this project's venue never sends. Each has a distinct code.
     RejectCode, reason: RejectReason {
         INVALID_SYMBOL = UnknownInstrument,
         INVALID_PRICE = PriceNotOnTick,

@@ -1,4 +1,4 @@
-//! Answers: the venue's encoder and the client's decoder.
+//! Answers to requests: the venue's encoder and the client's decoder.
 
 use tickpath_types::{
     BrokenReason, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MassCancel, Nanos,
@@ -63,7 +63,7 @@ pub fn encode_event(
     }
 }
 
-/// Encodes the rare answers, outside the hot path.
+/// Encodes the answers that are rare; not inlined into the hot path.
 #[cold]
 fn encode_other(
     ts: Nanos,
@@ -135,7 +135,7 @@ fn accepted_order(
     })
 }
 
-/// A message of the venue, as decoded for a client.
+/// A message from the venue, decoded for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer<'a> {
     /// An event of an order.
@@ -152,17 +152,17 @@ pub struct OrderAnswer {
     pub ts: Nanos,
     /// The event, or the nearest equivalent of the venue's message.
     pub kind: OrderEventKind,
-    /// False when `kind` is only the nearest equivalent of the venue's code.
+    /// False when `kind` is only the nearest equivalent of a code in the venue's message.
     pub is_exact: bool,
-    /// The venue's code for the reason of a reject; `None` for other events.
+    /// The venue's code of the reject reason; `None` for events other than rejects.
     pub reject: Option<RejectCode>,
 }
 
-/// The reason why a message of the venue is invalid.
+/// The reason why a message from the venue is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
-    /// Not an OUCH message: count it; do not trade on a venue that sends many.
+    /// Not an OUCH message: count it; do not trade on a venue that sends many of them.
     #[error(transparent)]
     Malformed(#[from] ParseError),
     /// The symbol is unknown to the client: give both sides the same instruments.
@@ -171,12 +171,12 @@ pub enum EventError {
     /// The side of an accepted order is neither buy nor sell.
     #[error("an accepted order with the side {side:#04x}")]
     UnknownSide {
-        /// The code.
+        /// The side code.
         side: u8,
     },
 }
 
-/// Reads an answer of a venue.
+/// Decodes an answer of a venue.
 ///
 /// A code without an equivalent becomes the nearest one, and [`OrderAnswer::is_exact`] is false. A cancel
 /// reason becomes `System`, a reject reason `OptionNotOffered`, a liquidity flag `Removed`, a time in force
@@ -268,7 +268,7 @@ pub fn decode_event(
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, is_exact, reject }))
 }
 
-/// Decodes the rare answers, outside the hot path.
+/// Decodes the answers that are rare; not inlined into the hot path.
 #[cold]
 fn decode_other(
     message: Outbound<'_>,
@@ -335,7 +335,7 @@ fn decode_other(
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, is_exact, reject: None }))
 }
 
-/// Returns `value`; if there is none, returns `nearest` and clears `is_exact`.
+/// Returns `value`; if it is `None`, returns `nearest` and sets `is_exact` to false.
 #[inline]
 fn nearest_value<T>(value: Option<T>, nearest: T, is_exact: &mut bool) -> T {
     *is_exact &= value.is_some();
@@ -363,7 +363,7 @@ fn mass_cancel(
     Ok(MassCancel { user_ref: response.user_ref.get(), instrument, side, firm: response.firm.0 })
 }
 
-/// Returns the state of the order; a code that is not listed counts as dead, so that no fill is expected.
+/// Returns the state of an order by its code; an unlisted code counts as dead, so that no fill is expected.
 #[inline]
 fn order_state(code: OrderStateCode) -> OrderState {
     code.state().unwrap_or(OrderState::Dead)

@@ -13,15 +13,15 @@ ouch_messages! {
     /// A message from a client to the venue.
     Inbound {}
 
-    /// Enter Order (`O`).
+    /// Enter Order (`O`): enters a new order.
     EnterOrder = b'O', 45, options Always, "Enter Order Message" {
         /// UserRefNum of the order, greater than every earlier one.
         1 user_ref: UserRef,
-        /// Side and marking.
+        /// Side and short sale marking.
         5 side: SideMarking,
         /// Number of shares, 1 to 999,999.
         6 quantity: Shares,
-        /// Symbol.
+        /// Symbol of the security.
         10 symbol: Stock,
         /// Limit price.
         18 price: LongPrice,
@@ -31,15 +31,15 @@ ouch_messages! {
         27 display: Display,
         /// Capacity in which the client acts.
         28 capacity: Capacity,
-        /// Intermarket sweep order, yes or no.
+        /// `Y` for an intermarket sweep order, else `N`.
         29 intermarket_sweep: YesNo,
-        /// The market or cross that the order is for.
+        /// The market or the cross for which the order is entered.
         30 cross_type: CrossType,
-        /// The client's text, to be echoed.
+        /// The client's text, echoed in answers.
         31 client_order_id: Alpha<14>,
     }
 
-    /// Replace Order Request (`U`).
+    /// Replace Order Request (`U`): replaces an order by a new one.
     ReplaceOrder = b'U', 38, options Always, "Replace Order Request Message" {
         /// UserRefNum of the order to replace.
         1 orig_user_ref: UserRef,
@@ -53,17 +53,17 @@ ouch_messages! {
         21 time_in_force: TimeInForceCode,
         /// Display of the order.
         22 display: Display,
-        /// Intermarket sweep order, yes or no.
+        /// `Y` for an intermarket sweep order, else `N`.
         23 intermarket_sweep: YesNo,
-        /// The client's text, to be echoed.
+        /// The client's text, echoed in answers.
         24 client_order_id: Alpha<14>,
     }
 
-    /// Cancel Order Request (`X`).
+    /// Cancel Order Request (`X`): cancels an order, or reduces its number of shares.
     CancelOrder = b'X', 9, options Maybe, "Cancel Order Request Message" {
         /// UserRefNum of the order.
         1 user_ref: UserRef,
-        /// The new number of shares, including those executed; 0 cancels all.
+        /// New number of shares, including the executed ones; 0 cancels the order.
         5 quantity: Shares,
     }
 
@@ -71,9 +71,9 @@ ouch_messages! {
     ModifyOrder = b'M', 10, options Maybe, "Modify Order Request Message" {
         /// UserRefNum of the order.
         1 user_ref: UserRef,
-        /// The new marking; `B` stays `B`.
+        /// New short sale marking; a buy order must keep `B`.
         5 side: SideMarking,
-        /// The new number of shares, including those executed.
+        /// New number of shares, including the executed ones.
         6 quantity: Shares,
     }
 
@@ -82,9 +82,9 @@ ouch_messages! {
     MassCancel = b'C', 17, options Maybe, "Mass Cancel Request" of 2025 {
         /// UserRefNum of the request, greater than every earlier one.
         1 user_ref: UserRef,
-        /// The firm.
+        /// The firm whose orders to cancel.
         5 firm: Alpha<4>,
-        /// The symbol, blank for all.
+        /// The symbol whose orders to cancel; blank for all.
         9 symbol: Stock,
     }
 
@@ -93,7 +93,7 @@ ouch_messages! {
     DisableOrderEntry = b'D', 9, options Maybe, "Disable Order Entry Request" of 2025 {
         /// UserRefNum of the request, greater than every earlier one.
         1 user_ref: UserRef,
-        /// The firm.
+        /// The firm whose order entry to disable.
         5 firm: Alpha<4>,
     }
 
@@ -102,7 +102,7 @@ ouch_messages! {
     EnableOrderEntry = b'E', 9, options Maybe, "Enable Order Entry Request" of 2025 {
         /// UserRefNum of the request, greater than every earlier one.
         1 user_ref: UserRef,
-        /// The firm.
+        /// The firm whose order entry to enable.
         5 firm: Alpha<4>,
     }
 

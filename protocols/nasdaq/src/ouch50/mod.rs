@@ -40,12 +40,12 @@ use self::options::OPTIONS_LEN_MAX;
 use crate::soupbintcp::{BufferTooShort, SendError};
 use crate::wire::OutOfRange;
 
-/// Longest message that [`encode_request`] and [`encode_event`] write, in bytes.
+/// Length of the longest message that [`encode_request`] and [`encode_event`] write, in bytes.
 pub const MESSAGE_LEN_MAX: usize = Replaced::LEN + 2 + OPTIONS_LEN_MAX;
-/// Highest limit price, 199,999.9900.
+/// Highest limit price, 199,999.9900, in units of 10^-4.
 pub const PRICE_MAX: u64 = 1_999_999_900;
 
-/// The bytes are not an OUCH 5.0 message: count and drop the message, or close the connection.
+/// The reason why bytes are not an OUCH 5.0 message: count and drop the message, or close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
@@ -63,9 +63,9 @@ pub enum ParseError {
     Truncated {
         /// The type byte.
         message_type: u8,
-        /// Length of the message's fixed part.
+        /// Length of the message's fixed part in bytes.
         needed: usize,
-        /// Length of the message.
+        /// Length of the message in bytes.
         len: usize,
     },
     /// The bytes after the fixed part are not a list of options.
@@ -78,7 +78,7 @@ pub enum ParseError {
     },
 }
 
-/// A message could not be encoded; none of it may be sent.
+/// The reason why a message could not be encoded; none of it may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -108,8 +108,8 @@ impl From<SendError> for EncodeError {
     }
 }
 
-/// Declares the messages of one direction and the enum of all of them. The string after the option rule is
-/// the message's title in the specification; `of` adds its edition if that is not the first.
+/// Declares the messages of one direction and their enum. The string after the option rule is the message's
+/// title in the specification; `of` adds the edition if it is not the first.
 macro_rules! ouch_messages {
     (
         $(#[$enum_doc:meta])*
@@ -143,7 +143,7 @@ macro_rules! ouch_messages {
         }
 
         impl<'a> $enum<'a> {
-            /// Reads one message and checks its options.
+            /// Parses one message and checks its options.
             ///
             /// # Errors
             /// [`ParseError`] states the cause.

@@ -17,7 +17,7 @@ const ELEMENT_HEADER_LEN: usize = 2;
 /// expire time (6 bytes each) and post-only (3 bytes).
 pub(super) const OPTIONS_LEN_MAX: usize = 3 * 6 + 3;
 
-/// The bytes after a message's fixed part are not a list of options.
+/// The reason why the bytes after a message's fixed part are not a list of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsError {
@@ -27,32 +27,32 @@ pub enum OptionsError {
     /// The total length differs from the number of bytes that follow.
     #[error("options of {expected} bytes are announced and {len} follow")]
     WrongTotal {
-        /// The stated total length.
+        /// The stated total length in bytes.
         expected: usize,
-        /// Number of bytes after it.
+        /// Number of bytes after the total length.
         len: usize,
     },
     /// An element has no tag, or is longer than the remaining bytes.
     #[error("the option at offset {offset} does not fit the options")]
     BadElement {
-        /// Offset of the element from the first element.
+        /// Offset of the element from the first element, in bytes.
         offset: usize,
     },
     /// The length of an element's value is wrong for its tag.
     #[error("option {tag} has a value of {expected} bytes and this has {len}")]
     WrongLength {
-        /// The tag.
+        /// The tag of the element.
         tag: u8,
-        /// Length that the tag requires.
+        /// Length that the tag requires, in bytes.
         expected: usize,
-        /// Length of the value.
+        /// Length of the element's value, in bytes.
         len: usize,
     },
 }
 
-/// Rule for the presence of a list of options, which may be empty, in a message type.
+/// Rule for a message type: whether a list of options, possibly empty, follows the fixed part.
 ///
-/// The edition of 2025 appends an empty list to messages that had none in 2023; both are valid.
+/// The edition of 2025 appends an empty list to messages that had none in 2023; both forms are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     Always,
@@ -71,9 +71,9 @@ macro_rules! tags {
         #[non_exhaustive]
         pub enum TagValue<'a> {
             $( $(#[$doc])* $name($value), )*
-            /// A tag that is not listed.
+            /// An option with an unlisted tag.
             Unknown {
-                /// The tag.
+                /// The tag of the option.
                 tag: u8,
                 /// The value.
                 value: &'a [u8],
@@ -81,7 +81,7 @@ macro_rules! tags {
         }
 
         impl<'a> TagValue<'a> {
-            /// The tag.
+            /// Returns the tag of the option.
             #[must_use]
             pub const fn tag(&self) -> u8 {
                 match self {
@@ -124,31 +124,31 @@ tags! {
     1 SecondaryOrderRef(u64: U64),
     /// The firm that the order is for.
     2 Firm(Alpha<4>: Alpha<4>),
-    /// Minimum quantity to trade on entry, otherwise nothing trades.
+    /// Minimum quantity to trade on entry: if less would trade, nothing trades.
     3 MinQty(u32: U32),
-    /// `R` retail, `N` not.
+    /// `R` for a retail order, else `N`.
     4 CustomerType(u8: u8),
     /// Maximum displayed quantity.
     5 MaxFloor(u32: U32),
     /// `L` limit, `P` market peg, `M` midpoint peg, `R` primary peg, `Q` market maker peg, `m` midpoint.
     6 PriceType(u8: u8),
-    /// Distance from the pegged price.
+    /// Offset of the order's price from the price to which it is pegged.
     7 PegOffset(i32: I32),
     /// Hidden price of a discretionary order.
     9 DiscretionPrice(u64: U64),
-    /// The peg of the hidden price, as [`TagValue::PriceType`].
+    /// Type of the peg of the hidden price, with the codes of [`TagValue::PriceType`].
     10 DiscretionPriceType(u8: u8),
-    /// Distance of the hidden price from its peg.
+    /// Offset of the hidden price from the price to which it is pegged.
     11 DiscretionPegOffset(i32: I32),
-    /// `P`: cancelled instead of trading on entry; `N`: not.
+    /// `P`: the order is cancelled if it would trade on entry; `N`: it may trade.
     12 PostOnly(u8: u8),
-    /// Width of the range from which the shown quantity is drawn, in shares.
+    /// Width of the range, in shares, from which the displayed quantity is drawn at random.
     13 RandomReserves(u32: U32),
     /// Permitted routing of the order.
     14 Route(Alpha<4>: Alpha<4>),
     /// Expire time, in seconds since midnight.
     15 ExpireTime(u32: U32),
-    /// `Y`: trades with hidden interest that would otherwise lock it.
+    /// `Y`: the order trades with hidden interest that would otherwise lock it.
     16 TradeNow(u8: u8),
     /// Handling instructions for the venue.
     17 HandleInst(u8: u8),
@@ -158,9 +158,9 @@ tags! {
     19 ReferencePrice(u64: U64),
     /// The kind of [`TagValue::ReferencePrice`].
     20 ReferencePriceType(u8: u8),
-    /// Quantity shown.
+    /// Displayed quantity.
     22 DisplayQty(u32: U32),
-    /// Price shown.
+    /// Displayed price.
     23 DisplayPrice(u64: U64),
     /// The client's identifier of a group of orders.
     24 GroupId(u16: U16),
@@ -168,13 +168,13 @@ tags! {
     25 SharesLocated(u8: u8),
     /// Broker that located the shares.
     26 LocateBroker(Alpha<4>: Alpha<4>),
-    /// Side and marking.
+    /// Side and short sale marking, with the codes of a message's side field.
     27 Side(u8: u8),
     /// Index of the client's UserRefNum space.
     28 UserRefIndex(u8: u8),
     /// The owner's self-trade prevention rule.
     29 AiqStrategy(u8: u8),
-    /// The group of orders that the rule treats as one owner's.
+    /// The group of orders that the self-trade prevention rule treats as one owner's.
     30 AiqGroup(u16: U16),
 }
 
@@ -186,7 +186,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Parses and checks all bytes after a message's fixed part.
+    /// Parses and checks `rest`, all bytes after a message's fixed part.
     #[inline]
     pub(super) fn parse(rest: &'a [u8], presence: Presence) -> Result<Self, OptionsError> {
         if let (Presence::AfterStrategy, Some((&strategy, rest))) = (presence, rest.split_first()) {

@@ -16,11 +16,11 @@ layout! {
     /// Source: Nasdaq OUCH 5.0, "Order Accepted Message" from offset 13 and "Order Replaced Message" from
     /// offset 17; 49 bytes.
     AcceptedOrder, 49 => {
-        /// Side and marking.
+        /// Side and short sale marking.
         0 side: SideMarking,
         /// Number of shares; for a replacement, including those that the old order has executed.
         1 quantity: Shares,
-        /// Symbol.
+        /// Symbol of the security.
         5 symbol: Stock,
         /// Limit price.
         13 price: LongPrice,
@@ -32,9 +32,9 @@ layout! {
         23 order_ref: OrderRef,
         /// Capacity in which the client acts.
         31 capacity: Capacity,
-        /// Intermarket sweep order, yes or no.
+        /// `Y` for an intermarket sweep order, else `N`.
         32 intermarket_sweep: YesNo,
-        /// The market or cross that the order is for.
+        /// The market or the cross for which the order was entered.
         33 cross_type: CrossType,
         /// State of the order after acceptance.
         34 order_state: OrderStateCode,
@@ -56,7 +56,7 @@ ouch_messages! {
         9 event_code: EventCode,
     }
 
-    /// Order Accepted (`A`).
+    /// Order Accepted (`A`): the venue accepted a new order.
     Accepted = b'A', 62, options Always, "Order Accepted Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
@@ -64,7 +64,7 @@ ouch_messages! {
         13 order: AcceptedOrder,
     }
 
-    /// Order Replaced (`U`).
+    /// Order Replaced (`U`): a new order took the place of another.
     Replaced = b'U', 66, options Always, "Order Replaced Message" {
         /// UserRefNum of the replaced order.
         9 orig_user_ref: UserRef,
@@ -74,24 +74,24 @@ ouch_messages! {
         17 order: AcceptedOrder,
     }
 
-    /// Order Canceled (`C`).
+    /// Order Canceled (`C`): shares were removed from an order without a trade.
     Canceled = b'C', 18, options Maybe, "Order Canceled Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
-        /// Number of shares removed by this event alone.
+        /// Number of shares removed by this event.
         13 quantity: Shares,
-        /// The reason.
+        /// The reason of the removal.
         17 reason: CancelReasonCode,
     }
 
-    /// AIQ Canceled (`D`): an order would have traded with another order of its owner. The edition of 2025
-    /// adds the owner's rule as a 32nd byte, see [`Options::aiq_strategy`].
+    /// AIQ Canceled (`D`): an order would have traded with another order of its owner. The 2025 edition adds
+    /// a 32nd byte, the owner's self-match prevention strategy.
     AiqCanceled = b'D', 31, options AfterStrategy, "AIQ Canceled Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
         /// Number of shares removed.
         13 decrement_shares: Shares,
-        /// The reason.
+        /// The reason of the cancel.
         17 reason: CancelReasonCode,
         /// Number of shares that would have traded.
         18 quantity_prevented: Shares,
@@ -101,15 +101,15 @@ ouch_messages! {
         30 liquidity_flag: LiquidityFlag,
     }
 
-    /// Order Executed (`E`).
+    /// Order Executed (`E`): an order traded.
     Executed = b'E', 34, options Always, "Order Executed Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
-        /// Number of shares in this execution alone.
+        /// Number of shares traded in this execution.
         13 quantity: Shares,
         /// Execution price.
         17 price: LongPrice,
-        /// Liquidity flag.
+        /// The order's role in the execution.
         25 liquidity_flag: LiquidityFlag,
         /// Match number of the execution.
         26 match_number: MatchNumber,
@@ -121,7 +121,7 @@ ouch_messages! {
         9 user_ref: UserRef,
         /// Match number of the execution.
         13 match_number: MatchNumber,
-        /// The reason.
+        /// The reason of the break.
         21 reason: BrokenTradeReason,
         /// The client's text, echoed.
         22 client_order_id: Alpha<14>,
@@ -131,15 +131,15 @@ ouch_messages! {
     PriceCorrection = b'F', 49, options Maybe, "Price Correction Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
-        /// Number of shares.
+        /// Number of shares of the corrected execution.
         13 quantity: Shares,
         /// The corrected price.
         17 price: LongPrice,
-        /// Liquidity flag.
+        /// The order's role in the execution.
         25 liquidity_flag: LiquidityFlag,
         /// Match number of the execution.
         26 match_number: MatchNumber,
-        /// The reason.
+        /// The reason of the correction.
         34 reason: Alpha<1>,
         /// The client's text, echoed.
         35 client_order_id: Alpha<14>,
@@ -149,7 +149,7 @@ ouch_messages! {
     Rejected = b'J', 29, options Maybe, "Rejected Message" {
         /// UserRefNum of the request.
         9 user_ref: UserRef,
-        /// The reason.
+        /// The reason of the refusal.
         13 reason: RejectCode,
         /// The client's text, echoed.
         15 client_order_id: Alpha<14>,
@@ -175,15 +175,15 @@ ouch_messages! {
         13 price: LongPrice,
         /// Display of the order.
         21 display: Display,
-        /// The venue's new reference.
+        /// The venue's new reference of the order.
         22 order_ref: OrderRef,
     }
 
-    /// Order Modified (`M`).
+    /// Order Modified (`M`): the shares or the marking of an order changed.
     Modified = b'M', 18, options Maybe, "Order Modified Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
-        /// Side and marking of the order.
+        /// Side and short sale marking of the order.
         13 side: SideMarking,
         /// Number of shares of the order.
         14 quantity: Shares,
@@ -193,7 +193,7 @@ ouch_messages! {
     Restated = b'R', 14, options Always, "Order Restated Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
-        /// The reason.
+        /// The reason of the change.
         13 reason: RestateReason,
     }
 
@@ -207,7 +207,7 @@ ouch_messages! {
         17 symbol: Stock,
     }
 
-    /// Disable Order Entry Response (`G`).
+    /// Disable Order Entry Response (`G`): new orders of the firm are refused from now on.
     DisableOrderEntryResponse = b'G', 17, options Maybe, "Disable Order Entry Response" of 2025 {
         /// UserRefNum of the request.
         9 user_ref: UserRef,
@@ -215,7 +215,7 @@ ouch_messages! {
         13 firm: Alpha<4>,
     }
 
-    /// Enable Order Entry Response (`K`).
+    /// Enable Order Entry Response (`K`): new orders of the firm are accepted again.
     EnableOrderEntryResponse = b'K', 17, options Maybe, "Enable Order Entry Response" of 2025 {
         /// UserRefNum of the request.
         9 user_ref: UserRef,
@@ -223,7 +223,7 @@ ouch_messages! {
         13 firm: Alpha<4>,
     }
 
-    /// Account Query Response (`Q`).
+    /// Account Query Response (`Q`): the answer to an Account Query Request.
     QueryResponse = b'Q', 13, options Maybe, "Account Query Response Message" {
         /// The UserRefNum to use next.
         9 next_user_ref: UserRef,

@@ -15,7 +15,7 @@ use super::{EncodeError, PRICE_MAX, ParseError};
 use crate::soupbintcp::BufferTooShort;
 use crate::wire::{Alpha, LongPrice, Shares, Stock};
 
-/// The reason why a message is not a request that the venue accepts.
+/// The reason why the venue does not execute a message as a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
@@ -28,17 +28,18 @@ pub enum RequestError {
     Refused {
         /// UserRefNum of the refused request.
         user_ref: UserRefNum,
-        /// The reason.
+        /// The reason to send.
         reason: RejectReason,
-        /// Text to echo.
+        /// The client's text to echo.
         client_order_id: ClientOrderId,
     },
-    /// The UserRefNum is from another space than 0, which is the only one: count and drop the message.
+    /// The UserRefNum belongs to a space other than 0, which this venue does not have: count and drop the
+    /// message.
     #[error("request about order {user_ref} of number space {index}: drop it, the venue has one space, 0")]
     OtherIndex {
-        /// UserRefNum of the order in that space.
+        /// UserRefNum of the order in the other space.
         user_ref: UserRefNum,
-        /// The option UserRefIndex.
+        /// Index of the other space, from the option UserRefIndex.
         index: u8,
     },
     /// The message queries the next UserRefNum: answer with a [`QueryResponse`](super::QueryResponse).
@@ -143,8 +144,8 @@ fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result
             post_only: parameters.post_only,
             min_qty: parameters.min_qty,
             special: parameters.special(order.display),
-            // A replacement has neither capacity nor cross type: the venue substitutes the old order's
-            // values.
+            // A replacement message has neither capacity nor cross type: the venue keeps those of the old
+            // order.
             attributes: OrderAttributes {
                 display: offered_display(order.display)?,
                 intermarket_sweep: offered_sweep(order.intermarket_sweep)?,
@@ -198,7 +199,7 @@ fn decode_order_entry(
     Ok(OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled, firm }))
 }
 
-/// Checks the UserRefNum space: the venue has only one.
+/// Fails for a UserRefNum of another space than 0, the only one of this venue.
 #[inline]
 fn check_index(user_ref: UserRefNum, options: Options<'_>) -> Result<(), RequestError> {
     if options.is_empty() {
@@ -227,12 +228,12 @@ fn offered_display(display: Display) -> Result<u8, RejectReason> {
     }
 }
 
-/// Accepts and echoes both values, since a sweep has no effect with one market.
+/// Returns the code if it is yes or no. The venue only echoes it: a sweep has no effect on a single market.
 fn offered_sweep(sweep: YesNo) -> Result<u8, RejectReason> {
     sweep.meaning().map(|_| sweep.0).ok_or(RejectReason::OptionNotOffered)
 }
 
-/// The options that affect matching.
+/// The options of an order that affect matching.
 #[derive(Clone, Copy, Default)]
 pub(super) struct OrderParameters {
     pub(super) min_qty: Qty,
@@ -242,7 +243,7 @@ pub(super) struct OrderParameters {
 }
 
 impl OrderParameters {
-    /// Returns the order instructions, if any.
+    /// Returns the order instructions for these options and `display`; `None` for an ordinary order.
     #[inline]
     pub(super) fn special(&self, display: Display) -> Option<OrderInstructions> {
         let OrderParameters { display_qty, expire_at, .. } = *self;
@@ -251,7 +252,7 @@ impl OrderParameters {
         is_special.then_some(OrderInstructions { stop_price: Price(0), display_qty, expire_at, is_hidden })
     }
 
-    /// Applies an option; returns false if it does not affect matching.
+    /// Records an option; returns false if it does not affect matching.
     fn take(&mut self, option: TagValue<'_>) -> bool {
         match option {
             TagValue::MinQty(qty) => self.min_qty = Qty(qty.into()),
@@ -295,7 +296,7 @@ fn offered(options: Options<'_>) -> Result<OrderParameters, RejectReason> {
     Ok(parameters)
 }
 
-/// Returns the options for these order parameters.
+/// Returns the options that express these order parameters.
 #[inline]
 pub(super) fn option_values(
     min_qty: Qty,
@@ -400,12 +401,12 @@ pub(super) fn stock_of(
     }
 }
 
-/// Returns the side to which a mass cancel is restricted.
+/// Returns the option that restricts a mass cancel to `side`; none for both sides.
 pub(super) fn side_option(side: Option<Side>) -> ArrayVec<TagValue<'static>, 1> {
     side.map(|side| TagValue::Side(SideMarking::from(side).0)).into_iter().collect()
 }
 
-/// Refuses orders that OUCH cannot express.
+/// Fails for orders that OUCH cannot express.
 fn check_encodable(
     time_in_force: TimeInForce,
     special: Option<OrderInstructions>,

@@ -1,4 +1,4 @@
-//! The client's side of a connection.
+//! The client's side of a SoupBinTCP connection.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -8,14 +8,14 @@ use super::{
     LoginAccepted, LoginRejectReason, LoginRequest, Packet, SendError, Session, SessionError, next_packet,
 };
 
-/// An event from the server.
+/// A packet from the server, as an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientEvent<'a> {
     /// The login was accepted.
     LoginAccepted {
-        /// The session.
+        /// Name of the session.
         session: Session,
-        /// Sequence number of the next message; may be higher than requested, so do not assume equality.
+        /// Sequence number of the next message, possibly higher than requested.
         next_sequence: Sequence,
     },
     /// The login was refused; the connection is over.
@@ -27,13 +27,13 @@ pub enum ClientEvent<'a> {
         /// The message.
         message: &'a [u8],
     },
-    /// A message without a sequence number, in editions 4.x.
+    /// A message without a sequence number; only in editions 4.x.
     Unsequenced(&'a [u8]),
     /// A heartbeat.
     Heartbeat,
     /// Human-readable text.
     Debug(&'a [u8]),
-    /// The session ended for good, and the connection with it.
+    /// The session has ended: no message will follow in it, and this connection is over.
     EndOfSession,
 }
 
@@ -68,7 +68,7 @@ impl ClientSession {
         ClientSession { login, endpoint: Endpoint::new(now, State::Connected, login.session, login.sequence) }
     }
 
-    /// Returns a login for a new connection, which resumes after the last sequenced message received.
+    /// Returns a login request for a new connection; it resumes after the last sequenced message received.
     #[must_use]
     pub fn resume(&self) -> LoginRequest {
         LoginRequest { session: self.endpoint.session, sequence: self.endpoint.next_sequence, ..self.login }
@@ -130,7 +130,7 @@ impl ClientSession {
         })
     }
 
-    /// Ends the connection if the server was silent, or did not answer the login, until the timeout.
+    /// Ends the connection on a timeout: the server was silent, or did not answer the login.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket and connect again.
@@ -157,9 +157,9 @@ impl ClientSession {
         self.endpoint.transmit(now, &packet, state, out)
     }
 
-    /// Frames a message to the server; if the connection breaks, the message is lost. `write` puts the
-    /// message at the start of its buffer and returns the message's length. Returns the packet's length;
-    /// after sending the packet, call [`sent`](Self::sent).
+    /// Frames a message to the server; if the connection breaks, the message is lost. `write` writes the
+    /// message at the start of the buffer that it receives, and returns the message's length. Returns the
+    /// packet's length; after sending the packet, call [`sent`](Self::sent).
     ///
     /// # Errors
     /// The error of `write`, or [`SendError`]: nothing was framed.
@@ -189,7 +189,7 @@ impl ClientSession {
         };
     }
 
-    /// Returns true after the login was accepted, while messages may be sent.
+    /// Returns true while messages may be sent: after the login was accepted.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
@@ -202,13 +202,13 @@ impl ClientSession {
         self.endpoint.state == State::Closed
     }
 
-    /// Returns the session; before the login is accepted, the requested one.
+    /// Returns the name of the session; before the login is accepted, of the requested one.
     #[must_use]
     pub const fn session(&self) -> Session {
         self.endpoint.session
     }
 
-    /// Returns the sequence number of the next sequenced message.
+    /// Returns the sequence number of the next sequenced message from the server.
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
         self.endpoint.next_sequence

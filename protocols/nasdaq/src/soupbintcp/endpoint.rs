@@ -1,4 +1,4 @@
-//! The common part of both sides of a connection: heartbeats, timeouts and errors.
+//! The common part of the client's and the server's side: heartbeats, timeouts and errors.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -11,22 +11,22 @@ pub enum SessionError {
     /// The other side sent an invalid packet.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The other side sent a packet that it must never send, or not in this state.
+    /// The other side sent a packet that it may never send, or not in this state of the connection.
     #[error("a packet '{}' is not allowed here: close the connection", *packet_type as char)]
     UnexpectedPacket {
-        /// The type byte.
+        /// The type byte of the packet.
         packet_type: u8,
     },
     /// The other side was silent until the timeout; a client connects again.
     #[error("the other side was silent for {timeout}: close, and connect again")]
     PeerSilent {
-        /// Maximum silence.
+        /// Maximum duration of the silence.
         timeout: Nanos,
     },
-    /// The login was not sent, or not answered, in time.
+    /// The login was not completed in time.
     #[error("no login was completed within {timeout}: close the connection")]
     LoginTimeout {
-        /// Maximum duration of the login.
+        /// Maximum time from the connection's start to the login.
         timeout: Nanos,
     },
     /// The connection had already ended.
@@ -34,13 +34,13 @@ pub enum SessionError {
     Closed,
 }
 
-/// The state of the connection at one side.
+/// The state of the connection at one side: the client's or the server's.
 pub(super) trait State: Copy {
     /// The state once the connection is over.
     const CLOSED: Self;
 }
 
-/// The common part of both sides of a connection: state, timers, session and sequence number.
+/// The common part of the client's and the server's side: state, timers, session and sequence number.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint<S> {
     pub(super) state: S,
@@ -113,7 +113,7 @@ impl<S: State> Endpoint<S> {
         self.last_received = now;
     }
 
-    /// Returns the next sequence number and advances it; saturates, as a peer may claim the maximum.
+    /// Returns the next sequence number and advances it; saturates, because a server may claim the maximum.
     #[inline]
     pub(super) fn take_sequence(&mut self) -> Sequence {
         let next = Sequence(self.next_sequence.0.saturating_add(1));

@@ -1,11 +1,11 @@
-//! Packet boundaries in a stream of bytes.
+//! Finds the packets in a stream of bytes.
 
 use tickpath_types::{Nanos, Sequence};
 
 use super::{LoginAccepted, LoginRejectReason, LoginRequest, Packet, Password, Session, Username};
 use crate::wire::Alpha;
 
-/// The bytes are not SoupBinTCP: close the connection, since no later packet can be found.
+/// The reason why bytes are not SoupBinTCP: close the connection, since no later packet can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
@@ -23,15 +23,15 @@ pub enum FrameError {
     WrongLength {
         /// The type byte.
         packet_type: u8,
-        /// Length of the payload.
+        /// Length of the payload in bytes.
         len: usize,
     },
-    /// A numeric field, digits padded with spaces on the left, is not a number.
+    /// A numeric field is not a number: it must have digits, padded with spaces.
     #[error("{field} in a packet '{}' is not a number: close the connection", *packet_type as char)]
     NotANumber {
         /// The type byte.
         packet_type: u8,
-        /// The field.
+        /// Name of the field.
         field: &'static str,
     },
 }
@@ -73,7 +73,8 @@ pub fn next_packet(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, FrameErr
     Ok(Some((packet, 2 + len)))
 }
 
-/// Returns the length of the packet at the start of `bytes`, header included, once its length field arrived.
+/// Returns the length in bytes of the packet at the start of `bytes`, header included; `None` until two bytes
+/// have arrived.
 ///
 /// A peer may announce up to 64 KiB; a receiver with a smaller buffer closes the connection.
 #[inline]
@@ -100,7 +101,7 @@ fn check_len(packet_type: u8, len: usize) -> Result<(), FrameError> {
     if fits { Ok(()) } else { Err(FrameError::WrongLength { packet_type, len }) }
 }
 
-/// Returns a field of a fixed layout; the caller has checked the payload's length.
+/// Returns the `N` bytes at `offset` of a payload whose length has been checked.
 fn field<const N: usize>(payload: &[u8], offset: usize) -> [u8; N] {
     payload[offset..offset + N].try_into().expect("a slice of N bytes is an array of N bytes")
 }
@@ -132,7 +133,7 @@ fn number(text: &[u8], packet_type: u8, field: &'static str) -> Result<u64, Fram
     parse_ascii_number(text).ok_or(FrameError::NotANumber { packet_type, field })
 }
 
-/// Parses digits that are padded with spaces on the left or, as some clients do, on the right.
+/// Parses decimal digits that are padded with spaces on the left or, as some clients do, on the right.
 pub(crate) fn parse_ascii_number(text: &[u8]) -> Option<u64> {
     let digits = text.trim_ascii();
     if digits.is_empty() {

@@ -1,4 +1,4 @@
-//! Login request and answer.
+//! Login requests and the server's answers.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use crate::wire::Alpha;
 pub struct Username(pub Alpha<6>);
 
 impl Username {
-    /// Pads a name; `None` when it is longer than 6 or not ASCII.
+    /// Pads a name to 6 characters; `None` when it is longer or not ASCII.
     #[must_use]
     pub fn new(text: &str) -> Option<Username> {
         Alpha::new(text).map(Username)
     }
 
-    /// Returns true if `name` is the same name, ignoring case.
+    /// Returns true if `name` is this name, ignoring case.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         Username::new(name).is_some_and(|other| self.0.0.eq_ignore_ascii_case(&other.0.0))
@@ -37,13 +37,13 @@ impl fmt::Display for Username {
 pub struct Password(pub(super) Alpha<10>);
 
 impl Password {
-    /// Pads a password; `None` when it is longer than 10 or not ASCII.
+    /// Pads a password to 10 characters; `None` when it is longer or not ASCII.
     #[must_use]
     pub fn new(text: &str) -> Option<Password> {
         Alpha::new(text).map(Password)
     }
 
-    /// Returns true if `password` is the same password, ignoring case, in constant time.
+    /// Returns true if `password` is this password, ignoring case; takes constant time.
     #[must_use]
     pub fn matches(&self, password: &str) -> bool {
         let Some(other) = Password::new(password) else { return false };
@@ -71,15 +71,15 @@ impl fmt::Debug for Password {
 /// Source: SoupBinTCP 3.00 and 4.1, "Login Request Packet"; 49 bytes with its length, 54 in edition 4.1.
 #[derive(Clone, Copy, Debug)]
 pub struct LoginRequest {
-    /// The user.
+    /// Name of the user.
     pub username: Username,
-    /// The password.
+    /// Password of the user.
     pub password: Password,
-    /// The session; blank means the current one.
+    /// Name of the session; blank for the current one.
     pub session: Session,
-    /// Sequence number of the first requested message; 1 is the start, 0 means new messages only.
+    /// Sequence number of the first requested message: 1 for all messages, 0 for new ones only.
     pub sequence: Sequence,
-    /// Edition 4.1: silence of the client after which the server should end the connection.
+    /// In edition 4.1, duration of the client's silence after which the server is to end the connection.
     pub heartbeat_timeout: Option<Nanos>,
 }
 
@@ -103,7 +103,7 @@ impl LoginRequest {
 /// Source: SoupBinTCP 3.00, "Login Accepted Packet"; 33 bytes with its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoginAccepted {
-    /// The session logged in to.
+    /// Name of the session that the client joined.
     pub session: Session,
     /// Sequence number of the next sequenced message.
     pub next_sequence: Sequence,

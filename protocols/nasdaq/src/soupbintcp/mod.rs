@@ -54,18 +54,18 @@ pub use crate::session::Session;
 
 use tickpath_types::Nanos;
 
-/// Bytes before a packet's payload: the length and the type.
+/// Length in bytes of a packet's header: the length field and the type.
 pub const HEADER_LEN: usize = 3;
-/// Longest payload, in bytes: the length field counts the type byte too.
+/// Maximum length of a payload, in bytes: the length field counts the type byte too.
 pub const PAYLOAD_LEN_MAX: usize = u16::MAX as usize - 1;
 /// Longest control packet, a login of edition 4.1, in bytes: the minimum buffer of `poll_transmit`.
 pub const CONTROL_LEN_MAX: usize = 54;
 
 /// Idle time after which each side sends a heartbeat.
 pub const HEARTBEAT_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Silence of the other side after which a connection ends.
+/// Duration of the other side's silence after which a connection ends.
 pub const PEER_TIMEOUT: Nanos = Nanos::from_secs(15);
-/// Time after connecting at which a connection ends if the login was not completed.
+/// Time from the start of a connection after which it ends if the login was not completed.
 pub const LOGIN_TIMEOUT: Nanos = Nanos::from_secs(30);
 /// Shortest timeout of edition 4.1 that a server grants; a shorter request is raised to it.
 pub const PEER_TIMEOUT_MIN: Nanos = Nanos::from_secs(2);

@@ -10,24 +10,24 @@ use super::{HEADER_LEN, LoginAccepted, LoginRejectReason, LoginRequest, PAYLOAD_
 pub enum Packet<'a> {
     /// `+`, both ways: human-readable text, to be ignored.
     Debug(&'a [u8]),
-    /// `A`, to the client.
+    /// `A`, to the client: the server accepts the login.
     LoginAccepted(LoginAccepted),
-    /// `J`, to the client, before the server closes.
+    /// `J`, to the client: the server refuses the login, and then closes the connection.
     LoginRejected(LoginRejectReason),
     /// `S`, to the client: the next sequenced message. Its sequence number is not sent: both sides count.
     SequencedData(&'a [u8]),
-    /// `H`, to the client.
+    /// `H`, to the client: the server's heartbeat.
     ServerHeartbeat,
     /// `Z`, to the client: no further message will come in this session.
     EndOfSession,
-    /// `L`, to the server.
+    /// `L`, to the server: the client logs in.
     LoginRequest(LoginRequest),
     /// `U`, to the server, in editions 4.x also to the client: a message without a sequence number, which is
     /// lost if the connection breaks.
     UnsequencedData(&'a [u8]),
-    /// `R`, to the server.
+    /// `R`, to the server: the client's heartbeat.
     ClientHeartbeat,
-    /// `O`, to the server.
+    /// `O`, to the server: the client logs out.
     LogoutRequest,
 }
 
@@ -35,17 +35,17 @@ pub enum Packet<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the packet needs {needed} bytes and the buffer has {len}: give it more room")]
 pub struct BufferTooShort {
-    /// Length of the packet, its header included.
+    /// Length of the packet in bytes, its header included.
     pub needed: usize,
-    /// Length of the buffer.
+    /// Length of the buffer in bytes.
     pub len: usize,
 }
 
-/// A message could not be framed; nothing was sent.
+/// The reason why a message could not be framed; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The session is not logged in yet, or is no longer.
+    /// The login is not accepted yet, or the connection is over.
     #[error("the session is not logged in: wait for the login, or connect again")]
     NotLoggedIn,
     /// The buffer is too short.
@@ -54,7 +54,7 @@ pub enum SendError {
 }
 
 impl Packet<'_> {
-    /// Returns the type byte.
+    /// Returns the type byte of the packet.
     #[must_use]
     pub const fn packet_type(&self) -> u8 {
         match self {
@@ -149,7 +149,7 @@ fn put(out: &mut [u8], packet_type: u8, parts: &[&[u8]]) -> Result<usize, Buffer
     Ok(needed)
 }
 
-/// Returns `value` in ASCII digits, padded with spaces on the left; it must have at most `N` digits.
+/// Returns `value` as ASCII digits, padded with spaces on the left to `N` bytes; it must fit them.
 pub(crate) fn ascii_number<const N: usize>(mut value: u64) -> [u8; N] {
     let mut digits = [b' '; N];
     for digit in digits.iter_mut().rev() {

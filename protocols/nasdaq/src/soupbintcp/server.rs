@@ -1,4 +1,4 @@
-//! The server's side of a connection.
+//! The server's side of a SoupBinTCP connection.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -9,7 +9,7 @@ use super::{
     PEER_TIMEOUT_MIN, Packet, SendError, Session, SessionError, next_packet,
 };
 
-/// An event from the client.
+/// A packet from the client, as an event.
 #[derive(Clone, Copy, Debug)]
 pub enum ServerEvent<'a> {
     /// A login request: answer by [`ServerSession::accept`] or [`ServerSession::reject`].
@@ -27,14 +27,14 @@ pub enum ServerEvent<'a> {
 #[derive(Clone, Copy, Debug)]
 enum State {
     AwaitingLogin,
-    /// The application has received the login and has not answered.
+    /// The application has received the login request, but has not answered it.
     Deciding,
-    /// The acceptance is not yet sent.
+    /// The login was accepted, but the acceptance is not yet sent.
     Accepting,
     Active,
-    /// The refusal is not yet sent.
+    /// The login was refused, but the refusal is not yet sent.
     Rejecting(LoginRejectReason),
-    /// The end of the session is not yet sent.
+    /// The session was ended, but its end is not yet sent.
     Ending,
     Closed,
 }
@@ -133,7 +133,7 @@ impl ServerSession {
         waits
     }
 
-    /// Ends the session for good; the connection is over once the end of session is sent.
+    /// Ends the session; the connection is over once the end of session is sent.
     pub fn end_session(&mut self) {
         self.endpoint.state = match self.endpoint.state {
             State::Accepting | State::Active => State::Ending,
@@ -141,7 +141,7 @@ impl ServerSession {
         };
     }
 
-    /// Ends the connection if the client was silent, or did not log in, until the timeout.
+    /// Ends the connection on a timeout: the client was silent, or did not log in.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket.
@@ -197,7 +197,7 @@ impl ServerSession {
         })
     }
 
-    /// As [`encode_message`](Self::encode_message), but `write` puts the message at the start of the buffer
+    /// As [`encode_message`](Self::encode_message), but `write` writes the message at the start of the buffer
     /// that it receives, and returns the message's length.
     ///
     /// # Errors
@@ -217,7 +217,7 @@ impl ServerSession {
         Ok((len, self.endpoint.take_sequence()))
     }
 
-    /// Returns true while messages may be sent: from the transmission of the login's acceptance on.
+    /// Returns true while messages may be sent: after the acceptance of the login was sent.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
@@ -230,7 +230,7 @@ impl ServerSession {
         matches!(self.endpoint.state, State::Closed)
     }
 
-    /// Returns the session logged in to; blank before.
+    /// Returns the name of the session that the client joined; blank before.
     #[must_use]
     pub const fn session(&self) -> Session {
         self.endpoint.session

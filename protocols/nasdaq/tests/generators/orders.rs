@@ -117,7 +117,7 @@ pub fn event_kind() -> impl Strategy<Value = OrderEventKind> {
     let reject: Vec<RejectReason> =
         reject.filter(|reason| ouch50::RejectCode::from(*reason).reason() == Some(*reason)).collect();
     let cancel: Vec<CancelReason> = (0..=u8::MAX).filter_map(CancelReason::from_code).collect();
-    // The filter must leave most of the reasons.
+    // Check that the filters leave most of the reasons.
     assert!(reject.len() >= 24 && cancel.len() >= 9);
     let broken: Vec<BrokenReason> = (0..=u8::MAX).filter_map(BrokenReason::from_code).collect();
     let strategies: Vec<SelfTradePrevention> = (1..=4).filter_map(SelfTradePrevention::from_code).collect();

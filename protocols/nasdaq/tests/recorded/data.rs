@@ -1,8 +1,8 @@
-//! Recorded data, if present, and the payloads of captured packets.
+//! Finds recorded data, if present, and reads the payloads of captured packets.
 
 use std::path::{Path, PathBuf};
 
-/// Returns the capture files in a folder of recorded data, by name.
+/// Returns the capture files in a folder of recorded data, sorted by name.
 pub fn captures(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()

@@ -1,4 +1,4 @@
-//! Every recorded file from Nasdaq, if present: each message decodes, and its codes are listed.
+//! Decodes every recorded file from Nasdaq, if present, and checks that all codes are listed.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "reads recorded data")]
 

@@ -2,41 +2,41 @@
 
 use crate::message::{EndOfStream, Heartbeat, Hello, Refused, Skipped, Subscribed, SymbolDefinition, Tick};
 
-/// A gap before a received message.
+/// Missing messages, detected by the sequence numbers of a later message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The symbol with missing messages; 0 if the session's sequence numbers show the gap.
     pub instrument: u16,
-    /// The expected number: a sequence number, or a symbol sequence number.
+    /// The expected sequence number: of the symbol, or of the session if `instrument` is 0.
     pub expected: u64,
-    /// The received number, of the same kind.
+    /// The received sequence number, of the symbol or of the session likewise.
     pub found: u64,
     /// Number of missing messages.
     pub lost: u64,
 }
 
-/// Receives messages, in the order of the stream.
+/// Receives a parser's messages, in the order of the stream.
 pub trait TickListener {
-    /// Consecutive ticks, each with a valid checksum and a new sequence number.
+    /// Handles consecutive ticks, each with a valid checksum and a new sequence number.
     fn on_ticks(&mut self, ticks: &[Tick]);
-    /// The first message of the stream.
+    /// Handles the server's hello.
     fn on_hello(&mut self, _: &Hello) {}
-    /// Name and attributes of a symbol.
+    /// Handles the definition of a symbol: its name and attributes.
     fn on_symbol(&mut self, _: &SymbolDefinition) {}
-    /// A heartbeat.
+    /// Handles a heartbeat.
     fn on_heartbeat(&mut self, _: &Heartbeat) {}
-    /// The subscription is accepted; its symbols follow.
+    /// Handles the acceptance of the subscription; the definitions of its symbols follow.
     fn on_subscribed(&mut self, _: &Subscribed) {}
-    /// A request, or this client, is refused.
+    /// Handles the server's refusal of a request, or of this client.
     fn on_refused(&mut self, _: &Refused) {}
-    /// The server omitted messages.
+    /// Handles the server's report that it omitted messages.
     fn on_skipped(&mut self, _: &Skipped) {}
-    /// The last message of the stream.
+    /// Handles the last message of the stream.
     fn on_end_of_stream(&mut self, _: &EndOfStream) {}
-    /// Messages are missing before the message of the next call.
+    /// Handles a gap: messages are missing before the message that the next call passes.
     fn on_gap(&mut self, _: Gap) {}
-    /// A damaged message was dropped.
+    /// Handles damaged data; the parser skips bytes until the next valid message.
     fn on_corrupt(&mut self) {}
-    /// A complete message of an unlisted type.
+    /// Handles a complete message of an unlisted type.
     fn on_unknown(&mut self, _: &[u8]) {}
 }

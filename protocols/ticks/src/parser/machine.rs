@@ -1,4 +1,4 @@
-//! The state machine of a stream: before its hello, among messages, or resynchronising.
+//! The state machine that parses a stream: before its hello, among messages, or resynchronising.
 
 use thiserror::Error;
 use tickpath_lockfree::crc32c::{Instruction, Step, Table};
@@ -13,9 +13,9 @@ use crate::message::{
 use super::listener::{Gap, TickListener};
 use super::numbers::{Numbers, Order};
 
-/// Number of bytes without a valid message after which a stream fails.
+/// Number of bytes skipped without a valid message after which a stream fails.
 pub const RESYNC_LEN_MAX: u64 = 65_536;
-/// Maximum number of ticks per `on_ticks` call, so that they are still in L1 when the listener reads them.
+/// Maximum number of ticks per `on_ticks` call: they are still in the L1 cache when the listener reads them.
 pub const BATCH_MAX: usize = 256;
 
 /// The stream cannot be read further: close the connection.
@@ -43,13 +43,13 @@ pub enum StreamError {
 pub struct ParserStats {
     /// Bytes received.
     pub bytes: u64,
-    /// Ticks returned.
+    /// Ticks passed to the listener.
     pub ticks: u64,
     /// Valid messages other than ticks, including those of unlisted types.
     pub others: u64,
     /// Messages of unlisted types.
     pub unknown: u64,
-    /// Number of damaged positions in the stream.
+    /// Number of times that damaged data was found in the stream.
     pub corrupt: u64,
     /// Bytes skipped in search of the next valid message.
     pub resync_bytes: u64,
@@ -65,7 +65,7 @@ pub struct ParserStats {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing has been received.
+    /// No hello has been received.
     #[default]
     BeforeHello,
     /// The next byte begins a message.
@@ -76,7 +76,7 @@ enum State {
     Failed(StreamError),
 }
 
-/// Parses messages from bytes that begin at a message.
+/// Parses the bytes of a stream, and keeps its state between calls.
 #[derive(Debug)]
 pub(super) struct Machine {
     /// The CPU's checksum instruction, detected once.
@@ -99,14 +99,14 @@ impl Machine {
         }
     }
 
-    /// Begins a new connection; the counters remain.
+    /// Resets the state for a new connection; the counters remain.
     pub(super) fn restart(&mut self) {
         *self = Machine { stats: self.stats, ..Machine::new() };
     }
 
-    /// Handles all complete messages, and returns the remaining bytes.
+    /// Handles all complete messages in `bytes`, and returns the remaining bytes.
     ///
-    /// The fast path is the usual case: a few ticks and possibly the beginning of another one.
+    /// The fast path is the usual case: complete ticks, possibly followed by the beginning of another one.
     #[inline]
     pub(super) fn take_all<'a>(
         &mut self,
@@ -132,7 +132,7 @@ impl Machine {
     ) -> Result<&'a [u8], StreamError> {
         let mut rest = bytes;
         loop {
-            // Handle batches until one is not full, and only then a single message.
+            // A batch that is not full ends before a message other than the next tick: `take_one` handles it.
             while self.can_batch() {
                 let batch = rest;
                 rest = self.take_ticks(batch, listener);
@@ -168,7 +168,7 @@ impl Machine {
         few.unwrap_or_else(|| self.take_many(bytes, listener))
     }
 
-    /// Handles `N` ticks if all are valid and consecutive; unrolled, as `N` is known at compile time.
+    /// Handles the first `N` ticks if all are valid and consecutive, else none; unrolled, as `N` is constant.
     #[inline(always)]
     fn take_few<'a, S: Step, const N: usize>(
         &mut self,
@@ -204,7 +204,7 @@ impl Machine {
         rest
     }
 
-    /// Handles one message, or a piece of damaged data, and returns its length; 0 when more bytes are needed.
+    /// Handles one message, or skips damaged data; returns the number of bytes taken, 0 if more are needed.
     #[cold]
     fn take_one(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<usize, StreamError> {
         let taken = match self.state {
@@ -273,7 +273,7 @@ impl Machine {
         Ok(message.len())
     }
 
-    /// Reports damaged data and skips its first word.
+    /// Reports damaged data, and skips its first word. Returns the number of bytes skipped.
     fn damaged(&mut self, listener: &mut impl TickListener) -> usize {
         self.stats.corrupt += 1;
         self.stats.resync_bytes += WORD_LEN as u64;
@@ -282,7 +282,8 @@ impl Machine {
         WORD_LEN
     }
 
-    /// Searches for the next valid message of a listed type, word by word.
+    /// Searches for the next valid message of a listed type, word by word, and handles it. Returns the number
+    /// of bytes skipped and handled.
     fn resync(
         &mut self,
         bytes: &[u8],
@@ -328,7 +329,7 @@ impl Machine {
         listener.on_gap(gap);
     }
 
-    /// Reports a gap before an unnumbered message.
+    /// Reports the messages missing before an unnumbered message, whose header has the next sequence number.
     fn catch_up(&mut self, header: &Header, listener: &mut impl TickListener) {
         if let Some(gap) = self.numbers.catch_up(header.sequence.get()) {
             self.missing(gap, listener);
@@ -400,7 +401,7 @@ fn is_valid_tick<S: Step>(step: S, tick: &Tick, number: u64) -> bool {
         && tick_checksum(step, tick) == tick.checksum.get()
 }
 
-/// As `is_valid_tick`, but without branches, which is faster for many ticks; returns 0 for a valid tick.
+/// Like `is_valid_tick`, but returns 0 for a valid tick and has no branches, which is faster for many ticks.
 #[inline(always)]
 fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
     let other_kind = !is_kind_of_tick([tick.header.message_type, tick.header.length_words]);
@@ -409,7 +410,7 @@ fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
         | u64::from(other_kind)
 }
 
-/// `valid_ticks` for CPUs without the CRC instruction; out of line, so that it does not slow the other path.
+/// `valid_ticks` for CPUs without the CRC instruction; not inlined, so that it does not slow `take_many`.
 #[cold]
 #[inline(never)]
 fn valid_ticks_by_table(bytes: &[u8], first: u64) -> (usize, &[u8]) {
@@ -419,24 +420,24 @@ fn valid_ticks_by_table(bytes: &[u8], first: u64) -> (usize, &[u8]) {
 /// Returns true when these are the type and length of a tick.
 #[inline]
 fn is_kind_of_tick(type_and_length: [u8; 2]) -> bool {
-    /// First two bytes of a tick of the first type - type and length - as a number.
+    /// The first two bytes, type and length, of a tick of the lowest type, as a little-endian number.
     const FIRST: u16 = u16::from_le_bytes([*Tick::TYPES.start(), (TICK_LEN / WORD_LEN) as u8]);
     const OTHERS: u16 = (*Tick::TYPES.end() - *Tick::TYPES.start()) as u16;
     u16::from_le_bytes(type_and_length).wrapping_sub(FIRST) <= OTHERS
 }
 
-/// Returns true when there are no bytes, or those present may be the beginning of a tick.
+/// Returns true if `rest` is empty, or may be the beginning of an incomplete tick.
 #[inline]
 fn is_start_of_tick(rest: &[u8]) -> bool {
     rest.len() < TICK_LEN && rest.first_chunk().is_none_or(|kind| is_kind_of_tick(*kind))
 }
 
-/// Returns the structure of a message whose length matches its type.
+/// Returns the structure of a message whose length was found to match its type.
 fn listed<M: Message>(message: &[u8]) -> &M {
     M::ref_from_bytes(message).expect("its length was compared with its type's")
 }
 
-/// Returns true when the length is valid for a message, and matches the type if that is listed.
+/// Returns true when the header's length is valid, and is that of its type if the type is listed.
 fn has_right_len(header: &Header) -> bool {
     match listed_len(header.message_type) {
         Some(len) => header.message_len() == len,

@@ -1,5 +1,5 @@
-//! The subscriber's end: messages of a stream with any fragmentation, with verified checksums and sequence
-//! numbers.
+//! The subscriber's end: parses messages from a stream with any fragmentation, and verifies checksums and
+//! sequence numbers.
 
 mod listener;
 mod machine;
@@ -17,7 +17,7 @@ pub const BUFFER_LEN: usize = 64 << 10;
 /// Parses messages of a stream: see the [module](self).
 ///
 /// It owns the buffer that receives the stream, and reads messages in place. It copies only an incomplete
-/// message, from the second half of the buffer to its start.
+/// message: to the start of the buffer, when less than half of the buffer is free.
 ///
 /// ```
 /// use tickpath_ticks::message::Tick;
@@ -38,7 +38,7 @@ pub const BUFFER_LEN: usize = 64 << 10;
 /// ```
 pub struct TickParser {
     machine: Machine,
-    /// Buffer whose received and unparsed bytes are from `start` to `end`; they begin at a message.
+    /// The bytes from `start` to `end` were received but not parsed.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -64,7 +64,7 @@ impl TickParser {
         TickParser { machine: Machine::new(), buffer, start: 0, end: 0 }
     }
 
-    /// Begins a new connection; the counters remain.
+    /// Resets the parser for a new connection; the counters remain.
     pub fn restart(&mut self) {
         self.machine.restart();
         (self.start, self.end) = (0, 0);
@@ -82,7 +82,7 @@ impl TickParser {
         self.machine.numbers.next_sequence()
     }
 
-    /// Returns a symbol's next expected sequence number; `None` if unknown, and while all are subscribed.
+    /// Returns a symbol's next expected sequence number; `None` if unknown, or if all symbols are subscribed.
     #[must_use]
     pub fn next_symbol_sequence(&self, instrument: u16) -> Option<u32> {
         self.machine.numbers.next_symbol_sequence(instrument)

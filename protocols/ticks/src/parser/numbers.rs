@@ -1,4 +1,4 @@
-//! Tracking of sequence numbers.
+//! Tracks the expected sequence numbers, of the session or of each symbol.
 
 use crate::message::{Header, Scope};
 
@@ -39,7 +39,8 @@ impl Numbers {
         self.symbols.is_empty()
     }
 
-    /// Advances the session's sequence number to `sequence`, and returns the gap before it, if any.
+    /// Advances the session's next sequence number to `sequence`; returns the messages missing before it, if
+    /// any.
     pub(super) fn catch_up(&mut self, sequence: u64) -> Option<Gap> {
         let expected = self.sequence;
         self.sequence = expected.max(sequence);
@@ -52,12 +53,12 @@ impl Numbers {
         self.symbols.get(usize::from(instrument)).filter(|next| **next != UNKNOWN).map(|next| *next as u32)
     }
 
-    /// Begins the session at sequence number `sequence`.
+    /// Sets the next sequence number of a new session.
     pub(super) fn begin(&mut self, sequence: u64) {
         self.sequence = sequence;
     }
 
-    /// Begins a subscription: allocates only here, and only for listed symbols.
+    /// Begins a subscription at sequence number `sequence`. Allocates for listed symbols; nothing else does.
     pub(super) fn subscribe(&mut self, sequence: u64, scope: Scope, symbols_max: u16) {
         self.sequence = sequence;
         self.symbols = match scope {
@@ -66,7 +67,7 @@ impl Numbers {
         };
     }
 
-    /// Sets the next sequence number of a symbol.
+    /// Sets the next sequence number of a symbol from the header of its definition.
     pub(super) fn define(&mut self, header: &Header) {
         if let Some(next) = self.symbols.get_mut(usize::from(header.instrument.get())) {
             *next = u64::from(header.symbol_sequence.get());
@@ -85,7 +86,7 @@ impl Numbers {
         self.sequence = self.sequence.saturating_add(count as u64);
     }
 
-    /// Checks and records the sequence numbers of a message.
+    /// Compares the sequence numbers of a message with the expected ones, which then follow the message.
     pub(super) fn take(&mut self, header: &Header) -> Order {
         let (found, expected) = (header.sequence.get(), self.sequence);
         if self.are_of_session() {

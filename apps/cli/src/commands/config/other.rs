@@ -18,7 +18,7 @@ pub fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Option<Box<dyn C
     Ok(match FileKind::of(table) {
         Some(FileKind::Gateway) => {
             let mut config = GatewayConfig::load(file)?;
-            // Make its paths valid in any folder.
+            // Make the paths in the configuration absolute, so that the shown file is valid in any folder.
             let sockets = [&mut config.client_listen_address, &mut config.admin_listen_address];
             for socket in sockets.into_iter().flatten() {
                 *socket = absolute(socket);

@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints a file; returns whether it is complete up to its end.
+/// Prints the selected records of a file; returns false when it is damaged.
 fn show(file: &Path, filter: &LogFilter, is_json: bool, counts: &mut LogCounts) -> anyhow::Result<bool> {
     let mut reader = LogReader::open(file)?;
     let header = reader.header().clone();

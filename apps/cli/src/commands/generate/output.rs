@@ -9,7 +9,7 @@ use tickpath_config::OutputFile;
 
 /// Number of bytes written to the system at a time.
 const WRITE_LEN: usize = 1 << 20;
-/// The fastest level, because synthetic data compresses about as well with it.
+/// Compression level: the fastest, because synthetic data compresses about as well with it as with others.
 const ZSTD_LEVEL: i32 = 1;
 
 /// An [`OutputFile`], compressed according to its name.
@@ -37,7 +37,8 @@ impl Output {
         }))
     }
 
-    /// Writes the rest and gives the file its final name. Returns the number of bytes written.
+    /// Writes the buffered data and gives the file its final name. Returns the number of bytes
+    /// written, after compression.
     pub fn finish(self) -> io::Result<u64> {
         let counted = self.0.finish()?;
         let file = counted.inner.into_inner().map_err(io::IntoInnerError::into_error)?;

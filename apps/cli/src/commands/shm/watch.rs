@@ -89,8 +89,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if !is_quiet {
             screen.show(&watched, args)?;
         }
-        // After the writer's end nothing is printed that could fail, so check whether a pipe still has its
-        // reader.
+        // After the writer's end nothing is printed, so no failed print shows that the reader of a pipe has
+        // ended: check that here.
         if args.once || !has_reader() || wait(&stop) {
             break;
         }
@@ -124,7 +124,7 @@ impl WatchedSegment {
     }
 
     fn read_names(&mut self, symbols: &[String]) {
-        // Read the count first: names added meanwhile are found next time.
+        // Read the count before the names: it then differs at the next check if names were added meanwhile.
         self.named = self.reader.named();
         let is_selected =
             |name: &SymbolName| symbols.is_empty() || symbols.iter().any(|it| name.as_str() == Some(it));

@@ -70,7 +70,7 @@ impl Link {
         count > 0
     }
 
-    /// Index of the response to a new order: accepted (`A`) or rejected (`J`).
+    /// Index in `messages` of the response to the new order `user_ref`: accepted (`A`) or rejected (`J`).
     pub fn answer_to(&self, user_ref: u32) -> Option<usize> {
         let is_answer =
             |message: &Vec<u8>| matches!(message[0], b'A' | b'J') && message[9..13] == user_ref.to_be_bytes();

@@ -57,7 +57,7 @@ impl Target {
     }
 }
 
-/// Damages the bytes; returns whether they changed.
+/// Damages the bytes of a file; returns whether they changed.
 type Damage = fn(&mut Vec<u8>, &mut Random) -> bool;
 
 /// All kinds of damage. `removed` changes no bytes: the file is removed instead.
@@ -74,7 +74,7 @@ pub fn kinds() -> [(&'static str, Damage); 5] {
 /// Damages a random file of the folder. Returns the kind of file, the kind of damage, and the path.
 pub fn damage(folder: &Path, random: &mut Random) -> (Target, &'static str, PathBuf) {
     loop {
-        // Half of the damage is to segments.
+        // Choose segments in five of eight cases.
         let target = Target::ALL[random.below(8).saturating_sub(4)];
         let (kind, damage) = kinds()[random.below(5)];
         let names = files(folder, |name| target.is(name));
@@ -123,19 +123,19 @@ fn files(folder: &Path, is_match: impl Fn(&str) -> bool) -> Vec<String> {
     names
 }
 
-/// Length without the trailing zeroes, which were never written.
+/// Length of the file `bytes` without its trailing zeroes, which were never written.
 fn used(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
-/// A random offset in the used part, in half of the cases near its end.
+/// A random offset in the [`used`] part of a file; in half of the cases, in its last two pages.
 fn place(bytes: &[u8], random: &mut Random) -> usize {
     let used = used(bytes).max(1);
     let near = if random.below(2) == 0 { used.min(2 * PAGE) } else { used };
     used - 1 - random.below(near)
 }
 
-/// Length of a page, smaller for short files.
+/// Length of the unit that `zero` and `swap` change: a page, less for short files.
 fn page(bytes: &[u8]) -> usize {
     if bytes.len() > PAGE { PAGE } else { (bytes.len() / 4).next_multiple_of(16).max(16) }
 }

@@ -109,7 +109,7 @@ pub fn run_trial(log: &Log, random: &mut Random) -> (Target, &'static str, Outco
     (target, kind, outcome, problem)
 }
 
-/// True if a number follows the word, as in a message that gives the position of the damage.
+/// True if `text` has a digit right after `word`, as in a message that gives the position of the damage.
 fn has_number(text: &str, word: &str) -> bool {
     text.match_indices(word)
         .any(|(at, _)| text[at + word.len()..].starts_with(|first: char| first.is_ascii_digit()))
@@ -134,7 +134,8 @@ fn verify(folder: &Path) -> Option<String> {
     bad.or_else(missing)
 }
 
-/// Starts a venue on the folder and compares its messages with the record. Also describes the outcome.
+/// Starts a venue on the folder and compares its messages with the clients' records. Returns the outcome
+/// and its description.
 pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
     let mut rig = match start(log, folder, false) {
         Err(description) => return (Outcome::Refused, description),

@@ -7,7 +7,7 @@ use tickpath_book::{BookLimits, Order, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
-/// The first instrument of a recording, and the only one in the measured ones.
+/// The first instrument of a recording; the measured recordings have no other one.
 const INSTRUMENT: InstrumentId = InstrumentId(1);
 
 /// Capacity of the index as a multiple of the books' capacity, in orders.
@@ -23,8 +23,8 @@ pub(super) struct RecordedBooks<B> {
     /// Events about orders that do not rest: in a recording of the best levels, orders older than the
     /// recording.
     pub(super) unknown: u64,
-    /// Events that no book can apply: for another instrument, an order that rests already, more than an
-    /// order's quantity, or no capacity.
+    /// Events that the books cannot apply: for another instrument, for an order that already rests, for more
+    /// than an order's quantity, or beyond the capacity.
     pub(super) contradictions: u64,
 }
 
@@ -174,7 +174,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
     /// Removes orders that are better than the price of a trade: they no longer rest.
     #[inline]
     fn remove_better(&mut self, Level { side, price }: Level) {
-        // An order of the other side would trade with orders that are better by one unit or more.
+        // An opposite order, priced one unit beyond `price`, would trade with exactly the better orders.
         let better = select_unpredictable(side == Side::Buy, 1, -1);
         let beyond = Price(price.0.saturating_add(better));
         while self.books.would_trade(INSTRUMENT, side.opposite(), beyond) {

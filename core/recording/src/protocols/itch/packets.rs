@@ -292,7 +292,7 @@ impl ItchPackets {
         }
         let (messages, sent) = (mold.messages().map(|(_, message)| message), SendTime::default());
         if first == 0 {
-            // Sequence numbers begin with 1: this packet has none.
+            // Sequence numbers begin with 1, so the messages of this packet are unnumbered.
             channel.report.unnumbered += count;
             channel.report.messages += count;
             return out.push(channel_line.channel, packet, sent, messages);

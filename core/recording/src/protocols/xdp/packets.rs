@@ -173,7 +173,7 @@ struct XdpChannel {
 struct XdpPackets {
     flows: Vec<XdpFlow>,
     channels: Vec<XdpChannel>,
-    /// Market and recording of each market; the market is `None` while no message has named it.
+    /// Id and recording index of each market; the id is `None` while no message has named it.
     markets: Vec<(Option<u16>, usize)>,
 }
 

@@ -7,8 +7,8 @@ use super::fields::index_of;
 
 /// Maximum number of symbols that wait for a refresh; messages of further symbols are not kept.
 const WAITING_MAX: usize = 1 << 16;
-/// Maximum bytes of messages held for all waiting symbols. Beyond it the current symbol's messages are
-/// dropped, and that symbol needs a newer refresh.
+/// Maximum bytes of messages held for all waiting symbols. A message beyond it is dropped with all held
+/// messages of its symbol, which then needs a newer refresh.
 const HELD_BYTES_MAX: usize = 64 << 20;
 /// Maximum bytes of a symbol's refresh; a longer one is dropped.
 const REFRESH_BYTES_MAX: usize = 16 << 20;

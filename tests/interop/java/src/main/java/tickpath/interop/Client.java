@@ -24,7 +24,7 @@ import java.util.stream.Stream;
  * started again. Two users, TEST01 and TEST02, have the password "test".
  */
 public final class Client {
-    /** Line that this client prints when the test is to stop or kill the venue. */
+    /** Line by which this client asks the test to stop or kill the venue. */
     private static final String READY = "ready for the end of the venue";
     /** Line that this client reads when the killed venue has been started again. */
     private static final String RESTARTED = "restarted";
@@ -73,7 +73,7 @@ public final class Client {
 
     private void run() throws IOException {
         logIn();
-        // The opening is over: the venue sent its heartbeats after a second of silence.
+        // The opening is over: the venue's heartbeats above came after a second of silence.
         long start = lineA.nextSequence();
         List<Itch.Event> market = trade();
         readLines(start, market);
@@ -302,7 +302,7 @@ public final class Client {
         return new MarketLine(loop, groups[index], network, retransmission, requestedSequence);
     }
 
-    /** Runs Nassau's own receiver, of line and retransmission, in a thread until the end of the session. */
+    /** Runs Nassau's own receiver of a line and its retransmission in a thread until the session ends. */
     private Thread startThirdParty(List<byte[]> messages, CountDownLatch arrivals) {
         Thread thread = new Thread(() -> {
             try {
