@@ -2,8 +2,8 @@
 //!
 //! A block fenced as `console` has commands after `$ `, each followed by its expected output. There, a line
 //! `...` matches any number of lines, and a word with a digit matches any word. Commands of a `console
-//! background` block run until a `console stop` block or the end of the page, when they are interrupted. Any
-//! other block with a path after its language is the content of that file.
+//! background` block run until a `console stop` block or the end of the page, when they are interrupted, the
+//! latest first. Any other block with a path after its language is the content of that file.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -80,7 +80,7 @@ fn run_steps(name: &str, folder: &Path, addresses: &BTreeMap<String, String>) {
         }
         let mut command = bash(folder, &moved(&step.command, addresses));
         if step.kind == "stop" {
-            background.drain(..).for_each(stop);
+            background.drain(..).rev().for_each(stop);
         }
         if step.kind == "background" {
             let mut running = Running::spawn(command);
@@ -102,7 +102,7 @@ fn run_steps(name: &str, folder: &Path, addresses: &BTreeMap<String, String>) {
             expected.join("\n")
         );
     }
-    background.drain(..).for_each(stop);
+    background.drain(..).rev().for_each(stop);
 }
 
 pub fn stop(running: Running) {
