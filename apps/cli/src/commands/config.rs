@@ -15,6 +15,7 @@ use tickpath_types::Instrument;
 
 use crate::program;
 
+mod class;
 #[cfg(feature = "full")]
 pub mod other;
 
@@ -33,6 +34,10 @@ pub enum Args {
         /// A venue's, trader's, feed handler's, shell's, gateway's, demo's or instrument file
         file: PathBuf,
     },
+    /// Write the files of an exchange for a class: the venue's, and one for the shell of each student
+    ///
+    /// Each student is a user with a random password. Only you can read the files.
+    Class(class::Args),
 }
 
 /// A configuration file of a known kind: loaded, checked, with every default filled in.
@@ -43,8 +48,8 @@ pub trait ConfigFile {
     /// Returns TOML that loads as the same configuration.
     fn to_toml(&self) -> String;
 
-    /// Checks keys and passwords as the program of this file does at its start. Those of venues and traders
-    /// were checked when the file was loaded.
+    /// Checks keys and passwords as the program that uses this file does at its start. Those of venues and
+    /// traders were checked when the file was loaded.
     ///
     /// # Errors
     /// A key or password that cannot be used.
@@ -53,15 +58,19 @@ pub trait ConfigFile {
     }
 }
 
-/// Function that loads a configuration file of a separate program; `None` for any other file.
+/// Function that loads a configuration file of a separate program; it returns `None` for any other file.
 pub type ReadOther = fn(&Path, &toml::Table) -> anyhow::Result<Option<Box<dyn ConfigFile>>>;
 
-/// Checks or prints a file. A file of a separate program is passed to the program that supports all kinds.
+/// Checks or prints a file. If its kind needs a separate program and `read_other` is `None`, runs the program
+/// `tickpath-config`, which supports all kinds.
 ///
 /// # Errors
 /// The reason why the file is not usable.
 pub fn run(args: &Args, read_other: Option<ReadOther>) -> anyhow::Result<ExitCode> {
-    let (Args::Check { file } | Args::Show { file }) = args;
+    let file = match args {
+        Args::Check { file } | Args::Show { file } => file,
+        Args::Class(args) => return class::run(args),
+    };
     let table: toml::Table = tickpath_config::load(file)?;
     let other = match read_other {
         Some(read) => read(file, &table)?,
@@ -76,12 +85,11 @@ pub fn run(args: &Args, read_other: Option<ReadOther>) -> anyhow::Result<ExitCod
         None => None,
     };
     let config = other.map_or_else(|| read(file, &table), Ok)?;
-    match args {
-        Args::Check { file } => {
-            config.check_secrets()?;
-            print_stdout(format_args!("{}: a valid {}", file.display(), config.kind()))?;
-        }
-        Args::Show { file } => print_stdout(text_of(config.as_ref(), file).trim_end())?,
+    if let Args::Check { .. } = args {
+        config.check_secrets()?;
+        print_stdout(format_args!("{}: a valid {}", file.display(), config.kind()))?;
+    } else {
+        print_stdout(text_of(config.as_ref(), file).trim_end())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -168,7 +176,7 @@ impl ConfigFile for InstrumentFile {
     }
 }
 
-/// Loads a file. A file without keys that identify its kind is a demo's, in which every key has a default.
+/// Loads a file. If no key identifies its kind, it is a demo's file, in which every key has a default.
 fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Box<dyn ConfigFile>> {
     let cores = Host::describe().cores_allowed;
     Ok(match FileKind::of(table) {

@@ -1,4 +1,4 @@
-//! Configuration files.
+//! Tests of configuration files: the samples, their errors, `config check` and `config show`.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -122,7 +122,7 @@ fn a_wrong_key_is_named_with_its_line() {
     ] {
         assert_refused(&args, &[place, "unknown field", key, "expected"]);
     }
-    // Errors in the table of the Deribit front are reported likewise, although the venue only passes it on.
+    // Errors in the Deribit front's table are reported likewise, although the venue itself does not parse it.
     let sample = std::fs::read_to_string(repository().join("configs/deribit.toml")).unwrap();
     let sample = sample.replace("\nband = ", "\nbandx = ").replace("deribit-instruments", "instruments");
     let line = 1 + sample.lines().position(|line| line.starts_with("bandx")).unwrap();
@@ -191,7 +191,40 @@ fn a_password_is_not_shown_and_its_file_must_be_private() {
     assert_refused(&["trader", "--config", &shown], &["TICKPATH_PASSWORD_NOT_SHOWN"]);
 }
 
-/// A gateway's configuration; the tests replace its secret and its password by unusable ones.
+#[test]
+fn the_files_of_a_class_are_private_and_valid_for_other_machines() {
+    let site = Site::new();
+    let exchange = repository().join("configs/exchange.toml");
+    let folder = site.path("class");
+    let class = |options: &[&str]| {
+        let args = ["config", "class", exchange.to_str().unwrap(), "--output", &folder];
+        run(&[&args[..], options].concat())
+    };
+    let printed = class(&["--students", "100", "--address", "192.168.7.1"]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""));
+    let mut passwords = std::collections::BTreeSet::new();
+    for number in 1..=100 {
+        let file = format!("{folder}/STU{number:03}.toml");
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let line = |prefix: &str| text.lines().find_map(|line| line.strip_prefix(prefix)).unwrap();
+        passwords.insert(line("client_secret = ").to_owned());
+        assert_eq!(line("url = "), "\"ouch://192.168.7.1:26400\"");
+        assert!(!printed.out.contains(line("client_secret = ").trim_matches('"')));
+    }
+    assert_eq!(passwords.len(), 100);
+    let check = |name: &str| run(&["config", "check", &format!("{folder}/{name}.toml")]);
+    assert_eq!((check("venue").code, check("STU100").code), (Some(0), Some(0)));
+    let venue = std::fs::read_to_string(format!("{folder}/venue.toml")).unwrap();
+    assert!(!venue.contains("127.0.0.1") && !venue.contains("test_users"), "{venue}");
+
+    let again = class(&[]);
+    assert!(again.code == Some(1) && again.err.contains("choose another with --output"), "{}", again.err);
+    assert_eq!(std::fs::read_to_string(format!("{folder}/venue.toml")).unwrap(), venue);
+}
+
+/// A gateway's configuration; the test replaces its secret and its password.
 const GATEWAY: &str = "name = 'never'\n[venue]\nws_uri = 'ws://127.0.0.1:9/'\n[accounts.A1]\nlogin = 'x'\n\
                        secret = 'test'\n[users.u]\npassword = 'test'\naccounts = 'A1'\n";
 
@@ -219,13 +252,13 @@ fn check_and_start_validate_secrets() {
         let [checked, started] = [&["config", "check", &file][..], &["gateway", "--config", &file]].map(run);
         assert_eq!((checked.code, checked.err), (started.code, started.err));
     }
-    // A hash is not a password, so others may read it.
+    // A file with a password's hash, unlike one with the password, may be readable by others.
     let made = tickpath().args(["gateway", "hash-password"]).write_stdin("hunter2\n").output().unwrap();
     let hash = String::from_utf8(made.stdout).unwrap();
     write(&GATEWAY.replace("password = 'test'", &format!("password = '{}'", hash.trim())), 0o644);
     let checked = run(&["config", "check", &file]);
     assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""));
-    // `config show` prints the path of a secret's file such that it is valid in any folder.
+    // `config show` prints the absolute path of a secret's file.
     std::fs::write(&kept, "hunter2\n").unwrap();
     std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o600)).unwrap();
     write(&GATEWAY.replace("secret = 'test'", "secret = 'file:kept'"), 0o644);
@@ -275,7 +308,7 @@ fn a_shown_configuration_can_be_used_from_any_folder() {
     }
 }
 
-/// For each command and each file of another kind, the error names both.
+/// A command's error for a file of another kind names that kind and the kind that the command needs.
 #[test]
 fn a_file_of_another_kind_is_named_with_its_command() {
     let configs = repository().join("configs");

@@ -1,4 +1,4 @@
-//! Runs the commands of README in its order, with less work: shorter days, shorter demonstrations.
+//! Runs the commands of README in its order, with less work: smaller generated days, shorter demos.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,11 +9,11 @@ use tickpath_test_support::Running;
 use crate::support::repository;
 use crate::tutorials::{bash, copy_configs, moved, stop};
 
-/// The test of one command of the page: the command with less work, and a text that it must print.
+/// Test of one README command: a variant of the command with less work, and a text that it must print.
 enum Run {
     /// Ends with exit code 0 and prints the text.
     Ends(&'static str, &'static str),
-    /// Prints a line with the text and runs until Ctrl-C, which the test sends at once.
+    /// Prints a line with the text and runs until Ctrl-C, which the test sends after that line.
     RunsOn(&'static str, &'static str),
     /// As `RunsOn`, but the test sends Ctrl-C after all following commands.
     RunsBeside(&'static str, &'static str),
@@ -21,7 +21,7 @@ enum Run {
     InTests,
 }
 
-const COMMANDS: [(&str, Run); 12] = {
+const COMMANDS: [(&str, Run); 13] = {
     use Run::{Ends, InTests, RunsBeside, RunsOn};
     [
         ("cargo run --release -- demo", Ends("tickpath demo --seconds 1 --plain", "PASS: ")),
@@ -51,6 +51,10 @@ const COMMANDS: [(&str, Run); 12] = {
         (
             "tickpath lab bench --quick --filter stamp",
             Ends("tickpath lab bench --quick --rounds 1 --filter stamp", "PASS: "),
+        ),
+        (
+            "tickpath config class --students 30",
+            Ends("tickpath config class --students 30", "a venue with 30 students"),
         ),
         ("cargo xtask ci", InTests),
         ("cargo build --release --features full", InTests),
