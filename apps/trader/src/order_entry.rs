@@ -17,7 +17,7 @@ use tickpath_types::{InstrumentTable, Nanos, OrderRequest, Sequence};
 const NEW_MESSAGES_ONLY: Sequence = Sequence(0);
 /// Maximum duration of a connection attempt.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(2);
-/// No automatic wait: the owner chooses the time of the next attempt.
+/// Reconnects without an automatic wait: the owner chooses the time of the next attempt.
 const RECONNECT: ReconnectConfig = ReconnectConfig::fixed(CONNECT_TIMEOUT, Nanos::ZERO);
 const CLOSED: &str = "the connection was closed";
 /// Interval of timer checks.
@@ -27,7 +27,7 @@ const TIMER_INTERVAL: Nanos = Nanos::from_millis(100);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderEntryError {
-    /// There is no listener, or not yet: start the venue first, or correct the address.
+    /// There is no listener at the address: start the venue first, or correct the address.
     #[error(transparent)]
     Connect(#[from] NetError),
     /// The name or the password is too long or not ASCII.
@@ -44,7 +44,8 @@ pub enum OrderEntryError {
         /// The venue's reason.
         reason: LoginRejectReason,
     },
-    /// There was no answer in time: check that the venue is running there and that no firewall drops packets.
+    /// The venue did not answer in time: check that it runs at this address and that no firewall drops
+    /// packets.
     #[error("no answer from {address} within {} s: is the venue running there?", timeout.0 / 1_000_000_000)]
     ConnectTimeout {
         /// Address of the venue.
@@ -55,7 +56,7 @@ pub enum OrderEntryError {
     /// The venue closed the connection or stopped sending: connect again.
     #[error("the order entry connection is lost ({reason}): connect again")]
     Disconnected {
-        /// The detected cause.
+        /// Cause of the lost connection.
         reason: String,
     },
     /// The user has used the last UserRefNum of the day: trade as another user, or wait for the next day.
@@ -74,8 +75,8 @@ pub enum OrderEntryError {
     Encode(EncodeError),
 }
 
-/// One logged-in connection to a venue's order entry. Nothing blocks or allocates after
-/// [`connect`](Self::connect): a later connection reuses the buffers of the first.
+/// One user's connection to a venue's order entry. Nothing blocks or allocates after
+/// [`connect`](Self::connect): reconnecting reuses the buffers.
 pub struct OrderEntry<N: Network = Kernel> {
     name: String,
     address: SocketAddrV4,
@@ -85,8 +86,8 @@ pub struct OrderEntry<N: Network = Kernel> {
 }
 
 impl OrderEntry {
-    /// Connects, waiting up to two seconds, and sends a login that requests the session from its first
-    /// message. The answer arrives through [`poll`](Self::poll).
+    /// Connects, waiting up to two seconds, and prepares a login that requests all messages of the session.
+    /// [`poll`](Self::poll) sends it and reads the answer.
     ///
     /// # Errors
     /// [`OrderEntryError::Connect`] and [`OrderEntryError::Credentials`].
@@ -125,8 +126,8 @@ impl<N: Network> OrderEntry<N> {
         Ok(OrderEntry { name: name.to_owned(), address, link, client, next_timers: Nanos::ZERO })
     }
 
-    /// Makes the login request only new messages, not the session from its start. To be called before the
-    /// login.
+    /// Changes the login so that it requests only new messages, not all of the session. Call it before the
+    /// login is sent.
     #[must_use]
     pub fn only_new(mut self, now: Nanos) -> OrderEntry<N> {
         let mut login = self.client.resume();
@@ -135,8 +136,8 @@ impl<N: Network> OrderEntry<N> {
         self
     }
 
-    /// Returns true when the connection is established. Retries a lost connection when due, from the last
-    /// message of the session on: no numbered message is missed or repeated. Never waits.
+    /// Returns true when the connection is established. Reconnects a lost connection when due; the new login
+    /// resumes after the last message, so that no numbered message is missed or repeated. Never waits.
     ///
     /// # Errors
     /// [`OrderEntryError::Connect`] and [`OrderEntryError::ConnectTimeout`]: the attempt failed.
@@ -168,21 +169,20 @@ impl<N: Network> OrderEntry<N> {
         }
     }
 
-    /// Closes the connection, until [`poll_connected`](Self::poll_connected) reconnects at `until`. Queued
-    /// and unsent requests are dropped, as they may be out of date.
+    /// Closes the connection and drops queued and unsent requests, which may be out of date.
+    /// [`poll_connected`](Self::poll_connected) reconnects from `until` on.
     pub fn disconnect(&mut self, until: Nanos) {
         self.link.wait_until(until);
         self.client.discard();
     }
 
-    /// Returns the descriptor that is readable when data was received; `None` if unconnected or simulated.
+    /// Returns the descriptor that is readable when data has arrived; `None` if unconnected or simulated.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.link.established()?.descriptor()
     }
 
-    /// Returns the session, which outlasts connections: the venue's received messages and the queued
-    /// requests.
+    /// Returns the session, which outlasts connections. It holds received messages and queued requests.
     #[inline]
     #[must_use]
     pub const fn client(&self) -> &Client {
@@ -195,7 +195,7 @@ impl<N: Network> OrderEntry<N> {
         &mut self.client
     }
 
-    /// Returns true while the connection is established, as far as known.
+    /// Returns true from the establishment of the connection until its loss is noticed.
     #[inline]
     #[must_use]
     pub fn is_connected(&self) -> bool {
@@ -212,8 +212,8 @@ impl<N: Network> OrderEntry<N> {
     /// Appends a request to those that the next [`flush`](Self::flush) sends.
     ///
     /// # Errors
-    /// [`OrderEntryError::Encode`] when it cannot be encoded, [`OrderEntryError::Backpressured`] when too
-    /// many wait; the request is not queued.
+    /// [`OrderEntryError::Encode`] if the request cannot be encoded, [`OrderEntryError::Backpressured`] if
+    /// too many are queued already. The request is then not queued.
     #[inline]
     pub fn queue(&mut self, request: &OrderRequest) -> Result<(), OrderEntryError> {
         Ok(self.client.queue(request)?)
@@ -230,7 +230,7 @@ impl<N: Network> OrderEntry<N> {
         self.flush(now)
     }
 
-    /// Passes all queued requests to TCP by one write.
+    /// Passes all queued requests to TCP in one write.
     ///
     /// # Errors
     /// [`OrderEntryError::Disconnected`], or [`OrderEntryError::Backpressured`] when TCP's buffer is full;
@@ -289,7 +289,8 @@ impl<N: Network> OrderEntry<N> {
         match fill {
             Fill::Closed if self.client.is_active() => Err(disconnected(CLOSED)),
             Fill::Closed => Err(disconnected("closed before the login was answered: is the venue full?")),
-            // Check timers after the read: received data breaks a silence, however late it is read.
+            // Check timers after the read, so that data that arrived but was read late does not count as
+            // silence.
             _ => self.run_due_timers(now).map(|()| answers),
         }
     }
@@ -314,7 +315,11 @@ impl<N: Network> OrderEntry<N> {
     fn run_timers(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         self.next_timers = now + TIMER_INTERVAL;
         self.client.handle_timeout(now).map_err(disconnected)?;
-        self.flush(now)
+        match self.flush(now) {
+            // The waiting bytes break the silence as well; the heartbeat follows with the next request.
+            Err(OrderEntryError::Backpressured) => Ok(()),
+            flushed => flushed,
+        }
     }
 }
 

@@ -1,15 +1,18 @@
 //! Lost connections, and venues that refuse logins.
 
+use std::io::{BufReader, Read, Write};
 use std::net::SocketAddrV4;
 
 use tickpath_agent::TscClock;
-use tickpath_nasdaq::soupbintcp::{LoginRejectReason, PEER_TIMEOUT};
+use tickpath_nasdaq::soupbintcp::{HEARTBEAT_INTERVAL, LoginRejectReason, PEER_TIMEOUT};
 use tickpath_test_support::{REFUSING, listen};
 use tickpath_trader::{OrderEntry, OrderEntryError};
-use tickpath_types::{Nanos, Side, TimeInForce};
+use tickpath_types::{EnterOrder, Nanos, OrderRequest, Price, Qty, Side, TimeInForce, UserRefNum};
 
-use crate::site::{QUERY, Site, buy, instruments, sell};
+use crate::site::{ALPHA, QUERY, Site, buy, instruments, sell};
 
+/// Length of a login packet.
+const LOGIN_LEN: usize = 49;
 /// The gateway's wait before it reconnects.
 const RECONNECT: Nanos = Nanos::from_secs(1);
 
@@ -111,4 +114,56 @@ fn a_silent_venue_is_disconnected() {
     assert!(poll(now + PEER_TIMEOUT).is_ok());
     let error = poll(now + PEER_TIMEOUT + PEER_TIMEOUT).err().unwrap();
     assert!(matches!(error, OrderEntryError::Disconnected { .. }), "{error}");
+}
+
+#[test]
+fn a_heartbeat_that_finds_the_buffers_full_waits() {
+    let (listener, address) = listen();
+    let now = TscClock::system().now();
+    let mut entry = OrderEntry::connect(address, "A", "x", instruments(), now).unwrap();
+    let (mut venue, _) = listener.accept().unwrap();
+    entry.poll(now, &mut (), |_| {}, |_, _| {}).unwrap();
+    venue.read_exact(&mut [0; LOGIN_LEN]).unwrap();
+    venue.write_all(format!("\0\u{1f}A{:<10}{:>20}", "SESSION", 1).as_bytes()).unwrap();
+    while !entry.is_active() {
+        entry.poll(now, &mut (), |_| {}, |_, _| {}).unwrap();
+    }
+    // The venue reads nothing, until the buffers of both sides are full.
+    let mut user_ref = 0;
+    let mut queue = |entry: &mut OrderEntry| {
+        let user_ref_num = UserRefNum(user_ref + 1);
+        let order = EnterOrder::limit(user_ref_num, ALPHA, Side::Buy, Qty(1), Price(999_000));
+        let queued = entry.queue(&OrderRequest::Enter(order));
+        user_ref += u32::from(queued.is_ok());
+        queued
+    };
+    while entry.flush(now).is_ok() {
+        (0..100).for_each(|_| queue(&mut entry).unwrap());
+    }
+    let full = |result| matches!(result, Err(OrderEntryError::Backpressured));
+    assert!(full(entry.flush(now)));
+    while queue(&mut entry).is_ok() {}
+    assert!(full(queue(&mut entry)));
+    let later = now + HEARTBEAT_INTERVAL + HEARTBEAT_INTERVAL;
+    assert_eq!(entry.poll(later, &mut (), |_| {}, |_, _| {}).unwrap(), 0);
+
+    let reader = std::thread::spawn(move || {
+        let mut kinds = Vec::new();
+        let mut venue = BufReader::new(venue);
+        while kinds.len() < user_ref as usize {
+            let mut length = [0; 2];
+            venue.read_exact(&mut length).unwrap();
+            let mut packet = vec![0; usize::from(u16::from_be_bytes(length))];
+            venue.read_exact(&mut packet).unwrap();
+            kinds.push(packet[0]);
+        }
+        (kinds, venue)
+    });
+    while !reader.is_finished() {
+        let flushed = entry.flush(later);
+        assert!(flushed.is_ok() || full(flushed));
+        entry.poll(later, &mut (), |_| {}, |_, _| {}).unwrap();
+    }
+    let (kinds, _venue) = reader.join().unwrap();
+    assert!(kinds.iter().all(|kind| *kind == b'U'), "no request is lost or torn");
 }

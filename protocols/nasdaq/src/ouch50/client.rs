@@ -4,7 +4,8 @@ use tickpath_types::{InstrumentTable, Nanos, OrderRequest, UserRefNum};
 
 use super::{AccountQuery, Answer, EncodeError, OrderAnswer, Outbound, decode_event, encode_request};
 use crate::soupbintcp::{
-    BufferTooShort, ClientEvent, ClientSession, LoginRejectReason, LoginRequest, SessionError,
+    BufferTooShort, CONTROL_LEN_MAX, ClientEvent, ClientSession, LoginRejectReason, LoginRequest,
+    SessionError,
 };
 
 /// Size of the buffer for requests, in bytes.
@@ -176,8 +177,12 @@ impl Client {
         self.queue_control(now);
     }
 
+    /// Queues the control packet that is due. If the queue is full, the packet follows once requests were sent.
     fn queue_control(&mut self, now: Nanos) {
-        self.out_len += self.soup.poll_transmit(now, &mut self.out[self.out_len..]);
+        let space = &mut self.out[self.out_len..];
+        if space.len() >= CONTROL_LEN_MAX {
+            self.out_len += self.soup.poll_transmit(now, space);
+        }
     }
 
     /// Returns true if the venue has sent a debug packet (text) since the last call. This project's venue
