@@ -45,7 +45,7 @@ pub struct Participant {
     pub volume: u64,
     /// Position of the participant in each instrument.
     pub positions: Vec<i64>,
-    /// Profit and loss in units of 10^-4, open positions at the last mid price.
+    /// Profit and loss in units of 10^-4; open positions are valued at the last mid price.
     pub pnl: i128,
     /// Number of orders that the participant's own risk checks refused.
     pub refused: u64,
@@ -56,7 +56,7 @@ pub struct Participant {
 pub struct Totals {
     /// Number of requests that the venue sequenced.
     pub requests: u64,
-    /// Number of new orders of the source, including replacements.
+    /// Number of orders that the background or recorded flow entered, including replacements.
     pub source_orders: u64,
     /// Number of commands that the matcher applied.
     pub commands: u64,
@@ -84,7 +84,7 @@ pub struct Outcome {
     pub elapsed: Nanos,
     /// The participants.
     pub participants: Vec<Participant>,
-    /// Counters of the feed's lines.
+    /// Counters of the feed's arbiter, which merges lines A and B.
     pub arbiter: ArbiterCounters,
     /// Packets dropped deliberately on lines A and B.
     pub injected: [u64; 2],
@@ -101,15 +101,15 @@ pub struct Outcome {
     pub allocations: Option<Vec<(&'static str, u64)>>,
     /// The host.
     pub host: Host,
-    /// Time that the host took from the program, measured before the market started.
+    /// Time for which the host kept a thread from running, measured before the market started.
     pub jitter: Jitter,
     /// Drift of the clock from the system clock.
     pub drift: Drift,
     /// Cost of one stamp, in nanoseconds.
     pub stamp_ns: f64,
-    /// Market updates that the observer missed: the prices for valuing open positions may be outdated.
+    /// Market updates that the observing thread missed: open positions may be valued at outdated prices.
     pub missed_updates: u64,
-    /// The venue's journal.
+    /// Summary of the venue's journal.
     pub journal: JournalSummary,
     /// Addresses for other clients, one per line.
     pub endpoints: Vec<String>,
@@ -243,10 +243,7 @@ fn participants(
     list
 }
 
-/// Number of closing messages, which the venue publishes when idle: the feed handler may have ended by then.
-const CLOSING_MESSAGES: u64 = 3;
-
-/// The feed handler's books equal the venue's: every level, every queue.
+/// Checks that the feed handler's books equal the venue's, in every level and queue.
 fn books_equal(engine: &FinalEngine, feed: &FinalFeed, is_quiet: bool) -> ReconciliationCheck {
     let engine = engine.lock().unwrap_or_else(PoisonError::into_inner).take();
     let name = "books_equal";
@@ -261,7 +258,7 @@ fn books_equal(engine: &FinalEngine, feed: &FinalFeed, is_quiet: bool) -> Reconc
     let engine: &Engine<_> = &engine;
     let (venue, built) = (engine.books(), feed.books.books());
     let missing = (engine.last_market().0 + 1).saturating_sub(feed.next_sequence.0);
-    let is_complete = missing <= CLOSING_MESSAGES;
+    let is_complete = missing == 0;
     let is_equal = venue.state_hash() == built.state_hash();
     let orders = u64::from(venue.order_count());
     let mut description = format!(
@@ -311,7 +308,7 @@ fn first_difference<A: Copy>(venue: &impl OrderBooks<A>, built: &impl BooksById)
         .map_or_else(|| "no order".to_owned(), |id| format!("instrument {id}"))
 }
 
-/// The participants' positions in each instrument add up to zero.
+/// Checks that the participants' positions in each instrument add up to zero.
 fn positions_zero(
     positions: &[Vec<Position>],
     executions: u64,
@@ -327,7 +324,7 @@ fn positions_zero(
         "positions sum to zero over all participants in each of {instruments} instruments, after {executions} executions"
     );
     if guests > 0 {
-        // The positions of only some participants need not add up to zero.
+        // Without the guests' positions, the others need not add up to zero.
         description =
             format!("{guests} guest(s) took part, whose positions are not known here, so no sum was checked");
     } else if off > 0 {
@@ -340,7 +337,7 @@ fn positions_zero(
     ReconciliationCheck { name: "positions_zero", ok, exercised: executions, description }
 }
 
-/// Every message lost on a line arrived by another path.
+/// Checks that every message lost on one line arrived on the other, or by retransmission.
 fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> ReconciliationCheck {
     let exercised = counters.line_losses() + counters.gaps_opened;
     let is_recovered = counters.gaps_opened == counters.gaps_healed()
@@ -359,7 +356,7 @@ fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> ReconciliationC
     ReconciliationCheck { name: "gaps_healed", ok, exercised, description }
 }
 
-/// For each message the hops add up to the span, in ticks.
+/// Checks that the hops of each message add up to its span, in ticks.
 fn hops_sum(report: &Report) -> ReconciliationCheck {
     let exercised: u64 = report.checks.iter().map(|check| check.messages).sum();
     let mismatches: u64 = report.checks.iter().map(|check| check.mismatches).sum();
@@ -374,7 +371,7 @@ fn hops_sum(report: &Report) -> ReconciliationCheck {
     ReconciliationCheck { name: "hops_sum", ok: (exercised > 0).then_some(holds), exercised, description }
 }
 
-/// Every eligible execution of the recording was repeated.
+/// Checks that the market repeated every eligible execution of the recording.
 fn flow_executions(flow: &FlowResult) -> ReconciliationCheck {
     let eligible = flow.counts.executions.eligible + flow.counts.executions.eligible_synthesised;
     let mut description = format!(
