@@ -1,4 +1,4 @@
-//! Real recordings, applied repeatedly: from the bytes of their files into full books.
+//! Applies real recordings repeatedly: reads the uncompressed file contents in memory and builds full books.
 
 mod books;
 
@@ -43,13 +43,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 const MESSAGES: usize = 2_000_000;
 /// Environment variable for the folder of the recordings; the default is `shared/data` beside the repository.
 const DATA_VARIABLE: &str = "TICKPATH_DATA";
-const DATA_DEFAULT: &str = "/work/shared/data";
+const DATA_DEFAULT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
 
 /// A recording in memory, uncompressed, in its file format.
 struct Recording {
     bytes: Vec<u8>,
     format: Format,
-    /// The result of a pass, computed with the reference model.
+    /// Expected result of a pass, computed with the reference model.
     outcome: Outcome,
     /// Maximum number of orders that rest at a time.
     live_max: u32,
@@ -61,7 +61,7 @@ enum Format {
     Lobster { levels: u32 },
 }
 
-/// The result of a pass.
+/// The result of one pass over a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outcome {
     events: u64,
@@ -134,8 +134,8 @@ impl Recording {
         Ok(Recording { bytes, format, outcome, live_max })
     }
 
-    /// Ticks of one pass into new books. These are created before the clock starts and checked after it
-    /// stops, so that no state remains for the next pass.
+    /// Returns the ticks of one pass into new books, so that no state remains from the last pass. Creation
+    /// and check of the books are not timed.
     fn pass(&self, context: &Context) -> anyhow::Result<u64> {
         let bytes = black_box(&self.bytes[..]);
         let (ticks, outcome) = match self.format {
@@ -155,7 +155,7 @@ fn lobster(bytes: &[u8], levels: u32) -> LobsterReader<&[u8]> {
     LobsterReader::new(bytes, "LOBSTER", Depth::Partial { levels: Some(levels) })
 }
 
-/// Returns the ticks for applying a reader's events to books, and the final state of the books.
+/// Returns the ticks to read all events and apply them to books, and the final state of the books.
 fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyhow::Result<(u64, Outcome)> {
     let mut books = RecordedBooks::<FastBooks>::new(live_max, reader.info());
     let mut event = RecordedEvent::NOTHING;
