@@ -307,8 +307,8 @@ impl Results {
                 lines.concat()
             );
         }
-        text.push_str("\n## Rows without a verdict\n\nThe limit or the goal of these rows leaves out a part of the work.\n\n");
-        text.push_str("| row | what the limit or the goal leaves out |\n|---|---|\n");
+        text.push_str("\n## Rows without a verdict\n\nThese rows are not judged, because value, limit and goal do not cover the same work.\n\n");
+        text.push_str("| row | reason |\n|---|---|\n");
         for name in names(self.runs.iter()) {
             if let Some(excludes) = self.limit_excludes(name) {
                 text += &format!("| `{name}` | {excludes} |\n");
@@ -343,19 +343,22 @@ fn names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<&'a str> {
 const INTRODUCTION: &str = "\
 # Performance
 
-The measured figures of Tickpath, made from the reports in [results](../results) by `cargo xtask figures`; do not edit this
-page. [lab.md](lab.md) says what each row measures. To add a run, on a quiet machine:
+The measured figures of Tickpath, for everyone who compares them. `cargo xtask figures` writes this page from the reports
+in [results](../results); do not edit it. [lab.md](lab.md) describes each row and its limit. To add a run, on a quiet
+machine:
 
 ```
 tickpath lab bench --record results
 cargo xtask figures
 ```
 
-- A value, a limit and a ratio are medians over all runs of the row at one commit on one kind of host (CPU family, CPU model,
-  cores): the newest commit with three runs, or else the newest. The least and the greatest value follow in parentheses.
-- *reached* is what more than half of these runs say.
-- Steal time is the share of the time that the host took: the greater of what a spinning thread lost and what the kernel
-  says. A run with more than 3% is marked †, and is used only where that host has no other run of the row.
+- Values, limits and ratios are medians over all runs of the row at one commit on one kind of host (CPU family, CPU model,
+  cores). The commit is the newest with three runs, or else the newest. The least and greatest value are in parentheses.
+- *reached* says whether more than half of these runs reached the goal. The goal *that of the limit again* is the ratio of
+  a second measurement of the limit to the first.
+- Steal time is the share of CPU time that the hypervisor took. It is the larger of two shares: that lost by a spinning
+  thread, and that reported by the kernel. A run with more than 3% is marked †, and is used only if that host has no
+  other run of the row.
 ";
 
 impl Run {

@@ -22,9 +22,9 @@ const HELP_WIDTH_MAX: usize = 100;
 pub struct Separate {
     /// Name of the command.
     pub name: &'static str,
-    /// First line of the help.
+    /// First line of the command's help.
     pub about: &'static str,
-    /// The feature of the package `tickpath` that builds it.
+    /// Cargo feature of the package `tickpath` that builds the program.
     pub feature: &'static str,
 }
 
@@ -77,7 +77,7 @@ pub fn root(name: &'static str) -> Command {
     Command::new(name).bin_name(name).version(version()).max_term_width(HELP_WIDTH_MAX)
 }
 
-/// Runs a program with one command whose arguments are `A`.
+/// Runs a program that is one command with the arguments `A`.
 pub fn main_of<A: clap::Args>(
     name: &'static str,
     run: impl FnOnce(&A) -> anyhow::Result<ExitCode>,
@@ -86,7 +86,7 @@ pub fn main_of<A: clap::Args>(
     main(command, |matches| run(&read(A::from_arg_matches(matches))?))
 }
 
-/// Runs a program with one command whose sub-commands are `S`.
+/// Runs a program that is one command with the sub-commands `S`.
 pub fn main_of_subcommands<S: clap::Subcommand>(
     name: &'static str,
     run: impl FnOnce(&S) -> anyhow::Result<ExitCode>,
@@ -147,7 +147,8 @@ pub fn exit_code(ended: anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// Returns the separate command in the command line, and its arguments; `tickpath help NAME` requests help.
+/// Returns the separate program that the command line names, if any, and its arguments. `help NAME` becomes
+/// `NAME --help`.
 #[must_use]
 pub fn separate_named(
     mut args: impl Iterator<Item = OsString>,
@@ -159,12 +160,12 @@ pub fn separate_named(
     Some((found, args.chain(is_help.then(|| "--help".into())).collect()))
 }
 
-/// Returns the arguments after the command's name.
+/// Returns the arguments of this process after the command's name.
 pub fn arguments_of_command() -> impl Iterator<Item = OsString> {
     std::env::args_os().skip(2)
 }
 
-/// Returns a separate program's command line, from the program's description; `None` when it is not built.
+/// Returns a separate program's command line, which that program describes; `None` if it is not built.
 #[must_use]
 pub fn command_of_separate(name: &'static str) -> Option<Command> {
     let path = sibling_path(&std::env::current_exe().ok()?, name);
@@ -172,7 +173,8 @@ pub fn command_of_separate(name: &'static str) -> Option<Command> {
     description::parse(name, &output.stdout)
 }
 
-/// Replaces this process by the program `tickpath-NAME`, which `task` needs. Returns only on failure.
+/// Replaces this process by the program `tickpath-NAME`. Returns only on failure; the error says that `task`
+/// needs the program.
 pub fn run_separate(
     name: &str,
     feature: &str,
@@ -222,7 +224,7 @@ fn print_help(help: &clap::Error) -> ExitCode {
     }
 }
 
-/// Returns whether the error is a help or version output, or the list of commands for a missing command.
+/// Returns whether clap's "error" is the help, the version, or the list of commands for a missing command.
 fn is_help(error: &clap::Error) -> bool {
     !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
 }
@@ -251,11 +253,11 @@ fn sample_of(command: &Command, error: &clap::Error) -> Option<String> {
     is_missing.then(|| Some(format!(" ({})", flag.get_help()?)))?
 }
 
-/// Returns the command that the arguments select, and its full name.
+/// Returns the full name and the definition of the command that the arguments select.
 fn command_path(mut command: Command, args: impl Iterator<Item = String>) -> (String, Command) {
     let mut path = command.get_name().to_owned();
     for arg in args {
-        // Options and their values may appear in between.
+        // Skip options and their values.
         let Some(found) = command.find_subcommand(&arg).cloned() else { continue };
         path = format!("{path} {arg}");
         command = found;

@@ -1,5 +1,5 @@
-//! Background flow for any venue, as a counterparty for other clients: a seeded participant that enters
-//! orders as one user, over the venue's order entry.
+//! Background flow for any venue: a seeded participant that enters orders as one user, over the venue's order
+//! entry. It is a counterparty for other clients.
 
 use std::net::SocketAddrV4;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,11 +15,11 @@ use tickpath_types::{InstrumentId, InstrumentTable, MassCancel, Nanos, OrderRequ
 use crate::background_flow::BackgroundFlowAgent;
 use crate::participant::{Phase, SharedPhase, SourceView};
 
-/// Timeout of the login, of an answer, and of the cancels at the end.
+/// Timeout of the login, of the account query, and of the cancels at the end.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Pause before the next login, after a failure.
 const RETRY_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Sleep after a duty cycle without work: this flow's latency is not measured.
+/// Sleep after a duty cycle without work. The flow may sleep because its latency is not measured.
 const IDLE_INTERVAL: Duration = Duration::from_millis(1);
 /// Interval at which a wait checks its condition.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
@@ -39,7 +39,7 @@ pub struct BackgroundSettings {
     pub instruments: InstrumentTable,
     /// New orders per second over all instruments; cancels and replacements come in addition.
     pub rate: u32,
-    /// Seed of the whole flow.
+    /// Seed of the flow's random numbers.
     pub seed: u64,
 }
 
@@ -73,7 +73,7 @@ impl BackgroundFlowThread {
     /// Starts the thread, which logs in by itself.
     ///
     /// # Errors
-    /// An instrument that the flow cannot trade, or the system refuses a thread.
+    /// An error if the flow cannot trade an instrument, or the system refuses a thread.
     pub fn start(settings: BackgroundSettings, clock: TscClock) -> anyhow::Result<BackgroundFlowThread> {
         settings.background_flow()?;
         let (stop, (sender, notes)) = (StopSignal::new(), sync_channel(NOTES_MAX));
@@ -98,7 +98,7 @@ impl BackgroundFlowThread {
     }
 }
 
-/// Runs the flow until it is stopped; restarts it from its beginning after a lost connection.
+/// Runs the flow until it is stopped; restarts it from its beginning after a failure.
 fn run(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal, notes: &SyncSender<String>) {
     let mut last = String::new();
     while !stop.is_stopped() {
@@ -114,7 +114,7 @@ fn run(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal, notes:
     }
 }
 
-/// Runs one connection, from the login to the end.
+/// Runs the flow over one connection, from the login to the logout.
 fn play(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal) -> anyhow::Result<()> {
     let (entry, first) = log_in(settings, clock, stop)?;
     let mut background_flow = settings.background_flow()?;
@@ -163,7 +163,7 @@ fn log_in(
     Ok((entry, UserRefNum(number.0.saturating_add(1))))
 }
 
-/// Reads from the connection until the condition is true.
+/// Reads from the connection until the condition is true or `stop` is set; fails after [`ANSWER_TIMEOUT`].
 fn until(
     entry: &mut OrderEntry,
     clock: TscClock,

@@ -1,4 +1,4 @@
-//! The background flow as an agent: sends requests over its own sessions on a schedule, whatever the market.
+//! The background flow as an agent: sends requests over its own sessions on a schedule, in any market state.
 
 use tickpath_agent::{Agent, AgentError, TscClock};
 use tickpath_flowgen::{BackgroundFlow, FlowRequest};
@@ -10,7 +10,7 @@ use crate::participant::{Phase, SharedPhase, SourceWriter};
 
 /// Maximum number of requests sent in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 16;
-/// Maximum delay of reading a session while there are requests to send.
+/// Maximum interval between two reads while there are requests to send.
 const READ_INTERVAL: Nanos = Nanos::from_micros(50);
 
 struct Session {
@@ -60,14 +60,14 @@ impl BackgroundFlowAgent {
         }
     }
 
-    /// Drops the request that is not sent yet, and requests the venue to cancel every open order.
+    /// Drops the request that could not be queued, if any, and sends requests to cancel every open order.
     pub(crate) fn cancel_all(&mut self, now: Nanos) {
         if let Some(action) = self.next.take() {
             self.background_flow.drop_unsent(&action);
         }
         for (session, index) in self.sessions.iter_mut().zip(0..) {
             let Some(request) = self.background_flow.cancel_all(index) else { continue };
-            // If TCP has no capacity, the next flush sends the request; a read detects a lost connection.
+            // If TCP's buffer is full, a later flush sends the request. A read detects a lost connection.
             if session.entry.queue(&request).is_ok() {
                 session.has_queued = session.entry.flush(now).is_err();
             }
@@ -262,14 +262,14 @@ mod tests {
     #[test]
     fn a_flow_behind_its_schedule_reads_from_the_venue() {
         let mut busy = Busy::start();
-        // Run for 20 s, longer than a client accepts silence; the venue sends heartbeats.
+        // Run for 20 s with heartbeats from the venue; a client that reads nothing for so long disconnects.
         for _ in 0..20 {
             busy.venue.send(&Packet::ServerHeartbeat);
             for _ in 0..10 {
                 busy.step().unwrap();
             }
         }
-        // In the first cycle only one request is due.
+        // In the first of the 200 cycles only one request is due.
         let requests = busy.view.counters.requests.read();
         assert!(requests > 199 * REQUESTS_PER_CYCLE as u64, "{requests} are not some in every cycle");
         busy.venue.send(&Packet::EndOfSession);

@@ -3,7 +3,7 @@
 use tickpath_trading::Position;
 use tickpath_types::{InstrumentId, OrderEventKind, OrderRequest, Side, UserRefNum};
 
-/// Number of orders of one session whose instrument and side are remembered: more than may be open.
+/// Number of orders of one session whose instrument and side are remembered: more than can be open at once.
 const REMEMBERED: usize = 1 << 18;
 
 /// The instrument and side of one session's orders, by UserRefNum.
@@ -17,7 +17,7 @@ impl OrderIndex {
         OrderIndex { orders: vec![(u32::MAX, InstrumentId(0), Side::Buy); REMEMBERED].into_boxed_slice() }
     }
 
-    /// Remembers the order that a request enters.
+    /// Remembers the instrument and side of the order that a request enters, new or as a replacement.
     pub(crate) fn record(&mut self, request: &OrderRequest) {
         let entered = match request {
             OrderRequest::Enter(order) => Some((order.user_ref, order.instrument, order.side)),
@@ -40,7 +40,7 @@ impl OrderIndex {
     }
 }
 
-/// Trades of a participant, over all its sessions.
+/// Positions and fill counts of a participant, over all its sessions.
 pub(crate) struct Fills {
     /// Position in each instrument, by id from 1.
     pub(crate) positions: Vec<Position>,

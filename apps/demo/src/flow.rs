@@ -27,18 +27,18 @@ const REQUESTS_PER_CYCLE: usize = 16;
 /// The result of playing a recording.
 #[derive(Clone, Debug, Default)]
 pub struct FlowResult {
-    /// The mapper's counters.
+    /// Counters of the mapper, which converted the recorded events to requests.
     pub counts: FlowCounts,
-    /// Executions that the venue must repeat: one for each eligible execution of the recording, and more if
-    /// one reached several slices of an iceberg order.
+    /// Executions that the venue must repeat: one for each eligible execution of the recording, or several if
+    /// the recorded one filled several slices of an iceberg order.
     pub expected: u64,
     /// Executions that traded with the expected order, at its price and quantity.
     pub confirmed: u64,
-    /// Expected executions that traded otherwise or not at all.
+    /// Expected executions that had another order, price or quantity, or did not occur.
     pub contradicted: u64,
     /// Requests that the venue refused.
     pub rejected: u64,
-    /// Post-only orders that would have traded.
+    /// Post-only orders that the venue cancelled because they would have traded.
     pub would_have_crossed: u64,
     /// True when the readable recording was played completely; false when the market was stopped before.
     pub is_complete: bool,
@@ -181,7 +181,7 @@ impl FlowAgent {
 
     fn flush(&mut self, now: Nanos) {
         for session in &mut self.sessions {
-            // Requests beyond TCP's capacity stay queued and are sent by the next flush.
+            // Requests that the socket does not accept stay queued; the next flush sends them.
             let _ = session.entry.flush(now);
         }
     }

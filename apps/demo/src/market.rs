@@ -43,25 +43,26 @@ const JOINER: JoinerConfig = JoinerConfig {
     token_capacity: 1 << 17,
     age: Nanos::from_millis(250),
 };
-/// Number of market updates that an engine may be behind: more than 100 ms at the default rate.
+/// Capacity of an engine's queue of market updates: more than 100 ms of updates at the default rate.
 const UPDATE_CAPACITY: usize = 1 << 14;
-/// Capacity for requests and for events between an engine and its gateway.
+/// Capacity of the request ring and of the event ring between an engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 12;
-/// Number of messages kept for each user in case its connection is lost.
+/// Number of messages kept for each user, to be sent again after a reconnect.
 const RETAINED_RESPONSES: usize = 1 << 16;
 /// Number of messages kept for retransmission.
 const RETAINED_MESSAGES: usize = 1 << 19;
 /// Maximum number of open orders at the venue.
 const MAX_OPEN_ORDERS: u32 = 1 << 18;
-/// Maximum number of one session's open orders: the venue's, which one session of a recorded flow may reach.
+/// Maximum number of open orders per session: the venue's maximum, because one session enters all resting
+/// orders of a recorded flow.
 const MAX_OPEN_ORDERS_PER_SESSION: u32 = 1 << 18;
-/// Number of connections beyond one for each user.
+/// Number of connections that the venue accepts in addition to one for each user.
 const SPARE_CONNECTIONS: usize = 10;
-/// Heartbeat interval of a quiet line.
+/// Heartbeat interval of a multicast line without messages.
 const HEARTBEAT: Nanos = Nanos::from_millis(100);
 /// Maximum number of orders of the probe that wait for their answer.
 const PROBES_OPEN_MAX: u32 = 16;
-/// Interval of probes beside a recorded flow.
+/// Minimum interval between probes during a recorded flow.
 const PROBE_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// Handle for observing a trader.
@@ -71,7 +72,7 @@ pub(crate) struct TraderHandle {
     pub(crate) kill: KillSwitch,
 }
 
-/// Handle for observing the source of orders.
+/// Handle for observing the source of orders: the background flow or a recorded flow.
 pub(crate) struct SourceHandle {
     pub(crate) name: &'static str,
     pub(crate) view: SourceView,
@@ -95,9 +96,9 @@ pub(crate) struct Market {
     pub(crate) joiner: Joiner,
     pub(crate) clock: TscClock,
     pub(crate) runner: Runner,
-    /// Core of each thread.
+    /// Core of each thread, `None` for any core.
     pub(crate) cores: Vec<Option<usize>>,
-    /// Core of the observer.
+    /// Core of the calling thread, which drains the traces and draws the view.
     pub(crate) observer: Option<usize>,
     pub(crate) stop: StopSignal,
     /// The venue's admin socket, and the watch that ends the market when the venue has drained.
@@ -301,7 +302,7 @@ impl Market {
         })
     }
 
-    /// Ends a market that cannot continue because of `error`; the error of a failed agent has precedence.
+    /// Ends the market after `error`. Returns the error of a failed agent if there is one, otherwise `error`.
     pub(crate) fn end(self, error: anyhow::Error) -> anyhow::Error {
         self.stop.stop();
         self.runner.join().err().map_or(error, anyhow::Error::from)
@@ -309,7 +310,7 @@ impl Market {
 }
 
 impl Market {
-    /// Number of logins of guests.
+    /// Returns the number of logins by guests, that is, by clients from outside the demonstration.
     pub(crate) fn guests(&self) -> u64 {
         let own: u64 = self.traders.iter().map(|trader| 1 + trader.view.gateway.disconnects.read()).sum();
         self.venue.order_server.logins.read().saturating_sub(own + self.source.sessions as u64)
@@ -355,7 +356,7 @@ fn venue_settings<'a>(
     }
 }
 
-/// Limits for the probe's orders of one lot, for any lot size of the recording.
+/// Limits of the probe, which allow its orders of one lot in instruments of any lot size.
 fn probe_limits(instrument: &Instrument) -> Limits {
     let lot = instrument.lot_size;
     Limits {

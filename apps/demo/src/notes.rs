@@ -19,7 +19,7 @@ pub(crate) fn idle_note(settings: &DemoSettings) -> anyhow::Result<String> {
     Ok(format!("idle = \"{idle}\": {threads} threads {cost}"))
 }
 
-/// The addresses for other clients, in lines that fit into the last row of a terminal of 80 columns.
+/// Returns the addresses for other clients, in lines that fit into the last row of a terminal of 80 columns.
 pub(crate) fn endpoints(market: &Market, settings: &DemoSettings) -> Vec<String> {
     let Endpoints { order_entry, line_a, line_b, retransmission, .. } = market.endpoints;
     let mut endpoints = vec![

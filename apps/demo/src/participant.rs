@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 
 use crate::fills::Fills;
 
-/// Interval of updates for observers.
+/// Interval at which a source updates its positions and logins for observers.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
 /// Phase of the market; moves only forward.
@@ -20,7 +20,7 @@ const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 pub(crate) enum Phase {
     /// All participants log in; none trades.
     LogIn = 0,
-    /// Orders flow.
+    /// The participants send orders.
     Trading = 1,
     /// No new orders; messages in flight arrive.
     Draining = 2,
@@ -65,7 +65,7 @@ impl SourceView {
     /// Returns the positions by instrument: at most a tenth of a second old, and exact at the end.
     ///
     /// # Errors
-    /// [`Busy`] while the source writes the positions: keep the older ones. Never after the source closed.
+    /// [`Busy`] while the source writes the positions, but not after it has closed: use the older ones.
     pub(crate) fn positions(&self) -> Result<Vec<Position>, Busy> {
         let mut positions = vec![Position::default(); self.positions.row_count()];
         self.positions.try_read(&mut positions)?;
@@ -107,7 +107,7 @@ pub(crate) struct SourceCounters {
     pub(crate) orders: Counter,
     /// Answers received.
     pub(crate) answers: Counter,
-    /// Messages of the venue received, over all sessions.
+    /// Messages received from the venue, over all sessions.
     pub(crate) received: Counter,
     /// Executions.
     pub(crate) fills: Counter,

@@ -6,8 +6,9 @@ use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Price, Side, TimeInForce
 /// Answers market updates with orders that cannot trade: immediate-or-cancel purchases at the collar's lowest
 /// price.
 ///
-/// Beside a recorded flow no other order may rest or trade, because recorded executions would then meet other
-/// orders. A probe takes the whole path from the tick to the venue's answer and leaves the book unchanged.
+/// Beside a recorded flow no other order may rest or trade, because recorded executions would then trade
+/// with other orders. A probe takes the whole path from the tick to the venue's answer and leaves the book
+/// unchanged.
 pub(crate) struct Probe {
     interval: Nanos,
     next: Nanos,

@@ -1,4 +1,4 @@
-//! The location of a demonstration's journal.
+//! A demonstration's journal: its folder and its threads.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use tickpath_journal::{Folder, Policy, session_of};
 pub(crate) struct JournalRetention {
     folder: PathBuf,
     threads: Option<JournalThreads>,
-    /// The temporary folder, removed on drop after the threads; `None` if a folder was named.
+    /// The temporary folder, removed on drop, after the threads have ended. `None` if a folder was named.
     temporary: Option<TempDir>,
 }
 
@@ -50,7 +50,7 @@ impl JournalRetention {
         Ok(JournalRetention { folder: folder.to_owned(), temporary: None, threads: None })
     }
 
-    /// Settings by which nothing waits for the disk. Snapshots are off: they would take the market's CPU.
+    /// Settings with which no command waits for the disk. Snapshots are off: they would take CPU time.
     pub(crate) fn settings(&self) -> JournalSettings {
         JournalSettings { snapshot_every: 0, ..JournalSettings::new(&self.folder, Policy::Async) }
     }

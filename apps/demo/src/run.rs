@@ -23,11 +23,12 @@ const DRAW_INTERVAL: Nanos = Nanos::from_millis(250);
 const LOGIN_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Maximum time for messages in flight to arrive.
 const DRAIN_TIMEOUT: Nanos = Nanos::from_secs(10);
-/// Time without any message after which everything has arrived.
+/// Time without new messages after which the market counts as drained.
 const QUIET: Nanos = Nanos::from_millis(150);
 /// Duration of the jitter measurement on the host before the market starts.
 const JITTER_TIME: Nanos = Nanos::from_millis(300);
-/// Time after which all code has run, and every ring has wrapped or had its usual load.
+/// Trading time after which the market is warm: all code has run, and every ring has wrapped or had its
+/// usual load.
 const WARM_UP: Nanos = Nanos::from_secs(1);
 /// Maximum number of records taken from one ring per drain.
 const DRAIN_MAX: usize = 1 << 18;
@@ -81,7 +82,7 @@ fn trade(
     Ok((elapsed, drain(market, watch)?))
 }
 
-/// The host in one line.
+/// Describes the host in one line.
 fn host_line(host: &Host) -> String {
     format!("{}, {} cores, kernel {}", host.cpu_model, host.cores_allowed.len(), host.kernel)
 }
@@ -132,7 +133,7 @@ fn fail_if_ended(market: &Market) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The market's threads ended by themselves; the runner knows the reason.
+/// The error of a market whose threads ended by themselves; the runner has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("the market has ended by itself")]
 struct Ended;
@@ -185,7 +186,7 @@ fn play(
     }
 }
 
-/// Serves the admin socket; true once the venue has drained.
+/// Serves the admin socket; returns true once an administrator's drain of the venue is complete.
 fn take_commands(market: &mut Market, now: Nanos, notes: &mut Vec<String>) -> bool {
     let Some((socket, drain)) = &mut market.admin else { return false };
     socket.poll(now, |uid, line| {

@@ -25,20 +25,20 @@ const RATE_DEFAULT: u64 = 20_000;
 const SECONDS_DEFAULT: u64 = 20;
 /// Maximum trading time in seconds: a year.
 const SECONDS_MAX: u64 = 365 * 86_400;
-/// Default share of packets lost on each line.
+/// Default share of packets deliberately lost on each line.
 const LOSS_DEFAULT: Fraction = Fraction { ppm: 1_000 };
 
-/// The venue's agents, and the feed handler.
+/// Roles of the venue's agents and of the feed handler.
 const VENUE_ROLES: [&str; 4] = ["order-server", "matcher", "publisher", "feed-handler"];
-/// Agents of the traders beside the background flow: each trader's engine, then its gateway.
+/// Roles of the traders beside the background flow: each trader's engine, then its gateway.
 pub(crate) const BACKGROUND_FLOW_TRADERS: [&str; 4] = ["maker", "maker-gateway", "taker", "taker-gateway"];
-/// Agents of the trader beside a recorded flow.
+/// Roles of the trader beside a recorded flow: its engine, then its gateway.
 pub(crate) const FLOW_TRADERS: [&str; 2] = ["probe", "probe-gateway"];
 /// Users of the market's own participants.
 pub(crate) const OWN_USERS: [&str; 7] = ["MAKER", "TAKER", "CROWD1", "CROWD2", "PROBE", "FLOWM", "FLOWT"];
-/// Agent of the background flow.
+/// Role of the background flow's agent.
 pub(crate) const BACKGROUND_FLOW: &str = "crowd";
-/// Agent of a recorded flow.
+/// Role of a recorded flow's agent.
 pub(crate) const FLOW: &str = "flow";
 
 /// The configuration file of a demonstration; flags override it.
@@ -47,34 +47,34 @@ pub(crate) const FLOW: &str = "flow";
 pub struct DemoConfig {
     /// New orders of the background flow per second.
     pub rate: Option<u64>,
-    /// Seed of the background flow and of the losses.
+    /// Seed of the background flow and of the packet losses.
     pub seed: Option<u64>,
     /// Trading time in seconds; without it a recorded flow is played to its end.
     pub seconds: Option<u64>,
-    /// Packets lost on each line.
+    /// Share of packets deliberately lost on each line.
     pub loss: Option<Fraction>,
     /// The instruments; the built-in ones when empty.
     #[serde(rename = "instrument")]
     pub instruments: Vec<InstrumentConfig>,
-    /// Limits of the maker; defaults suit it.
+    /// Limits of the maker; an absent one has the maker's default.
     pub maker: LimitsTable,
-    /// Limits of the taker; defaults suit it.
+    /// Limits of the taker; an absent one has the taker's default.
     pub taker: LimitsTable,
     /// Method of reading market data: `auto`, `ring` or `sockets`.
     pub reader: LineReader,
     /// Users who may join, in addition to the market's own participants.
     pub order_entry: GuestsConfig,
-    /// Commands to the running venue; disabled when absent.
+    /// Admin socket for commands to the running venue; disabled when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
-    /// Assignment of agents to threads; one with crowd, maker and taker also applies to a recorded flow.
+    /// Assignment of agents to threads. One for crowd, maker and taker is adapted to a recorded flow.
     pub placement: Option<Placement>,
     /// Path of the configuration file, which may contain plain-text secrets.
     #[serde(skip)]
     file: Option<PathBuf>,
 }
 
-/// Users who may join a demonstration, and the address.
+/// Users who may join a demonstration, and the venue's address for their orders.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GuestsConfig {
@@ -101,7 +101,7 @@ impl GuestsConfig {
         self.address.unwrap_or(SocketAddrV4::new(DemoSettings::INTERFACE, 0))
     }
 
-    /// The validated users.
+    /// Returns the validated settings of the users who may join.
     pub(crate) fn settings(
         &self,
         instruments: &InstrumentTable,
@@ -135,7 +135,7 @@ impl GuestsConfig {
         Ok(users)
     }
 
-    /// Description of the guests' logins, in one line.
+    /// Describes in one line the names and test password with which guests may log in.
     pub(crate) fn describe(&self) -> String {
         let test = match self.test_users.as_slice() {
             [] => String::new(),
@@ -156,9 +156,9 @@ impl GuestsConfig {
 pub struct DemoSettings {
     /// New orders of the background flow per second; cancels, reductions and replacements come in addition.
     pub rate: u64,
-    /// Seed of the background flow and of the losses.
+    /// Seed of the background flow and of the packet losses.
     pub seed: u64,
-    /// Maximum trading time; when `None`, until it is stopped, or a recorded flow ends.
+    /// Maximum trading time; when `None`, trading lasts until the run is stopped or a recorded flow ends.
     pub duration: Option<Nanos>,
     /// Share of packets lost on each line, in parts per million.
     pub loss_ppm: u32,
@@ -182,7 +182,7 @@ pub struct DemoSettings {
     pub view: ViewMode,
     /// Users who may join.
     pub guests: GuestsConfig,
-    /// Commands to the running venue.
+    /// The admin socket; disabled when `None`.
     pub admin: Option<AdminConfig>,
     /// Path of the configuration file, which may contain plain-text secrets.
     pub file: Option<PathBuf>,
@@ -216,7 +216,7 @@ impl DemoConfig {
         Ok(config)
     }
 
-    /// The validated settings, for a market with background flow.
+    /// Returns the validated settings of a market with background flow.
     ///
     /// # Errors
     /// [`ConfigError::Value`], which says what to change.
@@ -254,7 +254,7 @@ impl DemoConfig {
         })
     }
 
-    /// The configuration with all defaults filled in, as for a host with these `cores`.
+    /// Returns the configuration with all defaults filled in; `cores` determine the default placement.
     ///
     /// # Errors
     /// As [`settings`](Self::settings).
@@ -295,7 +295,7 @@ fn in_range(name: &str, value: u64, max: u64) -> Result<u64, ConfigError> {
     Err(ConfigError::value(format!("{name} must be at least 1 and at most {max}: {value} is not")))
 }
 
-/// Checks a placement for background flow or for a recorded flow.
+/// Checks that a placement has the agents of a market with background flow or with a recorded flow.
 fn check_placement(placement: &Placement) -> Result<(), ConfigError> {
     if is_for_flow(placement) {
         Ok(())
@@ -308,12 +308,13 @@ fn is_for_flow(placement: &Placement) -> bool {
     placement.check(&roles(&FLOW_TRADERS, FLOW)).is_ok()
 }
 
-/// All agents of a market with these traders and this source of orders.
+/// Returns the roles of all agents of a market with these traders and this source of orders.
 fn roles(traders: &[&'static str], source: &'static str) -> Vec<&'static str> {
     [&VENUE_ROLES, traders, &[source]].concat()
 }
 
-/// Maps a role beside background flow to the one beside a recorded flow; `None` for the taker's agents.
+/// Maps a role of a market with background flow to the role that replaces it in a market with a recorded
+/// flow; `None` for the taker's agents.
 fn role_beside_flow(role: &str) -> Option<&str> {
     let [maker, maker_gateway, ..] = BACKGROUND_FLOW_TRADERS;
     let [probe, probe_gateway] = FLOW_TRADERS;
@@ -340,7 +341,7 @@ impl DemoSettings {
     /// replaces the maker.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] when the configured placement is for a recorded flow and there is none.
+    /// [`ConfigError::Value`] when the configured placement is for a recorded flow, but none is played.
     pub(crate) fn placement_on(&self, cores: &[usize]) -> Result<Placement, ConfigError> {
         match (&self.placement, self.flow.is_some()) {
             (None, true) => Ok(default_placement(cores, FLOW, &FLOW_TRADERS)),
@@ -356,12 +357,12 @@ impl DemoSettings {
         }
     }
 
-    /// Address of all endpoints: a demonstration never leaves the machine.
+    /// Interface address of all endpoints; a demonstration's packets never leave the machine.
     pub(crate) const INTERFACE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 }
 
-/// Default threads for a host on whose `cores` this process may run; `source` is the agent of the background
-/// or recorded flow, `traders` the engines and gateways in turn.
+/// Returns the default placement on the `cores` that this process may use. `source` is the role of the
+/// background or recorded flow; `traders` has the role of each engine, followed by that of its gateway.
 pub(crate) fn default_placement(cores: &[usize], source: &str, traders: &[&str]) -> Placement {
     // The source writes most to TCP: on the traders' core its writes would evict their code from the caches.
     let venue = ["order-server", "matcher", "order-server", "publisher", source];

@@ -10,7 +10,7 @@ use crate::json::format_pnl;
 use crate::outcome::Outcome;
 use crate::retention::JournalSummary;
 
-/// Share of time taken by the host, in percent, above which latency tails describe mainly the host.
+/// Minimum percentage of time taken by the host at which the report attributes latency tails to the host.
 const NOTABLE_STALL_PERCENT: f64 = 1.0;
 
 impl Outcome {
@@ -40,7 +40,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Outcome {
-    /// One line with the result of the checks, one with the share of the time that the host took.
+    /// Writes the result of the checks, and on a second line the share of the time that the host took.
     fn write_verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = |ok: Option<bool>| {
             let names = self.checks.iter().filter(move |check| check.ok == ok).map(|check| check.name);

@@ -25,7 +25,7 @@ pub(crate) struct Quote {
     health: BookHealth,
 }
 
-/// Counters at the last update, for rates.
+/// Counters at the last update of the view, from which the next update computes rates.
 #[derive(Clone, Copy, Debug, Default)]
 struct CounterSample {
     orders: u64,
@@ -36,7 +36,7 @@ struct CounterSample {
     at: Nanos,
 }
 
-/// Elapsed ticks of each thread and busy ticks of its agents, at the last update.
+/// Elapsed ticks of each thread and busy ticks of its agents, at the last update of the view.
 type BusyTicks = Vec<(u64, Vec<u64>)>;
 
 /// Observes a market: receives the same updates as the engines, and reads counters.
@@ -46,7 +46,7 @@ pub(crate) struct Watch {
     pub(crate) lost_updates: u64,
     last_sample: CounterSample,
     busy: BusyTicks,
-    /// The last snapshot of each trader, and of the source's positions.
+    /// The last snapshot of each trader that could be read.
     snapshots: Vec<TraderSnapshot>,
     source_positions: Vec<Position>,
     history: History,
@@ -96,7 +96,7 @@ impl Watch {
         }
     }
 
-    /// Marks the end of the market's warm-up: from now on no duty cycle may allocate.
+    /// Stores the allocation counts at the end of the market's warm-up; later no duty cycle may allocate.
     pub(crate) fn mark_warm(&mut self, market: &Market) {
         if self.warm.is_none() && counts_allocations() {
             let threads = market.runner.counters();

@@ -86,18 +86,19 @@ pub struct ExchangeConfig {
     /// The journal, which stores every command before it takes effect.
     #[serde(default)]
     pub journal: JournalConfig,
-    /// Drop copies of messages to users; none when absent.
+    /// Endpoint for drop copies of the messages to users; disabled when absent.
     pub drop_copy: Option<DropCopySettings>,
-    /// Commands to the running venue; disabled when absent.
+    /// Admin socket for commands to the running venue; disabled when absent.
     pub admin: Option<AdminConfig>,
-    /// Allocates all memory at the start, by default some 150 MB more, so that no message costs a page fault.
+    /// Allocates all memory at the start, so that no message causes a page fault. This takes some 150 MB more
+    /// with the default limits.
     #[serde(default)]
     pub prefault: bool,
     /// The Deribit front, which parses this table itself; none when absent.
     pub deribit: Option<toml::Table>,
-    /// Background order flow that the program enters beside the venue; none when absent.
+    /// Background order flow, which the program sends to the venue as one of its users; none when absent.
     pub background_flow: Option<BackgroundFlowConfig>,
-    /// Assignment of agents to threads; by the number of cores when absent.
+    /// Assignment of agents to threads; when absent, it depends on the number of cores.
     pub placement: Option<Placement>,
 }
 
@@ -120,7 +121,7 @@ impl Default for BackgroundFlowConfig {
 }
 
 impl BackgroundFlowConfig {
-    /// Maximum rate.
+    /// Maximum of `rate`.
     pub const RATE_MAX: u32 = 100_000;
 
     /// Returns the password of the user that enters the flow.
@@ -160,7 +161,7 @@ pub struct OrderEntryConfig {
     /// Users with a public password; for a venue on the loopback interface only.
     pub test_users: Vec<String>,
     /// Time from a user's disconnection to the cancellation of its open orders, unless it reconnects before.
-    /// When absent, the orders stay. The default for all users.
+    /// When absent, the orders stay. This is the default for all users.
     pub cancel_on_disconnect: Option<Duration>,
     /// When the venue stops, it also cancels the open orders of users with `cancel_on_disconnect`.
     pub cancel_at_shutdown: bool,
@@ -194,7 +195,7 @@ pub struct UserConfig {
     /// Overrides the limits of `[order_entry]` for this user.
     #[serde(default, skip_serializing_if = "LimitsConfig::is_empty")]
     pub limits: LimitsConfig,
-    /// Self-trade prevention: handling of trades between the user's own orders. They trade when absent.
+    /// Self-trade prevention: handling of trades between the user's own orders. When absent, they trade.
     pub self_trade_prevention: Option<SelfTradeConfig>,
     /// Names of the users whose drop copies this user receives; all users when absent.
     pub copies_of: Option<Vec<String>>,
@@ -208,7 +209,7 @@ pub enum SelfTradeConfig {
     CancelNewest,
     /// The resting order is cancelled.
     CancelOldest,
-    /// Both are cancelled.
+    /// Both orders are cancelled.
     CancelBoth,
     /// Both quantities are reduced by the smaller one.
     Decrement,
@@ -268,7 +269,7 @@ impl From<CancelConfig> for String {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// Messages per second in the long run.
+    /// Maximum sustained rate, in messages per second.
     pub messages_per_second: Option<u32>,
     /// Maximum burst of messages after a pause; one second's messages when absent.
     pub burst: Option<u32>,
@@ -284,17 +285,17 @@ pub struct LimitsConfig {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoginConfig {
-    /// Delay of the check after the third wrong password in a row, for one user and one address. It doubles
-    /// with each further one, up to 32 times this value. It does not double for an address where the user's
-    /// password was right.
+    /// Delay of the next check of a user and address after their third wrong password in a row. Each further
+    /// one doubles it, up to 32 times this value, except from an address where the user's password was right
+    /// before.
     pub delay: Duration,
     /// Time without an attempt after which all failures are forgiven.
     pub forgive_after: Duration,
-    /// Maximum number of user and address pairs remembered.
+    /// Maximum number of pairs of user and address whose attempts are remembered.
     pub records_max: usize,
 }
 
-/// Commands to the running venue.
+/// The admin socket for commands to the running venue.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdminConfig {
@@ -460,7 +461,8 @@ impl ExchangeConfig {
         Ok((config, settings))
     }
 
-    /// Checks the configuration and returns the settings. `file` is its file, which may hold secrets.
+    /// Checks the configuration and returns the settings. `file` is the configuration file, which may contain
+    /// passwords.
     ///
     /// # Errors
     /// [`ConfigError::Value`], which says what to change.
@@ -486,7 +488,7 @@ impl ExchangeConfig {
         }
         self.check_deribit(&users, journal.as_ref())?;
         if let Some(journal) = journal.as_mut().filter(|_| self.deribit.is_some()) {
-            // The front reads the log from its first command, so keep the whole log.
+            // The Deribit front reads the log from the first command, so keep the whole log.
             journal.keep_snapshots = usize::MAX;
         }
         let limits = EngineLimits {

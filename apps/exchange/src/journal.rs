@@ -17,7 +17,7 @@ use crate::drop_copy::DropCopySettings;
 
 /// Time for which the follower's thread sleeps once it has read the whole log.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
-/// Interval at which new trusted logins are written.
+/// Interval at which new trusted logins are written to their file.
 const TRUST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The checked journal settings of a venue.
@@ -37,7 +37,8 @@ pub struct JournalSettings {
     pub keep_snapshots: usize,
     /// Expected session of the journal; any session when `None`.
     pub session: Option<SessionName>,
-    /// True to accept the loss of answered commands, by damage or power loss; then the wire name changes.
+    /// True to start even if damage or a power loss has removed answered commands. The session then has
+    /// another name on the wire.
     pub accept_loss: bool,
     /// Settings of the drop copy endpoint, which reads the log; `None` for no endpoint.
     pub drop_copy: Option<DropCopySettings>,
@@ -75,7 +76,7 @@ pub struct VenueJournal {
 /// [`Follower::run_once`] for any type of storage.
 type RunFollower = Box<dyn FnMut() -> Result<usize, FollowerError> + Send>;
 
-/// The threads of a venue's journal. Dropping this ends the threads; the log has all answered commands.
+/// The threads of a venue's journal. Dropping this ends the threads; the log then has all answered commands.
 pub struct JournalThreads {
     // Declared in shutdown order: fields are dropped in order of declaration.
     _drop_copy: Option<BackgroundThread>,
@@ -131,7 +132,7 @@ impl VenueJournal {
         };
         let follower = self.follower.map(start).transpose()?;
         let mut trusted = self.trusted;
-        // If a write fails, the next run repeats it. A crash before that only loses trust.
+        // If a write fails, the next run repeats it. A crash before that loses only the new trusted logins.
         let trusted = BackgroundThread::repeat("trusted-logins", move || {
             trusted.run_once().ok();
             Some(TRUST_INTERVAL)

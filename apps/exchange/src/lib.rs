@@ -6,7 +6,8 @@
 //!              +---------------- [responses] <---------+
 //! ```
 //!
-//! A command is numbered, written to the journal and then matched. No result is sent before it is durable.
+//! A command is numbered, written to the journal and then matched. No result is sent before its
+//! command is durable.
 //!
 //! Order server, matcher and publisher are agents; the sequencer is part of the order server. The placement
 //! assigns each agent to a thread. Names in brackets are bounded rings. [`Venue::build`] opens the sockets

@@ -24,11 +24,11 @@ use self::listener::{Listener, RECEIVE_BUFFER};
 use crate::admin::{AdminPort, NewUserRequest, QueuedCommand};
 use crate::login::{LoginChecker, TrustedLogin};
 
-/// Maximum number of requests in a full receive buffer. The shortest, a query, has 1 byte plus its header.
+/// Maximum number of requests in a full receive buffer. The shortest request, a query, has 1 byte + header.
 const REQUESTS_PER_READ_MAX: usize = RECEIVE_BUFFER / (HEADER_LEN + 1) + 1;
-/// Maximum number of requests drained in one duty cycle.
+/// Maximum number of requests that wait to be sequenced, without internal commands.
 pub(crate) const BATCH_CAPACITY: usize = 2 * REQUESTS_PER_READ_MAX;
-/// Maximum number of responses handled in one duty cycle. Users' logs retain them for slow readers.
+/// Maximum number of responses handled in one duty cycle. Users' logs retain them for slow clients.
 pub(crate) const RESPONSES_PER_CYCLE: usize = 256;
 /// Number of invalid messages after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
@@ -45,16 +45,16 @@ pub(crate) struct OrderServerConfig {
     pub places: usize,
     pub instruments: InstrumentTable,
     pub cancel_at_shutdown: bool,
-    /// True when the session continues at the next start, so that its end is not announced.
+    /// True if the session continues after a restart; its end is then not announced at shutdown.
     pub is_session_kept: bool,
-    /// The venue's first commands.
+    /// Commands to sequence at the start, each with its session.
     pub opening: Vec<(SessionId, LogCommandKind)>,
 }
 
 /// The order server's ends of its rings to other agents, and its password checker.
 pub(crate) struct Links {
     pub responses: spsc::Consumer<Response>,
-    /// Receives requests of a front on another thread, if there is one.
+    /// Requests from a front, which runs on another thread; `None` without a front.
     pub front: Option<spsc::Consumer<FrontRequest>>,
     /// Sends new trusted logins to the thread that writes them to a file.
     pub trusted: Option<spsc::Producer<TrustedLogin>>,
@@ -198,7 +198,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Sequences the drained requests while there is capacity; returns their number.
+    /// Sequences waiting requests while the log and the matcher's ring have capacity; returns their number.
     fn sequence(&mut self, now: Nanos) -> usize {
         let count = self.entry.sequencer.sequence(now, &mut self.tracer);
         self.counters.commands.set(self.entry.sequencer.command_count());
@@ -373,7 +373,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         work += self.poll_journal()?;
         if now >= self.next_timers {
             self.run_timers(now);
-            // Requests that wait to be sequenced are work, so that the thread does not become idle.
+            // Waiting requests count as work, so that the thread does not idle before they are sequenced.
             work += usize::from(!self.entry.sequencer.is_drained());
         }
         if work > 0 {
@@ -394,7 +394,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
         self.listener.wait_for(wait);
         wait.until(self.next_timers.min(self.entry.users.next_cancel()));
-        // The ring to the matcher or the log is full, and neither wakes this thread once it has capacity.
+        // If requests remain, the log or the ring to the matcher is full. Neither wakes this thread later.
         if !self.entry.sequencer.is_drained() {
             wait.soon();
         }
@@ -415,7 +415,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
                         self.counters.cancels_on_disconnect.add(count as u64);
                     }
                 }
-                // In the same batch as the users' cancels, the session's last commands would precede them.
+                // Use a later batch than for the users' cancels: a batch puts internal commands first.
                 Stage::Finishing => {
                     self.stage = Stage::LogEnded;
                     if !self.config.is_session_kept {
@@ -432,7 +432,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
             self.entry.sequencer.end();
         }
         self.poll_journal()?;
-        // Check for the producer's end first, so that responses sent before it are still handled.
+        // Check for the matcher's disconnect first, so that responses sent before it are still handled.
         let has_ended = self.links.responses.is_disconnected();
         let is_answered = self.send_responses(now) == 0 && has_ended;
         if now >= self.next_timers {

@@ -40,17 +40,18 @@ pub struct PublisherConfig {
     pub packet_bytes: usize,
     /// Time without a packet after which a heartbeat is sent.
     pub heartbeat: Nanos,
-    /// Store of the messages retained for retransmission; it has those published before the start.
+    /// Messages retained for retransmission, including those published before a restart.
     pub store: MessageStore,
-    /// The log's durable end, up to which events may be published; `None` without a journal, for no limit.
+    /// Durable end of the log: only events up to it may be published. `None` without a journal: no limit.
     pub durable: Option<DurableView>,
-    /// True when the session continues at the next start, so that its end is not announced.
+    /// True if the session continues after a restart; its end is then not announced at shutdown.
     pub is_session_kept: bool,
 }
 
 /// Publishes the matcher's events: packs those that wait into one packet, and sends it on both lines.
 ///
-/// No event waits for a packet to fill: under low load each has a separate packet, under high load few do.
+/// No event waits for a packet to fill: each has a separate packet under low load, many share one under
+/// high load.
 pub struct Publisher<T, N: Network = Kernel> {
     config: PublisherConfig,
     events: spsc::Consumer<MarketEvent>,
@@ -114,8 +115,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
 
     /// Packs as many waiting events as fit into one packet, and sends it; returns the number of events.
     ///
-    /// All events of a packet are taken together: they share one time stamp `T5`, and free their ring slots
-    /// at once.
+    /// All events of a packet share one time stamp `T5`, and their ring slots are freed together.
     fn publish(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let Publisher { events, packet, tracer, config, durable, .. } = self;
         let PublisherConfig { store, instruments, durable: view, .. } = config;
@@ -257,7 +257,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     }
 }
 
-/// Counts the messages of an answer that was sent. If it was not sent, the client will repeat its request.
+/// Counts the messages of a sent answer, or one unsent packet, whose client will repeat its request.
 fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Result<SendStatus>) {
     match status {
         Ok(SendStatus::Sent) => counters.retransmitted.add(message_count.into()),
@@ -355,7 +355,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
 
     /// Publishes the remaining events, and answers pending requests.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
-        // Check for the producer's end first, so that events sent before it are still read.
+        // Check for the matcher's disconnect first, so that events sent before it are still read.
         let has_ended = self.events.is_disconnected();
         let work = self.publish(now)? + self.answer_requests();
         if let Some(copies) = &mut self.links.copies {
@@ -365,7 +365,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         Ok(has_ended && work == 0 && self.events.is_empty())
     }
 
-    /// Publishes remaining events, and announces the session's end unless it continues at the next start.
+    /// Publishes remaining events, and announces the session's end unless it continues after a restart.
     fn on_close(&mut self) {
         while self.publish(self.last_sent).is_ok_and(|count| count > 0) {}
         if let Some(copies) = &mut self.links.copies {

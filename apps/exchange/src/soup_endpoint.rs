@@ -13,10 +13,10 @@ pub(crate) trait SoupEndpoint<N: Network> {
     /// Returns the next connection to accept; `None` if there is none, or while the endpoint has no capacity.
     fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>>;
 
-    /// Returns the connection to close so that a new one of `peer` can be accepted, if capacity is used up.
+    /// Returns the key of the connection to close for a new one of `peer`; `None` while there is capacity.
     fn victim(&self, peer: Ipv4Addr) -> Option<u64>;
 
-    /// Reads from a connection and handles its input, out of turn.
+    /// Reads once from a connection and handles its input, before it may be evicted.
     fn serve_once(&mut self, key: u64, now: Nanos);
 
     /// Closes a connection that has not logged in, to free capacity.
@@ -45,7 +45,7 @@ pub(crate) trait SoupEndpoint<N: Network> {
     }
 }
 
-/// Returns an acceptor's next connection. If the system cannot accept it now, a later call does.
+/// Returns an acceptor's next waiting connection. After an accept error, a later call tries again.
 pub(crate) fn next_waiting<N: Network>(acceptor: &mut TcpAcceptor<N>) -> Option<TcpConnection<N>> {
     acceptor.accept().ok().flatten()
 }

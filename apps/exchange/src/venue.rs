@@ -38,7 +38,7 @@ use crate::matcher::MatcherAgent;
 use crate::order_server::{BATCH_CAPACITY, Links, OrderServer, OrderServerConfig};
 use crate::publisher::{Publisher, PublisherConfig};
 
-/// Capacity of the rings between the agents: more than 4 ms at a million messages per second.
+/// Capacity of the rings between the agents: 8 ms of messages at a million per second.
 const RING_CAPACITY: usize = 1 << 13;
 
 /// Addresses of the venue's endpoints.
@@ -80,7 +80,7 @@ pub struct Venue {
     pub view: VenueView,
     /// Submits commands to the running venue.
     pub admin: AdminClient,
-    /// Session name on the wire, including the generation. A continued session has the journal's name.
+    /// Session name on the wire, including the generation; from the journal if that continues a session.
     pub session: Session,
     /// Traded instruments, including those added later.
     pub instruments: InstrumentTable,
@@ -90,7 +90,7 @@ pub struct Venue {
     pub notices: Vec<String>,
     /// The journal's parts that run on separate threads; no response is sent unless these run.
     pub journal: Option<VenueJournal>,
-    /// Snapshots and retransmission from the journal, which need a separate thread.
+    /// Serves snapshots, and retransmission from the journal; runs on a separate thread.
     pub market_recovery: Option<MarketRecovery>,
     /// The port for the Deribit front, if a user has the port `deribit`.
     pub front_port: Option<FrontPort>,
@@ -308,7 +308,7 @@ struct Wiring<'a, N: Network> {
 
 impl<N: Network> Wiring<'_, N> {
     fn sequencer(&self, commands: spsc::Producer<LogCommand>, replica: &Replica) -> Sequencer {
-        // Internal commands come in addition to the requests that a duty cycle may read.
+        // The batch needs capacity for internal commands in addition to the requests.
         let batch = BATCH_CAPACITY + commands_max(self.instruments.max_id());
         let mut sequencer = Sequencer::new(commands, batch);
         replica.engine.expire_times().for_each(|second| sequencer.add_expiry(second));
@@ -374,7 +374,7 @@ impl<N: Network> Wiring<'_, N> {
         Ok(Publisher::new(config, events, lines, requests, counters, tracer))
     }
 
-    /// The endpoints that every venue has; optional ones are `None`.
+    /// All endpoints except drop copy and GLIMPSE, which are `None`.
     fn endpoints(&self, order_entry: SocketAddrV4, retransmission: SocketAddrV4) -> Endpoints {
         let VenueSettings { line_a, line_b, market_recovery, .. } = self.settings;
         Endpoints {
@@ -478,7 +478,7 @@ fn order_entry_error(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Describes an error of the retransmission socket. If a second venue uses the address, suggests others.
+/// Describes an error of the retransmission socket. If its address is in use, suggests a separate one.
 fn retransmission_error(error: NetError) -> anyhow::Error {
     match error {
         NetError::AddressInUse { address } => anyhow::anyhow!(

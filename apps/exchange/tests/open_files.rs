@@ -23,7 +23,7 @@ fn a_connection_refused_by_the_system_waits_without_work() {
     }
     bert.connect_prepared(rig.endpoints.order_entry);
     rig.until_true("the refusal", |rig| rig.view.order_server.accept_errors.read() == 1);
-    // The connection stays in the kernel's queue, so the acceptor stays readable.
+    // Accepting is paused, so the connection in the kernel's queue causes no work.
     for _ in 0..1_000 {
         assert_eq!(rig.turn(), 0, "nothing is done");
     }

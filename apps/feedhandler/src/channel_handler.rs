@@ -1,4 +1,4 @@
-//! The handler of one channel: a core channel and its sockets.
+//! The handler of one channel: a [`Channel`] and its sockets.
 
 use tickpath_feed::{
     Channel, Framing, Line, MessageBooks, Recovering, RecoveryClient, RecoveryInput, UpdateListener,
@@ -25,7 +25,7 @@ where
     R: RecoveryClient<Request = F::Request>,
     N: Network,
 {
-    /// Handles the arbiter's timeout, if due, and sends its request; returns the amount of work.
+    /// Handles the arbiter's timeout, if due, and sends the arbiter's request; returns the amount of work.
     pub(crate) fn handle_timeout(&mut self, now: Nanos, out: &mut impl UpdateListener) -> usize {
         if self.channel.poll_timeout().is_none_or(|deadline| now < deadline) {
             return 0;

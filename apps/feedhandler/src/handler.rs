@@ -79,7 +79,7 @@ pub struct FeedCounters {
     pub other_symbols: Counter,
     /// One of the instruments without the expected symbol, if any.
     pub other_symbol: OnceLock<OtherSymbol>,
-    /// Counters of snapshots.
+    /// Counters of recovery by snapshots.
     pub snapshots: Arc<SnapshotCounters>,
 }
 
@@ -98,7 +98,7 @@ pub struct FinalFeed {
 /// The published state of a feed handler, during the run and afterwards.
 #[derive(Clone, Default)]
 pub struct FeedView {
-    /// The reading method of the feed handler's packets, once the feed handler is open.
+    /// The method by which the feed handler reads packets; set once it is open.
     pub read_by: Arc<OnceLock<ReadBy>>,
     /// The feed handler's counters.
     pub counters: Arc<FeedCounters>,
@@ -119,11 +119,11 @@ pub struct FeedSettings {
     pub interface: Ipv4Addr,
     /// Addresses that may send on the lines.
     pub senders: Senders,
-    /// Reading method of the packets.
+    /// Method of reading the packets.
     pub reader: LineReader,
     /// Highest instrument id; ids begin at 1.
     pub max_instrument: InstrumentId,
-    /// Expected symbols of the instruments from 1 on; none is expected for those beyond.
+    /// Expected symbols of the instruments 1, 2, 3 ...; further instruments may have any symbol.
     pub symbols: Vec<Symbol>,
     /// Maximum number of open orders in all books.
     pub max_orders: u32,
@@ -141,8 +141,8 @@ pub struct FeedSettings {
 /// change to the engines.
 ///
 /// A duty cycle takes one packet, so that its updates leave before the next packet, or the other line's copy
-/// of the packet, is read. For a packet with few messages it applies one message, so that the message's
-/// updates leave before the next message is processed.
+/// of the packet, is read. If a packet has few messages, each is applied in a separate duty cycle, so that
+/// its updates leave before the next message is processed.
 pub struct FeedHandler<T, N: Network = Kernel> {
     handler: ChannelHandler<FeedBooks, MoldUdp64, ItchRecovery, N>,
     updates: Updates<T>,
@@ -239,7 +239,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         let is_polled = now >= self.next_recovery_poll;
         let channel = &self.handler.channel;
         let is_due = is_polled || channel.arbiter().has_gap() || channel.needs_snapshot();
-        // Messages of the retransmission server must not overtake deferred ones.
+        // Messages of the retransmission server must not overtake the deferred messages of a line's packet.
         if !is_due || channel.has_deferred() {
             return 0;
         }
@@ -309,8 +309,8 @@ fn session_change(session: Session) -> AgentError {
     ))
 }
 
-/// Returns the channel's configuration. Without a retransmission server the channel makes no requests. A new
-/// session requires a restart of this program; resyncing books is left to an operator.
+/// Returns the channel's configuration. Without a retransmission server the channel makes no requests. The
+/// channel does not follow a new session, and does not resync suspect books.
 fn channel_config(settings: &FeedSettings) -> ChannelConfig {
     let max_requests = settings.retransmission.map_or(0, |_| settings.arbiter.max_requests);
     let sources = &settings.snapshots;

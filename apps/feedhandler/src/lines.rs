@@ -10,7 +10,7 @@ use tickpath_net::{DatagramReceiver, NetError, Network, PacketRing, PacketRingCo
 
 use crate::senders::Senders;
 
-/// Configured reading method of packets on an interface.
+/// The configured method of reading packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LineReader {
@@ -23,7 +23,7 @@ pub enum LineReader {
     Auto,
 }
 
-/// The actual reading method of a feed handler's packets.
+/// The method by which a feed handler actually reads packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadBy {
     /// By a packet ring.
@@ -70,7 +70,7 @@ pub(crate) struct Lines<N: Network> {
     pub(crate) senders: Senders,
     /// Index of the receiver to poll first; the receivers take turns.
     next: usize,
-    /// Datagrams in received batches, from unauthorised addresses or of another feed.
+    /// Datagrams of [`Lines::recv_batch`] from unauthorised addresses or of another feed.
     pub(crate) unauthorised: u64,
     /// Datagrams longer than their buffer.
     pub(crate) truncated: u64,

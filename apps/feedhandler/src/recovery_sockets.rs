@@ -1,4 +1,4 @@
-//! The sockets of a recovery client: one for requests, a connection, and multicast groups joined when needed.
+//! The sockets of a recovery client: UDP for requests, a TCP connection, and multicast groups on demand.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::BorrowedFd;
@@ -21,7 +21,7 @@ const DATAGRAM_MAX: usize = 65_536;
 pub(crate) struct RecoveryServers {
     /// The server for datagram requests.
     pub(crate) requests: Option<SocketAddrV4>,
-    /// Address of the server to connect to, and the delays of reconnecting.
+    /// Address of the TCP server, and its reconnect delays.
     pub(crate) connection: Option<(SocketAddrV4, ReconnectConfig)>,
     pub(crate) groups: [Option<SocketAddrV4>; RECOVERY_GROUPS_MAX],
     /// Interface on which the groups are joined.
@@ -78,7 +78,8 @@ impl<N: Network> RecoverySockets<N> {
         }
     }
 
-    /// Takes up to `answers_max` answers of the request server; returns the number of datagrams.
+    /// Reads up to `answers_max` datagrams, and passes those of the request server to `take`. Returns the
+    /// number of datagrams read.
     pub(crate) fn poll_answers(&mut self, answers_max: usize, mut take: impl FnMut(&[u8])) -> usize {
         let (Some(endpoint), Some(server)) = (&mut self.requests, self.servers.requests) else { return 0 };
         let mut count = 0;
@@ -86,7 +87,7 @@ impl<N: Network> RecoverySockets<N> {
             && let Ok(Some(received)) = endpoint.recv_from(&mut self.buffer)
         {
             count += 1;
-            // Any host can send to the socket, and a forged message of the session would be applied.
+            // Any host can send to the socket, and the books would apply a forged message.
             if received.from == server {
                 self.counters.answers += 1;
                 take(&self.buffer[..received.len]);
@@ -188,7 +189,7 @@ impl<N: Network> RecoverySockets<N> {
         usize::from(was_waiting)
     }
 
-    /// Sends pending data and takes received data; returns the number of messages received.
+    /// Sends pending data and processes received data; returns the number of messages received.
     fn exchange<C, R: RecoveryInput<C>>(&mut self, now: Nanos, client: &mut R, target: &mut C) -> usize {
         let is_sent = self.transmit(now, client, target);
         let Some(connection) = &mut self.connection else { return 0 };

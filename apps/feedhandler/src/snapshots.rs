@@ -9,25 +9,25 @@ use tickpath_types::Nanos;
 
 use crate::senders::Senders;
 
-/// Waiting times of the connection to a GLIMPSE server. Between attempts the snapshot channel is used.
+/// Connect timeout and retry delay of a GLIMPSE server. Between attempts the snapshot channel is used.
 pub(crate) const GLIMPSE: ReconnectConfig =
     ReconnectConfig::fixed(Nanos::from_secs(2), Nanos::from_millis(20));
 
-/// The sources of snapshots, and the capacity for messages that wait for them.
+/// The sources of snapshots, and the capacity for messages held until a snapshot arrives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotSources {
-    /// Snapshots of the market over SoupBinTCP, tried first.
+    /// Address of the GLIMPSE server (snapshots of the market over SoupBinTCP), tried first.
     pub glimpse: Option<SocketAddrV4>,
-    /// Group and port of snapshots of one instrument after another, on the lines' interface.
+    /// Multicast group, on the lines' interface, that repeats snapshots of one instrument after another.
     pub channel: Option<SocketAddrV4>,
     /// Addresses that may send to the snapshot group.
     pub senders: Senders,
-    /// Maximum number of messages held for waiting books. Beyond it the oldest are dropped.
+    /// Maximum number of messages held for books that wait for a snapshot. Beyond it the oldest are dropped.
     pub hold_messages: usize,
 }
 
 impl SnapshotSources {
-    /// Returns no sources: books that lost messages permanently stay stale.
+    /// Returns no sources: a book that permanently lost a message stays stale.
     #[must_use]
     pub const fn none() -> SnapshotSources {
         SnapshotSources { glimpse: None, channel: None, senders: Senders::any(), hold_messages: 1 << 16 }
@@ -49,7 +49,7 @@ pub struct SnapshotCounters {
     pub recovered: Counter,
     /// Connections to the snapshot server.
     pub connections: Counter,
-    /// Number of these connections that did not complete a snapshot.
+    /// Connections to the snapshot server that did not complete a snapshot.
     pub failures: Counter,
     /// Number of times that the snapshot channel was joined.
     pub channel_joins: Counter,

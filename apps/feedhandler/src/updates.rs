@@ -18,11 +18,11 @@ pub(crate) struct Updates<T> {
     pub(crate) sender: broadcast::Sender<MarketUpdate>,
     pub(crate) tracer: T,
     feed: u8,
-    /// Kernel receive time of the line's current packet, on the kernel's clock.
+    /// Kernel receive time of the current packet, on the kernel's clock; `None` if unknown.
     pub(crate) kernel_ns: Option<u64>,
     /// Time at which the current packet was read, on the tracer's clock.
     read_at: u64,
-    /// `kernel_ns` on the scale of `read_at`, computed when first needed; 0 when unknown.
+    /// `kernel_ns` converted to the clock of `read_at` at first use; `Some(0)` if `kernel_ns` is unknown.
     received_at: Option<u64>,
     kernel_time: KernelTime,
     /// Start time of the current message, if it is timed.

@@ -16,10 +16,10 @@ use crate::updates::{FeedBooks, Updates};
 
 /// Capacity of the books, in orders.
 const ORDERS_MAX: u32 = 16;
-/// Number of orders resting at once.
+/// Number of orders that rest in the book.
 const RESTING: u64 = 4;
 const PACKET_LEN_MAX: usize = 256;
-/// The synthetic instrument.
+/// Instrument of the synthetic packets.
 const INSTRUMENT: Instrument = Instrument {
     id: InstrumentId(1),
     symbol: Symbol(*b"REHEARSE"),

@@ -19,8 +19,8 @@ use crate::rows::{host_jitter, measurements};
 /// Measures the requested rows on this host.
 ///
 /// Runs on a separate thread, pinned to a core, and spins on a second core for rows that need one. Use a
-/// quiet machine. Every answer is checked. A row with a wrong answer, or one that cannot be measured, has a
-/// [failure](Row::failure) in place of values; all other rows are still measured.
+/// quiet machine. The results of the measured work are checked. A row with a wrong result, or whose
+/// measurement fails, has a [failure](Row::failure) in place of values; all other rows are still measured.
 ///
 /// # Errors
 /// A filter matches no row; the measuring thread cannot be started or pinned; the run was stopped.
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         self.rows_of(measurement).for_each(|row| row.fail(format!("{error:#}")));
     }
 
-    /// Adds a sample, and its limit in the same round, to the sample's row, if that row is requested.
+    /// Adds a sample, and the limit of the same round, to the row `spec`, if that row is requested.
     fn add_sample(&mut self, spec: &RowSpec, sample: Sample) {
         let value_of =
             |wanted: &str| self.rows.iter().find(|row| row.spec.name == wanted)?.values.last().copied();
@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Prints the values of the rows in the first round, since the report has their medians only at the end.
+    /// Prints the first round's values of a measurement, because the report appears only after all rounds.
     fn show(&self, measurement: &Measurement) {
         for row in self.rows.iter().filter(|row| measurement.has_row(row.spec.name)) {
             self.lab.print_progress(format_args!("{}", row.progress_line()));

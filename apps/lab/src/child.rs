@@ -6,8 +6,8 @@ use anyhow::bail;
 
 use crate::rows::measurements;
 
-/// Does the work that [`bench`](crate::bench) counts. Call it in a separate process, which runs under
-/// callgrind, with the arguments after
+/// Does the work whose instructions [`bench`](crate::bench) counts. Call it in the process that `bench`
+/// starts under callgrind: `arguments` are those that follow
 /// [`BenchOptions::counting_command`](crate::BenchOptions::counting_command).
 ///
 /// The first argument names the work; the function prints the result of the work.

@@ -13,7 +13,7 @@ use crate::statistics::quantile;
 
 /// Number of empty polls between two checks of the stop signal and the timeout.
 const POLLS_PER_CHECK: u32 = 1 << 14;
-/// Longest time to wait for an answer.
+/// Maximum time to wait for a result of the thread on the other core.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The amount of work in a round.
@@ -55,13 +55,12 @@ pub(crate) struct Context {
     pub(crate) effort: Effort,
     /// Core of the thread that measures.
     pub(crate) near: usize,
-    /// Core of the thread at the other end, such as a server; `None` if there is only one core.
+    /// Core of the thread at the other end, such as a server; `None` if the process may use only one core.
     pub(crate) far: Option<usize>,
 }
 
 impl Context {
-    /// Selects the first core that the process may use as `near`, and the next, preferably of another
-    /// physical core, as `far`.
+    /// Takes the first allowed core as `near`, and as `far` another one, preferably of another physical core.
     pub(crate) fn new(clock: TscClock, effort: Effort, cores_allowed: &[usize]) -> Context {
         let near = cores_allowed.first().copied().unwrap_or(0);
         let siblings = siblings(near);
@@ -70,10 +69,10 @@ impl Context {
         Context { clock, effort, near, far }
     }
 
-    /// Returns the core of the other end.
+    /// Returns the core of the thread at the other end.
     ///
     /// # Errors
-    /// There is only one core.
+    /// The process may use only one core.
     pub(crate) fn far(&self) -> anyhow::Result<usize> {
         self.far.context("needs two cores, and this process may use one")
     }
@@ -105,7 +104,7 @@ impl Context {
         })
     }
 
-    /// Returns the ticks that some work takes.
+    /// Returns the duration of `work` in ticks of the clock.
     #[inline(always)]
     pub(crate) fn timed(&self, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<u64> {
         let start = self.clock.ticks();
@@ -130,7 +129,7 @@ impl Context {
     }
 }
 
-/// The other end has ended, so nothing more arrives.
+/// Error of a wait: the thread at the other end has ended, so nothing more arrives.
 #[derive(Debug, thiserror::Error)]
 #[error("the other end has ended")]
 pub(crate) struct Ended;
@@ -170,7 +169,7 @@ impl WaitTimeout {
     /// Yields the core; fails after the timeout or the stop.
     #[cold]
     fn check(&mut self, stop: &StopSignal) -> anyhow::Result<()> {
-        // Fail only at the second check after the stop: the polls before it find the other end's results.
+        // Fail only at the second check after the stop: the polls in between may still find a result.
         if std::mem::replace(&mut self.has_stopped, stop.is_stopped()) {
             return Err(Ended.into());
         }

@@ -1,7 +1,7 @@
 //! Work whose instructions are counted: this program runs itself under callgrind.
 //!
-//! Many hosts, above all virtual ones, have no hardware counters, and other load disturbs them. A simulator
-//! gives the same counts everywhere.
+//! Many hosts, above all virtual ones, have no hardware counters, and other load disturbs hardware counts.
+//! A simulator gives the same counts everywhere.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,7 +22,7 @@ pub(crate) struct CountedWork {
     pub(crate) run: fn(&[String]) -> anyhow::Result<String>,
 }
 
-/// One call of counted work.
+/// One run of counted work, with its arguments and its expected result.
 pub(crate) struct Call<'a> {
     /// Description of the work in the progress message `counting WHAT under callgrind`.
     pub(crate) what: String,
@@ -47,7 +47,7 @@ pub(crate) struct Counted {
 }
 
 impl CountedWork {
-    /// Counts the instructions of this work, with one argument after its name.
+    /// Counts the instructions of this work. The arguments of its process are its name and `argument`.
     ///
     /// # Errors
     /// As [`count`](CountedWork::count).

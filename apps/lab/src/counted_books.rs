@@ -1,4 +1,4 @@
-//! Counts instructions for a day of ITCH applied to full books.
+//! Counts the instructions that apply a day of ITCH messages to full books.
 
 use std::hint::black_box;
 use std::io::Read;
@@ -16,12 +16,12 @@ use crate::day_file;
 use crate::itch_books;
 use crate::lab::Lab;
 
-/// Names of the books that process a day, and of their reference model.
+/// Arguments that select the fast books or their reference model.
 pub(crate) const FAST: &str = "fast";
 pub(crate) const REFERENCE: &str = "plain";
 
-/// Work that applies a day, its input, to books. Its arguments are the kind of books, and the numbers of
-/// messages, symbols and live orders of the day.
+/// Work that reads a day's file from standard input and applies it to books. Its arguments are the kind of
+/// books, and the numbers of messages, symbols and live orders of the day.
 pub(crate) const WORK: CountedWork =
     CountedWork { names: &[FAST, REFERENCE], function: "*counted_pass*", run };
 
@@ -77,7 +77,7 @@ fn result_text(messages: u64, live: u32, state_hash: u64) -> String {
     format!("{messages} messages, {live} live orders, {state_hash:#018x}")
 }
 
-/// The counted pass, identified by this unique name.
+/// The counted pass. Callgrind finds it by this unique name.
 #[inline(never)]
 fn counted_pass<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8]) {
     itch_books::apply(builder, file, &mut OpaqueListener);

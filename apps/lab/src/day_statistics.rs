@@ -1,4 +1,4 @@
-//! The demands of a day on a book builder, found by replaying it.
+//! Statistics of a day that determine the required size of the books, found by a replay.
 
 use anyhow::ensure;
 use tickpath_book::{BooksById, DirectBooks};

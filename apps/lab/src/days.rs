@@ -1,4 +1,4 @@
-//! The standard days of a run and their size, so that easier work cannot improve a figure unnoticed.
+//! The report's description of the standard days: it shows if a better figure is due to a smaller day.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::context::Effort;
 use crate::counted_books;
 use crate::lab::{Day, Lab};
 
-/// A standard day of market data as measured in the run that used it; in JSON under the same names.
+/// A standard day of market data that a run used. Its JSON has the same field names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DayView {
     /// Name of the day, e.g. `itch-8000`, or `itch-8000-tenth` for a tenth of it.
@@ -96,7 +96,7 @@ impl Simulated {
     }
 }
 
-/// One sentence, such as `50,000,000 messages (1,535,700,691 bytes, ...) of 8,000 symbols ...`.
+/// One sentence, such as `50,000,000 messages of 8,000 symbols, 1,535,700,691 bytes with xxh3 ...`.
 impl fmt::Display for DayView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -8,8 +8,8 @@ const SIMILAR_MAX: usize = 5;
 /// Minimum length of the prefix that a similar name shares with the unknown name.
 const COMMON_PREFIX_MIN: usize = 2;
 
-/// Returns the rows that a filter names, their limits, and the limits of those limits; all rows if it is
-/// empty.
+/// Returns the rows that a filter names, their limits, and the limits of those limits; all rows if the filter
+/// is empty.
 ///
 /// # Errors
 /// As [`matching_names`].
@@ -18,8 +18,8 @@ pub(crate) fn select_rows(filter: &[String], external: &[&str]) -> anyhow::Resul
     Ok(specs().filter(|spec| is_selected(spec.name, &filter)).collect())
 }
 
-/// Returns the full names that match a filter: each of its words is a row's name, or else a prefix of rows'
-/// names. `external` are names of rows that the caller measures.
+/// Returns the names that match a filter. Each of its words is a row's name, or a prefix that selects all
+/// rows whose names begin with it. `external` has the names of rows that the caller measures.
 ///
 /// # Errors
 /// A word that is no prefix of any row's name; lists similar names.
@@ -42,7 +42,7 @@ pub fn matching_names(filter: &[String], external: &[&str]) -> anyhow::Result<Ve
     Ok(matches)
 }
 
-/// Lists a few names that share the longest prefix with a word, as a part of a message.
+/// Lists the names that share the longest prefix with an unknown word, for the error message.
 fn similar_names(word: &str, known: &[&str]) -> String {
     let common = |name: &str| name.bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
     let most = known.iter().map(|name| common(name)).max().unwrap_or_default();

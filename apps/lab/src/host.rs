@@ -5,7 +5,7 @@ use std::fs;
 use tickpath_agent::{ClockSource, Host, Jitter};
 use tickpath_types::Nanos;
 
-/// The machine, the cores used, and the time that the host took away during the run.
+/// The machine, the cores used, and the CPU time that the machine did not give to the run.
 #[derive(Clone, Debug)]
 pub struct HostView {
     /// The machine.
@@ -14,7 +14,7 @@ pub struct HostView {
     pub clock: ClockSource,
     /// Core of the thread that measured.
     pub near_core: usize,
-    /// Core of the other end; `None` if there is only one.
+    /// Core of the thread at the other end; `None` if the process may use only one core.
     pub far_core: Option<usize>,
     /// Gaps in the execution of a spinning thread, over all rounds.
     pub jitter: Jitter,
@@ -55,8 +55,8 @@ fn proc_stat() -> String {
 
 /// Sums of stolen time and total time over the cores, in the kernel's units.
 ///
-/// Source: proc(5): `cpuN user nice system idle iowait irq softirq steal guest guest_nice`; guests are in
-/// user and nice.
+/// Source: proc(5): `cpuN user nice system idle iowait irq softirq steal guest guest_nice`; `user` and `nice`
+/// include the guest times.
 fn stolen(stat: &str, cores: &[usize]) -> Option<[u64; 2]> {
     const STEAL: usize = 7;
     let of_core = |core: &usize| {

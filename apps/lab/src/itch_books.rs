@@ -1,4 +1,4 @@
-//! A whole day of ITCH 5.0 through the feed's books, shared by timing, counting and surveying.
+//! Applies a whole day of ITCH 5.0 to the books of a feed, to time it, count instructions or survey the day.
 
 use std::hint::black_box;
 

@@ -8,7 +8,7 @@ use crate::host::HostView;
 use crate::report::BenchReport;
 use crate::row::Row;
 
-/// Declares a JSON object: each name with its type, and the expression for its value in the described object.
+/// Declares a JSON object that describes a value: each field has a name, a type and an expression.
 macro_rules! object {
     ($name:ident$(<$life:lifetime>)? of $view:ident: $of:ty { $($field:ident: $type:ty = $value:expr,)* }) => {
         #[derive(Serialize)]

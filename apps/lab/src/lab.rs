@@ -26,7 +26,7 @@ pub(crate) struct Lab<'a> {
 /// A standard day in memory.
 pub(crate) struct Day {
     pub(crate) standard: StandardDay,
-    /// Returns the same day at the size for an effort.
+    /// Returns the variant of this day whose size suits an effort.
     pub(crate) sizes: fn(Effort) -> StandardDay,
     pub(crate) file: DayFile,
     pub(crate) statistics: DayStatistics,
@@ -63,16 +63,16 @@ impl<'a> Lab<'a> {
         self.days.borrow().clone()
     }
 
-    /// Returns the command line with which this program does counted work, to be run under callgrind.
+    /// Returns the command line of counted work, to be run under callgrind.
     ///
     /// # Errors
-    /// This program does not support it.
+    /// The options contain no such command line.
     pub(crate) fn counting_command(&self) -> anyhow::Result<&[OsString]> {
         let command = self.options.counting_command.as_deref();
         command.context("instructions are counted by the program tickpath, and this is another")
     }
 
-    /// Returns the path of another command's program, in the folder of this program.
+    /// Returns the path of the program `tickpath-COMMAND` in the folder of this program.
     ///
     /// # Errors
     /// [`Missing`]: the reason, with the remedy.

@@ -1,5 +1,5 @@
-//! The latency laboratory: measures the cost of the system's parts on this host, beside the cost of the host
-//! itself.
+//! The latency laboratory: measures the parts of the system on this host, and the limits of the host for the
+//! same work.
 //!
 //! [`bench()`] measures each row in interleaved rounds, next to the physical limit that bounds it. It returns
 //! a [`BenchReport`]: a text table by `Display`, JSON by [`BenchReport::to_json`]. [`BenchReport::push`] adds

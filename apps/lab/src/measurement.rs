@@ -31,13 +31,13 @@ impl Sample {
 /// Measures one round and returns a sample for each row, in their order. Holds the state between rounds.
 pub(crate) type Round = Box<dyn FnMut() -> anyhow::Result<Vec<Sample>>>;
 
-/// Returns rounds for results that never change: the first round returns them, and the others nothing.
+/// Returns a [`Round`] for results that never change: its first call returns them, later calls nothing.
 pub(crate) fn once<S: Into<Sample>, const ROWS: usize>(samples: [S; ROWS]) -> Round {
     let mut samples: Vec<Sample> = samples.map(Into::into).into();
     Box::new(move || Ok(std::mem::take(&mut samples)))
 }
 
-/// Returns rounds that call `round` with the context of the run.
+/// Returns a [`Round`] that calls `round` with the context of the run.
 pub(crate) fn each_round<S: Into<Sample>, const ROWS: usize>(
     lab: &Lab<'_>,
     mut round: impl FnMut(&Context) -> anyhow::Result<[S; ROWS]> + 'static,
@@ -46,8 +46,8 @@ pub(crate) fn each_round<S: Into<Sample>, const ROWS: usize>(
     Ok(Box::new(move || Ok(round(&context)?.map(Into::into).into())))
 }
 
-/// Calls `measure` in a round with each index below `COUNT`, beginning with a different one each round, so
-/// that the host's noise affects all results alike. Returns the results by index.
+/// Calls `measure` once with each index below `COUNT` and returns the results by index. Each round begins
+/// with another index, so that the host's noise affects all results alike.
 pub(crate) fn in_turn<T: Copy + Default, const COUNT: usize>(
     round: &mut usize,
     mut measure: impl FnMut(usize) -> anyhow::Result<T>,
@@ -61,7 +61,7 @@ pub(crate) fn in_turn<T: Copy + Default, const COUNT: usize>(
     Ok(found)
 }
 
-/// Prepares the rounds; [`Missing`] if this host cannot run them.
+/// Prepares the rounds of a measurement; fails with [`Missing`] if this host cannot run them.
 type Open = fn(&Lab<'_>) -> anyhow::Result<Round>;
 
 /// A measurement and its rows.

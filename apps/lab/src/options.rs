@@ -9,18 +9,18 @@ use crate::context::Effort;
 /// Default number of rounds.
 pub const ROUNDS_DEFAULT: usize = 5;
 
-/// The rows to measure, and how thoroughly.
+/// The options of a run: the rows to measure, and the amount of work.
 #[derive(Clone, Debug)]
 pub struct BenchOptions {
     /// Rows to measure, by name; the limit of each is included. Empty means all.
     pub filter: Vec<String>,
     /// Further names that a filter may contain: those of rows that the caller measures and pushes.
     pub external_rows: &'static [&'static str],
-    /// Rounds, at least one.
+    /// Number of rounds; 0 counts as 1.
     pub rounds: usize,
     /// Amount of work in each round.
     pub effort: Effort,
-    /// Whether to print the current measurement on standard error.
+    /// True to print the current measurement on standard error.
     pub show_progress: bool,
     /// The command line, program first, that calls [`run_counted`](crate::run_counted), for rows whose
     /// instructions are counted; without it these rows have no value.

@@ -29,12 +29,12 @@ pub struct BenchReport {
 }
 
 impl BenchReport {
-    /// Adds a figure that was measured elsewhere.
+    /// Adds a row that the caller measured.
     pub fn push(&mut self, row: Row) {
         self.rows.push(row);
     }
 
-    /// Returns the figure with a name.
+    /// Returns the row of this name.
     #[must_use]
     pub fn row(&self, name: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.spec.name == name)

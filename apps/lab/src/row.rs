@@ -46,7 +46,7 @@ pub struct RowSpec {
     pub unit: &'static str,
     /// Description of the measurement; in a report, details of the run follow it.
     pub(crate) note: &'static str,
-    /// Name of the limit: the row with this host's minimum for the same work, or with a competitor's figure.
+    /// Name of the limit: the row with the best possible value on this host, or with a competitor's figure.
     pub limit: Option<&'static str>,
     /// The target; none for a limit itself.
     pub(crate) goal: Option<Goal>,
@@ -69,7 +69,7 @@ impl RowSpec {
         RowSpec { note, ..self }
     }
 
-    /// Sets the row that is this one's limit.
+    /// Sets the name of the row that is the limit of this one.
     pub(crate) const fn limit(self, row: &'static str) -> RowSpec {
         RowSpec { limit: Some(row), ..self }
     }
@@ -80,7 +80,7 @@ impl RowSpec {
         RowSpec { goal: Some(goal), ..self }
     }
 
-    /// Sets the figures of others for the same work.
+    /// Sets the figures that others published for the same work.
     pub(crate) const fn reference(self, reference: &'static str) -> RowSpec {
         RowSpec { reference, ..self }
     }
@@ -104,7 +104,7 @@ pub struct Row {
     /// Control samples: the limit's work measured again in the same round, divided by the limit. They show
     /// the noise between equal measurements. Empty if the limit's work is not measured again.
     pub control: Vec<f64>,
-    /// Exact description of the measurement, or the reason why it is missing.
+    /// Description of the measurement, with details of the run; or the reason why the values are missing.
     pub note: String,
     /// Error that ended the measurement, which then has no values.
     pub failure: Option<String>,

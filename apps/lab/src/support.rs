@@ -1,4 +1,4 @@
-//! Parts shared by several measurements: ends of connections, measured programs, a venue, and its load.
+//! Code shared by several measurements: connections, measured programs, venues, their clients and their load.
 
 pub(crate) mod client_group;
 pub(crate) mod deribit_venue;

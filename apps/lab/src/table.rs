@@ -6,11 +6,11 @@ use crate::context::Effort;
 use crate::report::BenchReport;
 use crate::row::{Goal, Row, RowSpec};
 
-/// Longest line of the text below the table.
+/// Maximum length in characters of the text lines above and below the table.
 const TEXT_WIDTH: usize = 100;
 const COLUMNS: usize = 8;
 const HEADINGS: [&str; COLUMNS] = ["row", "value", "limit", "unit", "ratio", "goal", "reached", "spread"];
-/// Columns of numbers, which are right-aligned; their unit has a separate column.
+/// Indexes of the columns of numbers, which are right-aligned.
 const NUMBERS: [usize; 4] = [1, 2, 4, 7];
 /// Explanation of the columns.
 const LEGEND: &str = "Values and limits are medians over the rounds. ratio: value / limit of the same round, the median. goal: x1.5 is 1.5 times \
@@ -44,7 +44,7 @@ impl fmt::Display for BenchReport {
     }
 }
 
-/// One line with the result, and one with the share of the time that the host took.
+/// Returns the summary: failed rows, reached goals, and the share of the time that the host took.
 fn verdict(report: &BenchReport) -> String {
     let names = |has: fn(&Row) -> bool| {
         let names = report.rows.iter().filter(|row| has(row)).map(|row| row.spec.name);
@@ -93,7 +93,7 @@ fn padded((column, (cell, width)): (usize, (&String, usize))) -> String {
     if NUMBERS.contains(&column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
 }
 
-/// Writes a name, and to its right its description.
+/// Writes a name and, to the right of it, a wrapped description.
 fn described(f: &mut fmt::Formatter<'_>, name: &str, text: &str, indent: usize) -> fmt::Result {
     let text = wrapped(text, TEXT_WIDTH - indent).join(&format!("\n{:indent$}", ""));
     writeln!(f, "{name:<indent$}{text}")
@@ -115,8 +115,8 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 impl Row {
-    /// The note, the part that the limit leaves out, and the spread of the control samples where the goal
-    /// refers to them.
+    /// Returns the failure or the note, the part that the limit or the goal leaves out, and the spread of the
+    /// control samples if the goal refers to them.
     pub(crate) fn full_note(&self) -> String {
         let mut note = match &self.failure {
             Some(failure) => format!("FAILED: {failure}"),
@@ -131,7 +131,7 @@ impl Row {
         note
     }
 
-    /// The note, the limit's row, and figures that others published.
+    /// Returns the full note, the name of the limit's row, and figures that others published.
     fn description(&self) -> String {
         let limit = self.spec.limit.map(|row| format!("limit: {row}"));
         let reference = Some(self.spec.reference).filter(|text| !text.is_empty());
@@ -140,7 +140,7 @@ impl Row {
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
-    /// One line about the values so far.
+    /// Returns a line with the row's value so far and its ratio to the limit.
     pub(crate) fn progress_line(&self) -> String {
         let RowSpec { name, unit, .. } = self.spec;
         match (self.value(), self.ratio()) {
@@ -185,7 +185,7 @@ fn cells(row: &Row) -> [String; COLUMNS] {
     ]
 }
 
-/// Formats a number with three significant digits, but all digits before the point.
+/// Formats a number without decimals from 100 on; with one, two or three decimals below 100, 10 or 1.
 fn format_value(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 || size == 0.0 => 0,

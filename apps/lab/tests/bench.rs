@@ -1,4 +1,4 @@
-//! Every row at its smallest size, and the format of a report.
+//! Rows measured with the smallest effort, and the format of a report.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -15,8 +15,8 @@ fn smoke(filter: &[&str], rounds: usize) -> BenchReport {
     bench(&options).unwrap()
 }
 
-/// Runs two rounds of the named rows and checks that each has values and limits, or the reason for their
-/// absence.
+/// Runs two rounds of the rows in `filter`. Checks that the report has the rows `expected`, and that each row
+/// has values and limits, unless it needs two cores and the host has one.
 fn check(filter: &[&str], expected: &[&str]) {
     let report = smoke(filter, 2);
     let names: Vec<&str> = report.rows.iter().map(|row| row.spec.name).collect();

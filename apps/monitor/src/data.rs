@@ -157,9 +157,9 @@ pub struct AgentView {
 /// One point of the [`History`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// p50 of the first latency span over the interval; `None` when nothing was measured.
+    /// p50 of the first latency span since the previous sample; `None` when nothing was measured.
     pub p50_ns: Option<u64>,
-    /// Market data messages per second over the interval.
+    /// Market data messages per second since the previous sample.
     pub messages_per_s: f64,
 }
 

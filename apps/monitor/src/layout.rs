@@ -1,15 +1,15 @@
-//! Distributes the screen's rows to sections: first each section's minimum, in order of importance; then, in
-//! a roomy view, rows for the instruments, up to half of the screen; then single rows for all sections in
-//! turn; last the rows of the agents, all or none.
+//! Distributes the screen's rows to sections. First, each section gets its minimum, in order of importance.
+//! In a roomy view, the instruments then get rows up to half of the screen. All sections then get single rows
+//! in turn. Last, the agents get rows if all of them fit.
 
 use ratatui::layout::Rect;
 
 use crate::data::MarketView;
 
-/// Minimum width and height, in characters, of a roomy view: boxed sections, history beside the latencies.
+/// Minimum width and height, in characters, of a roomy view, which has boxed sections and larger charts.
 const ROOMY_WIDTH: u16 = 100;
 const ROOMY_HEIGHT: u16 = 34;
-/// Rows of the box around a section.
+/// Number of rows that the box around a section takes.
 const BOX_ROWS: u16 = 2;
 /// Maximum number of rows inside the latency box: more would only stretch the sparklines.
 const LATENCY_ROWS_MAX: u16 = 14;
@@ -31,7 +31,7 @@ pub struct Plan {
     pub participants: Rect,
     /// Latency spans and their distribution; in a roomy plan the history too.
     pub latency: Rect,
-    /// The history as sparklines in one row; without rows in a roomy plan.
+    /// The history as sparklines in one row; height 0 in a roomy plan.
     pub history: Rect,
     /// Feed lines and threads.
     pub system: Rect,
@@ -41,7 +41,7 @@ pub struct Plan {
     pub footer: Rect,
 }
 
-/// Indices, in `plan`'s array of sections, of the instruments and of feed and threads.
+/// Indices in the array `sections` of [`plan`]: the instruments, and the section with feed and threads.
 const MARKET: usize = 2;
 const SYSTEM: usize = 6;
 
@@ -152,7 +152,7 @@ fn distribute_rest(sections: &mut [Section], rows: u16) -> u16 {
 }
 
 fn heading_and(rows: usize) -> u16 {
-    // Capped: no terminal has more rows, and the table shows only the rows that fit.
+    // Limit the number: no terminal has more rows, and the table shows only the rows that fit.
     u16::try_from(rows).unwrap_or(1_000).min(1_000) + 1
 }
 

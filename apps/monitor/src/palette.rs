@@ -1,4 +1,4 @@
-//! Colours: few, calm, and never the only carrier of information.
+//! Styles with few, muted colours. No information is shown by colour alone.
 //!
 //! Colours are indexed, so that 256-colour and true-colour terminals show the same. With `NO_COLOR` set, the
 //! terminal backend omits them.

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use crate::data::MarketView;
 use crate::{layout, panels};
 
-/// Scroll position and freeze, as the user set them.
+/// State that the user sets by keys: the scroll position, and whether the view is frozen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
     /// Number of instruments skipped at the top; if too large, the table ends with the last instrument.

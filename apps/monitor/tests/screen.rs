@@ -159,7 +159,7 @@ fn a_large_terminal_adds_columns_totals_agents_and_notes() {
     }
 }
 
-/// Returns the demonstration's view on a small host: 8 instruments, 3 participants, 10 agents.
+/// Returns a view like that of `tickpath demo` on a small host: 8 instruments, 3 participants, 10 agents.
 fn demonstration() -> MarketView {
     let mut view = sample();
     let symbols = ["ALPHA", "BRAVO", "CEDAR", "DELTA", "EMBER", "FJORD", "GRANIT", "HELIX"];
@@ -247,7 +247,7 @@ fn more_instruments_and_participants_than_rows_can_be_scrolled_or_are_counted() 
     check(&top, "SYM1");
     assert!(top.iter().any(|row| row.contains(" more ")), "{}", top.join("\n"));
     assert!(!top.iter().any(|row| row.contains("SYM30")), "{}", top.join("\n"));
-    // Scrolled too far, the table shows the last instruments and has no empty row.
+    // If the scroll position is too large, the table shows the last instruments and has no empty row.
     let bottom = screen_of(&view, 120, 40, Screen { scroll: 1_000, is_frozen: true });
     check(&bottom, "SYM30");
     check(&bottom, "FROZEN");

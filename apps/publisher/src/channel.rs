@@ -50,8 +50,9 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Opens the lines of a channel, and its services if requested. The port of channel `index` is `index`
-    /// above the first channel's port. `product` is the product and the channel number of an XDP channel.
+    /// Opens the lines of a channel, and its recovery service if `addresses` is given. The port of channel
+    /// `index` is `index` above the first channel's port. `product` is the product and the channel number of
+    /// an XDP channel.
     pub(crate) fn open(
         key: ChannelKey,
         product: (u8, u8),
@@ -131,7 +132,7 @@ impl Channel {
         }
     }
 
-    /// Stores the messages of a packet and sends it on both lines. Omits duplicate and out-of-band packets.
+    /// Sends a packet on every line and stores its messages. Skips duplicate and out-of-band packets.
     pub(crate) fn publish(&mut self, now: Nanos, head: &PacketHead, payload: &[u8]) {
         let end = head.first + head.count;
         if head.kind == Kind::OutOfBand {
@@ -206,7 +207,7 @@ impl Channel {
 
     fn heartbeat(&self, now: Nanos) -> Option<Vec<u8>> {
         let head = self.last_head?;
-        // The original publisher's clock has advanced since the last packet by as much as the local clock.
+        // Assume that since the last packet, the original publisher's clock has advanced like the local one.
         let now_ns = head.sent_ns + now.since(self.last_sent).0;
         match self.key {
             ChannelKey::Iex(..) => iex::heartbeat(&self.last, now_ns),
@@ -260,7 +261,7 @@ fn serve(
     })
 }
 
-/// Adds the option that selects another port to the error for a port in use.
+/// Names the option that selects another port in the error for an address in use.
 fn name_option(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(NetError::AddressInUse { address }) => {

@@ -29,7 +29,7 @@ impl<T> Client<T> {
     }
 }
 
-/// Clients of a service, up to a maximum, in order of arrival, and connections that have made no request yet.
+/// A limited number of clients of a service, and connections that have made no request yet.
 ///
 /// The services require no credentials. When the maximum is reached, a new client replaces a client of the
 /// address with the most clients, if its own address has fewer. Otherwise the new client is closed and
@@ -71,7 +71,7 @@ impl<T> Clients<T> {
     }
 
     /// Accepts connections and drops those that have ended; returns the number accepted. Call it after
-    /// reading from all clients: it may close connections without a request to accept new ones.
+    /// reading from all clients, because it may close connections that have made no request.
     pub(crate) fn accept(&mut self, now: Nanos, new: impl Fn() -> T) -> usize {
         for index in 0..self.list.len() {
             if self.list[index].has_requested && self.waiting.remove(self.list[index].id) {

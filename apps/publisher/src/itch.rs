@@ -112,7 +112,7 @@ impl ItchService {
 impl Service for ItchService {
     fn on_message(&mut self, sequence: u64, message: &[u8]) {
         if !std::mem::replace(&mut self.is_begun, true) && sequence != 1 {
-            // The messages before the recording are unknown: the books begin with this message.
+            // The recording starts late: build the books from this message on, without the earlier messages.
             let limits = BookLimits::new(INSTRUMENT_MAX, self.max_orders);
             self.image = MarketImage::new(limits, Sequence(sequence));
         }

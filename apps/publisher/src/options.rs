@@ -19,7 +19,7 @@ pub struct PublishOptions {
     pub file: PathBuf,
     /// Group and port of line A of the first channel; the next channels have the next ports.
     pub line_a: SocketAddrV4,
-    /// Group and port of line B; none for one line.
+    /// Group and port of line B; `None` publishes line A only.
     pub line_b: Option<SocketAddrV4>,
     /// Address of the interface on which the lines are sent.
     pub interface: Ipv4Addr,
@@ -38,9 +38,10 @@ pub struct PublishOptions {
     pub start_after: Nanos,
     /// Time from the last packet to the end; recovery is served meanwhile.
     pub linger: Nanos,
-    /// Bytes of messages stored for each channel; older ones become unavailable.
+    /// Bytes of messages stored for each channel; older messages become unavailable.
     pub store_bytes: usize,
-    /// Capacity of each channel's snapshots, in orders or levels; beyond it there are no snapshots.
+    /// Capacity of each channel's snapshots, in orders or levels; a channel that exceeds it serves no
+    /// snapshots.
     pub max_orders: u32,
     /// Session name for an ITCH file, which contains none.
     pub session: Session,

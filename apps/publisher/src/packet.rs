@@ -1,4 +1,4 @@
-//! The packets of a recording, independent of the protocol.
+//! Reads packets of ITCH, XDP and IEX in a form that the protocols share.
 
 use std::fmt;
 use std::net::SocketAddrV4;
@@ -48,7 +48,7 @@ pub(crate) struct PacketHead {
     pub(crate) kind: Kind,
     pub(crate) first: u64,
     pub(crate) count: u64,
-    /// Send time of a packet that begins a numbering, as in `sent_ns`; `None` for any other packet.
+    /// `sent_ns` of a packet that restarts the sequence numbers; `None` for any other packet.
     pub(crate) starts: Option<u64>,
     /// Session id of IEX; 0 for other protocols.
     pub(crate) session: u32,
@@ -56,7 +56,7 @@ pub(crate) struct PacketHead {
     pub(crate) sent_ns: u64,
 }
 
-/// Reads the head of a packet of any protocol; `None` for an unknown one. Each of the three protocols is
+/// Reads the header of a packet of any supported protocol; `None` for other protocols. Each protocol is
 /// recognised by its length fields, which must add up to the length of the packet.
 pub(crate) fn read_head(payload: &[u8], dst: SocketAddrV4) -> Option<PacketHead> {
     iex(payload).or_else(|| xdp(payload, dst)).or_else(|| itch(payload))
@@ -129,7 +129,7 @@ fn itch(payload: &[u8]) -> Option<PacketHead> {
 }
 
 /// Passes the sequence number, bytes and tag of each message of a packet to `take`. The tag is the stream
-/// offset for IEX, otherwise 0. `key` is from the packet's head.
+/// offset for IEX, otherwise 0. `key` is from the packet's [`PacketHead`].
 pub(crate) fn for_each_message(key: &ChannelKey, payload: &[u8], mut take: impl FnMut(u64, &[u8], u64)) {
     match key {
         ChannelKey::Itch(_) => {

@@ -1,4 +1,4 @@
-//! The publication of a recording on its lines.
+//! Publishes a recording on multicast lines, and serves recovery.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::survey::{CHANNELS_MAX, INSTRUMENTS_MAX, SURVEY_PACKETS, Survey};
 const INSTRUMENTS_DEFAULT: usize = 1_024;
 /// Maximum number of packets sent between two polls for requests.
 const PACKETS_PER_CYCLE: usize = 32;
-/// Longest sleep when there is nothing to do.
+/// Sleep time after a cycle without work.
 const IDLE_SLEEP: Duration = Duration::from_micros(200);
 /// Interval of the progress reports.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_millis(500);
@@ -27,7 +27,7 @@ const PROGRESS_INTERVAL: Nanos = Nanos::from_millis(500);
 /// The progress of a publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublishProgress {
-    /// Bytes of the file that were read, in stored (compressed) form.
+    /// Bytes of the file read so far; for a compressed file, compressed bytes.
     pub bytes: u64,
     /// Size of the file in bytes; 0 if unknown.
     pub bytes_total: u64,
@@ -65,8 +65,8 @@ impl Publication {
     /// Scans the recording for its channels, and opens the lines and services of each channel.
     ///
     /// # Errors
-    /// One line that says what to do: the file is no recording, has no packet of a known protocol at its
-    /// start, or an address is unavailable.
+    /// The file is no recording, its first packets have no known protocol, or an address is unavailable. The
+    /// message is one line that says what to do.
     pub fn open(options: PublishOptions) -> anyhow::Result<Publication> {
         ensure!(
             Some(options.line_a) != options.line_b,
@@ -110,7 +110,7 @@ impl Publication {
         })
     }
 
-    /// Returns the configuration of a feed handler for all channels.
+    /// Returns the configuration (TOML) of a feed handler that receives all channels.
     #[must_use]
     pub fn feed_config(&self) -> String {
         let mut parts = Vec::with_capacity(self.channels.len() + 1);
@@ -130,8 +130,8 @@ impl Publication {
         parts.join("\n")
     }
 
-    /// Publishes the recording, and then serves recovery for the linger time; the stop signal ends both.
-    /// `observer` receives the progress twice a second.
+    /// Publishes the recording. Recovery is served until the linger time after the last packet has passed.
+    /// The stop signal ends the run early. `observer` receives the progress twice a second.
     pub fn run(
         mut self,
         clock: TscClock,
@@ -180,7 +180,8 @@ impl Publication {
         self.report(is_stopped)
     }
 
-    /// Sends the packets that are due; returns their number, or `None` at the end of the recording.
+    /// Sends the packets that are due; returns their number, or `None` at the end of the recording and after
+    /// a read error.
     fn send_due(&mut self, clock: &TscClock) -> Option<usize> {
         for sent in 0..PACKETS_PER_CYCLE {
             if !self.has_pending {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-/// The packets of one line.
+/// Packet counts of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineReport {
     /// Group and port of the line.
@@ -19,7 +19,7 @@ pub struct LineReport {
     pub unsent: u64,
 }
 
-/// The packets of one channel, and its recovery counters.
+/// Packet and message counts of one channel, and the counters of its recovery services.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelReport {
     /// Name of the channel.
@@ -67,7 +67,7 @@ impl ChannelReport {
 /// The report of a publication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishReport {
-    /// The recording.
+    /// Path of the recording.
     pub file: PathBuf,
     /// Channels of the recording, in order of appearance.
     pub channels: Vec<ChannelReport>,
@@ -77,9 +77,9 @@ pub struct PublishReport {
     pub beyond_channels: u64,
     /// TCP packets, which are not published.
     pub tcp: u64,
-    /// Frames without a payload to publish, by kind.
+    /// Number of frames without a payload to publish, by kind of frame.
     pub skipped: Vec<(&'static str, u64)>,
-    /// The error that ended reading before the end of the recording.
+    /// The error that ended reading before the end of the recording, if any.
     pub read_error: Option<String>,
     /// True if publishing was stopped before the end.
     pub is_stopped: bool,

@@ -6,13 +6,13 @@ use crate::store::Store;
 
 /// Serves recovery of one channel to clients that lost messages or joined late.
 pub(crate) trait Service: Send {
-    /// Handles a message that is being published, and which is already stored.
+    /// Handles a published message, which the store already contains.
     fn on_message(&mut self, sequence: u64, message: &[u8]);
 
     /// Handles a sequence reset: all earlier messages belong to another session.
     fn on_restart(&mut self) {}
 
-    /// Handles the head of a packet, for services that need more than the messages.
+    /// Handles the header of a published packet, before its messages. The default ignores it.
     fn on_head(&mut self, head: &crate::packet::PacketHead) {
         let _ = head;
     }
@@ -26,6 +26,6 @@ pub(crate) trait Service: Send {
     /// Returns the counters of the service by name.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 
-    /// Returns the lines for this service in the channel's part of the feed handler's configuration.
+    /// Returns the lines of a feed handler's configuration that let the channel use this service.
     fn config(&self) -> String;
 }

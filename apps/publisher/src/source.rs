@@ -8,7 +8,7 @@ use tickpath_capture::{Format, InputMeter, ItchBlocks, PacketCounters, Packets, 
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
 use tickpath_types::Sequence;
 
-/// Maximum time in ns between the first and the last message of a packet made from a file of messages.
+/// Maximum time in ns between the first and the last message of a packet that is built from an ITCH file.
 const SHARED_PACKET_NS: u64 = 20_000;
 /// Byte range of the time stamp in an ITCH message.
 const TIMESTAMP: std::ops::Range<usize> = 5..11;
@@ -16,13 +16,13 @@ const TIMESTAMP: std::ops::Range<usize> = 5..11;
 /// One packet of a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timed {
-    /// Time of the packet in nanoseconds, in the recording's time base: in a capture, the capture time.
+    /// Time of the packet in nanoseconds: its capture time, or the time stamp of its first ITCH message.
     pub(crate) ts_ns: u64,
     pub(crate) dst: Option<SocketAddrV4>,
     pub(crate) payload: Vec<u8>,
 }
 
-/// A recording, read in constant memory.
+/// Reads the packets of a recording in constant memory.
 pub(crate) struct Source {
     reader: Reader,
     meter: InputMeter,
@@ -76,7 +76,7 @@ impl Source {
         }
     }
 
-    /// Returns the number of TCP packets, and the counters of all frames.
+    /// Returns the number of TCP packets, which are skipped, and the counters of the capture's frames.
     pub(crate) fn skipped_counts(&self) -> (u64, PacketCounters) {
         match &self.reader {
             Reader::Capture { packets, tcp } => (*tcp, *packets.counters()),
@@ -85,7 +85,7 @@ impl Source {
     }
 }
 
-/// A file of ITCH messages, framed in MoldUDP64 as a publisher would do.
+/// A file of ITCH messages, framed in MoldUDP64 as a publisher frames them.
 struct ItchFile {
     blocks: ItchBlocks<Box<dyn std::io::Read + Send>>,
     builder: PacketBuilder<Box<[u8]>>,
@@ -118,7 +118,7 @@ impl ItchFile {
         Ok(true)
     }
 
-    /// Frames the messages of the next block.
+    /// Frames the messages of the next block; false at the end of the file.
     fn fill(&mut self) -> anyhow::Result<bool> {
         self.packets.clear();
         self.bytes.clear();

@@ -7,7 +7,7 @@ const BYTES_PER_ENTRY: usize = 32;
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Total bytes written before the message; [`MISSING`] for a message that the recording lacks.
+    /// Value of `written` at the start of the message; [`MISSING`] for a message that the recording lacks.
     at: u64,
     len: u16,
     /// A protocol-specific value, such as a stream offset.
@@ -16,10 +16,10 @@ struct Entry {
 
 const MISSING: u64 = u64::MAX;
 
-/// Stores the newest messages of one channel, of any length, by sequence number in fixed memory.
+/// Stores the newest messages of one channel by sequence number, in a fixed amount of memory.
 pub(crate) struct Store {
     bytes: Box<[u8]>,
-    /// Total bytes written, including those left unused at the end of the memory.
+    /// Total bytes appended, counting those skipped at the end of `bytes` before each wrap.
     written: u64,
     entries: VecDeque<Entry>,
     entries_max: usize,
@@ -137,7 +137,7 @@ mod tests {
         store.append(8, b"too late", 0);
         let found = [6, 7, 8, 9, 10, 11].map(|sequence| store.message(sequence).map(|(bytes, _)| bytes));
         assert_eq!(found, [None, Some(&b"seven"[..]), None, None, Some(&b"ten"[..]), None]);
-        // A jump beyond the index resets the store.
+        // A sequence number that is too far ahead for the index resets the store.
         store.append(1 << 40, b"far", 0);
         assert_eq!((store.oldest(), store.next_sequence()), (1 << 40, (1 << 40) + 1));
         store.restart(1);

@@ -16,12 +16,12 @@ use crate::xdp::PRODUCT_DEFAULT;
 pub const CHANNELS_MAX: usize = 64;
 /// Number of packets that are scanned for channels before the first packet is sent.
 pub(crate) const SURVEY_PACKETS: usize = 65_536;
-/// Number of packets that two groups must have in common to be lines of one channel. They must not have
-/// different packets of the same sequence number.
+/// Number of packets that two groups must have in common to be lines of one channel. One pair of different
+/// packets with the same sequence number rules this out.
 const COMMON_PACKETS: u32 = 3;
 /// Number of packets of each group that are remembered for comparison with other groups.
 const REMEMBERED_PACKETS: usize = 4_096;
-/// Length of an XDP packet's header. It has the send time, so it differs between lines.
+/// Length of an XDP packet's header. Its send time differs between lines, so it is not compared.
 const XDP_HEADER_LEN: usize = tickpath_nyse::HEADER_LEN;
 /// Maximum number of distinct instruments of one channel: a feed handler has no more instrument ids.
 pub(crate) const INSTRUMENTS_MAX: usize = u16::MAX as usize - 1;
@@ -43,8 +43,8 @@ pub(crate) struct Survey {
     pub(crate) date: Option<Date>,
 }
 
-/// Packet hashes of one group by sequence number, and matches with other groups. XDP packets name neither
-/// channel nor line, but the lines of a channel have equal packets.
+/// Packet hashes of one group by sequence number, and the number of matches with each other group. XDP
+/// packets name neither channel nor line, but the lines of a channel have equal packets.
 #[derive(Default)]
 struct Group {
     packets: HashMap<u64, u64>,
@@ -85,8 +85,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Joins a group, as a line, to the channel of an earlier group that has enough packets in common with
-    /// it.
+    /// Makes each group a line of an earlier group's channel if the two have enough packets in common.
     fn join_lines(&mut self, groups: &HashMap<SocketAddrV4, Group>) {
         let mut first: Vec<SocketAddrV4> = Vec::new();
         let lines = &mut self.lines;
@@ -111,7 +110,7 @@ impl Survey {
         });
     }
 
-    /// Product and channel number of an XDP channel.
+    /// Returns the product and channel number of an XDP channel, or the default if unknown.
     pub(crate) fn product(&self, key: &ChannelKey) -> (u8, u8) {
         match key {
             ChannelKey::Xdp(group) => self.products.get(group).copied().unwrap_or(PRODUCT_DEFAULT),
@@ -119,7 +118,7 @@ impl Survey {
         }
     }
 
-    /// Number of instruments for which a feed handler of a channel needs capacity, as seen in the survey.
+    /// Returns the instrument capacity that a feed handler needs for a channel, according to the survey.
     pub(crate) fn instruments(&self, key: &ChannelKey) -> usize {
         let Some(seen) = self.instruments.get(key) else { return 0 };
         match key {
@@ -129,7 +128,7 @@ impl Survey {
         }
     }
 
-    /// The channel of a packet, which is the same for all lines of the channel.
+    /// Returns the channel of a packet: all lines of a channel have the same key.
     pub(crate) fn key_of(&self, head: &PacketHead) -> ChannelKey {
         match head.key {
             ChannelKey::Xdp(group) => ChannelKey::Xdp(self.lines.get(&group).copied().unwrap_or(group)),
@@ -151,7 +150,7 @@ fn instrument_of(key: &ChannelKey, message: &[u8]) -> Option<u64> {
     }
 }
 
-/// Returns product and channel from the reset at the start of a channel's day.
+/// Returns the product and channel numbers of the packet's sequence number reset, if it has one.
 fn product_of(payload: &[u8]) -> Option<(u8, u8)> {
     let packet = Packet::parse(payload).ok()?;
     packet.messages().find_map(|(_, message)| match Message::parse(message) {

@@ -1,4 +1,4 @@
-//! The output of a replay: the cost of messages, and the tables.
+//! Measures the cost of messages during a replay, and passes the messages to the exporter.
 
 use std::fs;
 use std::mem::{replace, take};
@@ -11,7 +11,7 @@ use tickpath_types::{InstrumentId, MarketUpdate};
 
 use crate::exports::Exporter;
 
-/// Significant digits of a block's cost.
+/// Significant digits of a block's cost in the histogram.
 const SIGNIFICANT_DIGITS: u8 = 3;
 const PS_PER_NS: u64 = 1_000;
 
@@ -26,7 +26,7 @@ struct CostMeter {
 /// The cost of a message, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Median of the blocks' costs.
+    /// Median over the blocks of their cost per message.
     pub median_ns: f64,
     /// Total time divided by the number of messages.
     pub mean_ns: f64,
@@ -62,7 +62,7 @@ impl CostMeter {
 /// Measures the work on the recordings of one file, and writes the tables.
 pub(crate) struct Output<'a> {
     pub(crate) exporter: &'a mut Exporter,
-    /// Meters of decoding and of books, for each recording.
+    /// Two meters for each recording: decoding, and books.
     meters: Vec<[CostMeter; 2]>,
     /// Index of the current recording.
     recording: usize,
@@ -80,7 +80,7 @@ impl<'a> Output<'a> {
         Output { exporter, meters: Vec::new(), recording: 0, since: Instant::now(), framing, applying }
     }
 
-    /// Ends a step that took the time since the previous step, less `excluded`.
+    /// Ends a step. Its cost is the time since the end of the previous step, less `excluded`.
     pub(crate) fn step_excluding(&mut self, excluded: Duration, step: WorkStep) {
         let now = Instant::now();
         let elapsed = (now - replace(&mut self.since, now)).saturating_sub(excluded);
@@ -96,7 +96,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Returns the cost of decoding and of books in a recording.
+    /// Returns the costs of decoding and of books for a recording, counted from 0.
     pub(crate) fn costs(&self, recording: usize) -> (Option<Cost>, Option<Cost>) {
         let meters = self.meters.get(recording);
         meters.map_or((None, None), |[decode, books]| (decode.cost(), books.cost()))

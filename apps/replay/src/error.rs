@@ -10,13 +10,13 @@ pub(crate) type Result<T = ()> = std::result::Result<T, ReplayError>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// The file could not be opened or is no recording: see the source.
+    /// The file could not be opened or is not a recording; the source error gives the reason.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// An export could not be written: see the source.
+    /// An export could not be written; the source error gives the reason.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// A recording cannot be replayed with the given options: see the source.
+    /// A recording cannot be replayed with the given options; the source error gives the reason.
     #[error(transparent)]
     Recording(#[from] tickpath_recording::Error),
     /// No packet of the capture belongs to a known protocol, or to the one of `--protocol`.
@@ -24,7 +24,7 @@ pub enum ReplayError {
         "{file} has no market data of a known protocol ({found}): known are {known}; convert CME MDP 3.0, Cboe PITCH and others to DBN of schema mbo or mbp-10"
     )]
     NothingKnown {
-        /// The capture.
+        /// Path of the capture.
         file: String,
         /// Description of the capture's contents.
         found: String,
@@ -34,7 +34,7 @@ pub enum ReplayError {
     /// `--orderbook` names an order book file, but the recording is not a LOBSTER message file.
     #[error("{file} is not a LOBSTER message file: remove --orderbook")]
     NotLobster {
-        /// The recording.
+        /// Path of the recording.
         file: String,
     },
 }

@@ -40,7 +40,7 @@ pub(crate) struct Exporter {
     /// The levels written last, by recording of the current file and by instrument.
     shown: FxHashMap<(usize, InstrumentId), [Vec<Level>; 2]>,
     head: Head,
-    /// Number of rows of each recording of the current file.
+    /// Number of rows of each recording of the current file, by table.
     rows: Vec<[u64; 4]>,
     /// The error of the first row that could not be written; no rows are written after it.
     failure: Option<TableError>,
@@ -161,7 +161,7 @@ impl Exporter {
         [BBO, TRADES, DEPTH, ORDERS].map(rows).into()
     }
 
-    /// True if the books must be read after every single message.
+    /// True if the depth table is requested: the books must then be read after every message.
     pub(crate) const fn wants_depth(&self) -> bool {
         self.tables[DEPTH].is_some()
     }
@@ -299,7 +299,7 @@ impl OrderEvent {
             let (order_id, price) = (update.order_id, Some(Price(update.price)));
             return Some(OrderEvent { name, order_id, side: update.side(), price, qty: update.qty });
         }
-        // An execution without an update: another record reports its outcome.
+        // An execution without a book update: a separate record reduces the order.
         let trade =
             view.trade.filter(|trade| view.order.is_execution && !trade.counts && trade.order_id != 0)?;
         let side = trade.aggressor.map(|side| side.opposite());

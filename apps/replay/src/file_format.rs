@@ -17,15 +17,15 @@ pub(crate) type Reports = Result<Vec<FileReport>>;
 /// An entry of the [registry](crate::registry).
 pub(crate) struct FileFormat {
     pub(crate) format: Format,
-    /// Name of the format in JSON.
+    /// Name of the format in JSON reports.
     pub(crate) json_name: &'static str,
-    /// Returns the format's name for the report of a file.
+    /// Returns the name of the format that the report of a file shows.
     pub(crate) title: fn(&FileReport) -> String,
     /// True if the times in files of this format have dates.
     pub(crate) has_dates: bool,
     /// Extracts the day of the session from a file's name.
     pub(crate) date_in_name: fn(&Path) -> Option<Date>,
-    /// True if the files are message files of the best levels, which may come with order book files.
+    /// True if a file may come with an order book file, as LOBSTER message files do.
     pub(crate) has_order_book_files: bool,
     /// Replays one open file.
     pub(crate) replay: fn(RecordingFile, &mut Session<'_>, Pass<Output<'_>>) -> Reports,

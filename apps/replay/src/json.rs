@@ -16,8 +16,8 @@ use crate::report::{FileReport, ReplayReport};
 use crate::text::side_word;
 
 impl ReplayReport {
-    /// The report as one JSON object: the fields of the only file, or sums over several files. `files` has
-    /// the object of each file. Prices are decimals as text.
+    /// Returns the report as one JSON object: the fields of a single file, or sums over several files.
+    /// `files` has the object of each file. Prices are decimals as text.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let files: Vec<Value> = self.files.iter().map(FileReport::to_json).collect();

@@ -49,7 +49,7 @@ pub struct ReplayOptions {
     /// Capacity of the books in open orders. The default is [`ORDERS_MAX_DEFAULT`](crate::ORDERS_MAX_DEFAULT)
     /// or the number that a small file can hold. An order beyond it is refused and counted.
     pub orders_max: Option<u32>,
-    /// Time zone of `from`, `to` and the report. The default is the exchange's: Eastern Time, for DBN UTC.
+    /// Time zone of `from`, `to` and the report. The default is Eastern Time, or UTC for DBN.
     pub zone: Option<Zone>,
     /// The day of the session, for times without a date. The default is the day of the first packet or
     /// message, if it has a date.

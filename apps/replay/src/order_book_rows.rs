@@ -10,7 +10,7 @@ use tickpath_types::{Price, Qty, Side};
 /// The result of comparing each row with its message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RowsReport {
-    /// The order book file.
+    /// Path of the order book file.
     pub file: String,
     /// Rows that are determined by the previous row and their message, and were compared.
     pub determined: u64,

@@ -24,9 +24,9 @@ impl Pacer {
         Pacer { speed, origin: None }
     }
 
-    /// Waits until at least one of `len` messages is due, and returns the number of due messages: all when
-    /// unpaced. `None` on a stop request. `ts_of` returns the recorded time of a message; `None` for one that
-    /// is due at once.
+    /// Waits until at least one of `len` messages is due, and returns the number of due messages: all at
+    /// maximum speed, `None` on a stop request. `ts_of` returns the recorded time of a message, or `None` if
+    /// it is due at once.
     pub(crate) fn wait(
         &mut self,
         len: usize,

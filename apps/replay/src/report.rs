@@ -14,17 +14,17 @@ use crate::order_book_rows::RowsReport;
 /// The result of a replay of one file, or of one recording of a capture.
 #[derive(Clone, Debug)]
 pub struct FileReport {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// Format of the file.
     pub format: Format,
     /// Cost of decoding alone: framing each message and adding all of its fields to the checksum.
     pub decode: Option<Cost>,
-    /// Cost of framing, decoding and full books with an update for each message; `None` without books.
+    /// Cost of framing and decoding each message and applying it to the books; `None` without books.
     pub books: Option<Cost>,
     /// Peak memory of the process so far, in bytes.
     pub peak_rss_bytes: Option<u64>,
-    /// Wall time since the start of the file.
+    /// Wall time of the file's replay so far.
     pub elapsed: Duration,
     /// The comparison with the order book file of a LOBSTER message file.
     pub rows: Option<RowsReport>,
@@ -105,7 +105,7 @@ impl ReplayReport {
         sum
     }
 
-    /// Counts of all files by type and name, since a letter may mean different types in different formats.
+    /// Message counts of all files, by type code and name: formats use the same code for different types.
     #[must_use]
     pub fn by_type(&self) -> Vec<TypeCount> {
         let mut list: Vec<TypeCount> = Vec::new();

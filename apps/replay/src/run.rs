@@ -18,7 +18,7 @@ use crate::session::{Progress, Session};
 /// report for each recording in it.
 ///
 /// `observer` receives the progress a few times a second. `stop` ends the replay early, with a report of the
-/// part that was read. All exports are then removed, because a table under its final name is complete.
+/// part that was read. All exports are then removed, so that every table under its final name is complete.
 ///
 /// # Errors
 /// [`ReplayError`] when there is nothing to replay, or an export fails.
@@ -29,7 +29,7 @@ pub fn replay(
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<ReplayReport, ReplayError> {
     let file = match RecordingFile::open_until(path, stop) {
-        // A stop request ended the wait for a pipe.
+        // A stop request ended the wait for the writer of a pipe.
         Err(_) if stop.is_stopped() => {
             return Ok(ReplayReport { left_out: vec![path.to_owned()], ..ReplayReport::default() });
         }
@@ -53,9 +53,9 @@ fn finish_exports(exporter: Exporter, report: &mut ReplayReport) -> Result<(), R
 }
 
 /// Replays several files, one after the other, and reports on each; files that cannot be replayed are listed
-/// as failures. Each exported table has the rows of all files in this order, with the file name in a first
-/// column `file`. If a file is a capture, a column `recording` has the number of its recording. Message
-/// numbers count from 1 in each file.
+/// as failures. Each exported table has the rows of all files in the order of `paths`, with the file's name
+/// in the first column, `file`. If a file is a capture, a column `recording` has the recording's number in
+/// it. Message numbers count from 1 in each file.
 ///
 /// # Errors
 /// [`ReplayError`] when an export fails, or the window is empty.
@@ -97,7 +97,8 @@ impl Contents {
         Contents { has_captures: format.is_capture(), is_dated }
     }
 
-    /// Properties of all files, if tables are requested. A non-regular file cannot be examined in advance.
+    /// Returns the properties of all files, if tables are requested. A pipe counts as no capture, and as
+    /// undated unless `date` is set, because it cannot be examined in advance.
     fn of_all(paths: &[PathBuf], options: &ReplayOptions) -> Contents {
         let mut all = Contents { has_captures: false, is_dated: true };
         if options.exports == Exports::default() {

@@ -19,13 +19,13 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// The progress of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the file that were read, in stored (compressed) form.
+    /// Bytes of the file read so far; for a compressed file, compressed bytes.
     pub bytes: u64,
     /// Size of the file in bytes; 0 if unknown.
     pub bytes_total: u64,
     /// Number of messages read so far.
     pub messages: u64,
-    /// Time since the start of the file.
+    /// Time since the replay of the current file started.
     pub elapsed: Duration,
     /// Index of the current file, counted from 0.
     pub file: usize,

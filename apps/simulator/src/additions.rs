@@ -1,5 +1,5 @@
-//! Instruments added while the venue runs. A separate random stream draws them: the rest of a run is
-//! unaffected.
+//! Instruments added while the venue runs. They are drawn from a separate random stream, so that the run's
+//! other random choices stay the same.
 
 use tickpath_types::{Instrument, InstrumentTable, Nanos, Rng};
 

@@ -12,7 +12,7 @@ use crate::hosts::PASSWORD;
 use crate::net::SimNetwork;
 use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause};
 
-/// Timeout of a connection and of a login.
+/// Timeout for connecting, and again for the answer to the login.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_millis(2_000);
 /// Minimum wait before a client reconnects.
 const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
@@ -20,9 +20,8 @@ const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
 const RECOVERY_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
 /// Maximum length of a client's message with its header.
 const PACKET_LEN_MAX: usize = 256;
-/// Consecutive refused logins after which a client forgets its session. By then, the venue has lost the
-/// session, or the session's messages are too old or were removed by a power loss under a policy that allows
-/// it.
+/// Number of consecutive refused logins after which a client with a `reset_sequence` gives up the messages
+/// that it requested. The venue lost them in a power loss that its policy allows, or no longer keeps them.
 const REFUSALS_MAX: u32 = 20;
 
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +68,7 @@ pub(crate) struct Client {
     pub(crate) log: ClientLog,
     state: State,
     link: Link,
-    /// Name of the venue's session whose sequence number is in `next`; blank before the first login.
+    /// Name of the venue's session to which `next` belongs; blank before the first login.
     numbered_in: Session,
     /// Sequence number of the first message not yet received.
     next: u64,
@@ -217,7 +216,7 @@ impl Client {
         }
     }
 
-    /// Stops the requests, and the faults that the client causes itself.
+    /// Stops the client's requests and its own faults: pauses in reading and wrong passwords.
     pub(crate) fn quiesce(&mut self) {
         self.is_quiet = true;
         self.stalls_until = Nanos::ZERO;

@@ -1,4 +1,4 @@
-//! A reader of drop copies, drawn from a separate random stream, so that the rest of a run is unaffected.
+//! A reader of drop copies. A separate random stream sets its parameters: the rest of a run is unaffected.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

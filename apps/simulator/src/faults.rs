@@ -6,7 +6,7 @@ use tickpath_types::Nanos;
 /// The intensity of faults in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FaultLevel {
-    /// Every kind of fault that the seed selects.
+    /// The faults that the seed selects.
     #[default]
     Full,
     /// No faults at all.
@@ -29,17 +29,17 @@ pub(crate) enum FaultEvent {
     KillFeed(usize),
     /// The network between the venue and a host is cut for this duration.
     Cut(HostId, Nanos),
-    /// The network delays, loses, and otherwise disturbs packets, at this level: 0 for none, to 8.
+    /// The network delays, loses, and otherwise disturbs packets, at a level from 0 (no faults) to 8.
     Network(u64),
     /// The disk fails for this duration.
     Disk(DiskFailure, Nanos),
     /// The part of the system with this index gets no CPU time for this duration.
     Starve(usize, Nanos),
-    /// The clock of the venue's machine or a trader's is stepped, in nanoseconds in either direction.
+    /// The clock of this machine is stepped by this number of nanoseconds, forwards or backwards.
     StepClock(HostId, i64),
     /// An unauthorised host opens this number of connections and sends nothing on them for this duration.
     Connects(u64, Nanos),
-    /// A command of the administrator, selected by these bits.
+    /// The administrator sends a command, which these random bits select.
     Admin(u64),
     /// The administrator adds an instrument.
     AddInstrument(usize),

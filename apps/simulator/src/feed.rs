@@ -1,4 +1,4 @@
-//! A feed handler, its instances, and its output.
+//! A simulated feed handler: it starts, runs and ends instances, and records their output.
 
 use tickpath_agent::{Agent, TscClock};
 use tickpath_book::BooksById;
@@ -13,7 +13,7 @@ use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Side};
 use crate::FeedInstance;
 use crate::net::SimNetwork;
 
-/// Upper bound of the updates of one duty cycle.
+/// Upper bound of the number of updates in one duty cycle.
 const UPDATES_MAX: usize = 1 << 14;
 
 pub(crate) struct Feed {
@@ -55,12 +55,12 @@ impl Feed {
         self.instance.as_ref().is_none_or(|instance| instance.recorder.is_behind(published, instruments))
     }
 
-    /// Returns true if the feed handler's books will not recover.
+    /// Returns true if the feed handler's books cannot recover without a restart.
     pub(crate) fn is_stale(&self) -> bool {
         self.instance.as_ref().is_some_and(|instance| instance.is_stale)
     }
 
-    /// Returns true if the venue's session is no longer the one of the feed handler's books.
+    /// Returns true if packets of another session of the venue arrived.
     pub(crate) fn has_session_changed(&self) -> bool {
         self.instance.as_ref().is_some_and(|instance| instance.recorder.has_session_changed())
     }
@@ -138,7 +138,7 @@ impl Recorder {
             || counters.snapshots.waiting.read() > absent
     }
 
-    /// Returns true if packets of another session arrived.
+    /// Returns true if packets of another session of the venue arrived.
     pub(crate) fn has_session_changed(&self) -> bool {
         self.view.counters.other_sessions.read() > 0
     }

@@ -1,4 +1,4 @@
-//! The requests of one client: a mixed flow of orders that trades.
+//! Generates one client's requests: a random mix of orders, changes, cancels and queries, some invalid.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use tickpath_types::{
     SetOrderEntry, Side, TimeInForce, UserRefNum,
 };
 
-/// Number of open orders above which cancels prevail.
+/// Number of open orders above which the flow generates no new orders.
 const OPEN_ORDERS_TARGET: usize = 24;
 /// Maximum distance of order prices from the reference price, in ticks.
 const SPREAD_TICKS: u64 = 5;
 /// Largest quantity of an order, in lots.
 const LOTS_MAX: u64 = 60;
-/// Number of requests kept for duplicate sends.
+/// Number of recent requests that are kept, so that one can be sent again.
 const SENT_KEPT: usize = 8;
 
 /// An open order, as its owner knows it.
@@ -41,7 +41,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Creates a flow in `instruments`, of which `first` exist at the start.
+    /// Creates a flow for `instruments`; the first `first` of them exist at the start.
     pub(crate) fn new(instruments: InstrumentTable, first: usize) -> Flow {
         Flow {
             known: instruments.iter().take(first).map(|instrument| instrument.id).collect(),

@@ -1,4 +1,4 @@
-//! The simulated network in place of the kernel's, below the agents, buffers and messages of the product.
+//! A simulated network behind the product's `Network` trait, in place of the kernel's network.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -66,7 +66,7 @@ pub struct Wires {
     pub(crate) venue: HostId,
 }
 
-/// The simulated network in place of the kernel's, as seen by one host. Clones share one network.
+/// The simulated network as seen by one host. Clones share one network.
 #[derive(Clone, Debug)]
 pub struct SimNetwork {
     wires: Arc<Mutex<Wires>>,
@@ -93,7 +93,7 @@ impl SimNetwork {
         self.wires.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a connection and returns its bare socket id; the caller closes the connection.
+    /// Starts a connection and returns its socket id. The caller must close it: no `SimSocket` owns it.
     pub(crate) fn connect(&self, to: SocketAddrV4) -> SocketId {
         self.wires().network.connect(self.host, to)
     }

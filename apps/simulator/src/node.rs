@@ -251,12 +251,12 @@ impl Node {
         }
     }
 
-    /// Returns the number of published market data messages, over all instances so far.
+    /// Returns the number of market data messages that all instances published; 0 while the venue is down.
     pub(crate) fn published(&self) -> u64 {
         self.instance.as_ref().map_or(0, |instance| instance.view.publisher.messages.read())
     }
 
-    /// Returns true if all sequenced commands are durable, matched, answered and published.
+    /// Returns true if all sequenced commands are durable, matched, published and copied to drop copies.
     pub(crate) fn is_quiescent(&self) -> bool {
         let Some(instance) = &self.instance else { return false };
         let view = &instance.view;
@@ -275,7 +275,7 @@ impl Node {
             .is_some_and(|instance| instance.view.states.iter().any(|state| state.read() == code))
     }
 
-    /// Returns true if the venue reports that it has no market data snapshots until a restart.
+    /// Returns true while the venue makes no market data snapshots because it missed a published message.
     pub(crate) fn are_snapshots_behind(&self) -> bool {
         self.instance.as_ref().is_some_and(|instance| instance.view.market_recovery.is_behind.read() > 0)
     }
@@ -292,7 +292,7 @@ impl Node {
         instruments.next_id().0 - 1
     }
 
-    /// Sends a command to the venue; returns false if the venue is down or did not accept it.
+    /// Submits an administrator's command; returns false if the venue is down or did not accept it.
     pub(crate) fn command(&mut self, command: AdminCommand) -> bool {
         let Some(instance) = &mut self.instance else { return false };
         while instance.admin.poll().is_some() {}
@@ -350,7 +350,7 @@ impl Node {
         self.end_instance(HostFailure::Process);
     }
 
-    /// Stops the venue while no other part runs. Returns the venue's final state, if the engine remains.
+    /// Stops the venue while no other part runs. Returns its final state, if it still has an engine.
     pub(crate) fn stop(&mut self, now: Nanos, mut advance: impl FnMut(Nanos)) -> Option<FinalVenue> {
         let mut at = now;
         let mut is_done = false;
@@ -363,7 +363,7 @@ impl Node {
             while instance.journal.work_on_disk() > 0 {}
             is_done = true;
             for agent in &mut instance.agents {
-                // An agent that fails during the stop is closed as well.
+                // An agent that fails is not done: the loop then ends at the timeout.
                 is_done &= agent.finish(clock).unwrap_or(false);
             }
         }

@@ -1,4 +1,4 @@
-//! The observations of a run, as plain data: collected during the run, checked after it.
+//! The observations of a run, as plain data. They are collected during the run and checked after it.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Observed {
     /// The settings of the venue.
     pub setup: Setup,
     /// One log per user that enters orders, in the order of [`Setup::users`], in which other users come last.
-    /// A trader's log has its connections' traffic; a trader requests no messages from before its start.
+    /// A trader's log is recorded at its connections. A trader requests no messages from before its start.
     pub clients: Vec<ClientLog>,
     /// The reader of drop copies, if there is one.
     pub copies: Option<CopyReader>,
@@ -31,11 +31,11 @@ pub struct Observed {
     pub clock_steps: Vec<Nanos>,
     /// The venue's log.
     pub log: Log,
-    /// Every MoldUDP64 packet as the publisher sent it, before faults of the network, in order; over all
-    /// instances.
+    /// All MoldUDP64 packets that the venue's instances published, in order, as sent: before the network's
+    /// faults.
     pub published: Vec<Timed<(Line, Vec<u8>)>>,
-    /// Every answer to a retransmission request as it was sent, before faults of the network, in order; over
-    /// all instances.
+    /// All answers of the venue's instances to retransmission requests, in order, as sent: before the
+    /// network's faults.
     pub retransmitted: Vec<Timed<Vec<u8>>>,
     /// Every instance of every feed handler.
     pub feeds: Vec<FeedInstance>,
@@ -47,20 +47,20 @@ pub struct Observed {
     pub ended_at: Nanos,
 }
 
-/// The settings of a venue that the checkers know.
+/// The venue's settings that the checkers use.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The instruments, without those that are added later.
     pub instruments: Vec<Instrument>,
     /// Bounds of the venue's engine.
     pub limits: EngineLimits,
-    /// The policy by which a command counts as durable.
+    /// The journal's policy: it decides when a command counts as durable.
     pub policy: Policy,
     /// Users of sessions 1, 2, 3 ...
     pub users: Vec<UserSettings>,
     /// Seconds of the day, in UTC, at which the venue's schedule has steps.
     pub schedule: Vec<u32>,
-    /// Maximum delay of the venue's reaction to a due time: its timers, plus an agent's longest starvation.
+    /// Maximum delay of scheduled actions: timer delay plus the longest time for which an agent gets no CPU.
     pub reaction_max: Nanos,
 }
 
@@ -73,9 +73,9 @@ pub struct Log {
     /// Last command of the log after each duty cycle of the order server in which the log grew, over all
     /// instances. Decreases when a power loss removed records.
     pub sequenced: Vec<Timed<Sequence>>,
-    /// Commands found lost at a start that the simulator had read; later commands may have been lost unread.
+    /// Commands that the simulator had read and that were missing at a start. Unread ones may be missing too.
     pub lost: Vec<Timed<Vec<LogCommand>>>,
-    /// Requests refused without a record because the log was full, counted by duty cycle of the order server.
+    /// Number of requests refused without a record because the log was full, per order server duty cycle.
     pub unlogged: Vec<Timed<u64>>,
     /// The snapshots on the disk at the end that could be read, in order.
     pub snapshots: Vec<Snapshot>,
@@ -104,18 +104,18 @@ pub struct ClientLog {
 pub struct CopyReader {
     /// Indexes of the watched users in the list of users.
     pub watched: Vec<usize>,
-    /// True if the log covers all messages: any copy can be requested.
+    /// True if the log keeps all commands, so that every past copy can be requested.
     pub is_log_whole: bool,
     /// Actions and observations of the reader; the messages are drop copies.
     pub log: ClientLog,
-    /// Times at which the venue could make no more copies until its next start, and the reason.
+    /// Failures after which the venue makes no drop copies until its next start, with the reason.
     pub failures: Vec<Timed<String>>,
 }
 
 /// One action or observation of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientEvent {
-    /// Time at the client.
+    /// Time of the event.
     pub at: Nanos,
     /// Number of the client's connection, from 1.
     pub connection: u32,
@@ -157,8 +157,8 @@ pub enum ClientEventKind {
         /// The bytes, SoupBinTCP's framing and control packets included.
         bytes: Vec<u8>,
     },
-    /// The venue closed its end of the connection, or from this time on could read the end of the client's
-    /// bytes or a reset. Recorded by the network, not by the client.
+    /// The connection ended at the venue: the venue closed it, or a reset or the end of the client's bytes
+    /// arrived there. Recorded by the network, not by the client.
     DisconnectedAtVenue,
 }
 
@@ -236,8 +236,8 @@ pub struct FeedInstance {
     pub updates: Vec<MarketUpdate>,
     /// Number of updates overwritten before they were recorded; if any, only the final state is checked.
     pub unrecorded: u64,
-    /// Orders in the feed handler's books at the end: by instrument, purchases first, best first, in priority
-    /// order.
+    /// Orders in the feed handler's books at the end, sorted by instrument, side (bids first), price (best
+    /// first) and priority.
     pub orders: Vec<Order<()>>,
     /// Health of each book at the end of the instance.
     pub health: Vec<(InstrumentId, BookHealth)>,
@@ -264,7 +264,7 @@ pub struct TraderInstance {
     pub limits: Limits,
     /// Position of the trader in each instrument, by id from 1.
     pub positions: Vec<Position>,
-    /// Open quantity of purchases and sales in each instrument, according to the trader.
+    /// Open quantity of buy and of sell orders in each instrument, as counted by the trader.
     pub open_qty: Vec<[Qty; 2]>,
     /// Best prices of each instrument; `None` where the trader does not trust its book.
     pub markets: Vec<Option<Bbo>>,
@@ -272,7 +272,7 @@ pub struct TraderInstance {
     pub orders: Vec<OwnOrder>,
     /// Request counters of the trader.
     pub counters: EngineCounters,
-    /// Number of orders that the trader had given up and that the venue accepted after all.
+    /// Number of orders that the trader took as rejected and that the venue accepted later.
     pub reopened: u64,
     /// Number of market updates lost because the trader read too slowly.
     pub lost_updates: u64,
@@ -300,7 +300,8 @@ pub struct FinalVenue {
     pub stopped_at: Nanos,
     /// Executed and open quantity of each open order, displayed or not, by session and UserRefNum.
     pub open_orders: BTreeMap<(SessionId, UserRefNum), (Qty, Qty)>,
-    /// Displayed orders in the venue's books: by instrument, purchases first, best first, in priority order.
+    /// Displayed orders in the venue's books, sorted by instrument, side (bids first), price (best first) and
+    /// priority.
     pub displayed: Vec<Order<()>>,
     /// Counters of the venue's last instance, by agent and field: `order_server.commands`,
     /// `matcher.market_events`, `publisher.messages`, `journal.durable`. Other counters are not checked.

@@ -17,7 +17,7 @@ pub(crate) struct Profile {
     pub(crate) feeds: usize,
     pub(crate) instruments: u16,
     pub(crate) behaviour: Vec<ClientBehaviour>,
-    /// Grace before open orders are cancelled after a disconnect, by client; `None` without cancels.
+    /// Each client's grace period between a disconnect and the cancel of its orders; `None`: no cancel.
     pub(crate) graces: Vec<Option<Nanos>>,
     pub(crate) limits: Vec<UserLimits>,
     /// Self-trade prevention, by client.
@@ -30,7 +30,7 @@ pub(crate) struct Profile {
     /// Time of the machines' clocks at the start of the run, in nanoseconds since the Unix epoch.
     pub(crate) epoch: u64,
     pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
-    /// Maximum time that a part of the system may get no CPU time.
+    /// Maximum time for which a part of the system gets no CPU time.
     pub(crate) starvation_max: Nanos,
 }
 
@@ -77,7 +77,7 @@ impl Profile {
         }
     }
 
-    /// Returns random connection faults of a level from 0, for none, to 8.
+    /// Returns random connection faults for a level from 0 (no faults) to 8.
     pub(crate) fn stream_faults(level: u64, rng: &mut Rng) -> StreamFaults {
         if level == 0 {
             return StreamFaults::NONE;
@@ -96,7 +96,7 @@ impl Profile {
         }
     }
 
-    /// Returns random datagram faults of a level from 0, for none, to 8.
+    /// Returns random datagram faults for a level from 0 (no faults) to 8.
     pub(crate) fn datagram_faults(level: u64, rng: &mut Rng) -> DatagramFaults {
         if level == 0 {
             return DatagramFaults::NONE;
@@ -113,7 +113,7 @@ impl Profile {
     }
 }
 
-/// Returns the grace of cancel-on-disconnect; `None` without it.
+/// Draws the grace period of cancel-on-disconnect; `None` disables it.
 pub(crate) fn grace(rng: &mut Rng) -> Option<Nanos> {
     match rng.below(4) {
         0 => Some(Nanos::ZERO),
@@ -198,8 +198,8 @@ pub(crate) fn clock_step(rng: &mut Rng) -> i64 {
     rng.below(2 * size) as i64 - size as i64
 }
 
-/// Draws the events of a run. Each kind occurs in about half of the runs, so that runs differ in kind as well
-/// as in detail.
+/// Draws the fault events of a run. Each kind occurs in about half of the runs, so that the combinations of
+/// kinds differ between runs.
 fn random_fault_events(
     rng: &mut Rng,
     active: Nanos,

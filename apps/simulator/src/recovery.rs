@@ -1,4 +1,5 @@
-//! Market data recovery in a run, from a separate random stream, so that the rest of a run is unaffected.
+//! Parameters of market data recovery. They come from a separate random stream, so that the rest of a run is
+//! unaffected.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -16,7 +17,7 @@ pub(crate) const SNAPSHOTS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 
 const MESSAGES_MAX: usize = 1 << 16;
 /// Upper bound of the number of log snapshots in a run.
 pub(crate) const ALL_SNAPSHOTS: usize = 1 << 16;
-/// Number of requests after which an impatient feed handler gives up.
+/// Number of retransmission requests after which an impatient feed handler gives up a gap.
 const IMPATIENT_REQUESTS_MAX: u32 = 2;
 
 /// The recovery services of the venue, and their use by its feed handlers.
@@ -49,7 +50,7 @@ impl RecoveryProfile {
             ..SnapshotSettings::new(SNAPSHOTS)
         });
         let retained_messages = [MESSAGES_MAX, MESSAGES_MAX, 32][rng.below(3) as usize];
-        // Without snapshots, some feed handlers never give up: the log must keep all messages available.
+        // Without snapshots, some feed handlers never give up a gap: the log must keep all messages.
         let is_all_needed = snapshots.is_none() && retained_messages < MESSAGES_MAX;
         let feed = |place| FeedProfile::new(place, rng, active, snapshots.is_some());
         RecoveryProfile {
@@ -73,7 +74,7 @@ impl RecoveryProfile {
         self.feeds[place].joins_at
     }
 
-    /// Returns the waits, limits and recovery settings of a feed handler.
+    /// Returns the settings of a feed handler.
     pub(crate) fn feed(&self, place: usize, max_instrument: InstrumentId) -> FeedSettings {
         let profile = &self.feeds[place];
         FeedSettings {
@@ -105,8 +106,8 @@ impl RecoveryProfile {
 }
 
 impl FeedProfile {
-    /// Draws the profile of feed handler `place`. With snapshots, every feed handler gives up at some point
-    /// and recovers. Without them, only those with an odd `place` give up, and are restarted.
+    /// Draws the profile of feed handler `place`. With snapshots, every feed handler eventually gives up a
+    /// gap and recovers. Without them, only those with an odd `place` give up, and are then restarted.
     fn new(place: usize, rng: &mut Rng, active: Nanos, has_snapshots: bool) -> FeedProfile {
         let sources = if has_snapshots { 1 + rng.below(3) } else { 0 };
         let is_impatient = place % 2 == 1 || rng.below(2) == 0;

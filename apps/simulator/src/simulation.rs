@@ -28,23 +28,23 @@ use crate::{Line, Log, Observed, Setup, Timed, Violation, check};
 const UNAUTHORISED_HOST: HostId = HostId(1_000);
 /// Maximum time step while there is work, in nanoseconds.
 const BUSY_STEP_MAX: u64 = 20_000;
-/// Maximum time step while idle, which is the interval of timers.
+/// Maximum time step while idle: timers run at least this often.
 const IDLE_STEP_MAX: Nanos = Nanos::from_millis(20);
-/// Maximum idle time step while a feed handler has a gap.
+/// Maximum idle time step while a feed handler lacks messages.
 const GAP_STEP_MAX: Nanos = Nanos::from_millis(1);
 /// Rounds without work after which time jumps to the next event.
 const IDLE_ROUNDS: u32 = 4;
-/// Idle time after recovery until the run is over: longer than two heartbeats.
+/// Idle time after which a run ends, once the system has recovered: longer than two heartbeats.
 const QUIET_TIME: Nanos = Nanos::from_millis(2_500);
 const RECOVERY_MAX: Nanos = Nanos::from_secs(120);
 /// Interval at which the simulated operator ends auctions during recovery.
 const OPEN_INTERVAL: Nanos = Nanos::from_millis(100);
 /// Number of parts for drop copies: the endpoint and its reader.
 const COPY_PARTS: usize = 2;
-/// Reaction time in addition to starvation: the timers' interval, a login's check, and the longest idle step.
+/// Maximum delay of scheduled actions without starvation: timer interval, login check and longest idle step.
 const REACTION: Nanos = Nanos::from_millis(60);
 
-/// Names of the counters of consequences: results of injected faults, and events of every run.
+/// Names of the counters that do not count injected faults: results of faults, and events of every run.
 const CONSEQUENCES: [&str; 20] = [
     "connections_above_backlog",
     "connections_cut",
@@ -75,15 +75,15 @@ pub struct Outcome {
     pub observed: Observed,
     /// The violated guarantees.
     pub violations: Vec<Violation>,
-    /// Number of injections by fault; faults without any are not listed.
+    /// Number of injections of each fault; faults that were not injected are absent.
     pub faults: BTreeMap<&'static str, u64>,
-    /// Number of consequences and of events of every run, by name.
+    /// Counts of the results of faults and of events of every run, by name.
     pub consequences: BTreeMap<&'static str, u64>,
 }
 
 /// The venue, its clients, feed handlers and traders, network and disk, in one thread under virtual time.
 ///
-/// Everything follows from the seed, bit for bit: requests, scheduling, faults and their times. After a while
+/// The seed determines everything, bit for bit: requests, scheduling, faults and their times. After a while
 /// the faults stop and the system recovers; [`check`] then checks the final state.
 pub struct Simulation {
     profile: Profile,
@@ -235,7 +235,7 @@ impl Simulation {
             let reader = copies.reader(&network, profile.policy, profile.clients + traders.len());
             (copies, reader)
         });
-        // Parts in order: venue agents, disk, follower, clients, feed handlers, drop copies, traders' agents.
+        // Order of parts: venue agents, disk, follower, clients, feed handlers, drop copies, trader agents.
         let copy_parts = if copies.is_some() { COPY_PARTS } else { 0 };
         let parts =
             AGENTS + 2 + profile.clients + profile.feeds + copy_parts + trader::AGENTS * traders.len();
@@ -291,8 +291,8 @@ impl Simulation {
             && self.now >= self.recovery_phase.opens_at
             && self.node.is_in_auction()
         {
-            // End any auction: one that was called by command lasts until it is ended, and publishes
-            // meanwhile.
+            // End all auctions: one that a command began lasts until the next command, and the venue would
+            // publish until then.
             self.recovery_phase.opens_at = self.now + OPEN_INTERVAL;
             self.node.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
         }

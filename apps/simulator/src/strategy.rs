@@ -1,4 +1,4 @@
-//! The strategies of traders, with a silence switch.
+//! The strategies of traders, each with a flag that silences it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ impl Silenceable {
         Silenceable { strategy, silence }
     }
 
-    /// Creates the strategy with an instance for its warm-up, which is never silenced.
+    /// Creates the strategy and a second instance for warm-up, which is never silenced.
     pub(crate) fn warmed_up(kind: Kind, instruments: usize, seed: u64, silence: Silence) -> WarmUp<Self> {
         let of = |silence| Silenceable::new(kind, instruments, seed, silence);
         WarmUp { strategy: of(silence), instance: Some(of(Silence::default())) }

@@ -24,7 +24,7 @@ pub(crate) const AGENTS: usize = 3;
 const FIRST_FEED: u32 = 100;
 /// Timeout for the cancels of a stopping trader's orders, as in the product.
 const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(2);
-/// Number of idle agent cycles per warm-up run.
+/// Mean number of idle duty cycles of an agent per warm-up run.
 const WARM_UP_INTERVAL: u64 = 16;
 
 type Agents = TraderAgents<Silenceable, NoTrace, SimNetwork>;
@@ -171,7 +171,8 @@ impl Trader {
         let can_recover = self.settings.feed.snapshots.is_any();
         let is_stale = recovering_since.is_some() && !can_recover && instance.recorder.has_lost();
         let is_kill_pulled = instance.agents.kill.is_pulled();
-        // End a stopped trader without a connection anyway: its session may no longer exist.
+        // A trader that stopped itself must restart. So must one whose kill switch was pulled, if it is not
+        // logged in: its session may no longer exist.
         let is_unusable = instance.has_stopped() && (!is_kill_pulled || !instance.is_logged_in());
         if instance.recorder.has_session_changed() || is_stale || is_unusable {
             instance.stop(now);

@@ -1,4 +1,5 @@
-//! The traders of a run, drawn from a separate random stream, so that the rest of a run is unaffected.
+//! Parameters of the traders of a run. They come from a separate random stream, so that the rest of a run is
+//! unaffected.
 
 use tickpath_exchange::{Password, UserSettings, VenueSettings};
 use tickpath_feedhandler::FeedSettings;
@@ -12,9 +13,9 @@ use crate::hosts::{ORDER_ENTRY, PASSWORD, trader_host};
 use crate::profile;
 use crate::strategy::Kind;
 
-/// Connections per trader in the venue's limit: the present one, and the previous one until it is closed.
+/// Connections that the venue's limit allows per trader: the current one, and one that is being closed.
 const CONNECTIONS: usize = 2;
-/// Upper bound of a trader's backlog of market updates.
+/// Usual capacity of a trader's queue of market updates.
 const UPDATE_CAPACITY: usize = 1 << 12;
 /// Capacity for requests and answers between a trader's engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 9;
@@ -47,7 +48,7 @@ pub(crate) struct TraderProfile {
 }
 
 impl TraderProfile {
-    /// Creates no traders in half of the runs, one or two in the others.
+    /// Draws the traders of a run: none in half of the runs, one or two in the others.
     pub(crate) fn all(seed: u64, fault_level: FaultLevel, active: Nanos) -> Vec<TraderProfile> {
         let rng = &mut Rng::new(seed ^ 0x64_65_73_6b_73);
         let count = [0, 0, 1, 2][rng.below(4) as usize];
@@ -99,7 +100,7 @@ impl TraderProfile {
         }
     }
 
-    /// Returns the settings of the trader's agents; `user` is the user's index at the venue.
+    /// Returns the settings of the trader's agents; `user` is the index of the trader's user.
     pub(crate) fn settings(&self, user: usize, feed: FeedSettings, table: &InstrumentTable) -> AgentSettings {
         AgentSettings {
             feed: FeedSettings { symbols: table.iter().map(|it| it.symbol).collect(), ..feed },

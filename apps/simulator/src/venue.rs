@@ -9,7 +9,7 @@ use crate::hosts::{LINES, ORDER_ENTRY, PASSWORD, RETRANSMISSION, user_name};
 use crate::profile::Profile;
 use crate::recovery::RecoveryProfile;
 
-/// Returns the instruments at the start.
+/// Returns the instruments that exist at the start of a run.
 pub(crate) fn instruments(count: u16) -> InstrumentTable {
     let numbered = (1..=count).zip(["ALPHA", "BRAVO", "CHARLIE"]);
     InstrumentTable::new(&numbered.map(|(id, symbol)| instrument(id, symbol)).collect::<Vec<_>>())
@@ -46,7 +46,7 @@ pub(crate) fn venue_settings(
         limits: EngineLimits {
             max_open_orders: 512,
             max_open_orders_per_session: 128,
-            // The users, the reader of drop copies, and the venue itself.
+            // Sessions of the clients, the reader of drop copies, and the venue itself.
             max_sessions: profile.clients as u16 + 2,
             max_index_pages: 64,
             max_index_pages_per_session: 16,

@@ -1,4 +1,4 @@
-//! Logs of the order entry connections of users that keep no log themselves, in the form of clients' logs.
+//! Records the order entry connections of traders in the form of a client's log, since traders keep none.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,8 @@ const fn cause(closed_by: Option<ClosedBy>) -> DisconnectCause {
 }
 
 impl ClientEventKind {
-    /// Returns the event of a venue's packet; `None` for a heartbeat. `cursor` is the next sequence number.
+    /// Returns the event for a packet from the venue; `None` for a heartbeat or debug packet. `cursor` is the
+    /// next sequence number.
     pub(crate) fn of_packet(packet: &Packet<'_>, cursor: &mut u64) -> Option<ClientEventKind> {
         Some(match packet {
             Packet::LoginAccepted(accepted) => {

@@ -1,4 +1,4 @@
-//! A trader's own order gateway on the simulated network.
+//! A trader's order gateway on the simulated network.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const USER: &str = "USER1";
 /// Time of both hosts' clocks at the start, in nanoseconds since the Unix epoch.
 const EPOCH: i64 = 1_704_205_800_000_000_000;
 const CYCLE: Nanos = Nanos::from_micros(10);
-/// Maximum number of cycles for a new login with its reconciliation.
+/// Maximum number of cycles to the next event; a new login with reconciliation takes the longest.
 const CYCLES_MAX: usize = 400_000;
 
 struct Market {
@@ -42,7 +42,7 @@ struct Market {
     events: spsc::Consumer<GatewayEvent>,
 }
 
-/// Creates a started gateway, its rings, and its counters.
+/// Starts a gateway; returns it with its rings and counters.
 fn gateway_on(
     network: &SimNetwork,
     instruments: InstrumentTable,
@@ -72,7 +72,7 @@ fn gateway_on(
     (gateway, requests, events, counters)
 }
 
-/// Runs one duty cycle. A lost connection appears as an error from which the gateway recovers.
+/// Runs one duty cycle and ignores errors: the gateway recovers from a lost connection.
 fn step(gateway: &mut OrderGateway<NoTrace, SimNetwork>, network: &SimNetwork) {
     let clock = network.wires().network.clock(TRADER);
     TscClock::simulate(clock);
@@ -154,7 +154,7 @@ fn is_accepted(event: GatewayEvent, user_ref: u32) -> bool {
 fn the_gateway_resumes_after_the_venue_was_killed() {
     let mut market = Market::new();
     market.enter(1);
-    // No request is sent before the login.
+    // Before its login, the gateway returns requests unsent.
     assert!(matches!(market.next_event(), GatewayEvent::Unsent(_)));
     (0..1_000).for_each(|_| market.run_cycle());
     market.enter(1);
@@ -163,7 +163,7 @@ fn the_gateway_resumes_after_the_venue_was_killed() {
     market.kill_venue();
     assert_eq!(market.next_event(), GatewayEvent::Disconnected);
     market.venue = Some(start_venue(&market.network, &market.disk));
-    // The venue may have cancelled the order meanwhile: its report comes before or after these events.
+    // Skip reports: a cancel of the order by the venue may be reported before or after these events.
     let mut links = vec![];
     while links.last() != Some(&GatewayEvent::Reconciled) {
         let event = market.next_event();

@@ -113,7 +113,7 @@ fn check(status: &ChannelStatus, state_hash: u64) -> u64 {
     status.lines.gaps_healed_by_retransmission
 }
 
-/// A request server of XDP that answers by multicast.
+/// An XDP request server: it sends the requested messages by multicast.
 struct XdpServer {
     acceptor: TcpAcceptor<SimNetwork>,
     client: Option<TcpConnection<SimNetwork>>,
@@ -204,7 +204,7 @@ fn xdp_messages_that_both_lines_lose_come_from_the_request_server() {
     assert!(gaps > 0, "both lines never lost the same packet");
 }
 
-/// Returns a segment of `count` messages from sequence number `first` on, with the send time `sent`.
+/// Returns an IEX segment of `count` messages from sequence number `first` on, with the send time `sent`.
 fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: Nanos) -> Vec<u8> {
     let (before, rest) = messages.split_at(first as usize - 1);
     let offset: usize = before.iter().map(|message| message.len() + 2).sum();
@@ -214,7 +214,7 @@ fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: Nanos) -> Vec<u
     builder.finish(sent).to_vec()
 }
 
-/// Returns levels that open and close on both sides of three symbols, never crossed.
+/// Returns messages that open and close price levels of three symbols on both sides; no book is crossed.
 fn levels(count: u64) -> Vec<Vec<u8>> {
     let level = |index: u64| {
         let symbol = Symbol::new(["ZIEXT", "ZXIET", "ZEXIT"][(index % 3) as usize]).unwrap();

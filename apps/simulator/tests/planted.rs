@@ -13,8 +13,8 @@ use tickpath_simulator::{FaultLevel, Simulation, check};
 
 /// Number of seeds within which a fault must be found.
 const SEEDS: u64 = 300;
-/// Seeds for faults that the first seeds do not show. They are tried first, which saves most of the search.
-/// If a change of the system invalidates one, the search finds another.
+/// A seed that finds the fault, for some faults. The test tries it first, which saves most of the search. If
+/// a change of the system invalidates it, the search finds another.
 const KNOWN_SEEDS: &[(Fault, u64)] = &[
     (Fault::ExpiryForgotten, 20),
     (Fault::ExpiryLate, 13),
@@ -57,7 +57,7 @@ fn every_planted_fault_is_found() {
         let known = KNOWN_SEEDS.iter().filter(|(known, _)| known == fault).map(|(_, seed)| *seed);
         let found = known.chain(1..=SEEDS).find_map(|seed| {
             let by = find(*fault, seed)?;
-            // A finding that also occurs without the fault does not count.
+            // A seed that has violations without the fault does not count.
             let is_clean = *clean
                 .entry(seed)
                 .or_insert_with(|| Simulation::new(seed, FaultLevel::Full).run().violations.is_empty());
@@ -74,7 +74,7 @@ fn every_planted_fault_is_found() {
     assert!(not_found.is_empty(), "not found by {SEEDS} seeds: {not_found:?}");
 }
 
-/// Runs the seed with the fault; returns the first violation, or that an assertion of the system failed.
+/// Runs the seed with the fault; returns the first violation, or `an assertion` if one failed.
 fn find(fault: Fault, seed: u64) -> Option<String> {
     let planted = plant(fault);
     let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, FaultLevel::Full).run()));

@@ -24,8 +24,8 @@ fn runs_are_deterministic() {
     }
 }
 
-/// Regression seeds. 37 and 72: a snapshot of commands that the log lost in a power loss. 140: the end of
-/// one connection during the beginning of another. 1808: the end of a trader.
+/// Seeds that found defects. 37 and 72: a snapshot has commands that the log lost in a power loss. 140: one
+/// connection ends while another begins. 1808: a trader ends.
 const REGRESSION_SEEDS: [u64; 4] = [37, 72, 140, 1808];
 /// Seeds that every test run tries.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=300;

@@ -1,4 +1,4 @@
-//! Runs a client and shows it on a terminal, as lines, or only in files, until the user stops it.
+//! Runs a client until the user stops it, and shows its data on a terminal, as lines, or only in files.
 
 mod report;
 
@@ -17,15 +17,15 @@ pub use report::{Ended, WatchReport};
 
 /// Interval between two frames.
 const DRAW_INTERVAL: Duration = Duration::from_millis(500);
-/// Longest delay until a key or the stop signal is noticed.
+/// Maximum delay until a key press or the stop signal takes effect.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The kind of output that a watch writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// No output, because standard output has another use.
+    /// No output, because standard output is used for something else, such as CSV.
     Silent,
-    /// The view, in this mode.
+    /// The view, shown in this mode.
     View(Mode),
 }
 
@@ -44,7 +44,7 @@ pub struct WatchOptions {
     pub rows_max: usize,
 }
 
-/// Runs a client and shows it until the duration is over, the user stops it, or the client fails.
+/// Runs a client and shows its data until the duration is over, the user stops it, or the client fails.
 ///
 /// # Errors
 /// The terminal, a file or a thread is unavailable. A failure of the client is in the report.
@@ -58,8 +58,8 @@ pub fn watch(options: &WatchOptions, stop: &StopSignal) -> anyhow::Result<WatchR
     let started = Instant::now();
     let mut view = TicksView::new(&options.client.address, options.duration);
     let ended = run(&client, &mut viewer, &mut view, csv.as_ref(), stop, started);
-    // Read the state before `finish` closes the connection. The counters are read after it: they include data
-    // received until the close.
+    // Read the state before `finish` closes the connection, and the counters after it, so that they include
+    // the data received until the close.
     let is_live = client.shared().state() == LinkState::Live;
     let shared = std::sync::Arc::clone(client.shared());
     let failure = client.finish().err();
@@ -104,14 +104,14 @@ fn run(
         }
         let now = Instant::now();
         if now >= draw_at {
-            // Schedule from the intended time, so that frames do not drift; after a long delay, from now.
+            // Add the interval to the planned time, so that frames do not drift; after a long delay, draw
+            // again at once.
             draw_at = (draw_at + DRAW_INTERVAL).max(now);
             view.update(client.shared(), elapsed);
             if let Some(viewer) = viewer {
                 viewer.draw(view, client.shared())?;
             }
-            // Each kind of work has run once by now, so free the code pages that only the start needed. A
-            // failure changes nothing.
+            // The start is complete, so free the code pages that only it needed. A failure has no effect.
             if is_starting && client.shared().state() == LinkState::Live {
                 is_starting = false;
                 let _ = release_code_pages();

@@ -1,4 +1,4 @@
-//! Scenarios of a client: actions of a server, and their effect on the client.
+//! Tests of the client against a scripted server.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -94,7 +94,7 @@ fn a_reconnect_counts_the_missed_messages() {
     peer.send(&quote(1, 1));
     wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 1);
     drop(peer);
-    // The client reconnects, and the same session continues with sequence number 5.
+    // The client reconnects; the server continues the same session with sequence number 5.
     let mut peer = server.accept_subscribed(9, 5);
     assert_eq!(rows(&client)[0].top.health(), BookHealth::Stale);
     peer.send(&quote(5, 1));
@@ -106,8 +106,8 @@ fn a_reconnect_counts_the_missed_messages() {
         client.shared().last_error().is_some_and(|text| text.ends_with("the server stopped"))
     });
     drop(peer);
-    // Another session begins with sequence number 1: none of its messages was missed, and nothing of the old
-    // session is shown.
+    // A new session begins with sequence number 1: the client missed none of its messages, and shows nothing
+    // of the old session.
     let mut peer = server.accept_subscribed(10, 1);
     peer.send(&quote(1, 2));
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 3);
@@ -127,8 +127,8 @@ fn only_missed_messages_of_listed_symbols_count() {
     peer.send(&[quote(1, 1), quote(1, 2)].concat());
     wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 2);
     drop(peer);
-    // Meanwhile each symbol's next sequence number became 5: three messages of each of the first two symbols
-    // were missed, and four of the third.
+    // Each symbol's next sequence number is now 5: the client missed three messages of each of the first two
+    // symbols, and four of the third.
     let mut peer = server.accept_subscribed(9, 5);
     peer.send(&quote(5, 3));
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 3);
@@ -237,7 +237,7 @@ fn partial_messages_wait_for_their_rest() {
     let stream: Vec<u8> = (1..=40).flat_map(|sequence| quote(sequence, 1)).collect();
     for (index, piece) in stream.chunks(33).enumerate() {
         peer.send(piece);
-        // Wait until some pieces were read, so that the next ones arrive separately.
+        // Wait until the pieces sent so far were read, so that they do not arrive together with later ones.
         if index % 10 == 0 {
             let whole = (index + 1) * 33 / 56;
             wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) >= whole as u64);
@@ -287,7 +287,7 @@ fn the_shared_cache_shows_when_its_writer_has_ended() {
         (row, top.bid(), top.last()),
         (2, Some((Price(1_000_100), Qty(300))), Some((Price(1_000_200), Qty(100))))
     );
-    // A second client may not write into the same segment.
+    // A second client cannot write into the same segment.
     let second = Client::start(config, None).unwrap();
     let _peer = {
         let mut peer = server.accept();

@@ -27,7 +27,7 @@ impl Strategy for Imbalance {
         };
         let clip = cx.limits(instrument).map_or(0, |limits| limits.clip.0);
         if cx.open_count(instrument) == 0 && clip > 0 {
-            // The engine counts rejections: by risk, by rate, or for an inconsistent book.
+            // Ignore a rejection for risk, order rate or an inconsistent book: the engine counts it.
             let _ = cx.enter(&NewOrder::ioc(instrument, side, tickpath_types::Qty(clip), price));
         }
     }
@@ -49,6 +49,6 @@ fn main() -> anyhow::Result<()> {
         [file] if !file.starts_with('-') => file,
         _ => anyhow::bail!("{} is not one file; see own-strategy --help", args.join(" ")),
     };
-    // A second instance keeps the strategy's code warm.
+    // While the engine is idle, a second instance runs, to keep the strategy's code in the CPU caches.
     tickpath_trader::run(Path::new(config), WarmUp::of(|| Imbalance))
 }

@@ -1,4 +1,4 @@
-//! The agents of a trader and the rings between them, on any network.
+//! The agents of a trader and the rings between them, on the kernel's or a simulated network.
 
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ pub struct AgentSettings {
     pub limits: Vec<Limits>,
     /// Settings of the order gateway, with the instruments.
     pub gateway: GatewaySettings,
-    /// Number of market updates that the engine may be behind; older ones are reported to it as lost.
+    /// Number of market updates that may wait for the engine; if more arrive, it loses the oldest.
     pub update_capacity: usize,
-    /// Number of requests, and of answers, that may wait between the engine and its gateway.
+    /// Capacity of the request ring and of the answer ring between the engine and its gateway.
     pub order_capacity: usize,
 }
 
@@ -45,26 +45,26 @@ pub struct AgentSettings {
 pub struct TraderAgents<S, T, N: Network = Kernel> {
     /// Receives market data and maintains the books.
     pub feed_handler: FeedHandler<T, N>,
-    /// The strategy with its orders, positions and limits.
+    /// Runs the strategy, with its orders, positions and limits.
     pub engine: EngineAgent<S, T>,
-    /// Sends requests and receives answers.
+    /// Sends the engine's requests to the venue and receives the answers.
     pub gateway: OrderGateway<T, N>,
-    /// Stops the engine.
+    /// Stops the engine from another thread.
     pub kill: KillSwitch,
     /// State and counters of the feed handler.
     pub feed: FeedView,
     /// State and counters of the engine and the gateway.
     pub view: TraderView,
-    /// The market updates that the engine receives, from the first on, for recording.
+    /// A second receiver of all market updates that the engine receives, for recording.
     pub updates: broadcast::Receiver<MarketUpdate>,
 }
 
 impl<S: Strategy, T: Tracer> TraderAgents<S, T> {
-    /// Creates the agents and joins the lines. At its start, the gateway connects and blocks until it is
-    /// connected.
+    /// Creates the agents and joins the multicast lines. When the gateway starts, it connects to the venue
+    /// and blocks until it is connected.
     ///
     /// # Errors
-    /// A line that cannot be joined, or settings that contradict one another.
+    /// A line cannot be joined, or the settings contradict one another.
     pub fn open(
         settings: &AgentSettings,
         strategy: WarmUp<S>,
@@ -77,8 +77,8 @@ impl<S: Strategy, T: Tracer> TraderAgents<S, T> {
 }
 
 impl<S: Strategy, T: Tracer, N: Network> TraderAgents<S, T, N> {
-    /// As `open`, on any network. The gateway begins to connect at its start; its duty cycles complete the
-    /// connection.
+    /// Like [`open`](TraderAgents::open), but on any network, and the gateway does not block: it begins to
+    /// connect at its start, and its duty cycles complete the connection.
     ///
     /// # Errors
     /// As [`open`](TraderAgents::open).

@@ -15,9 +15,9 @@ use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_trading::{EngineConfig, Limits, Money, RECONCILE_AFTER};
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty};
 
-/// Maximum number of books for added instruments. Each takes 16 KiB.
+/// Maximum of [`MarketDataSection::spare_instruments`]. Each book takes 16 KiB.
 const SPARE_INSTRUMENTS_MAX: u16 = 4_096;
-/// Maximum configurable number of open orders in a trader's books.
+/// Maximum of [`MarketDataSection::max_orders`].
 const MAX_ORDERS_MAX: u32 = 1 << 24;
 
 /// The configuration file of a trader.
@@ -63,12 +63,12 @@ pub struct TraderConfig {
 pub struct OrderEntrySection {
     /// Address of the venue's order entry.
     pub address: SocketAddrV4,
-    /// The user.
+    /// User name for the login.
     pub user: String,
-    /// Its password.
+    /// Password of the user.
     pub password: Secret,
     /// Time after a new login in which the venue may still answer requests from the lost connection. A
-    /// request without an answer by then, and by the venue's next message, counts as never received.
+    /// request counts as never received if it has no answer by then and by the venue's next message.
     #[serde(default = "default_settle_after")]
     pub settle_after: Duration,
 }
@@ -98,22 +98,24 @@ pub struct MarketDataSection {
     pub glimpse: Option<SocketAddrV4>,
     /// Group and port of multicast snapshots.
     pub snapshots: SocketAddrV4,
-    /// Larger gaps are recovered by a snapshot, if available, instead of retransmission.
+    /// Maximum number of messages in a gap that retransmission recovers. A snapshot recovers larger gaps, if
+    /// available.
     pub max_gap_messages: u64,
     /// Maximum number of open orders in all books.
     pub max_orders: u32,
-    /// Books for instruments that the venue adds while it runs, in addition to those of the file. The engine
-    /// does not know these instruments: it counts their updates.
+    /// Number of books for instruments that are not in the file, but that the venue adds while it runs. The
+    /// engine only counts the updates of these instruments.
     pub spare_instruments: u16,
-    /// Packets dropped deliberately on each line, to exercise recovery.
+    /// Share of packets dropped deliberately on each line, to exercise recovery.
     pub inject_loss: Fraction,
 }
 
-/// A method of recovering lost messages. They are tried in this order, regardless of the order in the file.
+/// A method of recovering lost messages. The methods are tried in the order of this list, regardless of the
+/// order in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecoveryConfig {
-    /// Requests for the messages.
+    /// Requests for the lost messages.
     Retransmission,
     /// A snapshot over TCP, continued by the live messages.
     Glimpse,
@@ -122,14 +124,14 @@ pub enum RecoveryConfig {
 }
 
 impl MarketDataSection {
-    /// Returns true when this method is used.
+    /// Returns true if this recovery method is configured.
     #[must_use]
     pub fn uses(&self, method: RecoveryConfig) -> bool {
         self.recovery.contains(&method)
     }
 
-    /// Returns the addresses that may send on the lines. The venue's publisher has the address of
-    /// `retransmission`.
+    /// Returns the addresses that may send on the lines. The venue's publisher is assumed to send from the
+    /// address of `retransmission`.
     #[must_use]
     pub fn senders(&self) -> Senders {
         let publisher = *self.retransmission.ip();
@@ -137,7 +139,7 @@ impl MarketDataSection {
         Senders::of(self.sources.as_deref(), self.interface, publisher)
     }
 
-    /// Returns the sources of snapshots.
+    /// Returns the configured sources of snapshots.
     #[must_use]
     pub fn snapshot_sources(&self) -> SnapshotSources {
         SnapshotSources {
@@ -169,8 +171,8 @@ impl MarketDataSection {
         }
     }
 
-    /// Returns the maximum gap, in messages, to fill by retransmission: unlimited without snapshots, 0 if
-    /// only snapshots are used, else the configured maximum.
+    /// Returns the maximum number of messages in a gap that retransmission fills: unlimited without
+    /// snapshots, 0 if only snapshots are used, else the configured maximum.
     #[must_use]
     pub fn max_gap_messages(&self) -> u64 {
         match (self.uses(RecoveryConfig::Retransmission), self.snapshot_sources().is_any()) {
@@ -181,7 +183,7 @@ impl MarketDataSection {
     }
 }
 
-/// Limits in one instrument, as in a file; each is optional.
+/// Limits in one instrument, as a configuration file states them; each is optional.
 ///
 /// Quantities are rounded down to whole lots of the instrument, never up: 0 forbids trading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -242,7 +244,7 @@ impl Default for MarketDataSection {
 }
 
 impl LimitsTable {
-    /// Returns the limits of the table, with defaults from `base`.
+    /// Returns the limits of the table; those of `base` replace absent ones.
     #[must_use]
     pub fn or(&self, base: Limits) -> Limits {
         Limits {
@@ -263,7 +265,7 @@ impl From<Limits> for LimitsTable {
             threshold: Some(limits.threshold),
             max_order: Some(limits.max_order_qty.0),
             max_position: Some(limits.max_position.0),
-            // The value came from a table, or is a default, so it fits.
+            // The value fits in 64 bits, because it came from a table or is a default.
             max_loss: Some(PriceText(Price(limits.max_loss.0 as i64))),
             max_open_orders: Some(limits.max_open_orders),
         }
@@ -282,7 +284,7 @@ impl TraderConfig {
         self.limits.or(if self.strategy == "taker" { Limits::taker() } else { Limits::default() })
     }
 
-    /// Returns the configured threads, or defaults for the `cores` on which this process may run.
+    /// Returns the configured placement, or the default one for the `cores` on which this process may run.
     #[must_use]
     pub fn placement(&self, cores: &[usize]) -> Placement {
         self.placement.clone().unwrap_or_else(|| default_placement(cores))
@@ -323,8 +325,8 @@ impl TraderConfig {
 /// Roles of a trader's agents.
 const ROLES: [&str; 3] = ["feed-handler", "engine", "order-gateway"];
 
-/// Returns one thread on the last core if there are few cores, since a venue would use the first core;
-/// otherwise one thread and core for each agent.
+/// Returns one thread on the last core if there are fewer than 8 cores, since a venue would use the first
+/// core; otherwise one thread and core for each agent.
 fn default_placement(cores: &[usize]) -> Placement {
     let from_last: Vec<usize> = cores.iter().rev().copied().collect();
     if cores.len() < 8 {
@@ -337,7 +339,7 @@ fn default_placement(cores: &[usize]) -> Placement {
     Placement::new(IdleStrategy::default(), &from_last, &threads)
 }
 
-/// A trader's configuration file, read and validated.
+/// A trader's configuration file and the files that it names, read and validated.
 pub struct TraderSettings {
     /// The file's contents.
     pub config: TraderConfig,
@@ -345,7 +347,7 @@ pub struct TraderSettings {
     pub instruments: Vec<Instrument>,
     /// Limits of each instrument.
     pub limits: Vec<Limits>,
-    /// The password, resolved from its source.
+    /// The password, read from the source that the configuration names.
     pub password: String,
 }
 

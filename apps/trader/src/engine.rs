@@ -18,10 +18,10 @@ const EVENTS_PER_CYCLE: usize = 32;
 const WARM_UP_REQUESTS_MAX: usize = 16;
 /// Interval of the engine's timer calls.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
-/// Interval of updates of the snapshot for other threads.
+/// Interval at which the snapshot for other threads is published.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// The engine's identity in timing stamps.
+/// The name of an engine, and the ids that identify it in time stamps.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineIdentity {
     /// Name of the agent.
@@ -34,7 +34,7 @@ pub struct EngineIdentity {
     pub session: SessionId,
 }
 
-/// The rings that connect an engine.
+/// The rings between an engine and its feed handler and order gateway.
 pub struct EngineRings {
     /// Market updates of the feed handler.
     pub updates: broadcast::Receiver<MarketUpdate>,
@@ -62,7 +62,7 @@ pub struct EngineAgent<S, T> {
     view: TraderView,
 }
 
-/// A warm-up whose decisions have no effect.
+/// A warm-up engine with its own request ring, so that its requests do not reach the gateway.
 struct WarmUp<S, T> {
     engine: WarmUpEngine<S, T>,
     outbox: Outbox,
@@ -79,7 +79,7 @@ impl<S: Strategy, T: Tracer> WarmUp<S, T> {
         })
     }
 
-    /// Makes the warm-up engine decide on one artificial update, and answers its requests.
+    /// Makes the warm-up engine decide on one artificial update, and answers its requests as a venue would.
     fn run(&mut self, now: Nanos) {
         self.outbox.trigger = Some(MarketId::new(Sequence(0)));
         self.engine.decide(now, &mut self.outbox);
@@ -91,7 +91,8 @@ impl<S: Strategy, T: Tracer> WarmUp<S, T> {
     }
 }
 
-/// The path to the gateway: stamps each request and links it to its triggering message.
+/// The engine's end of the request ring: stamps each request with the time, and links it to the market
+/// message that triggered it.
 struct Outbox {
     session: SessionId,
     requests: spsc::Producer<OrderRequest>,
@@ -120,7 +121,7 @@ impl<T: Tracer> RequestSink<T> for Outbox {
 }
 
 impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
-    /// Creates an agent for an engine. `kill` stops the engine from another thread.
+    /// Creates an agent that runs `engine`. Another thread can stop the engine by `kill`.
     pub fn new(
         identity: EngineIdentity,
         engine: TradeEngine<S, T>,
@@ -147,14 +148,15 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         }
     }
 
-    /// Adds a warm-up by an instance of the engine's strategy, which decides on artificial data while idle.
+    /// Adds a warm-up: while the agent is idle, `instance`, a second instance of the strategy, decides on
+    /// artificial data. `None` adds none.
     #[must_use]
     pub fn warmed_up_by(self, instance: Option<S>) -> EngineAgent<S, T> {
         let warm_up = instance.and_then(|instance| WarmUp::of(&self.engine, instance, self.identity.session));
         EngineAgent { warm_up, ..self }
     }
 
-    /// Returns the state that other threads can read. It includes the order gateway's counters.
+    /// Returns the view through which other threads read the engine's state and the order gateway's counters.
     pub fn view(&self) -> TraderView {
         self.view.clone()
     }
@@ -165,7 +167,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         self.engine.desk()
     }
 
-    /// Handles market updates. Returns early after one that caused a request, so that the gateway runs first.
+    /// Handles market updates. Returns early after an update that caused a request, so that the gateway
+    /// can send the request first.
     fn take_updates(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < UPDATES_PER_CYCLE {
@@ -187,7 +190,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     fn take_update(&mut self, now: Nanos, update: &MarketUpdate) {
         let EngineIdentity { feed, engine, .. } = self.identity;
         let id = MarketId::new(Sequence(update.sequence)).via_feed(feed).to_engine(engine);
-        // A change of a book's health is not a message of the venue: it results from a missing one.
+        // A `Status` update reports a book's health. No message of the venue caused it, so it gets no stamp.
         let is_message = update.kind() != Some(UpdateKind::Status);
         if is_message {
             self.engine.tracer_mut().stamp(Hop::T9, id);
@@ -196,7 +199,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         self.engine.handle_market(update, now, &mut self.outbox);
     }
 
-    /// Handles updates that were overwritten before they were read.
+    /// Handles the loss of `count` updates that the feed handler overwrote before the engine read them.
     #[cold]
     fn on_lost_updates(&mut self, now: Nanos, count: u64) {
         self.lost_updates += count;
@@ -221,8 +224,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     }
 
     /// Starts the engine once the gateway is logged in and the UserRefNum of the first order is known. Until
-    /// then market data waits in the ring. The engine stops if the first login takes as long as the limit for
-    /// a lost connection.
+    /// then market data waits in the ring. The engine stops if the first login takes longer than the limit
+    /// for a lost connection.
     fn start(&mut self, now: Nanos) -> bool {
         let first_user_ref = self.view.gateway.first_user_ref.read();
         if first_user_ref > 0 {

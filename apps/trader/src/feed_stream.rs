@@ -1,4 +1,4 @@
-//! A strategy on the books of `tickpath feed`: NASDAQ ITCH, NYSE XDP, IEX.
+//! Runs a strategy on the books of `tickpath feed`, which handles NASDAQ ITCH, NYSE XDP and IEX feeds.
 
 use anyhow::Context as _;
 use tickpath_agent::{Agent, AgentError};
@@ -15,9 +15,9 @@ const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
 
 /// Runs a strategy on the stream of updates in a feed handler's segment, in any process of the same user.
 ///
-/// The stream is bounded and never waits for a reader. If the stream overtakes this reader, each book is
-/// stale until its next update, which has the best prices. There is no order entry: the engine refuses every
-/// order as not connected.
+/// The stream is bounded and never waits for a reader. If it overwrites updates that were not read yet, each
+/// book is stale until its next update, which has the best prices. There is no order entry: the engine
+/// refuses every order as not connected.
 pub struct FeedStream<S> {
     engine: TradeEngine<S, NoTrace>,
     updates: broadcast::Receiver<MarketUpdate>,
@@ -27,8 +27,9 @@ pub struct FeedStream<S> {
 }
 
 impl<S: Strategy> FeedStream<S> {
-    /// Creates a strategy on the instruments that the segment names now; the id of each is its row plus one.
-    /// Later instruments need a new `FeedStream`. `tick_size` applies to all, since a segment has none.
+    /// Creates a stream for `strategy`, with the instruments that the segment names now. The id of each is
+    /// its row plus one. Instruments named later need a new `FeedStream`. `tick_size` applies to all, because
+    /// a segment has no tick sizes.
     ///
     /// # Errors
     /// The segment has no stream, or names no instrument yet.
@@ -55,7 +56,7 @@ impl<S: Strategy> FeedStream<S> {
         Ok(FeedStream { engine, updates, is_started: false, lost_updates: 0, next_timer: Nanos::ZERO })
     }
 
-    /// Returns the strategy's markets.
+    /// Returns the engine's markets, positions, orders, limits and counters.
     #[must_use]
     pub const fn desk(&self) -> &Desk {
         self.engine.desk()
@@ -74,7 +75,7 @@ impl<S: Strategy> FeedStream<S> {
     }
 
     fn take(&mut self, now: Nanos, update: MarketUpdate) {
-        // Rows count from 0, instruments from 1.
+        // Segment rows are numbered from 0, the engine's instruments from 1.
         let instrument = update.instrument.saturating_add(1);
         if usize::from(instrument) <= self.engine.desk().instruments().len() {
             self.engine.handle_market(&MarketUpdate { instrument, ..update }, now, &mut NoOrders);

@@ -1,4 +1,4 @@
-//! The order gateway as an agent: requests of one engine to the venue, and the answers back.
+//! The order gateway agent: it sends the requests of one engine to the venue and returns the answers.
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ const TIMED_EVERY: u32 = 16;
 const WARM_UP_KINDS: usize = 3;
 /// Interval of socket reads while there is nothing to write: a read is a system call of some 200 ns.
 const READ_INTERVAL: Nanos = Nanos(1_000);
-/// The longest sleep while connected: the protocol's time-outs are seconds.
+/// Maximum sleep while connected: short, compared with the protocol's time-outs of seconds.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
-/// Maximum additional delay of a read while other agents of the thread have work.
+/// Maximum delay of a due read while agents of the thread have other work.
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
 /// Default wait before reconnecting.
 const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// Login settings of an order gateway.
+/// Settings of an order gateway: its login, instruments and reconciliation time.
 #[derive(Clone)]
 pub struct GatewaySettings {
     /// Name of the agent.
@@ -44,22 +44,22 @@ pub struct GatewaySettings {
     pub user: String,
     /// The user's password.
     pub password: String,
-    /// Id of the session in timing stamps: that of the venue, if venue and trader are traced together.
+    /// Session id in timing stamps. If the venue is traced too, use the venue's id of this session.
     pub session: SessionId,
     /// The venue's instruments.
     pub instruments: InstrumentTable,
-    /// Time after a new login in which requests of the lost connection may still be answered, such as
+    /// Wait after a new login for answers to requests of the lost connection; the default configuration uses
     /// [`RECONCILE_AFTER`](tickpath_trading::RECONCILE_AFTER).
     pub reconcile_after: Nanos,
 }
 
 /// Sends an engine's requests to the venue and returns the answers.
 ///
-/// At its first login it requests only new messages, and the next UserRefNum: an earlier run of the same user
-/// has ended, and this engine does not own its orders. Writes have priority: reads wait until there is no
-/// other work, but only for a bounded time. When the connection is lost it logs in again from the last
-/// message on: no answer is missed or repeated. It returns requests made meanwhile as
-/// [`GatewayEvent::Unsent`], and never sends them late.
+/// At its first login the gateway requests only new messages and the next UserRefNum, because this engine
+/// does not own the orders of the user's earlier runs. Writes have priority over reads, but delay a read only
+/// for a bounded time. After a lost connection the gateway logs in again from the last message on, so that no
+/// answer is missed or repeated. Requests made in the meantime are not sent late; the gateway returns them as
+/// [`GatewayEvent::Unsent`].
 pub struct OrderGateway<T, N: Network = Kernel> {
     settings: GatewaySettings,
     network: N,
@@ -75,19 +75,19 @@ pub struct OrderGateway<T, N: Network = Kernel> {
     counters: Arc<GatewayCounters>,
 }
 
-/// Function that makes the first connection; it may block. Reconnecting never does.
+/// Function that makes the first connection; it may block. Reconnecting never blocks.
 type Connect<N> = fn(&N, &GatewaySettings, Nanos) -> Result<OrderEntry<N>, OrderEntryError>;
 
-/// Requests from the engine, on their way to the venue.
+/// Takes requests from the engine's ring and encodes them for the venue.
 struct Requests {
     session: SessionId,
     ring: spsc::Consumer<OrderRequest>,
     until_timed: u32,
-    /// Tokens of the requests sent by the latest cycle that sent any.
+    /// Timing tokens of the requests that were encoded last.
     sent: Box<[Token]>,
 }
 
-/// The warm-up: requests that are encoded and not sent.
+/// Warm-up: encodes sample requests without sending them.
 struct EncodeWarmUp<T> {
     requests: Requests,
     ring: spsc::Producer<OrderRequest>,
@@ -96,7 +96,7 @@ struct EncodeWarmUp<T> {
     next: usize,
 }
 
-/// Answers and events, on their way to the engine.
+/// Passes answers and events to the engine's ring.
 struct Inbox<T> {
     session: SessionId,
     events: spsc::Producer<GatewayEvent>,
@@ -110,7 +110,7 @@ struct Inbox<T> {
 }
 
 impl<T: Tracer> OrderGateway<T> {
-    /// Creates a gateway that connects at its start, and blocks until it is connected.
+    /// Creates a gateway whose start blocks until it is connected to the venue.
     pub fn new(
         settings: GatewaySettings,
         requests: spsc::Consumer<OrderRequest>,
@@ -122,14 +122,14 @@ impl<T: Tracer> OrderGateway<T> {
         OrderGateway::on(Kernel, settings, requests, events, clock, counters, tracer).waiting()
     }
 
-    /// Makes the start block until the gateway is connected: without a listener the start fails.
+    /// Makes the start block until the gateway is connected. The start fails if there is no listener.
     pub(crate) fn waiting(self) -> OrderGateway<T> {
         OrderGateway { connect: connect_blocking, ..self }
     }
 }
 
 impl<T: Tracer, N: Network> OrderGateway<T, N> {
-    /// Creates a gateway on any network. It begins to connect at its start, and continues in its duty cycles.
+    /// Creates a gateway on any network. Its start begins to connect; duty cycles complete the connection.
     pub fn on(
         network: N,
         settings: GatewaySettings,
@@ -168,13 +168,13 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         }
     }
 
-    /// Sets the wait before reconnecting, instead of a second.
+    /// Sets the wait before reconnecting; the default is one second.
     #[must_use]
     pub fn reconnecting_after(self, wait: Nanos) -> OrderGateway<T, N> {
         OrderGateway { reconnect_after: wait, ..self }
     }
 
-    /// Takes the engine's requests and sends them by one write.
+    /// Sends the engine's requests in one write; returns them to the engine while not logged in.
     fn send_requests(&mut self, now: Nanos) -> Result<usize, OrderEntryError> {
         let entry = self.entry.as_mut().filter(|entry| entry.is_active());
         let Some(entry) = entry else { return Ok(self.return_requests()) };
@@ -191,8 +191,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         flushed.map(|()| count)
     }
 
-    /// Returns requests to the engine while there is no connection, as many as the ring of events has space
-    /// for.
+    /// Returns requests to the engine as unsent, as many as the event ring has space for.
     #[cold]
     fn return_requests(&mut self) -> usize {
         let free_slots = self.inbox.events.free_slots().min(REQUESTS_PER_CYCLE);
@@ -265,8 +264,8 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         (answered, outcome)
     }
 
-    /// Runs after a read while logged in. Queries the UserRefNum of the engine's first order, which follows
-    /// those of earlier runs, publishes it for the engine, and advances the session's state.
+    /// Runs after each read from the login until the session is up. Queries the venue for the UserRefNum of
+    /// the engine's first order, publishes it for the engine, and advances the session's state.
     #[cold]
     fn update_session(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         let Some(entry) = &mut self.entry else { return Ok(()) };
@@ -285,9 +284,9 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         Ok(())
     }
 
-    /// Handles the loss of the connection. An unencodable request, used-up UserRefNums and a refused login
-    /// are final; other failures are retried, and so is a login refused while the venue still holds the lost
-    /// connection.
+    /// Handles an error of the connection. An unencodable request, used-up UserRefNums and a refused login
+    /// are fatal. After other errors the gateway reconnects, also if the venue refuses a later login because
+    /// it still holds the lost connection.
     #[cold]
     fn disconnect(&mut self, now: Nanos, error: OrderEntryError) -> AgentError {
         self.counters.logged_in.set(0);
@@ -334,8 +333,8 @@ impl Requests {
         Requests { session, ring, until_timed: 0, sent: [none; REQUESTS_PER_CYCLE].into() }
     }
 
-    /// Encodes the requests in the ring, up to one cycle's maximum; returns their number. Never inlined:
-    /// sending and warm-up run the same code.
+    /// Encodes the requests in the ring, up to one cycle's maximum; returns their number. Never inlined, so
+    /// that sending and warm-up run the same code.
     #[inline(never)]
     fn encode<T: Tracer, N: Network>(
         &mut self,
@@ -363,14 +362,14 @@ impl Requests {
 }
 
 impl<T: Tracer> EncodeWarmUp<T> {
-    /// Creates a warm-up with requests about an instrument; without an instrument there is no warm-up.
+    /// Creates a warm-up with requests for an instrument; without an instrument there is no warm-up.
     fn new(session: SessionId, instrument: Option<InstrumentId>, tracer: T) -> EncodeWarmUp<T> {
         let (ring, requests) = spsc::channel(WARM_UP_KINDS);
         let requests = Requests::new(session, requests);
         EncodeWarmUp { requests, ring, tracer, sample_requests: instrument.map(sample_requests), next: 0 }
     }
 
-    /// Encodes the next sample request as for a write, and discards it.
+    /// Encodes the next sample request as if it were sent, and discards it.
     fn run<N: Network>(&mut self, entry: &mut OrderEntry<N>) {
         let Some(sample_requests) = &self.sample_requests else { return };
         if !entry.is_active() || !entry.client().queued().is_empty() {

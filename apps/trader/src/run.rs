@@ -1,4 +1,4 @@
-//! A trader as a program: runs until it is stopped, prints its progress, and ends with a report.
+//! Runs a trader as a program that prints its progress until it is stopped, and then a report.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -28,13 +28,13 @@ const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// a report.
 ///
 /// # Errors
-/// An invalid configuration, a venue that refuses or does not answer, a failed agent.
+/// An invalid configuration, a venue that refuses the login or does not answer, or a failed agent.
 pub fn run<S: Strategy + Send + 'static>(path: &Path, strategy: WarmUp<S>) -> anyhow::Result<()> {
     let settings = TraderSettings::load(path)?;
     run_with(&settings, strategy, &StopSignal::on_signals()?)
 }
 
-/// As [`run`], with loaded settings, until `stop` is raised.
+/// Like [`run`], with loaded settings, and until `stop` is set.
 ///
 /// # Errors
 /// As [`run`].
@@ -125,7 +125,7 @@ fn first_line(name: &str, settings: &TraderSettings) -> String {
 /// Prints the positions, the latencies and the reason for the end.
 ///
 /// # Errors
-/// A reason that is a fault, or orders that may still be open.
+/// The trader stopped because of a fault, or orders may still be open.
 fn report_end(
     mut console: Console,
     settings: &TraderSettings,
@@ -137,7 +137,7 @@ fn report_end(
     console.print_stdout(stop_line(settings, last));
     console.finish()?;
     anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
-    // A trader stops by itself only for a fault.
+    // Silence and a lost connection are faults; other stops were requested.
     match last.stopped {
         Some(StopReason::Silence) => anyhow::bail!("the trader stopped because no market data arrived"),
         Some(StopReason::Disconnected) => {
@@ -147,7 +147,7 @@ fn report_end(
     }
 }
 
-/// Updates the snapshot, unless the engine is writing it.
+/// Reads the engine's snapshot; keeps the previous one while the engine is writing.
 fn update_snapshot(trader: &Trader, snapshot: &mut TraderSnapshot) {
     if let Ok(newer) = trader.view().snapshot() {
         *snapshot = newer;
@@ -175,8 +175,8 @@ struct Warnings {
 }
 
 impl Warnings {
-    /// Returns the new warnings and errors. Omits a repeated error, unless the trader was logged in
-    /// meanwhile.
+    /// Returns the new warnings and errors. Omits an agent's repeated error, unless the trader has logged in
+    /// since.
     fn take_new(&mut self, trader: &Trader) -> Vec<String> {
         let symbols = if self.has_reported_symbols { None } else { trader.other_symbols() };
         self.has_reported_symbols |= symbols.is_some();

@@ -13,9 +13,9 @@ use crate::agents::{AgentSettings, TraderAgents, TraderTracers};
 use crate::config::TraderSettings;
 use crate::gateway::GatewaySettings;
 
-/// Number of market updates that the engine may be behind.
+/// Capacity of the engine's ring of market updates.
 const UPDATE_CAPACITY: usize = 1 << 14;
-/// Capacity for requests and for events between the engine and its gateway.
+/// Capacity of each ring between the engine and its gateway: requests and events.
 const ORDER_CAPACITY: usize = 1 << 12;
 
 /// An agent that had an error and continued.
@@ -94,13 +94,13 @@ impl Trader {
         &self.view
     }
 
-    /// Returns the core for the observer, if the placement names one.
+    /// Returns the core for the thread that reads state and traces, if the placement names one.
     #[must_use]
     pub const fn observer(&self) -> Option<usize> {
         self.observer
     }
 
-    /// Returns messages about threads that could not be pinned.
+    /// Returns messages about threads that could not be pinned to their cores.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.runner.warnings()
     }
@@ -133,7 +133,7 @@ impl Trader {
         self.kill.pull();
     }
 
-    /// Returns true when an agent failed; [`join`](Self::join) returns the reason.
+    /// Returns true when the threads end because an agent failed; [`join`](Self::join) returns the reason.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.stop.is_stopped()
@@ -142,7 +142,7 @@ impl Trader {
     /// Stops the threads, and waits until they have ended.
     ///
     /// # Errors
-    /// The agent that failed, if one did.
+    /// The error of the agent that failed, if one did.
     pub fn join(self) -> Result<Vec<ThreadReport>, RunnerError> {
         self.stop.stop();
         self.runner.join()

@@ -1,4 +1,4 @@
-//! Delays after wrong passwords, counted for each pair of user and peer.
+//! Delays of password checks after wrong passwords of a user from a peer.
 
 use tickpath_types::Nanos;
 
@@ -69,7 +69,7 @@ impl<P: Copy + Eq> LoginGuard<P> {
         LoginGuard { policy, records: Vec::with_capacity(policy.records_max), trusted }
     }
 
-    /// Counts a login of `user`, or with an unknown name for `None`; returns the delay of its password check.
+    /// Counts a login attempt of `user` (`None`: an unknown name); returns the delay of its password check.
     pub fn delay(&mut self, now: Nanos, user: Option<usize>, peer: P) -> Nanos {
         let LoginPolicy { delay, forgive_after, .. } = self.policy;
         let record = self.record_of(now, user, peer);

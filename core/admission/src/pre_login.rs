@@ -2,8 +2,8 @@
 
 use tickpath_types::Nanos;
 
-/// Bounds on the connections of one endpoint that have not logged in. Logged-in connections do not count, so
-/// silent connections never take the capacity of clients.
+/// Bounds on the connections of one endpoint that have not logged in. Logged-in connections are not counted,
+/// so that connections without a login cannot displace them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreLoginLimits {
     /// Maximum number of connections at a time. For one more, a connection of the peer with the most
@@ -24,8 +24,8 @@ impl Default for PreLoginLimits {
 
 /// The connections of one endpoint that have not logged in, identified by keys that the endpoint chooses.
 ///
-/// Before it accepts a new connection, the endpoint calls [`victim`](PreLogin::victim). It reads from the
-/// victim once more and closes it unless its login has arrived.
+/// Before it accepts a new connection, the endpoint calls [`victim`](PreLogin::victim). The endpoint then
+/// reads from the victim once more, and closes it unless its login has arrived.
 #[derive(Clone, Debug)]
 pub struct PreLogin<P> {
     limits: PreLoginLimits,
@@ -85,10 +85,10 @@ impl<P: Copy + Eq> PreLogin<P> {
     /// there is capacity.
     ///
     /// The victim belongs to `peer` if that has the maximum number, otherwise to the peer with the most
-    /// connections. Trusted connections are closed last. If one user's logins from the peer exceed half of
-    /// the peer's maximum, the newest of them is closed, so that a flood of one user's logins does not
-    /// displace other users. Otherwise a connection that has sent nothing is closed before one with a waiting
-    /// login, and older ones before newer ones.
+    /// untrusted connections. Trusted connections are closed last. If one user's logins from the peer exceed
+    /// half of the peer's maximum, the newest of them is closed, so that a flood of one user's logins does
+    /// not displace other users. Otherwise a connection that has sent nothing is closed before one with a
+    /// waiting login, and older ones before newer ones.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
         let busiest = if self.count_of(peer) >= self.limits.per_address {
@@ -185,10 +185,10 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.set_progress(key, LoginProgress::Received, None, answered_at);
     }
 
-    /// Like `postpone`, for a login that has arrived, from `user` or with an unknown name. `is_trusted` says
-    /// that the user's password was right from this peer before; then logins of others do not displace the
-    /// connection. For one user this applies to at most half of the peer's maximum: most logins beyond that
-    /// are guesses.
+    /// Like `postpone`, for a login of `user` that has arrived (`None`: an unknown name). `is_trusted` says
+    /// that the user's password was right from this peer before; then untrusted logins do not displace the
+    /// connection. At most half of the peer's maximum are trusted for one user: most logins beyond that are
+    /// guesses.
     pub fn postpone_login(&mut self, key: u64, user: Option<usize>, answered_at: Nanos, is_trusted: bool) {
         let Some(peer) = self.waiting.iter().find(|waiting| waiting.key == key).map(|waiting| waiting.peer)
         else {
@@ -336,14 +336,14 @@ mod tests {
         let mut waiting = PreLogin::new(LIMITS);
         arrive(&mut waiting, 1, 'a');
         waiting.postpone_login(1, Some(0), NOW, true);
-        // One connection of each other address at a time, silent or with an untrusted login.
+        // Other addresses connect in turn, silent or with an untrusted login.
         for (key, peer) in (2..500).zip(('b'..='z').cycle()) {
             assert_ne!(arrive(&mut waiting, key, peer), Some(1));
             if key % 2 == 0 {
                 waiting.postpone_login(key, Some(0), NOW, false);
             }
         }
-        // Nor is the trusted login evicted for new connections from the same address.
+        // New connections from the same address do not evict the trusted login either.
         let closed: Vec<_> = (500..520).filter_map(|key| arrive(&mut waiting, key, 'a')).collect();
         assert!(waiting.contains(1) && !closed.contains(&1));
         // When all candidates are trusted, the oldest of the address with the most connections is closed.
@@ -370,7 +370,7 @@ mod tests {
                 assert!(closed.is_none_or(|closed| closed == key - 1), "{closed:?} for {key}");
             }
             assert!(waiting.contains(1) && waiting.contains(2), "the first login, and a silent client");
-            // Logins of other users from this address, and other addresses, are admitted.
+            // Logins of other users from this address are admitted, and so are other addresses.
             arrive(&mut waiting, 100, 'a');
             waiting.postpone_login(100, Some(1), NOW, false);
             arrive(&mut waiting, 101, 'a');

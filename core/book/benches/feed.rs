@@ -1,5 +1,5 @@
-//! A feed's load on the books: orders found by id, added near the best price, reduced, replaced and
-//! deleted, over a few hundred and over thousands of books.
+//! Benchmark of the books under a feed's load: orders found by id, added near the best price, reduced,
+//! replaced and deleted, over a few hundred and over thousands of books.
 //!
 //! `cargo bench -p tickpath-book --bench feed` prints nanoseconds per message: the median over slices of 1024
 //! messages, so that a preemption or a stall of the host spoils only one slice. Without `--bench` it runs a
@@ -48,7 +48,7 @@ fn generate(load: &Load) -> Vec<Message> {
             len if below(4) == 0 => below(len),
             len => len - 1 - below(len.min(load.open_orders / 20)),
         };
-        // Orders far from the mid are rarer: the product of two uniform numbers.
+        // The product of two uniform numbers makes orders far from the mid rarer.
         let away = (below(40) * below(40) / 40 + 1) as i64 * 100;
         let side = Side::BOTH[below(2)];
         let squared = below(usize::from(load.instruments)) * below(usize::from(load.instruments));
@@ -125,7 +125,7 @@ fn measure(load: &Load, passes: usize) {
         apply(&mut books, &mut index, opening);
         let mut waiting = Vec::with_capacity(SLICE);
         for slice in messages.chunks(SLICE) {
-            // Copied first: a decoder leaves the messages in the cache.
+            // Copy the messages first, since a decoder leaves them in the cache.
             waiting.clear();
             waiting.extend_from_slice(slice);
             let start = Instant::now();

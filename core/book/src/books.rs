@@ -12,8 +12,8 @@ use crate::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition
 /// The books only keep orders; the caller decides whether two orders trade, so a book may be crossed.
 ///
 /// # Panics
-/// `reduce`, `remove`, `data_mut` and `queue_position` panic when the handle names no open order: that is an
-/// error of the caller, never of a peer.
+/// `reduce`, `remove`, `data_mut` and `queue_position` panic when the handle names no open order. Only a bug
+/// in the caller can cause this, not a peer's input.
 pub trait OrderBooks<T: Copy> {
     /// Empty books in untouched memory: until [`prefault`](Self::prefault) is called, an order may cause a
     /// page fault, and empty books occupy hardly any memory.
@@ -46,7 +46,7 @@ pub trait OrderBooks<T: Copy> {
     /// Enters an order at the tail of its level.
     ///
     /// # Errors
-    /// [`AddError`] when a bound is reached or the order cannot rest; nothing changed.
+    /// [`AddError`] when a bound is reached or the order cannot rest; the books are then unchanged.
     fn add(&mut self, order: Order<T>) -> Result<OrderHandle, AddError>;
 
     /// Reduces an order by `qty`; it keeps its priority, and is removed at zero. Returns the new quantity.
@@ -55,8 +55,8 @@ pub trait OrderBooks<T: Copy> {
     /// When `qty` is more than the order's quantity.
     fn reduce(&mut self, handle: OrderHandle, qty: Qty) -> Qty;
 
-    /// Adds `qty` to an order, which keeps its priority, and returns its new quantity; `None`, and nothing
-    /// changed, when its level's total would overflow.
+    /// Adds `qty` to an order, which keeps its priority, and returns its new quantity. Returns `None` and
+    /// changes nothing when its level's total would overflow.
     ///
     /// # Panics
     /// When the handle names no open order.
@@ -120,19 +120,20 @@ pub trait OrderBooks<T: Copy> {
     #[inline]
     fn prefetch(&self, _handle: Option<OrderHandle>) {}
 
-    /// Prefetches one step further, once the lines of [`OrderBooks::prefetch`] have arrived: the order's
-    /// neighbours in the queue, and its level.
+    /// Prefetches the order's neighbours in the queue, and its level. Call it once the cache lines of
+    /// [`OrderBooks::prefetch`] have arrived.
     #[inline]
     fn prefetch_neighbours(&self, _handle: Option<OrderHandle>) {}
 
-    /// Prefetches the lines that lead to the level of an expected order, for [`OrderBooks::look_ahead`].
+    /// Prefetches the table entry of an expected order's level; returns the input of
+    /// [`OrderBooks::look_ahead`].
     #[inline]
     fn hint(&self, _instrument: InstrumentId, _side: Side, _price: Price) -> Hint {
         Hint::NONE
     }
 
-    /// Prefetches all memory for a group of waiting messages. Each step of indirection is done for the whole
-    /// group before the next. Does not change the books.
+    /// Prefetches all memory for a group of waiting messages. Follows one link for the whole group before the
+    /// next link. Does not change the books.
     #[inline]
     fn look_ahead(&self, _hints: &mut [Hint]) {}
 

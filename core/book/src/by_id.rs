@@ -62,7 +62,8 @@ pub trait BooksById {
     /// Enters an order at the tail of its level.
     ///
     /// # Errors
-    /// [`AddError`] when a bound is reached, the order cannot rest or its id is taken; nothing changed.
+    /// [`AddError`] when a bound is reached, the order cannot rest or its id is taken; the books are then
+    /// unchanged.
     fn add(&mut self, order: Order<()>) -> Result<(), AddError>;
 
     /// The open order with an id.
@@ -75,8 +76,8 @@ pub trait BooksById {
     /// When `qty` is more than the order's quantity.
     fn reduce(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty>;
 
-    /// Adds `qty` to an order in the book of `instrument`, which keeps its priority. Returns its new
-    /// quantity; `None`, and nothing changed, when no such order rests there or its level's total would
+    /// Adds `qty` to an order in the book of `instrument`; the order keeps its priority. Returns its new
+    /// quantity. Returns `None` and changes nothing when no such order rests there or its level's total would
     /// overflow.
     fn increase(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty>;
 
@@ -123,9 +124,9 @@ pub trait BooksById {
         PrefetchTicket::EMPTY
     }
 
-    /// Prefetches the next lines, once those of [`BooksById::start_prefetch`] have arrived: the orders'
-    /// neighbours and levels. Call it for a group of waiting messages. It does not change the books, and it
-    /// uses up the tickets.
+    /// Prefetches the orders' neighbours and levels for a group of waiting messages. Call it once the cache
+    /// lines of [`BooksById::start_prefetch`] have arrived. It does not change the books, and it uses up the
+    /// tickets.
     #[inline]
     fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
         let _ = tickets;

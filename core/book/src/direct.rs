@@ -22,13 +22,13 @@ use table::OrderTable;
 /// The orders of a level are a list linked by index, so removing one needs no search. Each side has a ring of
 /// 256 cells for levels at equidistant prices (a grid), and a bit per cell that marks open levels. Prices 256
 /// steps apart share a cell, which holds the best of their levels. The other levels, and those off the grid,
-/// are in a sorted array. Once enough orders were added there to pay for it, the side changes to another
-/// grid. So an order pays for moving only a few levels, whatever a peer sends. Nothing is allocated after
-/// creation.
+/// are in a sorted array. A side changes to another grid only after at least as many orders were added there
+/// as it has levels and orders to move. This bounds the average work per order, whatever a peer sends.
+/// Nothing is allocated after creation.
 ///
-/// An order that may rest takes 128 to 256 bytes of the table, an instrument 16 KiB for the cells of its
-/// levels. Only a venue may choose the ids: a peer could choose ids that collide, which turns each look-up
-/// into a linear search.
+/// The table takes 128 to 256 bytes for each order of the maximum number, and the cells 16 KiB for each
+/// instrument. Only a venue may choose the ids: a peer could choose ids that collide, which turns each
+/// look-up into a linear search.
 #[derive(Clone, Debug)]
 pub struct DirectBooks {
     limits: BookLimits,
@@ -50,8 +50,8 @@ impl DirectBooks {
         record.view(level, ())
     }
 
-    /// Adds an order if its home bucket and its level's cell are free for it; else returns false and changes
-    /// nothing.
+    /// Adds an order if its home bucket and its level's cell have space for it: the fast path. Otherwise
+    /// returns false and changes nothing.
     #[inline(always)]
     fn add_directly(&mut self, order: &Order<()>) -> bool {
         let Some(spot) = self.orders.spot_for(order.id.0) else { return false };
@@ -72,8 +72,8 @@ impl DirectBooks {
         true
     }
 
-    /// Removes an order that is in its home bucket and has a level in a cell; else returns `None` and changes
-    /// nothing.
+    /// Removes an order that is in its home bucket and whose level is in a cell: the fast path. Otherwise
+    /// returns `None` and changes nothing.
     #[inline(always)]
     fn remove_directly(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
         let spot = self.orders.spot_of(id.0)?;
@@ -196,7 +196,7 @@ impl BooksById for DirectBooks {
         if level.instrument != instrument {
             return None;
         }
-        // An order never has more quantity than its level.
+        // The order's quantity cannot overflow, since it is at most the level's.
         level.qty = level.qty.checked_add(qty.0)?;
         let record = self.orders.get_mut(slot);
         record.qty += qty.0;
@@ -273,7 +273,7 @@ impl BooksById for DirectBooks {
             prefetch_index(&self.levels.records, select_unpredictable(is_new, *level, own.level) as usize);
             *level = select_unpredictable(is_new, *level, NIL);
         }
-        // A new order writes to its level's tail. A CPU can have only few writes to uncached lines in flight.
+        // A new order writes to its level's tail. Only a few writes to uncached lines can be in flight.
         for PrefetchTicket { level, .. } in tickets {
             self.orders.prefetch_slot(self.levels.tail_of_any(*level));
         }

@@ -16,19 +16,19 @@ use window::Window;
 
 const FREE: LevelRecord = LevelRecord::closed(InstrumentId(0), Side::Buy);
 
-/// Books in which an order is one record of 32 bytes; the caller's data is in a separate array, so that
-/// records share cache lines evenly and the order's neighbours are one line each.
+/// Books in which an order is one record of 32 bytes, so that no record crosses a cache line. The caller's
+/// data is in a separate array.
 ///
 /// The orders of a level are a list linked by index, so removing one needs no search. The levels of a side
 /// within a window of 256 prices near its best are found, opened, closed and ordered by one bit and one table
-/// entry each; the others are in sorted arrays. A window moves once as many orders were added to levels
-/// outside it as there are levels to move. So an order pays for moving only a few levels, whatever a peer
+/// entry each; the others are in sorted arrays. A window moves only after at least as many orders were added
+/// to levels outside it as there are levels to move. This bounds the average work per order, whatever a peer
 /// sends. Nothing is allocated after creation.
 #[derive(Clone, Debug)]
 pub struct FastBooks<T = ()> {
     limits: BookLimits,
     sides: Vec<BookSide>,
-    /// The levels in the window of each of `sides`.
+    /// For each of `sides`: the levels in its window, by cell.
     cells: Vec<[u32; CELLS]>,
     orders: Vec<OrderRecord>,
     /// The caller's data of each of `orders`.
@@ -66,13 +66,13 @@ impl BookSide {
 /// Number of records by which lazily touched memory grows: one or two pages.
 const EXTENSION: usize = 128;
 
-/// Range of up to `count` new records after `len` existing ones, at most `max` besides the null record.
+/// Range of up to `count` new records after `len` existing ones; `max` bounds all but the null record.
 fn extension_bounds(len: usize, count: usize, max: u32) -> (u32, u32) {
     let end = len.saturating_add(count).min(max as usize + 1);
     (len as u32, end as u32)
 }
 
-/// Link of the free record `slot`: the next one before `end`, or else `behind`.
+/// Link of the free record `slot`: the next record, or `behind` if that is `end`.
 const fn next_free(slot: u32, end: u32, behind: u32) -> u32 {
     if slot + 1 < end { slot + 1 } else { behind }
 }
@@ -226,7 +226,7 @@ impl<T: Copy> FastBooks<T> {
         (book.best, book.best_key) = (best.unwrap_or(NIL), best_key);
     }
 
-    /// Moves a side's window to its present best levels.
+    /// Moves a side's window to its current best levels.
     #[cold]
     #[inline(never)]
     fn place_window(&mut self, side: u32) {
@@ -276,7 +276,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let mut books = FastBooks {
             limits,
             sides: vec![BookSide::EMPTY; sides],
-            // The allocator returns untouched zeroes, which would cause page faults with the first orders.
+            // `black_box` makes the program write the memory now, so the first orders cause no page faults.
             cells: (0..sides).map(|_| std::hint::black_box([NIL; CELLS])).collect(),
             orders: Vec::with_capacity(orders + 1),
             data: Vec::with_capacity(orders + 1),
@@ -363,7 +363,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let record = &mut self.orders[handle.slot() as usize];
         assert!(record.level != NIL, "the handle names an open order");
         let level = &mut self.levels[record.level as usize];
-        // An order never has more quantity than its level.
+        // The order's quantity cannot overflow, since it is at most the level's.
         level.qty = level.qty.checked_add(qty.0)?;
         record.qty += qty.0;
         Some(Qty(record.qty))
@@ -445,7 +445,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn prefetch(&self, handle: Option<OrderHandle>) {
         let slot = handle.map_or(NIL, OrderHandle::slot) as usize;
         prefetch_index(&self.orders, slot);
-        // A removal needs the cache line of `data` too: the next new order takes the slot and writes there.
+        // A removal needs the cache line of `data` too, since the next new order writes to the freed slot.
         prefetch_index(&self.data, slot);
     }
 

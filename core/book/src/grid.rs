@@ -1,4 +1,4 @@
-//! Cells for the price levels of a side, which follow from the prices without a search.
+//! Maps the price levels of a side to cells without a search.
 
 use std::cmp::Reverse;
 
@@ -10,10 +10,11 @@ pub(crate) const CELLS: usize = 256;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// Maximum number of grids, including the empty one. A side that needs one more keeps no levels in cells.
+/// Maximum number of grids, including the empty one. A side that needs a further one keeps its old grid or
+/// uses no cells.
 const GRIDS_MAX: usize = u8::MAX as usize + 1;
 
-/// Approximate bound of a grid's keys: differences of larger keys would wrap.
+/// Approximate bound of a grid's keys in both directions: differences of keys beyond it could overflow.
 const KEYS_FROM_ZERO: u64 = 1 << 62;
 
 /// A grid of equidistant keys, which maps each key to a cell. The 256 cells of a side are a ring, so that no
@@ -27,7 +28,7 @@ pub(crate) struct Grid {
     base: i64,
     /// Number of keys on the grid.
     count: u64,
-    /// Keys that differ by less than this have different cells.
+    /// Different keys on the grid that differ by less than this have different cells.
     pub(crate) span: u64,
 }
 
@@ -59,7 +60,7 @@ impl Grid {
         Place { cell: number as usize % CELLS, wrap, is_on_grid: number < self.count }
     }
 
-    /// True when two keys on the grid, `worse` not above `better`, have different cells or are equal.
+    /// True when `worse` is at most `better`, but less than one ring wrap below it; both are on the grid.
     #[inline(always)]
     pub(crate) const fn is_near(&self, better: i64, worse: i64) -> bool {
         better.wrapping_sub(worse).cast_unsigned() < self.span
@@ -80,7 +81,7 @@ pub(crate) struct Place {
 /// The grids in use by any side.
 #[derive(Clone, Debug)]
 pub(crate) struct Grids {
-    /// One for each value of `u8`, so that no index is out of range.
+    /// One grid for each value of `u8`, so that no index is out of range.
     all: Box<[Grid; GRIDS_MAX]>,
     len: usize,
 }
@@ -93,8 +94,8 @@ impl Grids {
         Grids { all: Box::new([Grid::NONE; GRIDS_MAX]), len: 1 }
     }
 
-    /// Index of the grid of distance `size` that `key` is on, added if new; `NONE` when it is impossible or
-    /// there are too many grids.
+    /// Index of the grid of distance `size` that `key` is on, added if new; `NONE` when there is no such grid
+    /// or there are too many grids.
     pub(crate) fn through(&mut self, key: i64, size: u64) -> u8 {
         let Some(grid) = Grid::through(key, size) else { return Grids::NONE };
         let known = self.all[..self.len].iter().position(|it| (it.size, it.base) == (grid.size, grid.base));
@@ -145,7 +146,7 @@ impl OpenCells {
         (bits != 0).then(|| first * WORD_BITS + bits.ilog2() as usize)
     }
 
-    /// The last open cell.
+    /// The open cell with the greatest index.
     #[inline(always)]
     pub(crate) fn last(&self) -> Option<usize> {
         self.next_below(0)
@@ -180,7 +181,8 @@ pub(crate) const USUAL_DISTANCE: u64 = 100;
 /// Number of levels that determine the distance between neighbouring prices.
 pub(crate) const LEVELS_EXAMINED: usize = 16;
 
-/// The smallest distance that puts most of `keys`, a side's best keys, on cells within one ring wrap.
+/// The distance that puts the most of `keys`, a side's best keys, on cells within one ring wrap; the smallest
+/// if several do.
 pub(crate) fn distance(keys: &[i64]) -> u64 {
     let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
     let common = gaps().fold(0, gcd);

@@ -11,7 +11,7 @@ use crate::table::{Bucket, Buckets, Spot, Table, free_id};
 /// Number of orders in one bucket, and of consecutive ids with the same home bucket, which they fill exactly.
 const BUCKET_LEN: usize = 4;
 
-/// The id was not inserted and nothing changed.
+/// The id was not inserted, and the index is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InsertError {
@@ -23,7 +23,7 @@ pub enum InsertError {
     Duplicate(u64),
 }
 
-/// Open orders by the venue's ids, in a hash table of 32 to 64 bytes per order, allocated at creation.
+/// Index of open orders by the venue's ids: a hash table of 32 to 64 bytes per order, allocated at creation.
 ///
 /// Use a [`PageIndex`](crate::PageIndex) if peers choose the ids: they could choose ids that collide.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl OrderIndex {
     #[must_use]
     pub fn new(max_orders: u32) -> OrderIndex {
         let count = Table::<Vec<HandleBucket>>::bucket_count(max_orders, 2);
-        // The allocator returns untouched zeroes, which would cause page faults with the first orders.
+        // `black_box` makes the program write the memory now, so that the first orders cause no page faults.
         let buckets = (0..count).map(|number| std::hint::black_box(HandleBucket::empty(number))).collect();
         OrderIndex(Table::new(buckets, count, max_orders))
     }
@@ -50,7 +50,7 @@ impl OrderIndex {
     /// Enters an order.
     ///
     /// # Errors
-    /// [`InsertError`] when a bound is reached or the id is already present; nothing changed.
+    /// [`InsertError`] when a bound is reached or the id is already present; the index is then unchanged.
     #[inline(always)]
     pub fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
         let Some(spot) = self.0.spot_for(id) else { return self.insert_displaced(id, handle) };
@@ -92,7 +92,7 @@ impl OrderIndex {
         self.0.prefetch(id)
     }
 
-    /// Handle of the order if it is in its home bucket, where nearly all are.
+    /// Handle of the order if it is in the bucket `home`, where nearly all are.
     #[inline(always)]
     pub(crate) fn peek(&self, home: u32, id: u64) -> Option<OrderHandle> {
         let spot = self.0.spot_at(home, id);

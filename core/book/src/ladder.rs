@@ -1,8 +1,8 @@
 //! The price levels of a side in order: a list of small sorted arrays.
 //!
-//! Arrays of a fixed size come from one pool, so any number of sides share one bound. An update moves only
-//! the contents of one array, whatever a peer sends. A level is found by a walk over the arrays from the
-//! best, one for each 9 to 32 levels on the way.
+//! Arrays of a fixed size come from one pool, so all sides share one capacity. An update moves only the
+//! contents of one array, whatever a peer sends. A look-up walks over the arrays from the best levels on, one
+//! array for each 9 to 32 levels.
 
 /// Maximum number of levels in an array. 32 keys are four cache lines; a liquid side has two or three arrays.
 const CHUNK_LEN: usize = 32;
@@ -68,7 +68,7 @@ impl Chunk {
     }
 }
 
-/// The list of arrays of one side, by its first array, which has the best levels.
+/// The list of arrays of one side: the index of its first array, which has the best levels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder {
     first: u32,
@@ -273,7 +273,8 @@ mod tests {
         let mut reference = [BTreeMap::new(), BTreeMap::new()];
         for step in 0..40_000_u32 {
             let side = random.next_u32() as usize % 2;
-            // The first half fills up to the bound, the second drains, so that arrays split and join.
+            // The first half of the steps fills the ladders up to the bound, the second drains them, so that
+            // arrays split and join.
             let spread = if step < 20_000 { 400 } else { 60 };
             let key = i64::from(random.next_u32() % spread);
             match ladders.find(fast[side], key) {

@@ -87,10 +87,10 @@ impl Hint {
 pub struct BookLimits {
     /// Greatest instrument id; the books have ids from 0 to this, inclusive.
     pub max_instrument: InstrumentId,
-    /// Maximum number of open orders in all books. At the bound `add` refuses with [`AddError::BookFull`].
+    /// Maximum number of open orders in all books. At the bound, `add` fails with [`AddError::BookFull`].
     pub max_orders: u32,
-    /// Maximum number of price levels in all books; more than `max_orders` is of no use. At the bound an
-    /// `add` that opens a level refuses with [`AddError::LevelsFull`].
+    /// Maximum number of price levels in all books; more than `max_orders` has no effect. At the bound, an
+    /// `add` that needs a new level fails with [`AddError::LevelsFull`].
     pub max_levels: u32,
 }
 
@@ -103,7 +103,7 @@ impl BookLimits {
     }
 }
 
-/// An order was not added and nothing changed.
+/// The order was not added, and the books are unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError {

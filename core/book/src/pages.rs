@@ -8,7 +8,7 @@ use crate::record::NIL;
 const PAGE_BITS: u32 = 10;
 /// Number of entries of a page.
 const PAGE_LEN: usize = 1 << PAGE_BITS;
-/// Number of bits of an id below those that select its root entry, which covers 2^20 ids.
+/// Number of an id's low bits that do not select its root entry: a root entry covers 2^20 ids.
 const ROOT_SHIFT: u32 = 2 * PAGE_BITS;
 /// Ids whose offsets from the base have the same upper 32 bits form a block.
 const BLOCK_SHIFT: u32 = 32;
@@ -24,18 +24,18 @@ const fn entry(page: u32, place: usize) -> usize {
 pub struct PageLimits {
     /// Number of blocks of 2^32 ids, from the base on. Ids outside these blocks are rejected.
     pub blocks: u32,
-    /// Maximum number of pages of 1024 ids (4 KiB) in use. 1024 consecutive ids take one page, up to 2^20 of
-    /// them one additional directory page.
+    /// Maximum number of pages of 1024 ids (4 KiB) in use. A group of 1024 ids with open orders takes one
+    /// page, and a group of 2^20 ids one more for its directory.
     pub max_pages: u32,
     /// Maximum number of pages of one block: limits a single client if each client has its own block.
     pub max_pages_per_block: u32,
 }
 
-/// Open orders by ids that clients choose, dense within each client.
+/// Index of open orders by ids that clients choose; the ids of each client are dense.
 ///
 /// A tree of three levels with pages of 1024 entries, in which no client can slow down another's look-ups. A
-/// look-up is three loads, of which the upper two stay in the nearest cache. A page returns to the pool when
-/// its last order is removed. Nothing is allocated after creation.
+/// look-up takes three loads; the entries of the upper two levels stay in the nearest cache. A page returns
+/// to the pool when its last order is removed. Nothing is allocated after creation.
 #[derive(Clone, Debug)]
 pub struct PageIndex {
     limits: PageLimits,
@@ -60,7 +60,7 @@ struct Path {
     leaf: usize,
 }
 
-/// Writes the present values, since a page that was only read is still the system's shared page of zeroes.
+/// Writes each value back, since memory that was only read is still the kernel's shared page of zeroes.
 fn touch<T: Copy>(entries: &mut [T]) {
     entries.iter_mut().for_each(|entry| *entry = std::hint::black_box(*entry));
 }
@@ -102,7 +102,7 @@ impl PageIndex {
     /// Enters an order.
     ///
     /// # Errors
-    /// [`InsertError`] when a bound is reached or the id is already present; nothing changed.
+    /// [`InsertError`] when a bound is reached or the id is already present; the index is then unchanged.
     #[inline(always)]
     pub fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
         let Some((path, leaf)) = self.path(id).and_then(|path| Some((path, self.open_leaf(path)?))) else {
@@ -184,7 +184,7 @@ impl PageIndex {
 
     #[inline(always)]
     fn path(&self, id: u64) -> Option<Path> {
-        // An id below the base becomes a very large offset, which is outside too.
+        // An id below the base becomes a very large offset, which is outside the blocks.
         let offset = id.wrapping_sub(self.base);
         let root = (offset >> ROOT_SHIFT) as usize;
         (root < self.root.len()).then_some(Path {
@@ -251,7 +251,8 @@ impl PageIndex {
         }
     }
 
-    /// Returns an empty leaf to the pool, and its directory if that is empty too. Empty pages are all `NIL`.
+    /// Returns an empty leaf to the pool, and its directory if that is empty too. All entries of an empty
+    /// page are `NIL`.
     #[cold]
     fn release_pages(&mut self, path: Path, leaf: u32) {
         let directory = self.root[path.root];

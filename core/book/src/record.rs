@@ -13,7 +13,7 @@ use crate::{Level, Order, QueuePosition};
 pub(crate) const NIL: u32 = 0;
 
 /// Key of a price: the greater key is always the better price of its side. An ask's bits are inverted, which
-/// reverses the order of integers without overflow. Branchless: a CPU cannot predict the order of sides.
+/// reverses the order of integers without overflow. Branchless, since a CPU cannot predict the side.
 #[inline(always)]
 pub(crate) const fn key(side: Side, price: Price) -> i64 {
     price.0 ^ -(side as i64)
@@ -34,7 +34,7 @@ pub(crate) struct OrderRecord {
     pub(crate) level: u32,
     pub(crate) prev: u32,
     pub(crate) next: u32,
-    /// The state of a hash table bucket, in the bucket's first record.
+    /// In the first record of a hash table bucket: the bucket's state.
     pub(crate) bucket: u32,
 }
 
@@ -116,7 +116,7 @@ impl LevelRecord {
         (record.qty, record.level, record.prev, record.next) = (qty.0, own, tail, NIL);
     }
 
-    /// Unlinks the order in `slot`, which is `record`, from its neighbours.
+    /// Removes the order in `slot`, which has the contents `record`, from this level.
     #[inline(always)]
     pub(crate) fn unlink(&mut self, orders: &mut [OrderRecord], slot: u32, record: &OrderRecord) {
         let OrderRecord { qty, prev, next, .. } = *record;

@@ -41,7 +41,7 @@ pub(crate) trait Buckets {
 /// A hash table of orders, at most half full.
 ///
 /// Consecutive ids are neighbours in the table too. A venue assigns ids in order, so orders that arrive
-/// together are stored together, and short-lived ones are still in the nearest cache when they leave. The
+/// together are stored together, and short-lived ones are still in the nearest cache at their removal. The
 /// upper bits of the id scatter ids beyond the table's length. Nearly every order is in its home bucket. The
 /// others are in the next bucket with a free place and counted in their home bucket, so a removal leaves no
 /// tombstone. An order never moves. A free place has an id of another bucket, so no look-up finds it.
@@ -87,7 +87,8 @@ impl<B: Buckets> Table<B> {
     /// Unit of [`Bucket::state`]'s count of the bucket's orders that are stored in other buckets.
     const DISPLACED: u32 = 1 << Self::LEN;
 
-    /// The number of buckets for `places` per order: a power of two, at least 2: each has a neighbour.
+    /// The number of buckets for `places` per order: a power of two, and at least 2, so that each has a
+    /// neighbour.
     pub(crate) fn bucket_count(max: u32, places: u32) -> u32 {
         u32::try_from(
             (u64::from(max) * u64::from(places)).div_ceil(Self::LEN.into()).next_power_of_two().max(2),

@@ -19,7 +19,7 @@ struct Shape {
     limits: BookLimits,
     prices: Prices,
     ids: Ids,
-    /// Percentage of commands that add while there is capacity.
+    /// Percentage of commands that try to add an order.
     add_percent: u32,
 }
 

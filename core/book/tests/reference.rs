@@ -21,7 +21,7 @@ struct Shape {
     steps: u32,
     limits: BookLimits,
     prices: Prices,
-    /// Percentage of commands that add while there is capacity.
+    /// Percentage of commands that try to add an order.
     add_percent: u32,
 }
 
@@ -182,7 +182,7 @@ fn run_index(seed: u64, index: &mut impl Index, spread: u64) -> BTreeMap<u64, Or
                 Err(_) => assert!(!had_capacity && !was_present),
             }
         } else {
-            // An id near the front, or the oldest present one, so that pages are returned.
+            // An id near the front, or the smallest present one, so that pages become empty.
             let oldest = reference.keys().next().copied();
             let id = if random.next_u32() % 2 == 0 { id } else { oldest.unwrap_or(id) };
             assert_eq!(index.remove(id), reference.remove(&id));

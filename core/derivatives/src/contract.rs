@@ -9,7 +9,7 @@ const MILLION: i128 = 1_000_000;
 /// Cap of an option's fee as a fraction of its premium: 12.5 %.
 const OPTION_FEE_CAP: (i128, i128) = (1, 8);
 
-/// The kind of instrument, by the currencies of its amount and of its payments.
+/// The kind of instrument, which determines the currencies of its amount and of its payments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A future whose amount is in the quote currency and whose profit is in the base currency.
@@ -29,9 +29,9 @@ pub enum Style {
 pub struct Contract {
     /// The instrument kind.
     pub style: Style,
-    /// Decimal places of the price unit: 4 where prices are in 10^-4.
+    /// Decimal places of the price unit: 4 if one unit of price is 10^-4.
     pub price_decimals: u8,
-    /// The amount of quantity 1, in 10^-`amount_decimals`; above 0.
+    /// The amount of one unit of quantity, in units of 10^-`amount_decimals`; above 0.
     pub amount_step: u64,
     /// Decimal places of `amount_step`.
     pub amount_decimals: u8,
@@ -75,7 +75,7 @@ impl Contract {
         Money::ratio(units, 10_i128.pow(self.amount_decimals as u32))
     }
 
-    /// Converts a price to an amount of its currency.
+    /// Converts a price in units of 10^-`price_decimals` to an amount of money.
     #[must_use]
     pub const fn price(&self, price: Price) -> Money {
         Money::ratio(price.0 as i128, 10_i128.pow(self.price_decimals as u32))

@@ -1,4 +1,4 @@
-//! Expiry: the delivery price, a mean of the index, and the payoff of options.
+//! Expiry: the delivery price (a mean of the index) and the payoff of options.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use tickpath_types::Qty;
 
 use crate::{Contract, Money, Style};
 
-/// The mean of a price over the most recent samples.
+/// The mean of a price over a sliding time window.
 ///
 /// The delivery price is the mean of the index over the half hour before expiry.
 #[derive(Clone, Debug)]
@@ -18,13 +18,13 @@ pub struct TimeMean {
 }
 
 impl TimeMean {
-    /// A mean over `window_ms` milliseconds and at most `samples_max` samples.
+    /// A mean over the last `window_ms` milliseconds, of at most `samples_max` samples.
     #[must_use]
     pub fn new(window_ms: u64, samples_max: usize) -> TimeMean {
         TimeMean { samples: VecDeque::new(), sum: 0, window_ms, samples_max: samples_max.max(1) }
     }
 
-    /// Adds a sample, not earlier than the previous one, and removes samples that left the window.
+    /// Adds a sample, and removes those older than the window. `at_ms` must not decrease between calls.
     pub fn sample(&mut self, at_ms: u64, price: i64) {
         let since = at_ms.saturating_sub(self.window_ms);
         while self.samples.len() >= self.samples_max

@@ -5,9 +5,9 @@ use tickpath_types::{Price, Qty};
 
 use crate::{Contract, Money};
 
-/// Divisor of rates in 10^-9.
+/// Divisor that turns a rate in 10^-9 into a fraction.
 const BILLION: i128 = 1_000_000_000;
-/// Premium of the mark price over the index that costs no funding, in 10^-9: 0.025 %.
+/// Premium of the mark price over the index up to which the funding rate is 0, in 10^-9: 0.025 %.
 const DAMPER_PPB: i128 = 250_000;
 /// Cap of the funding rate per eight hours, in 10^-9: 0.5 %.
 const LIMIT_PPB: i128 = 5_000_000;
@@ -32,12 +32,12 @@ pub fn funding_rate_ppb(mark: Money, index: Money) -> i64 {
 /// to the last digit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FundingMeter {
-    /// Funding paid by one unit held since the start, in the settlement currency.
+    /// Funding of one long unit since the meter was created, in the settlement currency; positive if paid.
     pub per_unit: Money,
 }
 
 impl FundingMeter {
-    /// Adds the funding of `elapsed_ms` milliseconds at a rate; `index`, above 0, sets a unit's value.
+    /// Adds the funding of `elapsed_ms` milliseconds at a rate, for units valued at `index` (above 0).
     pub fn accrue(&mut self, contract: &Contract, index: Price, rate_ppb: i64, elapsed_ms: u64) {
         let value = contract.value(Qty(1), index);
         self.per_unit += value.scaled(i128::from(rate_ppb) * i128::from(elapsed_ms), BILLION * PERIOD_MS);
@@ -74,11 +74,11 @@ mod tests {
         for _ in 0..480 {
             meter.accrue(&perpetual, index, 1_000_000, 60_000);
         }
-        // 50 000 USD are 1 BTC. A thousandth of it is paid; the amount per unit and minute is rounded.
+        // The position is worth 1 BTC. At 0.1 % the long side pays 0.001 BTC, up to rounding per minute.
         let paid = long.funding(&meter);
         assert_eq!(paid + short.funding(&meter), Money::ZERO);
         assert!((paid + money("0.001")).0.abs() < 10_000_000, "{paid}");
-        // Closing a position keeps the funding due and accrues no more.
+        // A closed position still owes its accrued funding, and accrues no more.
         long.trade_funded(&perpetual, Side::Sell, Qty(5_000), index, &meter);
         meter.accrue(&perpetual, index, 1_000_000, 60_000);
         assert_eq!((long.take_funding(&meter), long.funding(&meter)), (paid, Money::ZERO));

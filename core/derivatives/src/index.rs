@@ -15,7 +15,7 @@ pub struct IndexWalk {
 }
 
 impl IndexWalk {
-    /// A walk that starts at `price`, above 0, in any unit; a step moves it by at most `step_ppm` millionths.
+    /// A walk that starts at `price`, which is above 0. A step moves it by at most `step_ppm` millionths.
     #[must_use]
     pub fn new(seed: u64, price: i64, step_ppm: u32) -> IndexWalk {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -29,7 +29,7 @@ impl IndexWalk {
         self.price
     }
 
-    /// Sets the current price, clamped to the bounds; the walk continues from there.
+    /// Sets the current price, clamped to the walk's bounds; the walk continues from there.
     pub fn resume(&mut self, price: i64) {
         self.price = price.clamp(self.bounds.0, self.bounds.1);
     }

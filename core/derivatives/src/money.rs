@@ -14,8 +14,8 @@ impl Money {
     /// Zero.
     pub const ZERO: Money = Money(0);
 
-    /// `numerator / denominator` of the currency, rounded to the nearest unit, halves away from zero. The
-    /// result saturates at 10^19 of the currency.
+    /// The amount `numerator / denominator`, rounded to the nearest 10^-18, halves away from zero. The result
+    /// saturates at 10^19.
     ///
     /// # Panics
     /// When `denominator` is 0.
@@ -70,7 +70,7 @@ impl Money {
     }
 }
 
-/// `a * b / divisor`, rounded to the nearest, halves away from zero; the product may exceed 128 bits.
+/// `a * b / divisor`, rounded to the nearest integer, halves away from zero; the product may exceed 128 bits.
 const fn multiply_divide(a: i128, b: i128, divisor: i128) -> i128 {
     let is_negative = (a < 0) != (b < 0) && a != 0 && b != 0;
     let is_negative = is_negative != (divisor < 0);

@@ -6,19 +6,19 @@ use crate::{Contract, FundingMeter, Money, Style};
 
 /// A position of one account in one instrument.
 ///
-/// The entry is kept as a value, not as a price, so that nothing is lost by rounding. Over all accounts,
-/// realised profit and the signed entry values of open positions add up to zero.
+/// A position stores its entry value instead of its entry price, so rounding loses nothing. Over all
+/// accounts, realised profit and the signed entry values of open positions add up to zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Quantity; negative for a short position.
     pub size: i64,
-    /// Value of the open quantity at entry or at the last settlement; never below 0.
+    /// Value of the open quantity at entry, or at the last settlement since; never below 0.
     pub entry_value: Money,
     /// Value of the open quantity at entry; never below 0.
     pub open_value: Money,
     /// Realised profit since the last settlement, without fees.
     pub realized: Money,
-    /// Sum over all trades of signed quantity times the meter's reading: excludes funding before each trade.
+    /// Sum over trades of signed quantity times the meter's reading at the trade, less the funding taken.
     funding_basis: Money,
 }
 
@@ -36,7 +36,7 @@ impl Position {
         let closed = if is_closing { qty.0.min(open) } else { 0 };
         let opened = qty.0 - closed;
         let value = contract.value(qty, price);
-        // The values of the closed and the opened part add up to that of the trade, however they are rounded.
+        // The opened part's value is `value - exit_value`, so both parts add up to `value` despite rounding.
         let exit_value = value.scaled(closed.into(), i128::from(qty.0.max(1)));
         let mut profit = Money::ZERO;
         if closed > 0 {
@@ -55,7 +55,7 @@ impl Position {
         profit
     }
 
-    /// As [`trade`](Self::trade), for a perpetual: the quantity's funding starts at the meter's reading.
+    /// As [`trade`](Self::trade), for a perpetual: funding of `qty` starts at the meter's current reading.
     pub fn trade_funded(
         &mut self,
         contract: &Contract,
@@ -118,14 +118,14 @@ impl Position {
         contract.mean_price(Qty(self.size.unsigned_abs()), self.open_value)
     }
 
-    /// Entry value of the open quantity, signed for the sum over all accounts that [`Position`] describes.
+    /// Entry value of the open quantity, with the sign used in the zero sum that [`Position`] describes.
     #[must_use]
     pub fn signed_entry(&self, style: Style) -> Money {
         gain(style, self.size > 0, self.entry_value, Money::ZERO)
     }
 }
 
-/// Profit of a close. The sign is reversed for inverse futures: the higher the price, the less base currency.
+/// Profit of closing a position. Inverse futures reverse the sign: a higher price means a lower value.
 fn gain(style: Style, is_long: bool, entry_value: Money, exit_value: Money) -> Money {
     let gain = exit_value - entry_value;
     if is_long == matches!(style, Style::Inverse) { -gain } else { gain }
@@ -180,7 +180,7 @@ mod tests {
         long.trade(&inverse, Side::Buy, Qty(6_000), Price(500_000_000));
         short.trade(&inverse, Side::Sell, Qty(6_000), Price(500_000_000));
         let settled = Price(600_000_000);
-        // 60 000 USD are 1.2 BTC, then 1 BTC.
+        // 60 000 USD are 1.2 BTC at 50 000 and 1 BTC at 60 000.
         assert_eq!(long.settle(&inverse, settled), Money::parse("0.2").unwrap());
         assert_eq!(short.settle(&inverse, settled), Money::parse("-0.2").unwrap());
         assert_eq!(long.settle(&inverse, settled), Money::ZERO);

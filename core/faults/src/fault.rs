@@ -36,17 +36,17 @@ faults! {
     SelfTradesAllowed,
     /// Self-trade prevention that should reduce both orders of an owner reduces only the incoming one.
     DecrementOneSided,
-    /// A cancel computes the order's size without its executed quantity.
+    /// A partial cancel takes the open quantity for the order's total quantity.
     CancelForgetsExecuted,
     /// A trade executes at the limit price of the incoming order.
     TradeAtTakersPrice,
-    /// The executed quantity of an order does not count for its replacement.
+    /// A replacement ignores the executed quantity of the order that it replaces.
     ReplaceForgetsExecuted,
     /// A mass cancel misses orders whose UserRefNum directly follows that of a cancelled order.
     MassCancelMissesOne,
     /// An order whose expiry time has passed does not expire.
     GttNeverExpires,
-    /// The venue forgets when an order expires, unless it is restarted.
+    /// The expiry of a new order is not scheduled until the venue is restarted.
     ExpiryForgotten,
     /// Orders expire late: after their expiry time other orders still trade with them.
     ExpiryLate,
@@ -66,7 +66,7 @@ faults! {
     HaltIgnored,
     /// A user's limit on the order quantity is not enforced.
     QtyLimitIgnored,
-    /// A price band does not stop trading.
+    /// Price bands are not enforced.
     BandIgnored,
     /// A cross executes at the lowest of the equally good prices.
     CrossAtLowest,
@@ -110,11 +110,11 @@ faults! {
     ArrivalsSortedBySession,
     /// A replay appends executions twice to the user's log.
     FillDoubledOnReplay,
-    /// The drop copies lack the events of the first command after a snapshot once the venue has restarted.
+    /// After a restart, drop copies lack the events of the first command after the snapshot.
     CopyMissed,
-    /// A reader of drop copies that resumes receives one copy twice.
+    /// A client that resumes its drop copies receives one of them twice.
     CopyRepeated,
-    /// The next step of the trading day waits for client commands.
+    /// The next step of the trading day waits for client commands, not only for the venue's own.
     DayWaitsForClients,
     /// An instrument that was added at runtime is missing from the snapshot.
     SnapshotMissesAdded,
@@ -128,19 +128,19 @@ faults! {
     RetransmissionShifted,
     /// Records are reported as durable before they are synced.
     DurableBeforeSync,
-    /// A new segment is used before its name is durable.
+    /// A new segment file is used before its directory entry is durable.
     NamesUnsynced,
     /// Data that a crash left after the last valid record is not removed.
     TornTailKept,
     /// A record with an invalid checksum is accepted.
     ChecksumIgnored,
-    /// After the loss of acknowledged commands the session keeps its generation number.
+    /// The session's generation number does not change after acknowledged commands were lost.
     LossUnnamed,
     /// No retransmission request is sent for missing messages.
     RequestForgotten,
     /// Permanently lost messages are skipped without a report.
     LossUntold,
-    /// Messages that arrive out of order are delivered in swapped order.
+    /// The reorder buffer delivers adjacent messages in swapped order.
     HeldMessagesSwapped,
     /// The duplicate of a message is delivered as well.
     DuplicatesDelivered,
@@ -156,7 +156,7 @@ faults! {
     UnansweredWaitForEver,
     /// A trader numbers its orders from one, although its user has used higher UserRefNums.
     NumbersFromOne,
-    /// A trader does not process a self-trade prevention of one of its orders.
+    /// A trader ignores reports that self-trade prevention has reduced one of its orders.
     PreventionUnheard,
     /// A trader keeps a fill that the venue has broken.
     BrokenTradeKept,
@@ -170,7 +170,7 @@ faults! {
     OrderCountUnlimited,
     /// A request that a trader sends during its warm-up reaches the venue.
     RehearsedRequestSent,
-    /// Closing part of a position does not release its cost.
+    /// Closing part of a position counts the entry cost of that part as zero.
     CostNotReleased,
 }
 

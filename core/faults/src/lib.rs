@@ -30,7 +30,7 @@ pub use fault::Fault;
 #[cfg(feature = "planted")]
 pub use planted::{Planted, is_active, plant};
 
-/// Marks the point of a [`Fault`], which is given by its variant name.
+/// Inserts a [`Fault`], given by its variant name, at this point of the code.
 ///
 /// | form | while the fault is planted |
 /// |---|---|
@@ -38,8 +38,9 @@ pub use planted::{Planted, is_active, plant};
 /// | `failpoint!(Fault: mut name => action)` | `name` is shadowed by a mutable copy, and the action runs |
 /// | `failpoint!(Fault => action)` | the action runs: a call, a block, `return` |
 ///
-/// `, for number` at the end of the first and last form limits the mistake to one number in sixteen. Value
-/// and action are evaluated only while the fault is planted, and compiled only with the feature `planted`.
+/// With `, for number` at the end of the first or last form, the fault is active for one number in sixteen.
+/// Value and action are evaluated only while the fault is planted, and compiled only with the feature
+/// `planted`.
 #[macro_export]
 macro_rules! failpoint {
     ($fault:ident: $name:ident = $value:expr $(, for $number:expr)?) => {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::Fault;
 
-/// A fault with a number is active for one in this number of consecutive numbers.
+/// A failpoint with `for number` is active for one number in this many.
 const ACTIVE_EVERY: u64 = 16;
 
 thread_local! {

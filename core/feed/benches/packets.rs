@@ -1,7 +1,7 @@
 //! Cost of the feed's core per message: arbitration, decoding, books, and the outgoing update.
 //!
 //! The messages come from a venue with seeded background flow, one packet for each command that causes
-//! messages. Every pass must end in the venue's own books.
+//! messages. After every pass, the books must equal the venue's.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
 
 use std::hint::black_box;

@@ -1,7 +1,7 @@
 //! Cost of NYSE's Integrated Feed per message: reading a capture in memory, packet headers and sequence
 //! numbers, decoding, and full books.
 //!
-//! The capture is a synthetic day. Every pass must end in the books of the reference model.
+//! The capture is a synthetic day. After every pass, the books must equal those of the reference model.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -17,7 +17,7 @@ use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 
 const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
-/// The close, when all books are emptied.
+/// Time of day of the close, which empties all books; the capture ends before it.
 const CLOSE: Nanos = Nanos::from_secs(20 * 3_600);
 /// Bytes before the payload: record header, Ethernet, IPv4, UDP.
 const BEFORE_PAYLOAD: usize = 16 + 14 + 20 + 8;
@@ -35,7 +35,7 @@ fn capture(config: XdpDayConfig) -> (Vec<u8>, u64, u64) {
     (bytes, messages, packets)
 }
 
-/// Iterator over the messages of a capture that checks the packet sequence of each channel.
+/// Iterator over a capture's messages; checks each channel's packet sequence numbers.
 struct Walk<'a> {
     rest: &'a [u8],
     channel: Channel,

@@ -18,7 +18,7 @@ pub const RETURN_AFTER: Nanos = Nanos::from_secs(3);
 /// Number of consecutive packets of one line that continue from an earlier sequence number, while neither
 /// line delivers a new message, after which the arbiter assumes an unannounced sequence reset.
 pub const JUMP_BACK_PACKETS: u32 = 16;
-/// Send time difference, in nanoseconds, below which two packets that begin the numbering are duplicates.
+/// Two packets that restart the numbering are duplicates if sent less than this many nanoseconds apart.
 const RESTART_APART_NS: u64 = 1_000_000_000;
 /// Maximum number of doublings of the request timeout. The first repetitions come soon, in case a datagram
 /// was lost. The later ones spare a server that reads old messages from disk.
@@ -58,7 +58,7 @@ pub trait MessageListener<S = Session> {
     }
 }
 
-/// Bounds and waiting times of an [`Arbiter`].
+/// Limits and timeouts of an [`Arbiter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArbiterConfig {
     /// Capacity of the reorder buffer, in messages. Messages beyond it are dropped, counted, and requested
@@ -69,8 +69,8 @@ pub struct ArbiterConfig {
     /// Time to wait for an answer before the first request is repeated. Each repetition doubles the wait, up
     /// to 64 times this value.
     pub request_timeout: Nanos,
-    /// Maximum number of requests without progress, after which the missing messages are lost; 0 without a
-    /// server.
+    /// Number of requests without progress after which the missing messages count as lost; 0 if there is no
+    /// retransmission server.
     pub max_requests: u32,
     /// Maximum number of messages per request.
     pub max_request_messages: u16,
@@ -99,7 +99,7 @@ impl Default for ArbiterConfig {
     }
 }
 
-/// An open gap: the arbiter's `next` message is known to exist and is missing.
+/// An open gap: the arbiter's message `next` has not arrived, but a later packet shows that it exists.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     opened: Nanos,
@@ -119,7 +119,7 @@ struct Numbering {
     /// Sequence number after the session's last message, once the publisher has announced the end.
     end_of_session: Option<u64>,
     ended: bool,
-    /// First sequence number of the latest packet that was too far ahead.
+    /// First sequence number of the latest packet that was more than [`MAX_AHEAD`] messages ahead.
     far_ahead: Option<u64>,
     /// Send times of the packet that began the numbering and of the latest packet sent, by the publisher's
     /// clock.
@@ -139,9 +139,10 @@ struct OtherSessionRun<S> {
 /// Joins lines A and B of one multicast channel, and the answers of its retransmission server, into one
 /// gap-free sequence, for any protocol that numbers its messages.
 ///
-/// The first copy of a message wins. A packet of duplicates is recognised by its header and dropped. Performs
-/// no IO and reads no clock: packets and time enter through `handle_*`. Messages leave through the listener
-/// in order. Requests and the next deadline leave through `poll_*`, to be polled after each `handle_*`.
+/// The first copy of a message wins. A packet of duplicates is recognised by its header and dropped. The
+/// arbiter performs no IO and reads no clock: packets and time enter through `handle_*`. Messages leave
+/// through the listener in order. Requests and the next deadline leave through `poll_*`, to be polled after
+/// each `handle_*`.
 pub struct Arbiter<F: Framing = MoldUdp64> {
     config: ArbiterConfig,
     session: Option<F::Session>,
@@ -276,7 +277,7 @@ impl<F: Framing> Arbiter<F> {
         is_far_ahead
     }
 
-    /// Makes a request due, or gives up the missing messages as lost, if the gap's deadline has passed.
+    /// If the gap's deadline has passed, makes a request due or gives up the missing messages as lost.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl MessageListener<F::Session>) {
         let Some(mut gap) = self.gap.filter(|gap| now >= gap.act_at) else { return };
         let missing_end = self.missing_end();
@@ -331,7 +332,7 @@ impl<F: Framing> Arbiter<F> {
         Sequence(self.next)
     }
 
-    /// Returns the session, once a packet has named it.
+    /// Returns the current session; `None` until a packet names one.
     #[must_use]
     pub const fn session(&self) -> Option<F::Session> {
         self.session
@@ -427,7 +428,7 @@ impl<F: Framing> Arbiter<F> {
         self.skew_tracker.clear();
     }
 
-    /// Handles a packet without new messages, by its header; decodes the messages only if the lines disagree.
+    /// Handles a packet of duplicates by its header; decodes its messages only if the lines disagree.
     #[inline]
     fn handle_duplicate(
         &mut self,
@@ -450,7 +451,7 @@ impl<F: Framing> Arbiter<F> {
             }
         }
         if self.line(line).back_run >= u64::from(JUMP_BACK_PACKETS) {
-            // Restart at 1. The earlier messages are no longer on the lines and form an ordinary gap.
+            // Restart at message 1. The messages sent since the unannounced reset form an ordinary gap.
             self.counters.jumps_back += 1;
             self.restart(line, header, out);
         }

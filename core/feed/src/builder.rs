@@ -31,7 +31,7 @@ impl<B: BooksById> BookBuilder<B> {
         BookBuilder { instruments: Instruments::new(books) }
     }
 
-    /// Sets the expected symbols of the instruments from 1 on: see [`Instruments::expecting`].
+    /// Sets the expected symbols of instruments 1, 2 and so on: see [`Instruments::expecting`].
     #[must_use]
     pub fn expecting(self, symbols: &[Symbol]) -> BookBuilder<B> {
         BookBuilder { instruments: self.instruments.expecting(symbols) }

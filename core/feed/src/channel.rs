@@ -56,7 +56,8 @@ pub struct ChannelCounters {
     pub resyncs_asked: u64,
 }
 
-/// The books of one channel, built from the packets of its lines: arbitration, gaps, health, snapshots.
+/// The books of one channel, built from the packets of its lines by arbitration, gap filling and snapshot
+/// recovery.
 ///
 /// Packets and time enter through `handle_*`, updates leave through the listener, and requests through
 /// `poll_*`. The channel performs no IO and reads no clock. A snapshot client checks
@@ -71,7 +72,7 @@ struct Content<B, F: Framing> {
     config: ChannelConfig,
     books: B,
     recovery: Option<SnapshotRecovery<F::Storage>>,
-    /// Deferred messages of a short packet.
+    /// Messages of a short packet that [`Channel::take_packet`] deferred.
     deferred: Deferred<F::Storage>,
     /// The session to which the lines have changed, until it is followed or reported.
     new_session: Option<F::Session>,
@@ -165,7 +166,8 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         self.check_changes(out);
     }
 
-    /// Returns the session to which the lines have changed, once, if the channel does not follow it.
+    /// Returns the session to which the lines have changed, if the channel does not follow it. Reports each
+    /// change once.
     #[inline(always)]
     pub fn poll_session_change(&mut self) -> Option<F::Session> {
         let session = self.content.new_session?;
@@ -173,7 +175,7 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         Some(session)
     }
 
-    /// Returns the request to send now, if one is due.
+    /// Returns the retransmission request to send now, if one is due.
     pub fn poll_request(&mut self) -> Option<F::Request> {
         self.arbiter.poll_request()
     }
@@ -199,8 +201,8 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         recovery.as_mut().map(|recovery| (recovery, books))
     }
 
-    /// Starts a resync of one book on request; the book is suspect until it has recovered. Returns false
-    /// without snapshots or without such an instrument, and true if the book waits for a snapshot already.
+    /// Starts a resync of one book on request; the book is suspect until it has recovered. Returns false if
+    /// there are no snapshots or no such instrument, and true if the book already waits for a snapshot.
     pub fn resync(&mut self, id: InstrumentId, out: &mut impl UpdateListener) -> bool {
         let next = self.arbiter.next_sequence();
         let content = &mut self.content;
@@ -389,7 +391,7 @@ impl<B: MessageBooks, F: Framing, L: UpdateListener> MessageListener<F::Session>
                 return self.content.books.prefetch(message);
             }
             Delivery::Later => {
-                // This message cannot be deferred, so apply those deferred before it first.
+                // This message cannot be deferred. Before it, apply the messages that were deferred.
                 self.delivery = Delivery::All;
                 while self.content.apply_deferred(self.out) {}
             }

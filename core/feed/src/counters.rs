@@ -30,8 +30,8 @@ pub struct LineCounters {
     pub skew: Skew,
     /// The sequence number expected next on the line; 0 before its first datagram.
     pub(crate) next_sequence: u64,
-    /// Detection of an unannounced sequence reset: the sequence number expected next after it, the number of
-    /// consecutive packets that indicate it, and the known end of the stream at the latest of them.
+    /// Run of packets that indicates an unannounced sequence reset: its next sequence number, its length, and
+    /// the known end of the stream at its latest packet.
     back_next: u64,
     pub(crate) back_run: u64,
     back_known_end: u64,

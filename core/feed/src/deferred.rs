@@ -2,7 +2,7 @@
 
 use crate::reorder_buffer::{BufferedMessage, MessageStorage};
 
-/// Largest packet, in messages, that can be deferred. A larger one is a burst, where throughput matters.
+/// Largest packet, in messages, that can be deferred. Larger packets are applied at once, for throughput.
 pub const DEFERRED_MAX: usize = 8;
 
 /// A short queue of messages, in sequence.

@@ -53,9 +53,9 @@ impl UpdateListener for IgnoreUpdates {
 /// The state of one instrument in a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstrumentState {
-    /// Symbol of the instrument, once the directory named it.
+    /// Symbol of the instrument; `None` until the directory names it.
     pub symbol: Option<Symbol>,
-    /// Trading state of the instrument, once one was published.
+    /// Trading state of the instrument; `None` until one is published.
     pub trading: Option<TradingState>,
     /// Health of the instrument's book.
     pub health: BookHealth,
@@ -157,8 +157,8 @@ impl Change {
 
 /// The books of a feed's instruments, the state of each, and the updates built from both.
 ///
-/// Each protocol's builder uses this: the builder decodes, and this type changes the books, checks and
-/// reports. A message begins with [`begin_message`](Self::begin_message) and ends with
+/// Each protocol's builder decodes messages and uses this type to change and check the books and to report
+/// updates. A message begins with [`begin_message`](Self::begin_message) and ends with
 /// [`end_message`](Self::end_message). A message that contradicts its book is counted and applied as far as
 /// possible. The book becomes [`Suspect`](BookHealth::Suspect) with a [`SuspectReason`]; lost messages make
 /// every book [`Stale`](BookHealth::Stale).
@@ -168,13 +168,13 @@ pub struct Instruments<B> {
     counters: BuilderCounters,
     recovering: bool,
     sequence: Sequence,
-    /// The instrument for which `refresh_fronts` prefetched last.
+    /// The latest instrument for which `refresh_fronts` prefetched.
     refreshed: InstrumentId,
     /// The instrument whose book the current message made less healthy.
     worsened: Option<InstrumentId>,
     /// Number of times that a book became suspect.
     suspected: u64,
-    /// Expected symbols of the instruments from 1 on.
+    /// Expected symbols of instruments 1, 2 and so on.
     expected: Box<[Symbol]>,
 }
 
@@ -215,7 +215,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Sets the expected symbols of the instruments from 1 on; those beyond have none.
+    /// Sets the expected symbols of instruments 1, 2 and so on; later instruments have none.
     ///
     /// Messages identify an instrument only by its id. If the directory lists another symbol, the
     /// instrument's book is [`Suspect`](BookHealth::Suspect) for good: no snapshot or later directory message
@@ -289,12 +289,12 @@ impl<B: BooksById> Instruments<B> {
         (1..=self.books.limits().max_instrument.0).map(InstrumentId)
     }
 
-    /// Handles the loss of messages before the next one: every book is stale.
+    /// Handles the loss of messages before the next one: every book becomes stale.
     pub fn handle_lost(&mut self, out: &mut impl UpdateListener) {
         self.worsen_all(BookHealth::Stale, None, out);
     }
 
-    /// Handles the loss of messages of one instrument: its book is stale.
+    /// Handles the loss of messages of one instrument: its book becomes stale.
     #[cold]
     pub fn handle_lost_of(&mut self, id: InstrumentId, out: &mut impl UpdateListener) {
         self.worsen(id, BookHealth::Stale, None);
@@ -323,7 +323,7 @@ impl<B: BooksById> Instruments<B> {
         self.suspect(NO_INSTRUMENT, SuspectReason::Refused);
     }
 
-    /// Notes that a snapshot has named every instrument, so that none is known to lack a book.
+    /// Notes that a snapshot has named every instrument: [`is_complete`](Self::is_complete) is true again.
     pub fn set_complete(&mut self) {
         self.set_health(NO_INSTRUMENT, BookHealth::Live, None);
     }
@@ -340,8 +340,8 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Handles a restart of the numbering: every book is empty, and live unless its symbol is not the
-    /// expected one. Trading states are unknown.
+    /// Handles a restart of the numbering: every book becomes empty, and live unless its symbol is not the
+    /// expected one. Trading states become unknown.
     pub fn restart(&mut self, out: &mut impl UpdateListener) {
         for id in self.ids() {
             self.clear(id);
@@ -360,7 +360,7 @@ impl<B: BooksById> Instruments<B> {
         self.suspected
     }
 
-    /// Returns the number of messages so far that contradicted their book or made no sense.
+    /// Returns the number of messages so far that were malformed or contradicted their book.
     #[must_use]
     pub const fn contradictions(&self) -> u64 {
         let of = &self.counters;
@@ -375,7 +375,7 @@ impl<B: BooksById> Instruments<B> {
         self.recovering
     }
 
-    /// Marks all books as recovering after a request for retransmission (`true`), or no longer (`false`).
+    /// Marks all books as recovering (`true`, after a retransmission request) or as recovered (`false`).
     pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
         if std::mem::replace(&mut self.recovering, recovering) != recovering {
             for id in self.ids() {
@@ -391,7 +391,7 @@ impl<B: BooksById> Instruments<B> {
         &self.books
     }
 
-    /// Returns the books for changes; the caller must report them.
+    /// Returns the books for changes, which the caller must report.
     #[must_use]
     #[inline(always)]
     pub const fn books_mut(&mut self) -> &mut B {
@@ -532,7 +532,7 @@ impl<B: BooksById> Instruments<B> {
         change.update(self.sequence.0, &self.books, self.health(change.instrument))
     }
 
-    /// Checks the book of a trading instrument: if it is crossed, it becomes suspect.
+    /// Makes the book of an instrument suspect if it is crossed while the instrument trades.
     #[cold]
     pub fn check_crossed(&mut self, id: InstrumentId) {
         let best = |side| self.books.best(id, side).map(|level| level.price);
@@ -581,7 +581,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Adds an order without a report; a book that refuses it is suspect.
+    /// Adds an order without a report; a book that refuses it becomes suspect.
     // `inline(always)`, so that the compiler removes look-ups whose result the caller ignores.
     #[inline(always)]
     pub fn add(&mut self, change: &Change) {
@@ -603,7 +603,7 @@ impl<B: BooksById> Instruments<B> {
         crosses
     }
 
-    /// Returns the order with this id; if it is not in the book of `instrument`, that book is suspect.
+    /// Returns the order with this id; if it is not in the book of `instrument`, that book becomes suspect.
     #[inline]
     pub fn resting(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
         let found = self.books.find(order_id).filter(|order| order.instrument == instrument);
@@ -613,7 +613,7 @@ impl<B: BooksById> Instruments<B> {
         found
     }
 
-    /// Removes an order from the book of `instrument`; if it is not there, the book is suspect.
+    /// Removes an order from the book of `instrument`; if it is not there, the book becomes suspect.
     #[inline(always)]
     pub fn take(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
         let taken = self.books.remove(instrument, order_id);

@@ -10,8 +10,8 @@ use tickpath_types::{InstrumentId, OrderId, Price, Side};
 /// the nearest cache until it is used.
 pub const LOOK_AHEAD_LEN: usize = 32;
 
-/// Number of open orders below which a full prefetch costs more than it saves, since most of the books is
-/// cached anyway. Then only the index entry of the message's order is prefetched.
+/// Number of open orders below which a full prefetch costs more than it saves, since most of the books'
+/// memory is cached anyway. Below it, only the index entry of the message's order is prefetched.
 const OPEN_ORDERS_MIN: u32 = 1 << 16;
 
 /// Applies queued messages in groups of [`LOOK_AHEAD_LEN`], and prefetches the memory that a group needs
@@ -61,8 +61,8 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
 /// Returns the prefetch request for a message, without a test of its type. Arbitrary bytes do no harm.
 ///
 /// No branch depends on the content, since a CPU cannot predict the order of message types. Each message is
-/// read both as an add and as an order message: the books have no order with an add's id, so the request's
-/// side and price are used.
+/// read both as an add and as a message about an open order. The books have no order with an add's id, so for
+/// an add the request's side and price are used.
 #[inline(always)]
 pub(crate) fn prefetch_request(message: &[u8]) -> PrefetchRequest {
     let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return PrefetchRequest::EMPTY };
@@ -76,8 +76,8 @@ pub(crate) fn prefetch_request(message: &[u8]) -> PrefetchRequest {
     }
 }
 
-/// Returns the order that a replace message creates; `None` for other messages. Most other messages differ in
-/// length.
+/// Returns the order that a replace message creates; `None` for other messages, most of which the length
+/// check excludes.
 #[inline(always)]
 pub(crate) fn new_order_of(message: &[u8]) -> Option<OrderId> {
     let message: &[u8; OrderReplace::LEN] = message.try_into().ok()?;
@@ -85,7 +85,7 @@ pub(crate) fn new_order_of(message: &[u8]) -> Option<OrderId> {
 }
 
 /// Offsets and lengths in bytes. Every order message begins with type, locate, tracking number, time and
-/// order reference. An add continues with its side, shares, symbol and price.
+/// order reference. An add continues with its side, shares, symbol and price; `PRICE` counts from there.
 const ORDER_REF: usize = 11;
 const HEAD_LEN: usize = 19;
 const PRICE: usize = 13;

@@ -5,8 +5,8 @@ use tickpath_types::{InstrumentId, Sequence};
 
 use crate::instruments::{BuilderCounters, InstrumentState, Instruments, UpdateListener};
 
-/// Books that take the messages of one protocol in sequence, as a [`Channel`](crate::Channel) and a
-/// [`SnapshotRecovery`](crate::SnapshotRecovery) need them.
+/// Books that apply the messages of one protocol in sequence. A [`Channel`](crate::Channel) and a
+/// [`SnapshotRecovery`](crate::SnapshotRecovery) use them through this interface.
 pub trait MessageBooks {
     /// Type of the books.
     type Books: BooksById;
@@ -48,8 +48,8 @@ pub trait MessageBooks {
         let _ = message;
     }
 
-    /// Returns the instrument whose book a message refers to; 0 for one that refers to none, or that applies
-    /// even while a book waits for a snapshot. Assigns an id to a symbol that is named for the first time.
+    /// Returns the instrument whose book a message refers to; 0 for a message that refers to none, or that
+    /// applies even while a book waits for a snapshot. Assigns an id to a symbol on its first use.
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId;
 
     /// Returns the books.
@@ -73,7 +73,7 @@ pub trait MessageBooks {
         self.instruments_mut().handle_lost(out);
     }
 
-    /// Restarts the numbering: every book is empty and live, and all earlier state is cleared.
+    /// Handles a restart of the numbering: every book becomes empty and live, and all other state is cleared.
     fn handle_restart(&mut self, out: &mut impl UpdateListener) {
         self.instruments_mut().restart(out);
     }

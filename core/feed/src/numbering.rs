@@ -14,7 +14,8 @@ pub(crate) trait Name: Copy + Eq {
     fn place(self, shift: u32) -> usize;
 }
 
-/// Symbol characters as the identifier. All of them affect the product's high bits, which give the slot.
+/// Symbol characters as the identifier. The slot is the high bits of the product with `FACTOR`, which depend
+/// on all characters.
 impl Name for u64 {
     const PLACES_PER_NAME: usize = 4;
 

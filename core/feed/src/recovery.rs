@@ -80,8 +80,7 @@ pub struct SocketNeeds {
 pub enum StreamProgress {
     /// Number of bytes consumed, more than 0.
     Consumed(usize),
-    /// Number of bytes consumed. The server accepted the client, so the next wait to reconnect is the
-    /// shortest again.
+    /// Number of bytes consumed. The server accepted the client: the reconnect delay is reset.
     Accepted(usize),
     /// The bytes are not a whole message yet.
     Incomplete,
@@ -95,9 +94,9 @@ pub enum StreamProgress {
     Failed,
 }
 
-/// A client of the servers that recover messages and books of a channel. Performs no IO and reads no clock.
+/// A client of the servers that recover a channel's messages and books. It does no IO and reads no clock.
 ///
-/// [`RecoveryInput`] is the other half: the input that changes the channel.
+/// [`RecoveryInput`] adds the methods that change the channel.
 pub trait RecoveryClient {
     /// A request for messages that were lost.
     type Request: Copy;
@@ -106,7 +105,7 @@ pub trait RecoveryClient {
     /// Maximum number of datagrams handled from one group per turn.
     const DATAGRAMS_PER_TURN: usize = 16;
 
-    /// Queues a request for missing messages; the next output sends it.
+    /// Queues a request for missing messages, which the client sends with its next output to the server.
     fn handle_request(&mut self, request: Self::Request);
 
     /// Returns the sockets that are needed now.
@@ -118,7 +117,7 @@ pub trait RecoveryClient {
     }
 
     /// Writes the next datagram to the server into `buffer`, which is large enough; returns its length, 0 for
-    /// none. The answers are packets of the channel.
+    /// none. The server answers with packets of the channel.
     fn poll_datagram(&mut self, buffer: &mut [u8]) -> usize {
         let _ = buffer;
         0
@@ -130,16 +129,17 @@ pub trait RecoveryClient {
     /// Returns the counters so far.
     fn counters(&self, sockets: &SocketCounters) -> RecoveryCounters;
 
-    /// Returns the stream counters of a client whose server is the only source of its channel.
+    /// Returns the stream counters if the client's server is the only source of its channel, else `None`.
     fn stream(&self) -> Option<StreamCounters> {
         None
     }
 }
 
-/// The input of a [`RecoveryClient`] that changes its target: a channel, or a substitute for one.
+/// The methods of a [`RecoveryClient`] that change its target, such as a [`Recovering`] channel.
 ///
-/// In each turn its driver calls [`begin_turn`](Self::begin_turn), opens and closes sockets as the client
-/// [`needs`](RecoveryClient::needs), exchanges bytes and datagrams, and calls [`end_turn`](Self::end_turn).
+/// In each turn, the client's driver calls [`begin_turn`](Self::begin_turn), opens and closes sockets as the
+/// client [`needs`](RecoveryClient::needs), exchanges bytes and datagrams, and calls
+/// [`end_turn`](Self::end_turn).
 pub trait RecoveryInput<C>: RecoveryClient {
     /// Begins a turn: advances time and checks whether the target has changed.
     fn begin_turn(&mut self, now: Nanos, target: &mut C) {

@@ -1,4 +1,4 @@
-//! Reorder buffer for messages ahead of their turn.
+//! Reorder buffer for messages that arrive before earlier ones.
 
 /// Maximum bytes of a held ITCH message: ITCH 5.0 needs 50, and 54 fill a 64-byte slot.
 pub const MAX_BUFFERED_MESSAGE: usize = 54;
@@ -82,7 +82,7 @@ impl<R: MessageStorage> ReorderBuffer<R> {
         }
     }
 
-    /// Returns the message of `sequence` if it is held, and keeps it.
+    /// Returns the message of `sequence` if it is held; does not remove it.
     pub(crate) fn peek(&self, sequence: u64) -> Option<&[u8]> {
         let slot = &self.slots[self.index(sequence)];
         (slot.sequence == sequence && sequence != 0).then(|| slot.message())
@@ -162,7 +162,7 @@ mod tests {
                         let is_new = sequence < next + CAPACITY && expected.insert(sequence);
                         prop_assert_eq!(buffer.hold(next, sequence, b"m"), is_new);
                     }
-                    // The next message arrives directly.
+                    // The next message arrives in sequence.
                     5 | 6 => next += 1,
                     // The missing messages are lost.
                     _ => next = expected.first().copied().unwrap_or(end),

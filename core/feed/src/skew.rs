@@ -9,7 +9,7 @@ use crate::framing::PacketHeader;
 /// Number of packets remembered. The skew of a line further behind than this is not counted.
 const TRACKED_PACKETS: usize = 1 << TRACKED_PACKETS_LOG2;
 const TRACKED_PACKETS_LOG2: u32 = 8;
-/// Hash multiplier: spreads the sequence numbers of first messages, which have regular distances.
+/// Hash multiplier: spreads the packets' first sequence numbers over the slots, even at regular distances.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Clone, Copy)]

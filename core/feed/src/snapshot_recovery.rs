@@ -1,4 +1,4 @@
-//! Snapshot recovery of books, while the live messages are held.
+//! Recovery of books from snapshots, while live messages are held.
 
 use std::collections::VecDeque;
 
@@ -11,16 +11,16 @@ use crate::builder::instrument_of;
 use crate::reorder_buffer::{BufferedMessage, MAX_BUFFERED_MESSAGE, MessageStorage};
 use crate::{IgnoreUpdates, MessageBooks, UpdateListener};
 
-/// Maximum distance from the next live message to the end of a snapshot, in messages: some seconds of the
-/// busiest market. Live messages up to the end are skipped, so a corrupt end number would freeze a live book
-/// for good. A reader that really is so far behind uses a later snapshot, once the distance is smaller.
+/// Maximum distance, in messages, of a snapshot's end ahead of the next live message: a few seconds of the
+/// busiest market's messages. Live messages before the end are skipped, so a corrupt end would freeze the
+/// loaded books for good. A reader that is really so far behind uses a later snapshot, after catching up.
 pub const SNAPSHOT_AHEAD_MAX: u64 = 1 << 22;
 
 /// The instruments that a snapshot covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotScope {
-    /// The whole market: an instrument that it does not name has an empty book. Such a snapshot starts with
-    /// [`begin`](SnapshotRecovery::begin).
+    /// The whole market: an instrument that the snapshot does not name has an empty book. Such a snapshot
+    /// starts with [`begin`](SnapshotRecovery::begin).
     Market,
     /// One instrument. Its directory message begins the snapshot.
     Instrument,
@@ -51,7 +51,7 @@ pub struct SnapshotRecoveryCounters {
     pub too_far_ahead: u64,
     /// Snapshots that were interrupted.
     pub abandoned: u64,
-    /// Held messages dropped because the buffer was full: only newer snapshots are usable.
+    /// Held messages dropped because the buffer was full. Only a snapshot that includes them is usable.
     pub dropped: u64,
 }
 
@@ -61,7 +61,7 @@ enum Stage {
     LiveFrom(u64),
     /// Live messages are held until a snapshot comes.
     Waiting,
-    /// Live messages are held while a snapshot is loaded; `is_suspect` after a contradiction in it.
+    /// Live messages are held while a snapshot is loaded; `is_suspect` if the snapshot contradicts itself.
     Loading { is_suspect: bool },
 }
 
@@ -73,8 +73,8 @@ impl Stage {
     }
 }
 
-/// A cycle of snapshots of one instrument each: from an instrument's snapshot until the next snapshot of the
-/// same instrument.
+/// A cycle of snapshots of one instrument each. It begins with a snapshot of instrument `first` and ends
+/// before that instrument's next one.
 #[derive(Clone, Copy)]
 struct Cycle {
     first: InstrumentId,
@@ -85,11 +85,11 @@ struct Cycle {
 /// Recovers books after messages were lost for good: loads snapshots and continues with the live messages
 /// from the end of each snapshot.
 ///
-/// Live messages for waiting books are held. When the buffer is full, the oldest is dropped, and only newer
-/// snapshots are usable. Each book recovers separately, so a market snapshot and a series of instrument
-/// snapshots work alike. An unknown instrument that a whole cycle of instrument snapshots does not name was
-/// not listed when the cycle began. Its book is empty up to the end of the cycle's first snapshot. Performs
-/// no IO and reads no clock.
+/// Live messages for waiting books are held. When the buffer is full, the oldest is dropped, and only a
+/// snapshot that includes it is usable. Each book recovers separately, from a market snapshot or an
+/// instrument snapshot. An unknown instrument that a whole cycle of instrument snapshots does not name was
+/// not listed when the cycle began. Its book is empty up to the end of the cycle's first snapshot. The
+/// recovery performs no IO and reads no clock.
 ///
 /// All messages of an ITCH snapshot enter through [`handle_snapshot`](Self::handle_snapshot). Other protocols
 /// use [`begin`](Self::begin), [`begin_instrument`](Self::begin_instrument) or
@@ -103,11 +103,11 @@ pub struct SnapshotRecovery<R = [u8; MAX_BUFFERED_MESSAGE]> {
     floor: u64,
     /// Sequence number of the next live message.
     next: u64,
-    /// Sequence number up to which some recovered books are ahead of the live messages.
+    /// Highest end of a loaded snapshot: some recovered books include the live messages before it.
     ahead_until: u64,
     /// The scope of the current snapshot.
     scope: Option<SnapshotScope>,
-    /// The instrument of the latest snapshot.
+    /// The instrument of the latest instrument snapshot; 0 before the first.
     latest: InstrumentId,
     /// The current cycle of instrument snapshots; `None` after an interruption.
     cycle: Option<Cycle>,
@@ -115,7 +115,8 @@ pub struct SnapshotRecovery<R = [u8; MAX_BUFFERED_MESSAGE]> {
 }
 
 impl<R: MessageStorage> SnapshotRecovery<R> {
-    /// Creates the recovery of instruments up to `max_instrument`; holds `held_max` messages, at least one.
+    /// Creates a recovery for instruments 1 to `max_instrument`. It holds up to `held_max` messages, at least
+    /// one.
     #[must_use]
     pub fn new(max_instrument: InstrumentId, held_max: usize) -> SnapshotRecovery<R> {
         let held_max = held_max.max(1);
@@ -159,7 +160,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         self.waiting
     }
 
-    /// Handles the loss of every message before `next` that was not applied: every book waits for a snapshot.
+    /// Handles the loss of messages before the live message `next`: every book waits for a snapshot.
     pub fn handle_lost(&mut self, next: Sequence) {
         self.abandon();
         self.stages[1..].fill(Stage::Waiting);
@@ -168,8 +169,8 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         (self.floor, self.next) = (next.0, next.0);
     }
 
-    /// Makes the book of one instrument wait for a snapshot that ends at `next`, the next live message, or
-    /// later. Returns false if there is no such instrument or its book already waits or is ahead of `next`.
+    /// Makes one instrument's book wait for a snapshot that ends at `next` (the next live message) or later.
+    /// Returns false if the instrument is unknown, or if its book already waits or is ahead of `next`.
     pub fn resync(&mut self, id: InstrumentId, next: Sequence) -> bool {
         let Some(stage @ Stage::LiveFrom(_)) = self.stages.get_mut(usize::from(id.0)).filter(|_| id.0 != 0)
         else {
@@ -203,7 +204,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         Some(InstrumentId(place as u16))
     }
 
-    /// Resets everything after a restart of the numbering: no book waits.
+    /// Resets the recovery after sequence numbers restarted: no book waits.
     pub fn restart(&mut self) {
         self.abandon();
         self.stages.fill(Stage::LiveFrom(0));
@@ -212,8 +213,8 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         (self.floor, self.next, self.ahead_until) = (0, 0, 0);
     }
 
-    /// Returns the lowest usable end of a snapshot: the sequence number of the first held, or else next,
-    /// message.
+    /// Returns the lowest usable end of a snapshot: every message from this sequence number on is applied or
+    /// held.
     #[must_use]
     pub const fn floor(&self) -> Sequence {
         Sequence(self.floor)
@@ -248,7 +249,8 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         if held.set(sequence, message) {
             self.held.push_back((instrument, held));
         } else {
-            // Too long to hold, as no message of a known type is: only a snapshot that includes it is usable.
+            // The message is too long to hold (known types are not). Only a snapshot that includes it is
+            // usable.
             self.floor = sequence + 1;
         }
     }
@@ -261,7 +263,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         self.scope = Some(scope);
     }
 
-    /// Discards the current snapshot, after an interruption or a missed snapshot. The cycle restarts.
+    /// Discards the current snapshot and its cycle, after an interruption or a missed snapshot.
     pub fn abandon(&mut self) {
         self.cycle = None;
         if self.scope.take().is_none() {
@@ -292,11 +294,11 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         self.load_unnamed(SnapshotScope::Market, builder);
     }
 
-    /// Handles a message of the current snapshot; applies it if its book waits for the snapshot.
+    /// Handles a message of the current snapshot; applies it if its book is being loaded.
     pub fn load(&mut self, instrument: InstrumentId, message: &[u8], builder: &mut impl MessageBooks) {
         if let Some(Stage::Loading { is_suspect }) = self.stages.get_mut(usize::from(instrument.0)) {
             let before = builder.instruments().contradictions();
-            // A book publishes no updates until it has caught up.
+            // A book publishes no updates until it is live.
             builder.handle_message(Sequence(self.next), message, &mut IgnoreUpdates);
             *is_suspect |= builder.instruments().contradictions() != before;
         }
@@ -327,7 +329,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
     }
 
     /// Ends the current snapshot. `end` is the sequence number of the first message that it does not include;
-    /// without it, the snapshot is discarded.
+    /// `None` discards the snapshot.
     pub fn end(
         &mut self,
         end: Option<Sequence>,
@@ -365,8 +367,8 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         if recovered == 0 { SnapshotOutcome::Ignored } else { SnapshotOutcome::Recovered(recovered) }
     }
 
-    /// Ends a full cycle of snapshots, the first of which ends at `end`: instruments still unknown have empty
-    /// books. Returns the number of books that recovered.
+    /// Ends a full cycle of snapshots, the first of which ends at `end`: instruments that no snapshot named
+    /// have empty books. Returns the number of books that recovered.
     pub fn end_cycle(
         &mut self,
         end: Sequence,
@@ -381,8 +383,8 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         self.finish_loading(end.0, builder, out)
     }
 
-    /// Empties the waiting books that no snapshot named; for a cycle (`Instrument`), only those of
-    /// instruments without a symbol.
+    /// Empties the waiting books that no snapshot named, and marks them as loading; for `Instrument`, only
+    /// books of instruments without a symbol.
     fn load_unnamed(&mut self, scope: SnapshotScope, builder: &mut impl MessageBooks) {
         for (id, stage) in self.stages.iter_mut().enumerate().filter(|(_, stage)| **stage == Stage::Waiting) {
             let id = InstrumentId(id as u16);
@@ -394,10 +396,11 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         }
     }
 
-    /// Ends the snapshot of one instrument, and the cycle if it is complete. If an instrument was added since
-    /// the cycle began, its messages are among the held ones.
+    /// If the latest snapshot is again that of the cycle's first instrument, ends the cycle and begins the
+    /// next. The messages about an instrument that was added during the cycle are among the held ones.
     ///
-    /// Only ITCH snapshots come in cycles; readers of other protocols call [`end_cycle`](Self::end_cycle).
+    /// Cycles are detected only in ITCH snapshots; readers of other protocols call
+    /// [`end_cycle`](Self::end_cycle).
     fn advance_cycle(
         &mut self,
         end: u64,

@@ -152,7 +152,7 @@ fn an_unanswered_request_is_repeated_and_then_the_messages_are_lost() {
     assert!(!channel.arbiter.has_gap());
 }
 
-/// Maximum time that a venue takes for messages that it must read from its journal, in microseconds.
+/// Maximum time in microseconds that a venue takes to send messages that it must read from its journal.
 const JOURNAL_MICROS: u64 = 2_000_000;
 /// Maximum number of requests that a venue queues for its journal, for all clients together.
 const JOURNAL_REQUESTS: usize = 16;
@@ -307,7 +307,7 @@ fn a_held_message_counts_for_the_line_that_brought_it_first() {
     assert_eq!((lines[0].first_messages, lines[0].duplicate_messages), (2, 0));
     assert_eq!((lines[1].first_messages, lines[1].duplicate_messages), (3, 2));
     assert!(!channel.arbiter.has_gap());
-    // The buffer must keep no delivered message: it would deliver it again in place of a later one.
+    // The buffer must not keep a delivered message, or it would deliver that one instead of a later one.
     assert_eq!(channel.receive(2, Line::A, &packet(7..15)), []);
     assert_eq!(channel.receive(3, Line::B, &packet(6..7)), messages(6..14));
 }
@@ -347,7 +347,7 @@ fn numbers_beyond_the_bound_need_confirmation() {
     assert!(channel.arbiter.has_gap());
     assert_eq!(channel.arbiter.counters().lines[0].far_ahead, 1);
 
-    // The second packet must be near the first.
+    // The second packet confirms the current sequence number only if it is near the first.
     let mut channel = Channel::new(CONFIG);
     for sequence in [now, now + MAX_AHEAD + 1, now - 1] {
         channel.receive(0, Line::A, Header::heartbeat(session(), Sequence(sequence)).as_bytes());
@@ -402,7 +402,7 @@ fn two_publishers_do_not_alternate_the_session() {
         }
     }
     assert_eq!(channel.arbiter.counters().other_sessions, 1);
-    // The other session has ended.
+    // The other session was silent for longer than `RETURN_AFTER`.
     let changes = channel.receive(20 * quiet, Line::A, &packet(1..3));
     assert_eq!(changes, [Out::SessionChange(session())]);
     channel.arbiter.reset();

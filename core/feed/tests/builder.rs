@@ -206,7 +206,7 @@ fn a_book_with_an_unexpected_symbol_stays_suspect() {
     assert_eq!((builder.instruments().other_symbols().count(), builder.counters().other_symbols), (0, 0));
 
     assert_eq!(name(&mut builder, 2, gamma), [(2, BookHealth::Suspect)]);
-    // Neither another directory message with that symbol nor one with the expected symbol changes its health.
+    // Another directory message, with that symbol or the expected one, does not change the book's health.
     for symbol in [gamma, bravo] {
         assert_eq!(name(&mut builder, 2, symbol), []);
     }

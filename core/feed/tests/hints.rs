@@ -1,4 +1,4 @@
-//! Cache prefetch hints accept any message, reach every instrument, and change nothing.
+//! Cache prefetch hints accept any message, cover every instrument, and change no book.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ use tickpath_types::{
 };
 use zerocopy::IntoBytes;
 
-/// Books that record the orders and fronts that are accessed.
+/// Books that record which orders are prefetched and which front orders are read.
 struct RecordingBooks {
     books: DirectBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
@@ -98,7 +98,7 @@ fn listed(id: u16) -> Instrument {
 }
 
 /// Creates a builder with two orders at each best price of every instrument; for instrument 3, orders 300 and
-/// 301 are in front.
+/// 301 are first in the queues.
 fn builder(instrument_count: u16) -> BookBuilder<RecordingBooks> {
     let books = RecordingBooks::new(BookLimits::new(InstrumentId(instrument_count), 1_024));
     let mut builder = BookBuilder::new(books);

@@ -1,4 +1,4 @@
-//! Scenarios of faulty lines: duplicates that differ, numbers that go back, sessions that restart.
+//! Scenarios of faulty lines: duplicates that differ, sequence numbers that jump back, sessions that restart.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -75,7 +75,7 @@ fn skew_is_measured_by_packet() {
     arbiter.handle_packet(at(13), Line::B, &mold(1..3, "a"), &mut seen);
     arbiter.handle_packet(at(20), Line::B, &mold(3..5, "a"), &mut seen);
     arbiter.handle_packet(at(29), Line::A, &mold(3..5, "a"), &mut seen);
-    // A repetition on the same line, or a packet with other first and last messages, is not compared.
+    // The skew counts neither a repetition on the same line nor a packet with another range of messages.
     arbiter.handle_packet(at(30), Line::A, &mold(3..5, "a"), &mut seen);
     arbiter.handle_packet(at(31), Line::A, &mold(4..5, "a"), &mut seen);
     let [a, b, _] = arbiter.counters().lines;
@@ -124,7 +124,7 @@ fn a_jump_back_is_a_restart_and_late_duplicates_are_not() {
     for first in (1..200).step_by(2) {
         arbiter.handle_packet(at(first), Line::A, &mold(first..first + 2, "a"), &mut seen);
     }
-    // Line B is far behind and continues with the old sequence numbers, which is normal.
+    // Line B is far behind and continues with the old sequence numbers, which is no jump back.
     for first in (1..200).step_by(2) {
         arbiter.handle_packet(at(300 + first), Line::B, &mold(first..first + 2, "a"), &mut seen);
     }
@@ -138,7 +138,7 @@ fn a_jump_back_is_a_restart_and_late_duplicates_are_not() {
     }
     assert_eq!(seen.0, [Out::Restart]);
     assert_eq!((arbiter.counters().jumps_back, arbiter.counters().restarts), (1, 0));
-    // Messages before the jump's target are requested like any gap, and delivery continues after them.
+    // The missing messages after the restart are requested like any gap, and delivery continues after them.
     let first = 11 + 2 * steps;
     arbiter.handle_packet(at(2_000), Line::B, &mold(first..first + 2, "b"), &mut seen);
     arbiter.handle_timeout(at(1_000_000), &mut seen);
@@ -177,14 +177,14 @@ fn send_times_distinguish_restarts_from_duplicates() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
     arbiter.handle_packet(at(1), Line::A, &segment(1..3, 100), &mut seen);
     arbiter.handle_packet(at(2), Line::A, &segment(3..5, 101), &mut seen);
-    // Line B's copy arrives late, and was sent a little later than line A's.
+    // Line B's duplicates arrive late, but were not sent later than line A's latest segment.
     arbiter.handle_packet(at(3), Line::B, &segment(1..3, 100), &mut seen);
     arbiter.handle_packet(at(4), Line::B, &segment(3..5, 101), &mut seen);
     assert_eq!(arbiter.counters().restarts, 0);
     arbiter.handle_packet(at(5), Line::A, &segment(1..2, 200), &mut seen);
     arbiter.handle_packet(at(6), Line::A, &segment(2..4, 201), &mut seen);
     arbiter.handle_packet(at(7), Line::B, &segment(1..2, 200), &mut seen);
-    // An answer from before the restart does not answer the new request.
+    // A retransmission never restarts the numbering, even if it begins at message 1 and was sent later.
     arbiter.handle_packet(at(8), Line::Recovery, &segment(1..3, 300), &mut seen);
     let mut expected = messages(1..5);
     expected.push(Out::Restart);
@@ -202,7 +202,7 @@ fn a_line_before_the_restart_is_ignored() {
     arbiter.handle_packet(at(2), Line::B, &segment(1..5, 100), &mut seen);
     arbiter.handle_packet(at(2), Line::Recovery, &segment(3..5, 100), &mut seen);
     arbiter.handle_packet(at(3), Line::A, &segment(1..3, 200), &mut seen);
-    // These packets use the old numbering: messages that line A lost, a heartbeat, an answer.
+    // These packets use the old numbering: messages that line A lost, a heartbeat, a retransmission.
     arbiter.handle_packet(at(4), Line::B, &segment(5..7, 101), &mut seen);
     arbiter.handle_packet(at(5), Line::B, &segment(7..7, 102), &mut seen);
     arbiter.handle_packet(at(6), Line::Recovery, &segment(6..7, 101), &mut seen);
@@ -216,7 +216,7 @@ fn a_line_before_the_restart_is_ignored() {
     expected.push(Out::Restart);
     expected.extend(messages(1..7));
     assert_eq!(seen.0, expected);
-    // A line that missed the restart is accepted again once the new numbers have reached its old position.
+    // A line that missed the restart is accepted again once the new sequence numbers reach its old ones.
     let restart = segment(1..2, 300);
     arbiter.handle_packet(at(10), Line::A, &restart, &mut seen);
     arbiter.handle_packet(at(11), Line::A, &segment(2..9, 301), &mut seen);
@@ -236,7 +236,7 @@ fn a_restart_lost_on_both_lines_is_detected() {
         arbiter.handle_packet(at(500 + step), Line::A, &segment(first..first + 2, 200), &mut seen);
     }
     assert_eq!(seen.0, [Out::Restart]);
-    // The restarted numbering is requested from its first message on.
+    // After the restart, the missing messages are requested from message 1 on.
     arbiter.handle_packet(at(600), Line::A, &segment(35..37, 201), &mut seen);
     arbiter.handle_timeout(at(1_000_000), &mut seen);
     assert_eq!(arbiter.poll_request().map(|request| (request.first, request.last)), Some((1, 34)));

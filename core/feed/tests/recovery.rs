@@ -1,4 +1,4 @@
-//! Recovery clients without sockets: the sockets that they need, their requests, and the effect of answers.
+//! Tests of recovery clients without IO: the sockets that they need, their requests, the effect of answers.
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::iex::{self, IexRecovery};
@@ -20,7 +20,7 @@ use tickpath_nyse::{
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 use zerocopy::IntoBytes;
 
-/// The time at which the books need a snapshot.
+/// The time from which the books need a snapshot.
 const START: Nanos = Nanos::from_secs(1);
 const NONE: SocketNeeds = SocketNeeds { connection: false, groups: [false, false] };
 const CONNECTION: SocketNeeds = SocketNeeds { connection: true, ..NONE };
@@ -35,7 +35,7 @@ fn channel<B: MessageBooks, F: Framing>(max_requests: u32, books: B) -> Channel<
     Channel::new(&config, books)
 }
 
-/// Loses messages 1 to 4: heartbeats announce them, and the wait for them expires.
+/// Loses messages 1 to 4: heartbeats show that they exist, and the wait for them expires.
 fn lose<B: MessageBooks, F: Framing>(channel: &mut Channel<B, F>, heartbeat: impl Fn(u32) -> Vec<u8>) {
     channel.handle_packet(Nanos(1), Line::A, &heartbeat(1), &mut IgnoreUpdates);
     channel.handle_packet(Nanos(2), Line::A, &heartbeat(5), &mut IgnoreUpdates);

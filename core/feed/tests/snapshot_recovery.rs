@@ -257,7 +257,7 @@ fn a_snapshot_too_far_ahead_is_rejected() {
         feed.send_snapshot(scope, &state);
         feed.send_snapshot(scope, &[end(next)])
     };
-    // The end message of a snapshot has twenty digits, so that it can state any `u64`.
+    // The end message of a snapshot states its end in twenty digits, so any `u64` is possible.
     for next in [420 + SNAPSHOT_AHEAD_MAX + 1, u64::MAX] {
         let mut feed = Feed::after_loss(&recording, 300, 400, 256);
         feed.live_until(420);
@@ -378,7 +378,7 @@ fn no_snapshot_recovers_a_book_with_an_unexpected_symbol() {
     }
 }
 
-/// Instruments that the venue may add later.
+/// Number of instruments that the venue may add later.
 const SPARE: u16 = 2;
 
 /// Creates a feed with capacity for [`SPARE`] more instruments than the recording has. The feed joins late:
@@ -531,7 +531,7 @@ fn a_recovered_book_is_published_once() {
     }
 }
 
-/// With `begin_instrument`, an unnamed instrument recovers only at `end_cycle`.
+/// If snapshots begin with `begin_instrument`, an instrument that none names recovers only at `end_cycle`.
 #[test]
 fn snapshots_without_cycles_recover_only_their_instruments() {
     let recording = Recording::new();

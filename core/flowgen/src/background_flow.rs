@@ -26,9 +26,9 @@ const TARGET_DENOMINATOR: u64 = 4;
 /// Replacements and reductions per million new orders.
 const REPLACE_PPM: u32 = 100_000;
 const REDUCE_PPM: u32 = 50_000;
-/// One resting order in this many is placed uniformly on the [`JOINER_LEVELS`] levels from the front.
+/// One resting order in this many has one of the [`JOINER_LEVELS`] prices nearest to the hidden price.
 const JOINERS_ONE_IN: u64 = 16;
-/// Number of price levels from the front on which one in [`JOINERS_ONE_IN`] resting orders is placed.
+/// Number of prices from which one in [`JOINERS_ONE_IN`] resting orders draws its price.
 const JOINER_LEVELS: u64 = 4;
 
 /// One request of the order flow.
@@ -56,8 +56,8 @@ struct FollowUps {
 /// A seeded, endless order flow over several instruments and sessions.
 ///
 /// Each instrument has a hidden price that follows a random walk within the collar. Resting orders have
-/// random distances from it, and IOC orders trade through it. Open orders are cancelled, replaced and
-/// reduced, stale ones first; their number is bounded. An opening ladder makes the market two-sided at once.
+/// random distances from it, and IOC orders cross it. Open orders are cancelled, replaced and reduced, stale
+/// ones first; their number is bounded. An opening ladder makes the market two-sided at once.
 ///
 /// The flow is open loop: due times of new orders depend only on seed and settings, not on the venue.
 /// [`BackgroundFlow::on_event`] keeps the list of open orders correct. Without it the flow also cancels orders that
@@ -120,8 +120,8 @@ impl BackgroundFlow {
         }
     }
 
-    /// Drops the waiting request, if any, and returns a mass cancel of a session to send instead; `None` if
-    /// the session has no `UserRefNum` left.
+    /// Drops the request that is not due yet, if any, and returns a mass cancel of a session; `None` if the
+    /// session has no `UserRefNum` left.
     pub fn cancel_all(&mut self, session: u16) -> Option<OrderRequest> {
         if let Some(action) = self.waiting.take() {
             self.drop_unsent(&action);
@@ -255,7 +255,8 @@ impl BackgroundFlow {
         None
     }
 
-    /// Makes a new order that rests at the price `resting`; if `None`, an IOC order through the hidden price.
+    /// Makes a new order that rests at the price `resting`; if `None`, an IOC order that crosses the hidden
+    /// price.
     fn enter(&mut self, due: Nanos, instrument: u16, side: Side, resting: Option<Price>) -> FlowRequest {
         let session = self.rng.below(self.config.sessions.into()) as u16;
         let session = match resting {
@@ -307,7 +308,8 @@ impl BackgroundFlow {
         Some(FlowRequest { due, session: order.session, request })
     }
 
-    /// Halves an order's known open quantity, if a lot is left; the instrument must have an open order.
+    /// Halves an order's known open quantity, if a lot or more is left; the instrument must have an open
+    /// order.
     fn reduce(&mut self, due: Nanos, instrument: u16) -> Option<FlowRequest> {
         let order = self.choose(instrument);
         let lot = self.markets[usize::from(instrument)].instrument.lot_size.0;
@@ -336,8 +338,8 @@ impl BackgroundFlow {
         chosen.expect("there is at least one candidate")
     }
 
-    /// Draws a distance from the front in ticks: small for a few orders that join the front, for the others
-    /// the sum of two geometric numbers.
+    /// Draws a resting order's distance, in ticks, from the price nearest to the hidden price. One in
+    /// [`JOINERS_ONE_IN`] is below [`JOINER_LEVELS`]; the others are sums of two geometric numbers.
     fn sample_level(&mut self) -> u64 {
         if self.rng.below(JOINERS_ONE_IN) == 0 {
             return self.rng.below(JOINER_LEVELS);

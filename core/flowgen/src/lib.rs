@@ -1,7 +1,7 @@
 //! Seeded generators: background order flow, ticks, and whole days of market data.
 //!
 //! A seed gives the same output on every machine: days and background flow are computed in integers, ticks in
-//! plain IEEE 754 operations. Nothing here performs IO or reads a clock; the caller follows the schedule.
+//! plain IEEE 754 operations. No generator performs IO or reads a clock: the caller decides when to send.
 //!
 //! ```
 //! use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};

@@ -4,9 +4,9 @@ use std::fmt;
 
 use tickpath_types::{Price, Qty, Side, UserRefNum};
 
-/// Slots per open order of a session, so that few `UserRefNum`s are skipped because their slot is taken.
+/// Slots per open order of a full session. With spare slots, few `UserRefNum`s are skipped.
 const PLACES_PER_ORDER: usize = 2;
-/// Maximum number of open orders of a session, as a multiple of its even share.
+/// Maximum number of open orders of a session, as a multiple of an equal share of all orders.
 const SHARES_PER_SESSION: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ struct Session {
 }
 
 impl Session {
-    /// True if a `UserRefNum` is left. The last one stays unused, so that the next is always representable.
+    /// True if a `UserRefNum` is left. `u32::MAX` is never used, so `next_user_ref` cannot overflow.
     const fn has_numbers(&self) -> bool {
         self.next_user_ref != u32::MAX
     }
@@ -51,7 +51,7 @@ struct Place {
     slot: u32,
 }
 
-/// Open orders by session and `UserRefNum`, and by instrument. Bounded, and allocated once.
+/// Open orders by session and `UserRefNum`, and by instrument. The capacity is fixed and allocated once.
 #[derive(Clone)]
 pub(crate) struct LiveOrders {
     sessions: Box<[Session]>,
@@ -91,7 +91,7 @@ impl LiveOrders {
         self.len(instrument) >= self.max_per_instrument
     }
 
-    /// The `index`-th order of an instrument; later ones are mostly newer.
+    /// Returns order `index` of an instrument; orders with a higher index are mostly newer.
     pub fn at(&self, instrument: u16, index: usize) -> &LiveOrder {
         let place = self.by_instrument[usize::from(instrument)][index];
         let slot = &self.sessions[usize::from(place.session)].slots[place.slot as usize];
@@ -117,7 +117,7 @@ impl LiveOrders {
     }
 
     /// Takes the next `UserRefNum` of a session, skipping those whose slot has an open order. Returns `None`
-    /// once all are used: a venue accepts each `UserRefNum` once, so they never restart.
+    /// once all are used: a venue accepts each `UserRefNum` only once.
     pub fn take_user_ref(&mut self, session: u16) -> Option<UserRefNum> {
         let session = &mut self.sessions[usize::from(session)];
         let mask = session.slots.len() as u32 - 1;

@@ -2,11 +2,11 @@
 
 use tickpath_types::{Nanos, Rng};
 
-/// An endless series of due times with exponential intervals; a pure function of rate and seed.
+/// An endless series of due times with exponential intervals, determined by start, rate and seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     rng: Rng,
-    /// Mean interval in units of 2^-16 ns, so that rates that do not divide a second keep their mean.
+    /// Mean interval in units of 2^-16 ns, so that its rounding hardly changes the rate.
     mean_q16: u64,
     next_q16: u128,
 }

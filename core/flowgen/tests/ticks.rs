@@ -10,10 +10,10 @@ use tickpath_types::{Nanos, Price};
 
 const SYMBOLS: usize = 25;
 const TICKS_EACH: usize = 20_000;
-/// Trading seconds of a year.
+/// Seconds of trading time in a year.
 const YEAR: f64 = 252.0 * 6.5 * 3_600.0;
 
-/// Settings of identical symbols, ten minutes per tick, priced so high that the tick size hardly matters.
+/// Settings of identical symbols: ten minutes per tick, and a price that makes the tick size negligible.
 fn alike(symbol: TickSymbol) -> TickGeneratorConfig {
     let symbols = (0..SYMBOLS).map(|at| TickSymbol { name: tick_symbol_name(at), ..symbol }).collect();
     TickGeneratorConfig {
@@ -94,7 +94,7 @@ fn a_market_follows_its_regime() {
         let mut market = TickGeneratorConfig::market(regime, 200, 5);
         market.step = Nanos::from_secs(3_600);
         let all = ticks(&market, 1_638);
-        // Mean growth of two hundred symbols over one year.
+        // Mean logarithmic growth of 200 symbols over one year.
         mean(all.iter().map(|ticks| {
             let (first, last) = (ticks.first().unwrap(), ticks.last().unwrap());
             (last.bid().0 as f64 / first.bid().0 as f64).ln()
@@ -150,7 +150,8 @@ fn jumps_match_the_settings() {
     let fourth = mean(returns.iter().map(|it| it.powi(4)));
     check("kurtosis", fourth / (second * second), fourth_expected / (expected * expected), 1.0);
     let wide = returns.iter().filter(|it| it.abs() > 5.0 * calm.sqrt()).count() as f64;
-    // The bound is three quarters of a jump's deviation: about half of the jumps are wider.
+    // `wide` counts returns larger than three quarters of a jump's standard deviation, as half of the jumps
+    // are.
     assert!((0.3..0.6).contains(&(wide / (count * share))), "{}", wide / (count * share));
 }
 
@@ -164,7 +165,7 @@ fn spreads_quantities_and_trades_match_the_settings() {
     // The spread is ten basis points, plus on average one tick because both prices are rounded outwards.
     let share = mean(all.iter().map(|tick| (spread(tick) - 100.0) / mid(tick)));
     check("spread", share / 1e-3, 1.0, 0.01);
-    // Uniform from 0.5 to 1.5 times the mean: variance is mean^2 / 12. The rounding adds almost nothing.
+    // Spreads uniform from 0.5 to 1.5 times the mean have variance mean^2 / 12. Rounding adds almost nothing.
     let second =
         mean(all.iter().map(|tick| ((spread(tick) - 100.0) / mid(tick) / 1e-3 - share / 1e-3).powi(2)));
     check("variance of the spread", second * 12.0, 1.0, 0.02);
@@ -189,7 +190,7 @@ fn spreads_quantities_and_trades_match_the_settings() {
     check("trades at the bid", share(TickKind::TRADE_AT_BID), 0.15, 0.003);
 }
 
-/// Each symbol has its own parameters, wherever it lies among the lanes.
+/// Checks the statistics of each symbol, with 7 and 130 symbols, so that symbols lie in various lanes.
 #[test]
 fn each_symbol_follows_its_own_settings() {
     for count in [7, 130] {
@@ -218,7 +219,7 @@ fn each_symbol_follows_its_own_settings() {
             let variance = calm + share * jump;
             let fourth = 3.0 * ((1.0 - share) * calm * calm + share * (calm + jump).powi(2));
             let found = mean(returns.iter().copied());
-            // A symmetric jump has a mean factor above 1, which the drift compensates.
+            // A symmetric jump raises the mean price, which the drift compensates.
             let expected = f64::from(asked.drift_bp) / 1e4 * years
                 - calm / 2.0
                 - share * (jump / 2.0 + jump * jump / 8.0);

@@ -40,7 +40,7 @@ fn time(count: u64, mut trip: impl FnMut(u64), mut echo: impl FnMut(u64) + Send)
     })
 }
 
-/// Returns the nanoseconds per round trip over bare cache lines, with `pairs` pairs of lines in turn.
+/// Returns the nanoseconds per round trip over bare cache lines, using `pairs` pairs of lines in turn.
 fn ping_pong(pairs: usize, count: u64) -> f64 {
     let lines = || (0..pairs).map(|_| CachePadded::new(AtomicU64::new(0))).collect::<Box<[_]>>();
     let (ping, pong) = (lines(), lines());

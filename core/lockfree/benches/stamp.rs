@@ -1,4 +1,4 @@
-//! The cost of a hop stamp for the agent that writes it: a time-stamp read and the push of a 16-byte record.
+//! Cost of a hop stamp to the agent that writes it: a read of the time stamp and a push of a 16-byte record.
 //!
 //! `cargo bench -p tickpath-lockfree --bench stamp`
 #![allow(missing_docs)]

@@ -1,4 +1,4 @@
-//! Messages streamed from one core to another at the ring's maximum rate.
+//! Time per message when one core streams messages to another at the ring's maximum rate.
 //!
 //! `cargo bench -p tickpath-lockfree --bench stream`
 // A bench of two cores needs threads and a clock.

@@ -1,5 +1,5 @@
-//! Cost of writing a quote to a table and of reading it, alone and against a writer on another core.
-// This bench measures time and threads.
+//! Cost of writing and of reading a quote in a table, without and with a writer on another core.
+// The bench needs threads and a clock.
 #![allow(clippy::disallowed_methods)]
 
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use tickpath_lockfree::table::{self, Reader, Writer};
 use tickpath_types::{PriceLevel, TopOfBook};
 
-/// Number of instruments of a typical trader: the table stays in the first-level cache.
+/// Number of instruments of a typical trader: the table fits into the L1 cache.
 const ENTRIES: usize = 100;
 
 /// Returns quote `number`, whose fields all follow from that number.

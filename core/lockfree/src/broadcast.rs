@@ -67,7 +67,7 @@ const HEAD_LINES: usize = 2;
 
 struct Shared<T> {
     ring: SlotRing<T, HEAD_LINES>,
-    /// Wakers of the receivers' sleeping threads, in this process.
+    /// Wakers of the receivers' threads, for receivers in this process.
     wakers: Wakers,
 }
 
@@ -102,7 +102,7 @@ impl<T> Shared<T> {
     }
 }
 
-// A position from shared memory may have any value, hence wrapping; a sender's never wraps in practice.
+// A position from shared memory may have any value, so this arithmetic wraps; a sender's position never does.
 
 const fn writing(position: u64) -> u64 {
     position.wrapping_mul(2).wrapping_add(1)
@@ -171,7 +171,7 @@ impl<T: Payload> Sender<T> {
         Receiver { position: self.position, shared: Arc::clone(&self.shared) }
     }
 
-    /// Number of messages sent since creation.
+    /// Number of messages sent to the ring since it was created, including those of earlier senders.
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.position
@@ -217,7 +217,7 @@ impl<T: Payload> Receiver<T> {
         Ok(Receiver { position, shared: Arc::new(shared) })
     }
 
-    /// Makes every message wake the thread behind `waker` if it sleeps. No effect for a receiver made by
+    /// Makes every message wake the thread behind `waker` if it sleeps. Has no effect for a receiver made by
     /// [`Receiver::over`], which shares no wakers with its sender.
     ///
     /// # Panics
@@ -231,8 +231,8 @@ impl<T: Payload> Receiver<T> {
         self.position = load_acquire(self.shared.tail()).saturating_sub(self.shared.ring.capacity());
     }
 
-    /// Moves to the message after the first `position` ones ever sent, at most past the last one. If that
-    /// message was overwritten, the next receive returns the number of lost messages.
+    /// Moves to message `position`, counted from 0 for the first one ever sent, but at most past the last
+    /// one. If that message was overwritten, the next receive returns the number of lost messages.
     pub fn seek(&mut self, position: u64) {
         self.position = position.min(load_acquire(self.shared.tail()));
     }
@@ -257,7 +257,7 @@ impl<T: Payload> Receiver<T> {
         }
         let item = slot.load();
         fence(Ordering::Acquire);
-        // Also true if the first load saw a later message's sequence, because a sequence never decreases.
+        // The condition also holds if the first load saw a later message's sequence, which never decreases.
         if slot.sequence().load(Ordering::Relaxed) != written(self.position) {
             return Err(self.skip_to_oldest());
         }

@@ -5,7 +5,7 @@ use core::ops::Deref;
 /// Keeps a value on cache lines that hold nothing else, so that two cores which write neighbouring values do
 /// not contend for a line.
 ///
-/// 128 bytes: lines are 64 bytes on x86-64, but its adjacent-line prefetcher fetches them in
+/// The alignment is 128 bytes: lines are 64 bytes on x86-64, but its adjacent-line prefetcher fetches them in
 /// aligned pairs; on some aarch64 cores the line itself has 128 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(align(128))]

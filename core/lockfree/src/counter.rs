@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that one thread writes and any other reads: a plain store and a plain load.
+/// A number that one thread writes and any other reads, with plain loads and stores.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 

@@ -6,9 +6,9 @@
 
 /// Reads the time-stamp counter.
 ///
-/// Returns ticks of an unknown but constant rate since an unknown start; io/agent calibrates them to
-/// nanoseconds. The CPU may read the counter some tens of instructions early or late, which is acceptable for
-/// a hop stamp. See [`rdtsc_ordered`] for timing a short piece of code.
+/// Returns ticks of an unknown but constant rate since an unknown start; io/agent measures the rate and
+/// converts to nanoseconds. The CPU may read the counter some tens of instructions early or late, which is
+/// acceptable for a hop stamp. See [`rdtsc_ordered`] for timing a short piece of code.
 #[inline(always)]
 #[must_use]
 pub fn rdtsc() -> u64 {
@@ -46,8 +46,8 @@ pub fn prefetch_lines_write<T>(value: &T) {
     arch::prefetch_write(first.wrapping_add(size_of::<T>().saturating_sub(1)).cast_mut());
 }
 
-/// Prefetches the element at `first + count` for writing. The address may be invalid, so that the end of a
-/// ring needs no check.
+/// Prefetches the element at `first + count` for writing. The address may be invalid, so a caller need not
+/// check for the end of its ring.
 #[inline(always)]
 pub fn prefetch_write_ahead<T>(first: *const T, count: usize) {
     arch::prefetch_write(first.wrapping_add(count).cast_mut());
@@ -59,7 +59,7 @@ pub fn prefetch_index<T>(slice: &[T], index: usize) {
     arch::prefetch_read(slice.as_ptr().wrapping_add(index));
 }
 
-/// Returns a mask with one bit per byte, bit 0 for the first byte. A bit is set if its byte is no ASCII
+/// Returns a mask with one bit per byte, bit 0 for the first byte. A bit is set if its byte is not an ASCII
 /// digit; the bits after the last byte are set too.
 ///
 /// Supports 16, 32, 48 or 64 bytes.
@@ -209,7 +209,7 @@ mod arch {
 mod arch {
     use std::{sync::OnceLock, time::Instant};
 
-    // The system's clock replaces the time-stamp counter, the only clock that this crate wraps.
+    // Miri and other architectures use the system's clock in place of a time-stamp counter.
     #[allow(clippy::disallowed_methods)]
     pub(super) fn rdtsc() -> u64 {
         static START: OnceLock<Instant> = OnceLock::new();

@@ -1,8 +1,8 @@
 //! CRC-32C (Castagnoli), by the CPU's instruction where it has one and by a table elsewhere.
 //!
-//! For many short messages, detect the instruction once ([`Instruction::detect`]) and write one loop over
-//! [`Step`]: the steps are inlined, so that the CPU works on several messages at the same time. A step takes
-//! and returns the intermediate checksum: begin with `u32::MAX`, and invert all bits at the end.
+//! For many short messages, detect the instruction once ([`Instruction::detect`]) and write one loop that is
+//! generic over [`Step`]: steps are inlined, so that the CPU works on several messages at the same time. A
+//! step takes and returns the intermediate checksum: begin with `u32::MAX`, and invert all bits at the end.
 //!
 //! ```
 //! use tickpath_lockfree::crc32c::{self, Step};
@@ -46,7 +46,7 @@ pub trait Step: Copy {
     fn byte(self, crc: u32, byte: u8) -> u32;
 }
 
-/// The CPU's instruction; a value exists only if the CPU has it.
+/// The CPU's CRC-32C instruction; a value exists only if the CPU has the instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Instruction(());
 

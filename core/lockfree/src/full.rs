@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Error: the container is full. Holds the item.
+/// Error: the container is full. Holds the item that was not added.
 ///
 /// Retry after the consumer has freed capacity, or apply the caller's own policy: refuse, drop and count, or
 /// disconnect.

@@ -17,9 +17,9 @@
 //! [`CachePadded`] keeps a value on separate cache lines, and a [`Counter`] is a number that one thread
 //! writes and any other reads.
 //!
-//! Memory that the caller does not give is allocated and touched at creation. Afterwards nothing allocates,
-//! blocks or makes a system call, except to wake a sleeping consumer ([`wake`]). Capacities of rings are
-//! rounded up to a power of two.
+//! Memory that the caller does not provide is allocated and touched at creation. Afterwards nothing
+//! allocates, blocks or makes a system call, except to wake a sleeping consumer ([`wake`]). Capacities of
+//! rings are rounded up to a power of two.
 //!
 //! ```
 //! use tickpath_lockfree::{Full, spsc};

@@ -22,7 +22,7 @@ const PAIR: usize = 2;
 pub struct Line(pub(crate) [AtomicU64; LINE_WORDS]);
 
 const _: () = assert!(cfg!(loom) || (size_of::<Line>() == LINE_LEN && align_of::<Line>() == LINE_LEN));
-// A pair has no padding, also under loom, whose words are longer.
+// A pair has no padding, even under loom, whose atomic words are larger.
 const _: () = assert!(size_of::<CachePadded<[Line; PAIR]>>() == PAIR * size_of::<Line>());
 
 impl Line {
@@ -40,7 +40,7 @@ pub(crate) fn load_acquire(word: &AtomicU64) -> u64 {
     value
 }
 
-/// Lines with several owners. Clones refer to the same memory.
+/// Cache lines in memory with several owners. Clones refer to the same memory.
 #[derive(Clone)]
 pub struct SharedLines {
     first: NonNull<Line>,
@@ -56,12 +56,12 @@ unsafe impl Send for SharedLines {}
 unsafe impl Sync for SharedLines {}
 
 impl SharedLines {
-    /// Allocates `count` lines of zeros on the heap, all touched, the first at the start of a pair of lines.
+    /// Allocates `count` zeroed lines on the heap and touches them. The first is aligned to a pair of lines.
     #[must_use]
     pub fn zeroed(count: usize) -> SharedLines {
         let pair = || CachePadded::new([Line::zero(), Line::zero()]);
         let pairs: Box<[CachePadded<[Line; PAIR]>]> = (0..count.div_ceil(PAIR)).map(|_| pair()).collect();
-        // Pages of zeros may not be allocated yet: a store allocates them.
+        // The kernel may allocate a page of zeros only at the first store to it.
         pairs.iter().flat_map(|pair| pair.iter()).for_each(|line| line.0[0].store(0, Ordering::Relaxed));
         let owner = std::sync::Arc::new(pairs);
         // Pairs are adjacent without padding, as the assertion above checks.

@@ -20,7 +20,7 @@ pub(crate) const fn words_of<T>() -> usize {
 /// Stores a payload into words by relaxed stores. `word` returns the word at an index.
 #[inline(always)]
 pub(crate) fn store<'a, T: Payload>(item: &T, word: impl Fn(usize) -> &'a AtomicU64) {
-    // Whole words have their own loop: a copy whose length is unknown at compile time is a function call.
+    // Whole words have a separate loop, because a copy of variable length would be a function call.
     let (words, rest) = item.as_bytes().as_chunks::<WORD>();
     for (index, bytes) in words.iter().enumerate() {
         word(index).store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Single-producer, single-consumer ring for small records, with the cheapest possible push.
 //!
-//! The ring for trace stamps: the producer is a hot agent that the ring must hardly slow, the consumer is a
-//! drain that may lag by milliseconds. Records lie packed, four 16-byte ones to a cache line. The producer
+//! The ring for hop stamps: a push must hardly slow the producer, which is an agent on the hot path; the
+//! consumer may lag by milliseconds. Records lie packed, four 16-byte ones to a cache line. The producer
 //! publishes them in batches, by [`Producer::flush`] at the end of a duty cycle, or automatically each
 //! quarter of the ring. When the ring is full, a push drops the new record and counts it.
 //!
@@ -125,7 +125,7 @@ fn touch<R>(places: &[Place<R>]) {
 pub struct Producer<R: Copy + Send> {
     /// Place of the next record.
     cursor: NonNull<Place<R>>,
-    /// The place after the writable ones: `advance` must move it before it may be written.
+    /// The place after the writable ones; `advance` must move `stop` before a record is written there.
     stop: NonNull<Place<R>>,
     /// Position of `stop`.
     stop_position: u64,
@@ -188,16 +188,16 @@ impl<R: Copy + Send> Producer<R> {
         }
     }
 
-    /// Called at the stop: publishes, and moves the stop by up to a quarter of the ring. Returns false when
-    /// the ring is full; the current record then counts as dropped.
+    /// Called when the cursor reaches the stop: publishes, and moves the stop by up to a quarter of the ring.
+    /// Returns false when the ring is full; the current record then counts as dropped.
     #[cold]
     #[inline(never)]
     fn advance(&mut self) -> bool {
         self.flush();
         let (capacity, position) = (self.shared.capacity(), self.stop_position);
         let chunk = (capacity / 4).max(1);
-        // The chunk that starts at `position` ends at a multiple of its size, hence at the latest at
-        // the end of the memory.
+        // The chunk that contains `position` ends at a multiple of its size, so at the latest at the end of
+        // the memory.
         let chunk_end = position - position % chunk + chunk;
         if self.consumed + capacity < chunk_end {
             self.consumed = self.shared.consumed.load(Ordering::Acquire);

@@ -107,7 +107,7 @@ impl<H: Payload, R: Payload> Writer<H, R> {
     }
 }
 
-/// A reading half of a cell; clones read the same one. The last value stays readable without the writer.
+/// A reading half of a cell; clones read the same cell. The last value outlives the writer.
 pub struct Reader<H, R> {
     shared: Arc<Shared<H, R>>,
 }

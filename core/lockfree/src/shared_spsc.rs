@@ -1,8 +1,8 @@
 //! Single-producer, single-consumer ring of plain data in memory that two processes share.
 //!
-//! As [`spsc`](crate::spsc), for two ends that do not trust each other: items are copied word by word, so
-//! that the other end can change them at any moment without harm, and an impossible position of the other end
-//! is detected. Whatever the other end does to the memory, an operation terminates, and accesses only the
+//! Like [`spsc`](crate::spsc), but for two ends that do not trust each other: items are copied word by word,
+//! so that the other end can change them at any moment without harm, and an impossible position of the other
+//! end is detected. Whatever the other end does to the memory, an operation terminates, and accesses only the
 //! ring.
 //!
 //! # Protocol
@@ -18,7 +18,8 @@
 //!   `p` only while `p` is less than the consumer's position plus the capacity. It keeps the position last
 //!   loaded and loads it again (acquire) only when the ring seems full. The acquire orders the consumer's
 //!   reads before the overwrite.
-//! - A slot holds `p + 1 - capacity` until it is rewritten, so no sequence is mistaken for another wrap's.
+//! - Until position `p` is written, its slot holds `p + 1 - capacity`, so no sequence is mistaken for
+//!   another wrap's.
 //!
 //! ```
 //! use tickpath_lockfree::SharedLines;
@@ -91,7 +92,7 @@ pub struct Producer<T> {
 }
 
 impl<T: Payload> Producer<T> {
-    /// Creates the producer of a ring in zeroed memory to which nothing was pushed yet.
+    /// Creates the producer of a ring in zeroed memory. No producer may have pushed to the ring before.
     ///
     /// # Errors
     /// [`WrongMemory`] when the size is not that of a ring, or the memory is read-only.
@@ -173,7 +174,7 @@ pub struct Consumer<T> {
 }
 
 impl<T: Payload> Consumer<T> {
-    /// Creates the consumer of a ring from which nothing was popped yet.
+    /// Creates the consumer of a ring. No consumer may have popped from the ring before.
     ///
     /// # Errors
     /// [`WrongMemory`] when the size is not that of a ring, or the memory is read-only.

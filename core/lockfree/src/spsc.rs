@@ -12,15 +12,15 @@
 //!   acquire load of the same value order the two accesses of the item.
 //! - After it has read items the consumer stores `head` := its next position (release). The producer may
 //!   write position `p` only while `p < head + capacity`. It keeps the last loaded `head` and loads it again
-//!   (acquire) only when the ring seems full, so in normal flow the line of `head` crosses once per ring
-//!   wrap. The acquire orders the consumer's reads before the overwrite.
-//! - A slot still holds `p - capacity` until it is written again; positions are 64-bit and do not repeat, so
-//!   no sequence is mistaken for another wrap's.
+//!   (acquire) only when the ring seems full, so in normal flow the line of `head` moves between the cores
+//!   once per ring wrap. The acquire orders the consumer's reads before the overwrite.
+//! - Until position `p` is written, its slot holds `p - capacity`; positions are 64-bit and do not repeat,
+//!   so no sequence is mistaken for another wrap's.
 //!
-//! The consumer never writes a slot. Freeing each slot through its sequence would take as long for a single
-//! message (equal round trips, `benches/round_trip.rs`). With one counter, [`Consumer::drain`] frees a whole
-//! batch by one store, which halves the time per message of a saturated stream (`benches/stream.rs`), and a
-//! backlog can be inspected without taking it ([`Consumer::peek_at`]).
+//! The consumer never writes a slot: it frees slots by one counter, `head`. Freeing each slot through its
+//! sequence would give the same round-trip time (`benches/round_trip.rs`). With the counter,
+//! [`Consumer::drain`] frees a whole batch by one store, which halves the time per message of a saturated
+//! stream (`benches/stream.rs`), and a backlog can be inspected without taking it ([`Consumer::peek_at`]).
 //!
 //! ```
 //! use tickpath_lockfree::spsc;

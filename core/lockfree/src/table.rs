@@ -96,8 +96,8 @@ impl<T: Payload> Writer<T> {
         Ok(())
     }
 
-    /// Changes the value of an entry by `change`; a value never written is zeros. Concurrent reads retry
-    /// during the store of the result, but not while `change` runs.
+    /// Changes the value of an entry by `change`, which receives zeros if the entry was never written.
+    /// Concurrent reads retry during the store of the result, but not while `change` runs.
     ///
     /// # Errors
     /// [`NoEntry`] when `index` is beyond the end; nothing is written.
@@ -129,7 +129,7 @@ fn store<T: Payload>(Line(words): &Line, value: &T) {
     sequence.store(writing.wrapping_add(1), Ordering::Release);
 }
 
-/// A reading half of a table; clones read the same one. The last values stay readable without the writer.
+/// A reading half of a table; clones read the same table. The last values outlive the writer.
 pub struct Reader<T> {
     lines: SharedLines,
     value: PhantomData<fn() -> T>,
@@ -192,7 +192,7 @@ impl<T: Payload> Entry<'_, T> {
         }
     }
 
-    /// Repeats the copy after a torn one. Out of line, to keep the usual read short.
+    /// Repeats the copy after a torn one. Not inlined, so that the usual read stays short.
     #[cold]
     #[inline(never)]
     fn retry_read(&self) -> Result<T, Busy> {
@@ -213,7 +213,7 @@ impl<T: Payload> Entry<'_, T> {
         let value = payload::load(|word| &words[1 + word]);
         fence(Ordering::Acquire);
         let after = words[0].load(Ordering::Relaxed);
-        // One test for both conditions: equal, and even.
+        // One test for both conditions: the sequences are equal, and they are even.
         ((before ^ after) | (before & 1) == 0).then_some(value)
     }
 

@@ -51,7 +51,7 @@ impl Width {
     /// The width of every CPU of this architecture: 16 bytes on x86-64 and aarch64.
     pub const BASELINE: Width = Width(Set::Baseline);
 
-    /// The widest width that this CPU has. Detected once per process; afterwards one load.
+    /// The widest width that this CPU has. It is detected once per process; later calls only load the result.
     #[must_use]
     pub fn widest() -> Width {
         Width::available().last().unwrap_or(Width::BASELINE)

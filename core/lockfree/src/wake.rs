@@ -1,4 +1,4 @@
-//! Wakes a thread that sleeps until there is work; costs the producer one load while the thread is awake.
+//! Wakes a thread that sleeps until there is work; while the thread is awake, the producer pays one load.
 //!
 //! # Protocol
 //!
@@ -51,7 +51,7 @@ struct Sleeper {
 }
 
 impl Waker {
-    /// Creates the waker of an awake thread. `wake` ends the thread's sleep, or its next one if it is awake.
+    /// Creates the waker of an awake thread. `wake` ends the thread's current sleep, or else its next one.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Waker {
         Waker(Arc::new(Sleeper { is_asleep: AtomicBool::new(false), wake: Box::new(wake) }))
@@ -59,7 +59,7 @@ impl Waker {
 
     /// Announces that the thread is about to sleep. It must then check for work again before it sleeps.
     ///
-    /// `heavy_barrier` orders the announcement before that check, against every producer's light barrier.
+    /// `heavy_barrier` orders the announcement before that check, as seen by every producer.
     pub fn announce(&self, heavy_barrier: impl FnOnce()) {
         self.0.is_asleep.store(true, Ordering::Relaxed);
         heavy_barrier();
@@ -94,8 +94,7 @@ impl Waker {
         }
     }
 
-    /// Ends the announcement, and returns true to the one caller that ended it. Other callers write nothing,
-    /// so that every write of the flag follows the previous one.
+    /// Ends the announcement. Returns true only to the caller that ended it; other callers write nothing.
     fn take_announcement(&self) -> bool {
         self.0.is_asleep.compare_exchange(true, false, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
@@ -120,7 +119,7 @@ impl fmt::Debug for Waker {
     }
 }
 
-/// The threads that one source wakes, at most [`WAKERS_MAX`].
+/// Wakers of the threads that one source of work wakes, at most [`WAKERS_MAX`].
 #[derive(Debug, Default)]
 pub struct Wakers {
     count: AtomicUsize,
@@ -151,7 +150,7 @@ impl Wakers {
     #[inline]
     fn wake_some(&self, count: usize) {
         for waker in self.wakers.iter().take(count) {
-            // A waker that is not stored yet has not announced a sleep either.
+            // A waker that is not stored yet belongs to a thread that has not announced a sleep yet.
             if let Some(waker) = waker.get() {
                 waker.wake_if_asleep();
             }

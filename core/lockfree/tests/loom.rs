@@ -10,7 +10,7 @@ use loom::thread::{spawn, yield_now};
 use tickpath_lockfree::wake::Waker;
 use tickpath_lockfree::{SharedLines, broadcast, records, seqlock, shared_spsc, spsc, table};
 
-/// Preemptions explored per execution; yields in wait loops are free.
+/// Maximum number of preemptions per execution; yields in wait loops do not count.
 const PREEMPTIONS: usize = 3;
 
 fn check(scenario: impl Fn() + Sync + Send + 'static) {
@@ -158,7 +158,7 @@ fn records_are_published_when_the_producer_disconnects() {
     });
 }
 
-/// Polls `polls` times during `count` sends, then to the end: every message arrives or counts as lost.
+/// Polls `polls` times during `count` sends, then until the ring is empty. No message is lost unreported.
 fn broadcast_reports_every_loss(capacity: usize, count: u64, polls: usize) {
     check(move || {
         let (mut sender, mut receiver) = broadcast::channel::<[u64; 2]>(capacity);

@@ -1,4 +1,4 @@
-//! The SPSC ring and that of the `rtrb` crate behave equally on random pushes, pops, peeks and drains.
+//! The SPSC ring behaves like that of the `rtrb` crate on random pushes, pops, peeks and drains.
 
 use proptest::{
     prelude::*,
@@ -6,7 +6,7 @@ use proptest::{
 };
 use tickpath_lockfree::{Full, spsc};
 
-/// Number of steps per case; Miri takes a minute for the longer ones.
+/// Number of steps per case; fewer under Miri, which takes a minute for the longer cases.
 const STEPS: core::ops::Range<usize> = if cfg!(miri) { 40..80 } else { 0..200 };
 
 #[derive(Clone, Copy, Debug)]

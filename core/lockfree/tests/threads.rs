@@ -1,6 +1,6 @@
 //! The rings between real threads: every item arrives once, in order and complete. Reads of the seqlock cell
 //! and the table are never torn.
-// This tests threads.
+// The tests need threads.
 #![allow(clippy::disallowed_methods)]
 
 use std::thread;

@@ -26,7 +26,7 @@ const RING_LEN: usize = 1024;
 const BATCH: usize = 32;
 /// Panic message for a full ring: each ring has capacity for the events of a slice.
 const RING_FULL: &str = "a ring has room for the events of a slice";
-/// Number of commands timed together, which take far less than a time slice of a busy host's scheduler.
+/// Number of commands timed together. They take far less time than a scheduler's time slice on a busy host.
 const SLICE: usize = 512;
 
 type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);
@@ -65,7 +65,7 @@ impl EventListener for Rings {
     }
 }
 
-/// Checks that the engine on the reference books gives the load's event count and state hash.
+/// Checks that the engine with reference books gives the load's event count and state hash.
 fn check_against_reference_books(workload: &Workload) {
     let mut engine: Engine<ReferenceBooks<Owner>> = workload.opened();
     let mut rings = Rings::new();
@@ -103,13 +103,13 @@ fn measured_batches(engine: &mut Fast, commands: &[Command], rings: &mut Rings) 
     }
 }
 
-/// One pass over the load; adds the nanoseconds per command of each slice to `slices`.
+/// Applies all commands of the load once; appends the nanoseconds per command of each slice to `slices`.
 fn pass(workload: &Workload, opened: &Fast, measured: Measured, slices: &mut Vec<f64>) {
     let mut engine = opened.clone();
     let mut rings = Rings::new();
     let mut waiting = Vec::with_capacity(SLICE);
     for slice in workload.commands.chunks(SLICE) {
-        // Copied first: the commands are then in the cache, as when they arrive over a ring.
+        // Copies the commands first, so that they are in the cache, as when they arrive over a ring.
         waiting.clear();
         waiting.extend_from_slice(slice);
         let start = Instant::now();
@@ -146,7 +146,7 @@ fn main() {
         .filter(|(name, _)| value("--only").is_none_or(|only| only == *name))
         .map(|(name, measured)| Kind { name, measured, slices: Vec::new() })
         .collect();
-    // Interleaved, so that a slow phase of the host affects both kinds.
+    // Passes of both kinds alternate, so that a slow phase of the host affects both.
     for _ in 0..passes {
         for kind in &mut kinds {
             pass(&workload, &opened, kind.measured, &mut kind.slices);

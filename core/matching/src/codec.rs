@@ -24,7 +24,7 @@ pub use field::{Field, FieldReader, FieldWriter, Reserved, Spaced};
 
 use tickpath_types::{Nanos, Sequence, SessionId};
 
-/// Layout version that is written, the same for every kind.
+/// Layout version of every kind of command; no other version is written or read.
 pub const VERSION: u8 = 1;
 
 /// The bytes are not a command.
@@ -71,7 +71,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Bytes before the fields of a command's kind.
+    /// Length of an encoded header, in bytes.
     pub const LEN: usize = 24;
 
     /// Writes a command to the start of `out`: this header with `tag`, then the `len` bytes put by `write`.
@@ -96,7 +96,7 @@ impl Header {
     /// Splits a command into header, tag, and the fields of its kind.
     ///
     /// # Errors
-    /// [`CodecError`] when the header is truncated or has another version.
+    /// [`CodecError`] when the header is truncated or invalid, or its version is not [`VERSION`].
     #[inline(always)]
     pub fn read(bytes: &[u8]) -> Result<(Header, u8, &[u8]), CodecError> {
         let Some((head, fields)) = bytes.split_first_chunk::<{ Header::LEN }>() else {
@@ -115,7 +115,7 @@ impl Header {
     }
 }
 
-/// Kinds of commands, each with a tag and fields, as [`command_layouts!`](crate::command_layouts) declares them.
+/// An enum of command kinds and its encoding; [`command_layouts!`](crate::command_layouts) implements it.
 pub trait CommandLayouts: Sized {
     /// Length of the fields of the longest kind, in bytes.
     const LEN_MAX: usize;
@@ -132,7 +132,7 @@ pub trait CommandLayouts: Sized {
 
 /// Implements [`CommandLayouts`](crate::codec::CommandLayouts) for a command enum from a table of tags and
 /// fields, in the order in which they are written: `TAG = Kind { field: Type, .. }`. The types are
-/// [`Field`](crate::codec::Field)s. A kind whose tags another table declares comes last: `and Kind(Type)`.
+/// [`Field`](crate::codec::Field)s. A last row `and Kind(Type)` adds the tags of `Type`'s own table.
 #[macro_export]
 macro_rules! command_layouts {
     (

@@ -12,12 +12,12 @@ use crate::codec::orders::{CANCEL, ENTER, Forced};
 use crate::codec::{CodecError, CommandLayouts, Field, FieldReader, Header, Spaced};
 use crate::command_layouts;
 
-/// One command of the log that the engine executes: plain data of fixed size, which a ring passes unchanged.
+/// One command of the log that the engine executes: plain data of fixed size, which fits into a ring's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     /// Sequence number in the log, from 1 without gaps.
     pub sequence: Sequence,
-    /// The session that sent the request or is its subject; no meaning for the venue's own commands.
+    /// The session that sent the request or is its subject; unused if the command concerns no single session.
     pub session: SessionId,
     /// Time of sequencing, since midnight; every event that the command causes carries this time.
     pub ts: Nanos,
@@ -35,7 +35,7 @@ pub enum CommandKind {
     /// like any other order.
     Force(EnterOrder),
     /// A client's new order or replacement that the gateway decoded but refused. It is logged so that the
-    /// session's responses and its used `UserRefNum`s follow from the log alone.
+    /// session's responses and its used `UserRefNum`s can be rebuilt from the log alone.
     GatewayReject {
         /// `UserRefNum` of the refused order, which counts as used.
         user_ref: UserRefNum,
@@ -44,11 +44,12 @@ pub enum CommandKind {
         /// Client order id, echoed in the response.
         client_order_id: ClientOrderId,
     },
-    /// A client's query for the next `UserRefNum` that it may use. It is logged like a gateway reject.
+    /// A client's query for the next `UserRefNum` that it may use. It is logged for the reason given for
+    /// [`GatewayReject`](CommandKind::GatewayReject).
     AccountQuery,
     /// Cancels every open order of the session, in the order of entry.
     CancelAll {
-        /// Reason: the user requested it, the login ended, or supervision.
+        /// Reason: the user's request, the end of the login, or supervision.
         reason: CancelReason,
     },
     /// Publishes a phase of the trading day. Instruments trade by their own state, not by the phase.
@@ -60,8 +61,8 @@ pub enum CommandKind {
         /// The instrument's first state.
         state: TradingState,
     },
-    /// Halts the instrument, has it collect orders, or lets it trade. If it is to trade and its book is
-    /// crossed, a cross of the kind [`CrossKind::Halt`] comes first.
+    /// Changes the instrument's state. If the new state is [`TradingState::Trading`] and the book is crossed,
+    /// a cross of the kind [`CrossKind::Halt`] comes first.
     SetTradingState {
         /// Id of the instrument.
         instrument: InstrumentId,
@@ -109,7 +110,8 @@ pub enum CommandKind {
         /// Reason for the bust.
         reason: BrokenReason,
     },
-    /// Cancels every expired GTT order, in the order of entry. The venue logs this before its next command.
+    /// Cancels every expired GTT order, in the order of entry. The venue logs this command before the first
+    /// command at or after an expiry time.
     ExpireOrders,
     /// Ends the day and cancels all orders except GTC ones. `UserRefNum`s, order ids and match ids restart at
     /// 1, and GTC orders get the first `UserRefNum`s and order ids, in the order of entry.
@@ -121,10 +123,10 @@ pub enum CommandKind {
         /// Maximum quantity of one order; `u64::MAX` for no limit.
         order_qty: Qty,
         /// Maximum notional (price x qty) of an order, in 10^-4; `u64::MAX` for none. Market orders count at
-        /// the collar.
+        /// the collar's limit price.
         order_notional: u64,
     },
-    /// Sets how an incoming order of the session avoids a trade with an order of the same owner.
+    /// Sets how an incoming order of the session avoids a trade with an order of the same account.
     SetSelfTradePrevention {
         /// The self-trade prevention strategy.
         strategy: SelfTradePrevention,
@@ -171,7 +173,7 @@ command_layouts! {
 // A ring slot of two cache lines has 120 bytes besides its sequence number.
 const _: () = assert!(size_of::<Command>() <= 120);
 
-/// The longest encoding of a command of the engine, in bytes.
+/// Length of the longest encoding of a command, in bytes.
 pub const COMMAND_LEN_MAX: usize = Header::LEN + CommandKind::LEN_MAX;
 
 impl Command {
@@ -195,7 +197,7 @@ impl Command {
         }
     }
 
-    /// Reads a command that fills `bytes`.
+    /// Decodes the one command that `bytes` contains.
     ///
     /// # Errors
     /// [`CodecError`] when the bytes are not a command that this version knows.

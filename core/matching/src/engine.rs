@@ -1,6 +1,6 @@
 //! The engine: routes commands to the parts that execute them.
 //!
-//! [`orders::OpenOrders`] holds the open orders, [`matcher::Matcher`] trades them; both use other modules.
+//! [`orders::OpenOrders`] holds the open orders; [`matcher::Matcher`] matches incoming orders with them.
 
 mod context;
 mod enter;
@@ -43,7 +43,7 @@ pub const LOOK_AHEAD_LEN: usize = 32;
 /// Price-time matching of all instruments: a pure function from commands to events.
 ///
 /// Reads no clock and allocates nothing after creation. The same commands give the same events and the
-/// same [`Engine::state_hash`], whatever books `B` it runs on.
+/// same [`Engine::state_hash`], whichever implementation of the books `B` is.
 #[derive(Clone, Debug)]
 pub struct Engine<B> {
     matcher: Matcher<B>,
@@ -222,8 +222,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     /// Prefetches the open orders that the first [`LOOK_AHEAD_LEN`] of these commands name, then each order's
-    /// queue neighbours and level. Changes no state. Callers with other work between commands call it before
-    /// `apply`.
+    /// queue neighbours and level. Changes no state. Callers that cannot use [`Engine::apply_batch`], because
+    /// they do other work between commands, call this before `apply`.
     ///
     /// A prefetch is wasted if another command removes the order first.
     // Out of line: inlined into a loop it would take registers from `apply`, and it is called once per batch.

@@ -50,8 +50,8 @@
 //! - A request whose `UserRefNum` is not above the session's last is a duplicate and is ignored. A
 //!   rejected request uses up its `UserRefNum`.
 //! - `Cancel` is never rejected; one without effect is ignored, as is `Modify` of an order that is not open.
-//!   `Replace` of such an order is rejected as `UnknownOrder`. A new intended size that was already executed
-//!   cancels the remainder.
+//!   `Replace` of such an order is rejected as `UnknownOrder`. A new intended size that is not above the
+//!   executed quantity cancels the remainder.
 //! - While an instrument is halted, orders and replacements are rejected as `Halted`, but cancels and
 //!   modifications work. In quotation only and in a pause, orders rest without trading until `Uncross`.
 //! - A stop order is `Accepted` and waits. A trade at its price or beyond makes it `Triggered`, under a new
@@ -59,10 +59,10 @@
 //!   them, in the order of entry, then those that their trades trigger.
 //! - When a displayed part is used up, the next one is published by `Add` under a new order id, and its owner
 //!   gets `Restated`.
-//! - Orders of one owner trade with each other unless their session's setting prevents it: then each reduced
-//!   order gets `SelfTradePrevented`. The setting does not apply in a cross.
+//! - Orders of one account trade with each other unless the incoming order's session has set a self-trade
+//!   prevention: then each reduced order gets `SelfTradePrevented`. Crosses ignore this setting.
 //! - At the end of the day GTC orders are `Replaced` under the first `UserRefNum`s of the new day.
-//! - A cancel of a whole session is one command, whatever the number of its orders.
+//! - A cancel of all orders of a session is one command, whatever their number.
 
 pub mod codec;
 mod command;

@@ -5,13 +5,14 @@ use tickpath_types::{Instrument, InstrumentId};
 /// Bounds of the engine's state; all memory is allocated at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineLimits {
-    /// Maximum number of displayed orders of all sessions, whole or in part. At the bound, an order that may
-    /// rest is rejected with `BookFull`, wherever it would rest, even if it would trade at once. IOC orders
-    /// and replacements are not affected.
+    /// Maximum number of orders of all sessions that are displayed, in whole or in part. At the bound, an
+    /// order that may rest, displayed or not, is rejected with `BookFull`, even if it would trade at once.
+    /// IOC orders and replacements are not affected.
     pub max_open_orders: u32,
-    /// Maximum number of open orders of one session, displayed or not. At the bound as for `max_open_orders`.
+    /// Maximum number of open orders of one session, displayed or not. At the bound, orders are rejected
+    /// as for `max_open_orders`.
     pub max_open_orders_per_session: u32,
-    /// Number of sessions; ids are below it. Requests of other sessions are rejected with `NotAuthorised`.
+    /// Number of sessions; their ids are below it. Requests of others are rejected as `NotAuthorised`.
     pub max_sessions: u16,
     /// Maximum number of index pages in use: 1024 `UserRefNum`s in 4 KiB each. At the bound an order that
     /// may rest is rejected with `BookFull`. A page serves neighbouring `UserRefNum`s of one session and is
@@ -25,7 +26,7 @@ pub struct EngineLimits {
     pub max_special_orders: u32,
     /// Number of latest executions that can be busted, rounded up to a power of two. Older ones are final.
     pub max_recent_executions: u32,
-    /// Highest id of instruments added during the day, or the highest initial id if greater.
+    /// Highest allowed id of instruments added during the day, raised to the highest initial id if lower.
     pub max_instruments: u16,
 }
 
@@ -46,9 +47,9 @@ impl Default for EngineLimits {
 }
 
 impl EngineLimits {
-    /// The most events of either kind that one command can cause. An order can trade with every resting
-    /// order, each trade reported to both sides, and is accepted and ended. All parts of special orders and
-    /// all triggered orders can enter, rest and trade once more.
+    /// The most order events, and the most market events, that one command can cause. An order can trade
+    /// with every resting order, each trade reported to both sides, and is accepted and ended. All parts of
+    /// special orders and all triggered orders can enter, rest and trade once more.
     #[must_use]
     pub const fn max_events_per_command(&self) -> u64 {
         2 * self.max_open_orders as u64 + 14 * self.max_special_orders as u64 + 8
@@ -82,7 +83,7 @@ pub struct EngineCounters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// The id is 0 or a duplicate: give every instrument a unique, small id from 1. Ids index tables.
+    /// The id is 0 or a duplicate: give every instrument a unique id from 1. Tables grow with the highest id.
     #[error("instrument {0} is a duplicate or has id 0: give each a unique id from 1")]
     InstrumentId(InstrumentId),
     /// The tick size or lot size is below 1, or the collar is not a range of positive prices.
@@ -96,7 +97,7 @@ pub enum EngineError {
 /// Checks an instrument's definition.
 ///
 /// # Errors
-/// [`EngineError`] when the engine could not compute with it.
+/// [`EngineError`] when the definition is invalid or does not fit the limits.
 pub(crate) fn check_instrument(instrument: &Instrument, limits: &EngineLimits) -> Result<(), EngineError> {
     let Instrument { id, tick_size, lot_size, max_qty, collar_low, collar_high, .. } = *instrument;
     if tick_size.0 < 1 || lot_size.is_zero() || collar_low.0 < 1 || collar_high < collar_low {

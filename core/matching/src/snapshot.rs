@@ -26,7 +26,7 @@ pub enum SnapshotError {
     /// A field has a value that no engine writes.
     #[error("field {0} of the engine's snapshot has an invalid value")]
     Value(&'static str),
-    /// An instrument differs from the saved one: give the original ones, since the log depends on them.
+    /// An instrument differs from the snapshot's: give the original ones, since the log depends on them.
     #[error("instrument {0} is missing, new, or differs from its definition in the snapshot")]
     Instrument(InstrumentId),
     /// The state exceeds the limits: raise them to at least their original values.
@@ -83,7 +83,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Takes fields off a buffer whose digest was verified.
+/// Reads fields from a buffer whose digest was verified.
 pub(crate) struct Reader<'a> {
     fields: &'a [u8],
 }
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Takes a count below 2^63, so that incrementing it later cannot overflow.
+    /// Reads a count. One of 2^63 or more is invalid, so that later increments cannot overflow.
     pub(crate) fn take_count(&mut self, field: &'static str) -> Result<u64, SnapshotError> {
         Some(self.take(field)?).filter(|count| *count < 1 << 63).ok_or(SnapshotError::Value(field))
     }

@@ -1,9 +1,9 @@
-//! A seeded stream of commands as a venue sees it: the load for benches and the lab.
+//! A seeded stream of commands like a venue's: the load for benches and the lab.
 //!
-//! Some thousands of orders rest in each book within 50 ticks of a slowly moving mid. Of the commands that
-//! follow, 10 in 100 are orders that cross the spread and trade with a few resting ones; the others are
-//! passive orders and cancels of open orders chosen uniformly, in a proportion that keeps the number of open
-//! orders constant (with the default sizes about 48 to 42).
+//! The opening fills each book with some thousands of orders within 50 ticks of a slowly moving mid. Of the
+//! later commands, 10 in 100 are orders that cross the spread and trade with a few resting ones. The others
+//! are passive orders and cancels of open orders chosen uniformly, in a proportion that keeps the number of
+//! open orders constant (with the default sizes about 48 to 42).
 
 use std::collections::HashMap;
 
@@ -19,13 +19,13 @@ use crate::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
 const TICK: i64 = 100;
 /// Passive orders are at most this many ticks from the mid.
 const PASSIVE_TICKS: u64 = 50;
-/// Crossing orders reach at most this many ticks beyond the best price.
+/// Crossing orders reach fewer than this many ticks beyond the best price.
 const CROSSING_TICKS: u64 = 4;
 /// Maximum quantity of an order; the minimum is 1.
 const MAX_QTY: u64 = 10;
-/// Number of an instrument's commands per move of its mid by one tick.
+/// Average number of an instrument's new orders between moves of its mid, each by one tick.
 const COMMANDS_PER_MOVE: u64 = 2_000;
-/// Percentage of commands that cross.
+/// Percentage of commands that are crossing orders.
 const CROSSING_PERCENT: u64 = 10;
 
 /// Parameters of the generated load.
@@ -60,20 +60,20 @@ impl Default for WorkloadConfig {
 pub struct Workload {
     /// The traded instruments.
     pub instruments: Vec<Instrument>,
-    /// Sufficient engine limits.
+    /// Engine limits that suffice for the commands.
     pub limits: EngineLimits,
     /// Commands that open the instruments and fill the books.
     pub opening: Vec<Command>,
     /// Commands of the load, which follow `opening`.
     pub commands: Vec<Command>,
-    /// Number of events of either kind that `commands` cause.
+    /// Number of order events and market events that `commands` cause.
     pub event_count: u64,
     /// [`Engine::state_hash`] after the last command.
     pub state_hash: u64,
 }
 
 impl Workload {
-    /// Generates the commands by running them, since a cancel names an order that is open at that time.
+    /// Generates the commands and applies each to an engine, since a cancel must name an open order.
     #[must_use]
     pub fn generate(config: &WorkloadConfig) -> Workload {
         Generator::new(config).run(config)
@@ -238,7 +238,7 @@ impl Generator {
     }
 }
 
-/// The open orders as the sessions know them, in a list from which one can be chosen uniformly.
+/// The open orders according to the order events, in a list from which one can be chosen uniformly.
 #[derive(Debug, Default)]
 struct KnownOrders {
     list: Vec<(SessionId, UserRefNum)>,

@@ -129,7 +129,7 @@ fn check_indicative(engine: &Fast, shape: Shape) {
     }
 }
 
-/// Counters that show that a run was meaningful.
+/// Counters that show whether a run traded and filled the books.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct EngineStatistics {
     events: u64,

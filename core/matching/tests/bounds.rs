@@ -284,8 +284,8 @@ fn counted(events: &[Event]) -> (u64, u64) {
     (orders as u64, (events.len() - orders) as u64)
 }
 
-/// One command trades with displayed orders and orders displayed in parts, and triggers stop orders that are
-/// themselves displayed in parts and rest at prices where the next triggered ones trade with them.
+/// One command trades with displayed orders and orders displayed in parts, and triggers stop orders. These
+/// are displayed in parts too, and rest at a price at which the next triggered ones trade with them.
 #[test]
 fn the_worst_cascade_causes_no_more_events_than_stated() {
     for (open, parts, stops, qty) in
@@ -311,7 +311,7 @@ fn the_worst_cascade_causes_no_more_events_than_stated() {
             let waits = special(user_ref, side, qty.into(), 100_000, instructions);
             assert_eq!(rejection(&venue.enter(1, waits)), None, "{user_ref}");
         }
-        // Without resting orders at this point, one is entered, so that the incoming order trades.
+        // Without a resting order the incoming order would not trade, so one is entered.
         if open == 0 {
             venue.enter(0, order(900, Side::Buy, 1, 100_000));
         }

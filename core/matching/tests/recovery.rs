@@ -316,7 +316,7 @@ proptest! {
         }
     }
 
-    /// Damage anywhere is an error. If the digest of the bytes is adjusted, the state hash does not match,
+    /// Damage to any byte is an error. If the digest is recomputed after the damage, another check fails,
     /// unless the damage is to the counters, on which nothing depends.
     #[test]
     fn a_damaged_snapshot_is_an_error(seed: u64, at: prop::sample::Index, value in 1..=255_u8, fit: bool) {

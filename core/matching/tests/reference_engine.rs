@@ -25,7 +25,7 @@ fn large_limits(shape: Shape) -> EngineLimits {
     }
 }
 
-/// All bounds except the index's are reached.
+/// Limits so low that the commands reach them, except those of the index.
 fn tight_limits(shape: Shape) -> EngineLimits {
     EngineLimits {
         max_open_orders: 40,
@@ -169,7 +169,7 @@ fn instruments_are_added_as_in_the_reference_model() {
                 }
             }
         }
-        // None of the definitions before the last two is valid; each opening causes two events.
+        // Only the last two definitions are valid; each opening causes two events.
         let opened_at_first = 2 * 7;
         assert_eq!(added, 2 * (opened_at_first + 2 * count), "ids up to {max_instruments}");
     }
@@ -192,7 +192,7 @@ fn the_engine_matches_the_reference_model() {
     assert!(counts["Executed"] > 15_000 && counts["Replaced"] > 4_000, "{counts:#?}");
 }
 
-/// The kinds of events, rejections, cancels and prevented trades.
+/// Kinds of events; rejections and cancels by reason, and prevented trades by strategy.
 const EVENT_KINDS: [&str; 53] = [
     "Accepted",
     "Replaced",

@@ -1,4 +1,4 @@
-//! The engine's responses to plain orders, per recipient, as text: see [`scenario`].
+//! Scenarios of plain orders and the engine's events, as text: see [`scenario`].
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common::{Event, apply, instruments, numbered, order};

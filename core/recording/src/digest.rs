@@ -5,9 +5,9 @@ use tickpath_types::Side;
 
 use crate::{EventKind, Level, RecordedEvent};
 
-/// Adds the events of a recording to a checksum, so that decoding alone can be timed and is not optimised
-/// away; the counterpart of [`Checksum`](tickpath_nasdaq::itch50::Checksum) for ITCH messages. The same
-/// events give the same checksum on every machine.
+/// A checksum of a recording's events. Because it uses every field, the compiler cannot remove the decoding
+/// when only that is timed. The same events give the same checksum on every machine. For ITCH messages, see
+/// [`Checksum`](tickpath_nasdaq::itch50::Checksum).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
     /// The checksum so far.
@@ -23,7 +23,8 @@ impl Digest {
         self.checksum = (self.checksum ^ value).rotate_left(5).wrapping_mul(MULTIPLIER);
     }
 
-    /// Adds several fields as the sum of their rotations, which the CPU can compute in parallel.
+    /// Adds the sum of several fields, each rotated by another number of bits. The CPU can compute the
+    /// rotations in parallel.
     #[inline(always)]
     pub(crate) fn fields(&mut self, fields: &[u64]) {
         let rotated = fields.iter().zip(0..).map(|(field, index)| field.rotate_left(index * 11 % u64::BITS));

@@ -1,4 +1,4 @@
-//! One recorded event of any format.
+//! A recorded event, in the same form for all formats.
 
 use tickpath_types::{Price, Qty, Side, SystemEventCode, TradingState};
 
@@ -12,19 +12,19 @@ use tickpath_types::{Price, Qty, Side, SystemEventCode, TradingState};
 pub struct RecordedEvent {
     /// Time of the event at the venue, in nanoseconds since [`RecordingInfo::time_base`].
     pub ts_ns: u64,
-    /// Index into the reader's symbols.
+    /// Index of the instrument's symbol in [`Source::symbols`](crate::Source::symbols).
     pub instrument: u32,
     /// True for the last event of a transaction of the venue. Within a transaction, events are in the order
     /// of the venue's reports, which may differ from the order of execution.
     pub ends_transaction: bool,
     /// True for an event of a book snapshot: it builds the book, but its order was entered earlier.
     pub is_snapshot: bool,
-    /// The event itself.
+    /// Kind and content of the event.
     pub kind: EventKind,
 }
 
 impl RecordedEvent {
-    /// An event without content: a buffer to read into.
+    /// An event without content, for a reader to overwrite.
     pub const NOTHING: RecordedEvent = RecordedEvent {
         ts_ns: 0,
         instrument: 0,
@@ -46,7 +46,7 @@ pub struct Level {
 /// The kinds of recorded events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// An order rests at the tail of its level.
+    /// A new order rests at the tail of its level.
     Add {
         /// The venue's reference of the order.
         order_id: u64,
@@ -107,7 +107,7 @@ pub enum EventKind {
         /// True for an execution in an auction, which has no incoming order.
         in_auction: bool,
     },
-    /// A trade as reported to the tape; changes no resting order by itself.
+    /// A published trade. It does not change the book; other events report changes of resting orders.
     Trade {
         /// Reference of the incoming order; 0 for none.
         order_id: u64,
@@ -122,14 +122,14 @@ pub enum EventKind {
     },
     /// All orders of the instrument are removed.
     Clear,
-    /// The state of the instrument or of the session.
+    /// The state of the instrument or of the session changes.
     Status(Status),
     /// A record that is not an event of the book.
     Ignored(IgnoredReason),
 }
 
 impl EventKind {
-    /// Side and price of the event's order in the book, if recorded; `None` for a fill in an auction.
+    /// Side and price of the event's order, if recorded; `None` for a `Replace` and a fill in an auction.
     #[must_use]
     #[inline]
     pub fn level(&self) -> Option<Level> {
@@ -144,7 +144,7 @@ impl EventKind {
     }
 }
 
-/// A change of state.
+/// A new trading state of an instrument, or a system event of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The trading state of the instrument.
@@ -157,9 +157,9 @@ pub enum Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IgnoredReason {
-    /// A record of another kind: definitions, statistics, imbalances.
+    /// A record of another kind, such as a definition, a statistic or an imbalance.
     OtherRecord,
-    /// The price is undefined.
+    /// The record's price is undefined.
     PriceNotRepresentable,
     /// A field has a value that the format does not allow.
     InvalidField,
@@ -200,12 +200,12 @@ pub struct RecordingInfo {
     /// True when one `Fill` may sum several displayed slices of one order, so that it may exceed the
     /// displayed quantity.
     pub sums_fills: bool,
-    /// Decimals of the price unit: 4, as in [`Price`], or those of the format.
+    /// Number of decimals of prices: 4, as in [`Price`], or the number that the format defines.
     pub price_decimals: u8,
 }
 
 impl RecordingInfo {
-    /// Every order is reported, fills reduce orders, and times count from midnight.
+    /// Properties of a recording that reports every order, and whose times count from midnight.
     pub const ORDER_BY_ORDER: RecordingInfo = RecordingInfo {
         time_base: TimeBase::Midnight,
         depth: Depth::Full,
@@ -214,5 +214,5 @@ impl RecordingInfo {
     };
 }
 
-/// Decimals of prices in units of [`Price`].
+/// Number of decimals of [`Price`].
 pub const PRICE_DECIMALS: u8 = Price::DECIMALS as u8;

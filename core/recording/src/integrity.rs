@@ -36,8 +36,8 @@ impl Finding {
     }
 }
 
-/// Messages after which the best bid of a book was at or above its best ask. Each is counted once, under the
-/// instrument's last published state if that is not trading, otherwise under the session's.
+/// Messages that left a book crossed: its best bid at or above its best ask. Each is counted by the market's
+/// state: the instrument's last published state if that is not trading, otherwise the session's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Crossed {
     /// Before the start of market hours.
@@ -50,11 +50,11 @@ pub struct Crossed {
     pub halted: Finding,
     /// After the end of market hours.
     pub after_close: Finding,
-    /// Without a published state.
+    /// Without a published state of the instrument, in market hours or in an unknown state of the session.
     pub unknown: Finding,
-    /// Messages of all these counts for which the instrument's published state was trading. Orders are
-    /// matched in that state, also outside market hours, so a crossed book contradicts the recording.
-    /// Messages in other states are not judged.
+    /// The messages counted above for which the instrument's published state was trading. Orders are matched
+    /// in that state, also outside market hours, so a crossed book contradicts the recording. In any other
+    /// state, a crossed book may be correct.
     pub contradictory: Finding,
 }
 
@@ -63,7 +63,7 @@ pub struct Crossed {
 pub(crate) struct MarketState {
     /// The last system event of the session.
     pub(crate) stage: Option<SystemEventCode>,
-    /// The state of the instrument.
+    /// The last published trading state of the instrument.
     pub(crate) trading: Option<TradingState>,
 }
 
@@ -119,15 +119,16 @@ pub struct Integrity {
     pub unmapped: Finding,
     /// Gaps in a feed's per-symbol sequence numbers.
     pub symbol_gaps: Finding,
-    /// Books whose bid is at or above their ask.
+    /// Messages that left a book crossed, by the market's state.
     pub crossed: Crossed,
     /// Messages with invalid content for their type, an unknown type, or fields out of range.
     pub malformed: Finding,
     /// Messages with an earlier time than the previous message of their channel.
     pub time_backwards: Finding,
-    /// Orders of a best-levels recording that were removed without a message, as later events prove.
+    /// Number of orders of a best-levels recording that left the book without a message, as later events
+    /// prove.
     pub unreported: u64,
-    /// Orders left in the books at the end.
+    /// Number of orders left in the books at the end.
     pub orders_left: u64,
     /// The reason why reading stopped before the end of the file, if it did.
     pub read_error: Option<String>,
@@ -138,14 +139,14 @@ pub struct Integrity {
 pub(crate) struct Criteria {
     /// True if every order is announced, so that unknown references and crossed books are contradictions.
     pub(crate) is_full_depth: bool,
-    /// True if times never run backwards in this format.
+    /// True if times never run backwards in this format, so that an earlier time is a contradiction.
     pub(crate) is_ordered_by_time: bool,
     /// True if books were built.
     pub(crate) has_books: bool,
 }
 
 impl Integrity {
-    /// All reasons why the books cannot be trusted, as text.
+    /// Describes, as text, the findings that contradict the recording by these criteria.
     pub(crate) fn contradictions(&self, criteria: Criteria) -> Vec<String> {
         let Criteria { is_full_depth, is_ordered_by_time, has_books } = criteria;
         let is_complete = is_full_depth && has_books;
@@ -211,7 +212,7 @@ impl Integrity {
         reasons
     }
 
-    /// Crossed books without a known trading state, as text.
+    /// Describes, as text, messages that left a book crossed in an unknown trading state, if there are any.
     pub(crate) fn crossed_without_state(&self, criteria: Criteria) -> Option<String> {
         let crossed = &self.crossed.unknown;
         let is_complete = criteria.is_full_depth && criteria.has_books;

@@ -1,4 +1,4 @@
-//! The output of a replay as it proceeds.
+//! The trait that receives the messages, trades and prices of a replay.
 
 use tickpath_book::BooksById;
 use tickpath_types::{InstrumentId, MarketUpdate};
@@ -6,10 +6,10 @@ use tickpath_types::{InstrumentId, MarketUpdate};
 use crate::moment::Calendar;
 use crate::view::{Bbo, MessageView, TradeInfo};
 
-/// A step of the work on a block of messages.
+/// A step of the work on a block of messages, for time measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkStep {
-    /// Work that is not part of the cost of messages.
+    /// Work whose time is not attributed to messages.
     Other,
     /// The messages were located in the input.
     Framed,
@@ -17,27 +17,27 @@ pub enum WorkStep {
     Decoded(usize),
     /// Messages were applied to the books.
     Applied,
-    /// A block is finished, with this number of messages in the books; 0 without books.
+    /// The block is finished, and this number of messages was applied to books; 0 without books.
     Done(usize),
 }
 
 /// Receives the messages, trades and prices of a replay, in the order of the recording, for the chosen
 /// symbols and within the window. `symbol` is empty while it is unknown.
 pub trait Listener {
-    /// The following calls are about recording `_recording` of the file, counted from 0. Its times are in
-    /// `_calendar`, its prices have `_price_decimals` decimals.
+    /// Announces recording `_recording` of the file, counted from 0: the following calls are about it.
+    /// `_calendar` interprets its times, and its prices have `_price_decimals` decimals.
     fn on_recording(&mut self, _recording: usize, _calendar: &Calendar, _price_decimals: u8) {}
 
     /// A step of the work is complete; it took the time since the previous call of this method.
     fn on_step(&mut self, _step: WorkStep) {}
 
-    /// A message, and its effect on the books.
+    /// Receives a message, and the update of the books that it caused, if any.
     fn on_message(&mut self, _view: &MessageView<'_>, _symbol: &str, _update: Option<&MarketUpdate>) {}
 
-    /// A trade, with price and side if the message or the books provide them.
+    /// Receives a trade, with price and side if the message or the books provide them.
     fn on_trade(&mut self, _view: &MessageView<'_>, _symbol: &str, _trade: &TradeInfo) {}
 
-    /// New best prices after a message.
+    /// Receives the best prices after a message that changed them.
     fn on_bbo(&mut self, _view: &MessageView<'_>, _symbol: &str, _bbo: Bbo) {}
 
     /// True if [`Listener::on_book`] is used: messages are then applied one by one.
@@ -45,7 +45,7 @@ pub trait Listener {
         false
     }
 
-    /// The books after a message that changed the book of one instrument.
+    /// Receives all books after a message that changed the book of instrument `_id`.
     fn on_book(
         &mut self,
         _view: &MessageView<'_>,

@@ -12,10 +12,11 @@ const NS_PER_DAY: u64 = 86_400 * NS_PER_SEC;
 /// A time of day, perhaps with a date: `09:30:00`, `15:59:59.999999999`, `2023-12-25T23:00:00`.
 ///
 /// The time is in the exchange's zone (Eastern Time for ITCH, LOBSTER and captures, UTC for DBN), unless
-/// another is requested. Without a date it is on the session's day, or else on the recording's first day.
+/// another zone is requested. Without a date it is on the session's day, or on the recording's first day if
+/// the session's day is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Days since 1970-01-01.
+    /// Days since 1970-01-01; `None` without a date.
     day: Option<u64>,
     /// Nanoseconds since midnight.
     ns: u64,
@@ -47,8 +48,8 @@ impl FromStr for Moment {
 }
 
 impl Moment {
-    /// The moment in the recording's time base; `first_ns` is the time of the recording's first message.
-    /// `None` when the moment has a date and the recording has none.
+    /// Converts to the recording's time base; `first_ns` is the time of the recording's first message.
+    /// Returns `None` if the conversion needs the session's date and that is unknown.
     pub(crate) fn in_recording(self, calendar: &Calendar, first_ns: u64) -> Option<u64> {
         match (calendar.base, self.day) {
             (TimeBase::Midnight, day) if calendar.zone != calendar.midnight => {
@@ -102,9 +103,10 @@ fn digits(text: &str) -> Option<u64> {
 pub struct Calendar {
     /// The epoch of the times.
     pub base: TimeBase,
-    /// The zone of times on the command line and in the report.
+    /// Time zone of `--from`, `--to` and the report.
     pub zone: Zone,
-    /// Zone of the midnight that times count from: New York for ITCH and LOBSTER, UTC for a Tickpath venue.
+    /// Time zone of the midnight from which times count: New York for ITCH and LOBSTER, UTC for a Tickpath
+    /// venue.
     pub midnight: Zone,
     /// The day of the session, if known.
     pub date: Option<Date>,
@@ -157,7 +159,7 @@ impl fmt::Display for RecordedTime {
         write!(f, "{hour:02}:{minute:02}:{second:02}.{:09}", of_day % NS_PER_SEC)?;
         match local_ns {
             Some(_) => write!(f, " {zone}"),
-            // Without a date the time cannot be converted from the zone of its midnight.
+            // Without a date the time cannot be converted to `zone`: it remains in the zone of its midnight.
             None if zone != midnight => write!(f, " {midnight}"),
             None => Ok(()),
         }

@@ -5,15 +5,15 @@ use core::net::SocketAddrV4;
 /// The payload of one UDP datagram or TCP segment over IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Number of the frame in the file, from 1, as in packet analysers: skipped frames have numbers too.
+    /// Number of the frame in the file, from 1, counting skipped frames too, as packet analysers do.
     pub number: u64,
     /// Capture time, in nanoseconds since the Unix epoch.
     pub ts_ns: u64,
-    /// The sender.
+    /// Address of the sender.
     pub src: SocketAddrV4,
-    /// The destination: for multicast the group.
+    /// Destination address; for multicast, that of the group.
     pub dst: SocketAddrV4,
-    /// UDP, or TCP with the position in its stream.
+    /// UDP, or TCP with the payload's position in its stream.
     pub transport: Transport,
     /// The payload bytes.
     pub payload: &'a [u8],
@@ -33,7 +33,7 @@ pub enum Transport {
 pub struct Segment {
     /// Sequence number of the payload's first byte, or of the SYN before it; wraps at 2^32.
     pub sequence: u32,
-    /// True at the beginning of the stream, whose first byte has the number `sequence + 1`.
+    /// True for a SYN segment, which begins the stream: the first byte has the number `sequence + 1`.
     pub is_syn: bool,
     /// True when the stream ends after this payload.
     pub is_fin: bool,

@@ -16,7 +16,7 @@ use crate::{Depth, RecordingInfo};
 pub trait RecordedProtocol: Sized + 'static {
     /// A message, with context from earlier messages of the recording, such as the symbol of its instrument.
     type Message<'a>: Clone;
-    /// Books to which such messages are applied, built on order-by-order books `B`.
+    /// Books to which the protocol's messages are applied, built on order-by-order books `B`.
     type Books<B: BooksById>;
     /// True if the times of a recording's messages never run backwards.
     const IS_ORDERED_BY_TIME: bool;
@@ -30,7 +30,7 @@ pub trait RecordedProtocol: Sized + 'static {
         self.info().depth == Depth::Full
     }
 
-    /// Books of the protocol for the day that began at `midnight`, based on the books `empty`.
+    /// Creates the protocol's books on the empty books `empty`; the session's day began at `midnight`.
     fn books<B: BooksById>(&self, empty: B, midnight: Nanos) -> Self::Books<B>;
 
     /// Returns the order-by-order books on which `books` is built.
@@ -49,7 +49,7 @@ pub trait RecordedProtocol: Sized + 'static {
         0
     }
 
-    /// Rejects tables that would have no rows.
+    /// Returns an error if a requested table would have no rows.
     ///
     /// # Errors
     /// [`Error::NoOrders`](crate::Error::NoOrders) or [`Error::NothingFor`](crate::Error::NothingFor).
@@ -60,7 +60,7 @@ pub trait RecordedProtocol: Sized + 'static {
     /// The time of a message, in the recording's time base.
     fn ts_ns(message: &Self::Message<'_>) -> u64;
 
-    /// True for a message of a snapshot, which builds the books and is not an event.
+    /// True for a message that is part of a snapshot: it builds the books, but is not a market event.
     fn is_snapshot(_message: &Self::Message<'_>) -> bool {
         false
     }
@@ -68,7 +68,8 @@ pub trait RecordedProtocol: Sized + 'static {
     /// The content of a message for counts, statistics and the listener; `number` is its number in the file.
     fn view<'s>(message: &'s Self::Message<'_>, number: u64, source: Source<'s>) -> MessageView<'s>;
 
-    /// Adds all fields of a message to a checksum. [`RecordedProtocol::view`] reports malformed messages.
+    /// Adds all fields of a message to a checksum. Ignores a malformed message, which
+    /// [`RecordedProtocol::view`] reports.
     fn digest(message: &Self::Message<'_>, checksums: &mut Checksums);
 
     /// The name of a message type; `None` for an unknown code.
@@ -80,10 +81,10 @@ pub trait RecordedProtocol: Sized + 'static {
     }
 }
 
-/// The properties of the recording that a message is from.
+/// The properties of the recording from which a message was read.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    /// Time base, depth and price scale.
+    /// Time base, depth and price decimals of the recording.
     pub info: RecordingInfo,
     /// Symbols, indexed by instrument; empty if messages carry the symbols.
     pub symbols: &'a [String],
@@ -92,7 +93,7 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// True for a message of a snapshot.
+    /// True if `message` is part of a snapshot.
     #[must_use]
     pub fn is_snapshot<P: RecordedProtocol>(&self, message: &P::Message<'_>) -> bool {
         self.is_snapshot || P::is_snapshot(message)

@@ -1,8 +1,8 @@
-//! The name of a protocol of packets.
+//! The name of a protocol whose messages come in packets.
 
 use std::fmt;
 
-/// A protocol of market data in packets.
+/// A protocol of market data whose messages come in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Protocol {
     name: &'static str,
@@ -20,7 +20,7 @@ impl Protocol {
         self.name
     }
 
-    /// Name and transport of the protocol, for display.
+    /// Name of the protocol for display, such as `ITCH 5.0 in MoldUDP64 or SoupBinTCP`.
     #[must_use]
     pub const fn title(self) -> &'static str {
         self.title

@@ -7,10 +7,10 @@ use tickpath_types::{InstrumentId, Side};
 use crate::protocol::RecordedProtocol;
 use crate::updates::Updates;
 
-/// Returns the symbol of an instrument id.
+/// A function that returns the symbol of an instrument id.
 pub(crate) type Names<'a> = dyn Fn(u16) -> String + 'a;
 
-/// The result of the comparison with the reference model.
+/// The result of the comparison of the books with their reference model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelReport {
     /// Number of messages between comparisons of all books.
@@ -25,8 +25,9 @@ pub struct ModelReport {
 
 /// The reference model of a recording's books, to which the same messages are applied.
 ///
-/// After each part of messages, the updates of both are compared; at the given interval, and at the end, the
-/// digests of all books. Nothing is compared after the first difference, which would cause further ones.
+/// After each part of messages, the updates of the books are compared with those of the model. The digests of
+/// all books are compared at the given interval and at the end. Nothing is compared after the first
+/// difference, because it would cause further ones.
 pub(crate) struct ReferenceModel<P: RecordedProtocol> {
     pub(crate) books: P::Books<Indexed<ReferenceBooks>>,
     updates: Updates,
@@ -45,8 +46,8 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
         self.next_at.saturating_sub(number)
     }
 
-    /// Applies messages that `books` already has to the reference model. Compares the updates of both, and
-    /// all books if a comparison is due.
+    /// Applies to the reference model messages that were already applied to `books`, where they caused
+    /// `updates`. Compares the updates of both, and all books if a comparison is due.
     pub(crate) fn apply_and_compare(
         &mut self,
         first: u64,
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_difference_that_no_update_shows_is_found_in_the_books() {
-        // Swap the arrival of two orders below the best level: best prices and sizes are always the same.
+        // Swap the arrival of two orders below the best level: no update differs, as the best level is equal.
         let mut ours = vec![add(1, 100, 5), add(2, 90, 5), add(3, 90, 5)];
         let mut fast = books::<Indexed<FastBooks>>();
         let mut updates = Updates::default();

@@ -1,4 +1,4 @@
-//! The registry of protocols of packets.
+//! The registry of the protocols whose messages come in packets.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use crate::listener::Listener;
 use crate::protocol_name::Protocol;
 use crate::protocols::{iex, itch, xdp};
 
-/// Packet protocols, one line each; a packet that fits two belongs to the later one.
+/// All packet protocols, one line each. A packet that fits two protocols belongs to the later one.
 ///
 /// To add a protocol, implement [`PacketProtocol`](crate::captures::PacketProtocol) and add a line here.
 pub(crate) const fn formats<L: Listener>() -> [PacketFormat<L>; 3] {

@@ -18,9 +18,9 @@ pub const PART_LEN: usize = 512;
 
 /// The pass over one file, shared by all of its recordings.
 pub struct Pass<L> {
-    /// The selection of messages and symbols.
+    /// The selection of messages, symbols and output.
     pub selection: Selection,
-    /// The receiver of the output.
+    /// Receives the messages, trades and prices.
     pub listener: L,
     /// The reason why the pass ended before the end of the file, if it did.
     pub ended: Option<EndReason>,
@@ -41,7 +41,7 @@ impl<L> Pass<L> {
         self.message_count
     }
 
-    /// Begins a part of at most `len` messages, see [`apply_at_once`](crate::apply_at_once).
+    /// Begins a part of at most `len` messages for [`apply_at_once`](crate::apply_at_once).
     pub fn begin_part(&mut self, len: usize) {
         self.updates.start(len);
     }
@@ -85,12 +85,12 @@ impl<P: RecordedProtocol> Replay<P> {
         Ok(())
     }
 
-    /// Creates the books and the reference model as requested, if the books do not exist yet.
+    /// Creates the books and the reference model that `selection` requests, if the books do not exist yet.
     pub fn create_books(&mut self, selection: &Selection, size: impl FnOnce() -> BookSize) {
         self.pair.create(&self.protocol, selection, &self.calendar, size);
     }
 
-    /// True when there are books.
+    /// True once books were created.
     pub const fn has_books(&self) -> bool {
         self.pair.books.is_some()
     }
@@ -110,12 +110,13 @@ impl<P: RecordedProtocol> Replay<P> {
         self.state.integrity.read_error.is_some()
     }
 
-    /// Start of the window, in the recording's time; 0 before a message has determined it.
+    /// Start of the window, in the recording's time; 0 until the first message determines the window.
     pub const fn from_ns(&self) -> u64 {
         self.state.window.from_ns
     }
 
-    /// Number of messages of a block to handle: those before the limit and the end of the window.
+    /// Returns the number of messages of a block to handle. Stops at the limit or the end of the window, and
+    /// then sets `pass.ended`.
     ///
     /// # Errors
     /// When the window is invalid in this recording.
@@ -155,7 +156,7 @@ impl<P: RecordedProtocol> Replay<P> {
         P::digest(message, &mut self.state.checksums);
     }
 
-    /// Decodes and returns the messages of a block before the limit and the end of the window.
+    /// Decodes the messages of a block up to the limit and the end of the window, and returns them.
     ///
     /// # Errors
     /// As [`Replay::messages_to_handle`].

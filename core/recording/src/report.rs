@@ -41,9 +41,9 @@ pub struct SymbolBook {
 pub enum Reliability {
     /// Nothing contradicts the recording, and no gap is detected.
     Complete,
-    /// Nothing contradicts the recording, but it is incomplete: see the reservations.
+    /// Nothing contradicts the recording, but it is incomplete: see [`RecordingReport::reservations`].
     Partial,
-    /// The recording contradicts itself: see the contradictions.
+    /// The recording contradicts itself: see [`RecordingReport::contradictions`].
     Contradicted,
 }
 
@@ -66,12 +66,12 @@ pub struct RecordingReport {
     pub depth: Depth,
     /// Number of messages read, from the start of the recording.
     pub messages_read: u64,
-    /// Number of messages in the window.
+    /// Number of messages in the selected window of time.
     pub messages: u64,
     /// Number of messages in the window that are parts of snapshots: they built the books, and are excluded
     /// from statistics.
     pub snapshot_messages: u64,
-    /// Decimals of the price unit.
+    /// Number of decimals of prices.
     pub price_decimals: u8,
     /// Messages in the window by type, most frequent first.
     pub by_type: Vec<TypeCount>,
@@ -100,9 +100,9 @@ pub struct RecordingReport {
     /// True when the feed announced the end of the session's messages; without it, the loss of the last
     /// messages cannot be detected.
     pub is_end_seen: bool,
-    /// Reasons why the books are incomplete, or cannot be judged, as text.
+    /// Reasons, as text, why the books are incomplete or their correctness is unknown.
     pub reservations: Vec<String>,
-    /// Channels and unknown packets of the capture. A capture has a report for each recording in it.
+    /// Channels and unassigned packets of the capture; `None` if the recording is not from a capture.
     pub capture: Option<CaptureReport>,
 }
 
@@ -177,7 +177,7 @@ impl<P: RecordedProtocol> Replay<P> {
     }
 }
 
-/// Ids and states of the instruments that have a symbol or messages, except id 0, the whole system.
+/// Ids and states of the instruments that have a symbol or messages, except id 0, which is the whole system.
 fn seen_instruments(state: &RecordingState) -> impl Iterator<Item = (usize, &KnownInstrument)> + Clone {
     let seen = state.instruments.iter().enumerate().skip(1);
     seen.filter(|(_, known)| known.symbol.is_some() || known.statistics.messages > 0)
@@ -193,7 +193,7 @@ fn shown_symbols(state: &RecordingState) -> Vec<(u16, String, SymbolStatistics)>
     shown
 }
 
-/// Parts of the books that a recording does not cover, as text.
+/// Reasons, as text, why the books are not complete: few levels, an early end of reading, or no books.
 fn coverage(depth: Depth, ended: Option<EndReason>, has_books: bool) -> Vec<String> {
     let mut reservations = Vec::new();
     if let (Depth::Partial { levels }, true) = (depth, has_books) {

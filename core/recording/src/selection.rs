@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::moment::{Calendar, Moment};
 use crate::protocol_name::Protocol;
 
-/// The selection of messages and symbols of a file's recordings.
+/// The selection of a file's messages and symbols, and of the output of its replay.
 ///
 /// The books are always built from the first message. The window, `from` to `to`, selects the messages that
 /// are counted, passed to the listener and part of the statistics; a recording ends at `to`. `symbols`
@@ -68,7 +68,8 @@ impl<T> From<[T; 4]> for Tables<T> {
 }
 
 impl Selection {
-    /// Calendar of times that count from `base`; `zone` is the exchange's, used if none was selected.
+    /// Returns the calendar for times that count from `base`. Uses `zone`, the exchange's time zone, if none
+    /// was selected.
     #[must_use]
     pub fn calendar(&self, base: TimeBase, zone: Zone) -> Calendar {
         Calendar { base, zone: self.zone.unwrap_or(zone), midnight: Zone::EASTERN, date: self.date }
@@ -78,7 +79,7 @@ impl Selection {
         self.symbols.is_empty() || self.symbols.iter().any(|chosen| chosen == symbol)
     }
 
-    /// The window in a recording that starts at `first_ns`.
+    /// Returns the window in the time of a recording whose first message is at `first_ns`.
     pub(crate) fn window(&self, calendar: &Calendar, first_ns: u64) -> Result<Window> {
         let resolve = |moment: Option<Moment>, default| match moment {
             Some(moment) => moment.in_recording(calendar, first_ns).ok_or(Error::NoDates),

@@ -25,17 +25,17 @@ pub(crate) struct RecordingState {
     pub(crate) checksums: Checksums,
     /// Number of messages in the window by type.
     pub(crate) counts: [u64; 256],
-    /// Number of messages that are parts of snapshots.
+    /// Number of messages in the window that are parts of snapshots.
     pub(crate) snapshot_count: u64,
     pub(crate) integrity: Integrity,
     /// State of each instrument, indexed by its id in the books.
     pub(crate) instruments: Vec<KnownInstrument>,
     pub(crate) window: Window,
-    /// True when the window was resolved, which needs a first message.
+    /// True once the first message has determined the window.
     pub(crate) has_window: bool,
     /// Times of the first and last message in the window.
     pub(crate) span_ns: Option<(u64, u64)>,
-    /// Decimals of the price unit.
+    /// Number of decimals of prices.
     price_decimals: u8,
     /// The last published system event of the session.
     stage: Option<SystemEventCode>,
@@ -70,18 +70,19 @@ impl RecordingState {
         }
     }
 
-    /// True when the end of the session's messages was published.
+    /// True when the last published system event is the end of the session's messages.
     pub(crate) fn is_end_seen(&self) -> bool {
         self.stage == Some(SystemEventCode::EndOfMessages)
     }
 
-    /// The symbol of an instrument, or its number.
+    /// The symbol of an instrument, or `#` and its id if the symbol is unknown.
     pub(crate) fn name(&self, instrument: u16) -> String {
         let known = self.instruments.get(usize::from(instrument));
         known.and_then(|known| known.symbol.clone()).unwrap_or_else(|| format!("#{instrument}"))
     }
 
-    /// Returns the instrument with an id, added if it is new; sets its symbol if given and unknown.
+    /// Returns the instrument with this id, and adds it if it is new. Sets its symbol to `symbol` if the
+    /// instrument has none yet.
     pub(crate) fn instrument(
         &mut self,
         id: u16,
@@ -106,7 +107,8 @@ impl RecordingState {
         instrument
     }
 
-    /// Handles one message and its effect on the books, `None` for no effect; `place` describes its position.
+    /// Handles one message and the update of the books that it caused, if any. `place` describes the position
+    /// of the message.
     pub(crate) fn message(
         &mut self,
         view: &MessageView<'_>,
@@ -179,7 +181,7 @@ impl RecordingState {
         }
     }
 
-    /// Updates the statistics by a message in the window, and passes the message to the listener.
+    /// Adds a message in the window to the statistics, and passes it to the listener.
     #[inline]
     fn observe(
         &mut self,

@@ -7,13 +7,13 @@ use tickpath_types::{Price, Qty};
 pub struct SymbolStatistics {
     /// Number of messages about the symbol.
     pub messages: u64,
-    /// Number of orders added, without replacements.
+    /// Number of orders added; replacements are not counted.
     pub adds: u64,
     /// Number of executions of resting orders.
     pub executions: u64,
     /// Sum of the quantities of all trades, including hidden ones and crosses. An execution whose message
-    /// marks it as part of a later print is not counted. The sum is as first reported: a trade that is broken
-    /// or cancelled later, or a cross with a corrected volume, is not subtracted.
+    /// marks it as part of a later print is not counted. Later corrections are ignored: broken or cancelled
+    /// trades stay in the sum, and crosses keep the volume first reported.
     pub volume: u128,
     /// Highest price of the trades in `volume`.
     pub high: Option<Price>,
@@ -21,11 +21,11 @@ pub struct SymbolStatistics {
     pub low: Option<Price>,
     /// Price of the last trade in `volume`.
     pub last: Option<Price>,
-    /// Sum of the spread, in price units, after each message that left a bid below an ask.
+    /// Sum, in price units, of the spreads after the messages counted in `spread_count`.
     pub spread_sum: u128,
-    /// Number of messages that left a bid below an ask.
+    /// Number of messages after which the book had a best bid below its best ask.
     pub spread_count: u64,
-    /// Greatest common divisor of all order or level prices, in price units: an upper bound of the tick.
+    /// Greatest common divisor of all order or level prices, in price units: an upper bound of the tick size.
     pub tick: u64,
 }
 
@@ -52,7 +52,7 @@ impl SymbolStatistics {
         self.spread_count += 1;
     }
 
-    /// Average spread in millionths of a tick, rounded down: exactly `spread_sum / (spread_count x tick)`.
+    /// Average spread in millionths of a tick: `spread_sum x 10^6 / (spread_count x tick)`, rounded down.
     #[must_use]
     pub fn spread_average_ticks_ppm(&self) -> Option<u128> {
         let divisor = u128::from(self.spread_count) * u128::from(self.tick);

@@ -8,13 +8,13 @@ use crate::Segment;
 
 /// Maximum bytes of one stream held behind a gap; beyond this the gap counts as lost.
 pub const STREAM_HELD_MAX: usize = 1 << 20;
-/// Maximum distance in bytes between two sequence numbers of one connection.
+/// Maximum distance in bytes of a segment from the next byte; a more distant one is of another connection.
 const DISTANCE_MAX: u32 = 1 << 30;
 
 /// Counters of a stream's segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamCounters {
-    /// Segments with payload.
+    /// Number of segments with payload.
     pub segments: u64,
     /// Number of bytes that were received again.
     pub retransmitted_bytes: u64,
@@ -24,7 +24,7 @@ pub struct StreamCounters {
     pub holes: u64,
     /// Number of bytes missing in `holes`.
     pub lost_bytes: u64,
-    /// Number of times that the stream restarted.
+    /// Number of times that another connection with the same ports began.
     pub restarts: u64,
 }
 
@@ -37,10 +37,10 @@ pub enum StreamData<'a> {
     Broken,
 }
 
-/// Reassembles one direction of a TCP connection: in order, each byte once.
+/// Reassembles one direction of a TCP connection: outputs its bytes in order, each once.
 ///
-/// The bytes held behind a gap are bounded by [`STREAM_HELD_MAX`]. At the bound, or when the stream ends, the
-/// gap is lost: it is counted, and the bytes after it follow.
+/// The reader holds up to [`STREAM_HELD_MAX`] bytes behind a gap. Beyond that, or when the stream ends, it
+/// counts the gap as lost and outputs the held bytes.
 ///
 /// ```
 /// use tickpath_recording::{Segment, StreamData, StreamReader};
@@ -59,7 +59,7 @@ pub enum StreamData<'a> {
 /// ```
 #[derive(Debug, Default)]
 pub struct StreamReader {
-    /// Sequence number of the next byte, extended beyond 2^32.
+    /// Sequence number of the next byte, extended beyond 2^32; `None` before the first segment.
     next: Option<u64>,
     /// Payloads behind a gap, by extended sequence number.
     held: BTreeMap<u64, Vec<u8>>,
@@ -90,7 +90,7 @@ impl StreamReader {
             let next = *self.next.get_or_insert(u64::from(sequence));
             let first = unwrap_sequence(next, sequence);
             if first.abs_diff(next) > u64::from(DISTANCE_MAX) {
-                // The segment is of another connection with the same ports, whose beginning was not captured.
+                // Another connection uses the same ports, and its beginning was not captured.
                 self.begin(sequence, out);
             }
             self.take(payload, sequence, out);
@@ -107,7 +107,7 @@ impl StreamReader {
         }
     }
 
-    /// Begins a connection; a repeated SYN changes nothing.
+    /// Begins a connection whose first byte has number `sequence`; a repeated SYN changes nothing.
     fn begin(&mut self, sequence: u32, out: &mut impl FnMut(StreamData<'_>)) {
         let begin = u64::from(sequence);
         if self.next.is_some_and(|next| next == begin && self.held.is_empty()) {

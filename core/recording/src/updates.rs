@@ -1,4 +1,4 @@
-//! The effect of a block of messages on books, for any protocol.
+//! Book updates and contradictions that a block of messages causes, for any protocol.
 
 use std::ops::RangeInclusive;
 
@@ -16,7 +16,7 @@ pub struct Updates {
 /// Contradictions between a range of messages and the books.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Contradictions {
-    /// The messages, counted from 0 in the block.
+    /// Indexes of the messages in the block, from 0.
     pub(crate) messages: RangeInclusive<usize>,
     /// Counts of executions or reductions beyond the open quantity, adds of orders that already rested,
     /// orders that the books rejected, messages with indexes not mapped to a symbol, and gaps in the sequence
@@ -24,7 +24,7 @@ pub(crate) struct Contradictions {
     pub(crate) counts: [u64; 5],
 }
 
-/// The counts of contradictions, in the order of [`Contradictions::counts`].
+/// Selects the counters of contradictions, in the order of [`Contradictions::counts`].
 #[inline(always)]
 const fn contradictions(counters: &BuilderCounters) -> [u64; 5] {
     let BuilderCounters { beyond_qty, duplicate_order, refused, unmapped, symbol_gaps, .. } = *counters;
@@ -32,7 +32,7 @@ const fn contradictions(counters: &BuilderCounters) -> [u64; 5] {
 }
 
 impl Updates {
-    /// Clears the previous block and reserves capacity for one of `len` messages.
+    /// Removes the updates of the previous block and reserves capacity for `len` messages.
     pub(crate) fn start(&mut self, len: usize) {
         self.list.clear();
         self.list.reserve(len);

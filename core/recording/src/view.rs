@@ -7,11 +7,11 @@ use tickpath_types::{MarketUpdate, Price, Qty, Side, SystemEventCode, TradingSta
 pub struct MessageView<'a> {
     /// Number of the message in the file, from 1.
     pub number: u64,
-    /// Time of the message, in the recording's time base.
+    /// Time of the message, in nanoseconds since the recording's epoch (its `TimeBase`).
     pub ts_ns: u64,
     /// Id of the instrument in the books; 0 for the whole system.
     pub instrument: u16,
-    /// Channel of the message, in a recording with several: each has a separate clock.
+    /// Channel of the message; 0 if the recording has only one. Each channel has a separate clock.
     pub channel: u8,
     /// Type of the message, an index into the counts by type.
     pub code: u8,
@@ -21,23 +21,23 @@ pub struct MessageView<'a> {
     pub state: Option<TradingState>,
     /// System event that the message publishes.
     pub stage: Option<SystemEventCode>,
-    /// True when the content is invalid for the type.
+    /// True when the content of the message is invalid for its type.
     pub is_malformed: bool,
     /// True for a message of a snapshot: it builds the book and is excluded from statistics.
     pub is_snapshot: bool,
     /// Effect of the message on an order.
     pub order: OrderEffect,
-    /// Trade of the message; without a price it is at the price of the resting order.
+    /// Trade that the message reports. If it has no price, the price is that of the resting order.
     pub trade: Option<TradeInfo>,
 }
 
 /// The effect of a message on an order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrderEffect {
-    /// True when the message changes or removes an order, which must therefore rest.
+    /// True when the message changes or removes an order, which must therefore be in the book.
     pub must_rest: bool,
-    /// Price that determines the tick: of an added or changed order, or the greatest common divisor of level
-    /// prices.
+    /// Price from which the tick size is derived: that of the added or changed order, or the greatest common
+    /// divisor of all level prices in the message.
     pub price: Option<Price>,
     /// True for an added order.
     pub is_add: bool,
@@ -72,9 +72,9 @@ pub struct TradeInfo {
     pub qty: Qty,
     /// Side of the incoming order, if the message has it.
     pub aggressor: Option<Side>,
-    /// Kind of the trade, in one word.
+    /// Kind of the trade, such as `executed` or `cross`.
     pub kind: &'static str,
-    /// False when the trade is also reported by another message.
+    /// False when another message also reports the trade, so that statistics skip this one.
     pub counts: bool,
     /// Id of the resting order for an execution, or else of the incoming order; 0 for none.
     pub order_id: u64,
@@ -88,7 +88,7 @@ impl TradeInfo {
     }
 }
 
-/// The best bid and ask with their quantities; a quantity of 0 means there is none.
+/// The best bid and ask with their quantities; a quantity of 0 means that the side is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bbo {
     /// Price and quantity of the best bid.

@@ -1,4 +1,4 @@
-//! Matching by the documented rules, implemented in the simplest way.
+//! A matching engine that implements the documented rules in the simplest way.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,11 +12,11 @@ mod state;
 pub use self::state::ReferenceOrder;
 use self::state::{Event, Execution, LastNumbers, Listing, Session};
 
-/// Price-time matching of all instruments as a list of orders, which every operation searches from end to
-/// end.
+/// A price-time matching engine that keeps the orders of all instruments in one list. Every operation
+/// searches the whole list.
 ///
-/// The same commands give the same events as with `tickpath_matching::Engine`, as long as its order index has
-/// capacity: the bound on its pages is the only rule that this engine does not implement.
+/// For the same commands it publishes the same events as `tickpath_matching::Engine`, with one exception: it
+/// has no index pages, so it never rejects an order because their bounds are reached.
 #[derive(Clone, Debug)]
 pub struct ReferenceEngine {
     limits: EngineLimits,
@@ -26,16 +26,17 @@ pub struct ReferenceEngine {
     sessions: Vec<Session>,
     orders: Vec<ReferenceOrder>,
     is_killed: bool,
-    /// Executions by match id less one; `None` for the id of a cross and of a busted execution.
+    /// The execution with match id `i + 1` is at index `i`; `None` if that id is a cross or a busted
+    /// execution.
     executions: Vec<Option<Execution>>,
     last: LastNumbers,
-    /// Entry numbers of orders whose stop price was reached.
+    /// Entry numbers of orders whose stop price was reached and that are not processed yet.
     triggered: VecDeque<u64>,
     command: Command,
     events: Vec<Event>,
     /// Number of requests answered by `Rejected`.
     pub rejected: u64,
-    /// Number of requests whose `UserRefNum` was not above the session's last.
+    /// Number of requests ignored because their `UserRefNum` was not above the session's last.
     pub duplicates: u64,
     /// Number of executions.
     pub executed: u64,
@@ -145,7 +146,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Changes the rules of the command's session, if it exists.
+    /// Applies `change` to the session that sent the command, if that session exists.
     fn set_rules(&mut self, change: impl FnOnce(&mut Session)) {
         if let Some(rules) = self.sessions.get_mut(usize::from(self.command.session.0)) {
             change(rules);
@@ -182,7 +183,7 @@ impl ReferenceEngine {
         self.instruments.get(&instrument).map(|listing| listing.state)
     }
 
-    /// Returns the listing of an instrument that exists.
+    /// Returns the listing of an instrument, which must exist.
     fn listing_mut(&mut self, instrument: InstrumentId) -> &mut Listing {
         self.instruments.get_mut(&instrument).expect("only instruments that exist are worked on")
     }

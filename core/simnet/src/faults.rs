@@ -2,7 +2,7 @@
 
 use tickpath_types::Nanos;
 
-/// Fault rates for datagrams, applied for each receiver.
+/// Fault rates for datagrams; faults are drawn separately for each receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramFaults {
     /// Rate of lost datagrams, in parts per million.
@@ -69,7 +69,7 @@ impl StreamFaults {
     };
 }
 
-/// Declares the counters; each counter's name is that of its field.
+/// Declares `NetworkCounters` and its `iter`, which names each counter after its field.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Counters of a network's events since its creation.
@@ -128,11 +128,11 @@ counters! {
     resets,
     /// Connections reset because one end closed with unread bytes.
     resets_by_close,
-    /// Half-closed connections, of which one end has ended its sending direction.
+    /// Half-closes: one end of a connection closed its sending direction.
     half_closes,
     /// Partitions between two hosts.
     partitions,
-    /// Host processes that ended, with all their connections.
+    /// Host processes that ended; all their connections were closed.
     deaths,
     /// Hosts that lost power, without notice to their peers.
     power_losses,

@@ -27,7 +27,7 @@ pub use streams::{StreamError, StreamRead};
 pub enum HostFailure {
     /// The process ends. The host closes its connections, which notifies the other ends.
     Process,
-    /// The host loses power. Peers learn of it only once it is back and resets its old connections.
+    /// The host loses power. Peers notice only when the host is back and resets their connections.
     Power,
 }
 
@@ -36,7 +36,7 @@ pub enum HostFailure {
 pub struct StreamEvent {
     /// Time of the event.
     pub at: Nanos,
-    /// The connection's end on the other host.
+    /// Socket of the other end of the connection.
     pub peer: SocketId,
     /// Kind of event.
     pub kind: StreamEventKind,
@@ -77,7 +77,7 @@ pub struct Network {
     /// Offsets of each host's clock in nanoseconds, each with the time from which it applies.
     clocks: BTreeMap<HostId, Vec<(Nanos, i64)>>,
     watched: BTreeSet<HostId>,
-    /// Connection ends of watched hosts whose stream end or reset is in flight, each with its arrival time.
+    /// Sockets to which a reset or the end of a stream is in flight, each with its arrival time.
     closing: Vec<(Nanos, SocketId)>,
     events: Vec<StreamEvent>,
 }
@@ -147,7 +147,8 @@ impl Network {
         self.datagram_faults.insert(group.unwrap_or(UNICAST), faults);
     }
 
-    /// Partitions two hosts from now on: datagrams between them are lost, and data on connections waits.
+    /// Partitions two hosts until [`heal`](Network::heal): datagrams between them are lost, and data on
+    /// connections waits.
     pub fn cut(&mut self, one: HostId, other: HostId) {
         if self.cuts.insert(pair(one, other)) {
             self.counters.partitions += 1;

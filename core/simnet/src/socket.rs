@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tickpath_types::Nanos;
 
-/// A machine with its own clock, on which one process runs.
+/// Id of a host: a machine with its own clock that runs one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub u16);
 
-/// A socket of a host; its number is never reused.
+/// Id of a socket; ids are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u32);
 
@@ -18,7 +18,7 @@ pub struct SocketId(pub u32);
 #[error("address {0} is in use: take another, or close what has it")]
 pub struct AddressInUse(pub SocketAddrV4);
 
-/// The side that ended a connection.
+/// The party that closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosedBy {
     /// The other end closed the connection, or its process ended.
@@ -65,15 +65,15 @@ pub(super) struct End {
     /// Segments from the other end.
     pub(super) incoming: VecDeque<Segment>,
     pub(super) incoming_len: usize,
-    /// Arrival time of the latest segment; `u64::MAX` while a partition holds it.
+    /// Arrival time of the latest segment; `u64::MAX` while a partition holds it back.
     pub(super) latest: Nanos,
     /// Arrival time of the end of the stream.
     pub(super) end_at: Option<Nanos>,
-    /// Arrival time of a reset, and the side that caused it.
+    /// Arrival time of a reset, and the party that caused it.
     pub(super) reset_at: Option<(Nanos, ClosedBy)>,
     /// True once this end has ended its sending direction.
     pub(super) has_ended: bool,
-    /// True once this end has sent data to an end that no longer exists and cannot answer.
+    /// True once this end has sent data that was not answered because the other end no longer exists.
     pub(super) is_unanswered: bool,
 }
 

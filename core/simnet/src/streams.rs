@@ -1,4 +1,5 @@
-//! Connections: ordered bytes in both directions, bounded by windows, until one end or the network ends them.
+//! Connections: they carry ordered bytes in both directions until one end closes them or the network resets
+//! them.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::cmp::Reverse;
@@ -9,7 +10,7 @@ use tickpath_types::Nanos;
 use super::socket::{AddressInUse, ClosedBy, End, HostId, Listener, Segment, Socket, SocketId};
 use super::{Network, StreamEvent, StreamEventKind};
 
-/// Capacity of a listener's queue of connections to accept; further connections are refused.
+/// Maximum number of connections that wait to be accepted by a listener; further ones are refused.
 pub(super) const BACKLOG: usize = 128;
 /// Source address of all connections; `connect` assigns the port.
 const LOOPBACK: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
@@ -40,7 +41,7 @@ pub enum StreamRead {
         /// Arrival time of the last byte, in nanoseconds of the host's clock.
         kernel_ns: u64,
     },
-    /// No bytes have arrived yet.
+    /// No unread bytes have arrived.
     Empty,
     /// The other end has ended its stream.
     End,
@@ -140,7 +141,7 @@ impl Network {
     /// Reads bytes that have arrived.
     ///
     /// # Errors
-    /// [`StreamError`] when the connection has ended and no bytes are left.
+    /// [`StreamError`] if the connection was reset and no bytes are left, or if this end is closed.
     pub fn read(&mut self, id: SocketId, buffer: &mut [u8]) -> Result<StreamRead, StreamError> {
         let now = self.now;
         let short_read_ppm = self.stream_faults.short_read_ppm;
@@ -171,7 +172,7 @@ impl Network {
     /// Sends bytes; returns the number of bytes accepted, which is 0 while the peer's window is full.
     ///
     /// # Errors
-    /// [`StreamError`] when the connection has ended.
+    /// [`StreamError`] if the connection was reset, is not established yet, or has ended its sending.
     pub fn write(&mut self, id: SocketId, bytes: &[u8]) -> Result<usize, StreamError> {
         let now = self.now;
         let Some(Socket::End(end)) = self.sockets.get(&id) else { return Err(StreamError::NotConnected) };
@@ -212,7 +213,7 @@ impl Network {
         }
     }
 
-    /// The side that ended a connection, once this end knows of it.
+    /// The party that closed a connection; `None` until the end of the stream or a reset has arrived.
     #[must_use]
     pub fn closed_by(&self, id: SocketId) -> Option<ClosedBy> {
         match self.sockets.get(&id) {
@@ -250,7 +251,7 @@ impl Network {
         delay
     }
 
-    /// Schedules the arrival of `bytes`, or for `None` of the end of the stream, after all data in flight.
+    /// Schedules the arrival of `bytes` after all data in flight; `None` stands for the end of the stream.
     fn send(&mut self, to: SocketId, bytes: Option<&[u8]>) {
         self.counters.segments += u64::from(bytes.is_some());
         let at = Nanos(self.now.0 + self.random_delay());
@@ -276,7 +277,7 @@ impl Network {
         }
     }
 
-    /// Writes to an end that no longer exists. Its host responds with a reset if it can be reached.
+    /// Writes to an end that no longer exists. The host of that end responds with a reset if it is reachable.
     fn write_to_closed_end(&mut self, id: SocketId, peer_host: HostId, len: usize) -> usize {
         let is_reachable = self.can_reach(peer_host, self.sockets[&id].host());
         let at = Nanos(self.now.0 + 2 * self.random_delay());
@@ -324,7 +325,7 @@ impl Network {
         self.reset_half_open();
     }
 
-    /// Resets the ends that sent data to an end that no longer exists, if its host can be reached now.
+    /// Resets each end that has sent data to a closed end, if the host of the closed end is reachable now.
     pub(super) fn reset_half_open(&mut self) {
         let is_half_open = |socket: &Socket| matches!(socket, Socket::End(end) if end.is_unanswered && self.can_reach(end.host, end.peer_host));
         for id in self.ids(is_half_open) {
@@ -358,7 +359,8 @@ impl Network {
         }
     }
 
-    /// Closes an end. Incoming bytes that are unread or in flight cause a reset, and sent data is lost.
+    /// Closes an end. If incoming bytes are unread or in flight, it resets the other end, which can lose
+    /// data.
     pub(super) fn close_end(&mut self, id: SocketId) {
         self.record_closed_now(id);
         let Some(Socket::End(end)) = self.sockets.remove(&id) else { return };
@@ -374,7 +376,7 @@ impl Network {
         }
     }
 
-    /// Records the events of watched hosts' connections that have ended by now.
+    /// Records a `StreamEventKind::Closed` event for each watched socket whose stream has ended by now.
     pub(super) fn record_closed(&mut self) {
         let now = self.now;
         let mut due: Vec<(Nanos, SocketId)> = self.closing.extract_if(.., |(at, _)| *at <= now).collect();

@@ -1,10 +1,10 @@
-//! Benchmark: the cost of a stamp, apart from reading the time-stamp counter, and of joining it off the hot
-//! path.
+//! Benchmark: the costs of writing a stamp and of joining it off the hot path, compared with reading the
+//! time-stamp counter.
 //!
-//! Run by `cargo bench -p tickpath-timing`; without `--bench`, as in `cargo test --benches`, a few rounds
-//! check only the results. The cases are interleaved round by round, and the median of each is printed.
-//! Rounds are timed in ticks of the counter.
-#![allow(clippy::disallowed_methods)] // the arguments decide whether a bench measures
+//! Run it with `cargo bench -p tickpath-timing`. Without `--bench`, as in `cargo test --benches`, a few
+//! rounds only check the results. The cases are interleaved round by round, and the median of each is
+//! printed. Rounds are timed in ticks of the counter.
+#![allow(clippy::disallowed_methods)] // reads the arguments, to find `--bench`
 
 use std::hint::black_box;
 
@@ -15,7 +15,7 @@ use tickpath_timing::{
 };
 use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 
-/// Stamps per round: a quarter of the ring, about the stamps of a busy agent between two drains.
+/// Stamps per round: a quarter of the ring, about as many as a busy agent writes between two drains.
 const STAMPS: u64 = 4_096;
 const RING: usize = 16_384;
 
@@ -71,7 +71,7 @@ fn ticks_of(mut work: impl FnMut(u64) -> u64) -> u64 {
     cpu::rdtsc_ordered() - start
 }
 
-/// Measures the ticks of a round of stamps, then flushes the stamps and checks that the drain receives all.
+/// Measures the ticks of a round of stamps, then flushes them and checks that the drain receives all.
 fn traced(
     trace: &mut Trace,
     ring: &mut records::Consumer<Stamp>,
@@ -91,8 +91,8 @@ fn traced(
     ticks
 }
 
-/// Returns a round that joins whole trades and finalises those of earlier rounds, like the drain of a busy
-/// system.
+/// Returns a benchmark round: it joins the stamps of whole trades and finalises trades of earlier rounds,
+/// like a drain in a busy system.
 fn joined_trades() -> impl FnMut() -> u64 {
     const RECORDS: u64 = 25;
     let trades = STAMPS / RECORDS;
@@ -118,7 +118,7 @@ fn joined_trades() -> impl FnMut() -> u64 {
     }
 }
 
-/// Appends the records of an order and its consequences: 22 stamps, 1 tick apart, and 3 links.
+/// Appends the records of one trade, from market event to response: 22 stamps, 1 tick apart, and 3 links.
 fn push_trade(records: &mut Vec<Stamp>, number: u64, tsc: &mut u64) {
     let read = MarketId::new(Sequence(number));
     let order = Token::new(SessionId(1), UserRefNum(number as u32), true);

@@ -1,6 +1,6 @@
 //! Conversion between ticks of the time-stamp counter and nanoseconds.
 //!
-//! This module reads no clocks: io/agent takes the samples.
+//! This module reads no clocks: `io/agent` takes the samples.
 
 use tickpath_types::Nanos;
 
@@ -15,8 +15,8 @@ pub struct ClockSample {
 
 /// The linear conversion of ticks of the time-stamp counter to time.
 ///
-/// Fixed point with 62 significant bits: the arithmetic adds less than a nanosecond over a year, so any error
-/// comes from the rate and the sample. A small `Copy` value; converting is one multiplication.
+/// A conversion is one fixed-point multiplication with 62 significant bits. Its rounding error is below a
+/// nanosecond even over a year, so larger errors come from the rate and the sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     anchor: ClockSample,
@@ -35,10 +35,10 @@ pub struct CalibrationError {
 }
 
 impl Calibration {
-    /// The calibration with a known rate, `ticks` in `time`, that converts the sample `anchor` exactly.
+    /// Creates a calibration with the rate of `ticks` in `time` that converts the sample `anchor` exactly.
     ///
     /// # Errors
-    /// [`CalibrationError`] below 1 MHz and above 100 GHz.
+    /// [`CalibrationError`] if the rate is below 1 MHz or above 100 GHz.
     pub fn from_rate(ticks: u64, time: Nanos, anchor: ClockSample) -> Result<Calibration, CalibrationError> {
         let (per_tick_max, per_nano_max) = (1_000, 100);
         let (wide_ticks, wide_nanos) = (u128::from(ticks), u128::from(time.0));
@@ -52,8 +52,8 @@ impl Calibration {
         })
     }
 
-    /// The calibration for a counter that already counts nanoseconds since the Unix epoch: the system clock
-    /// or simulated time.
+    /// Returns the calibration for a counter that already counts nanoseconds since the Unix epoch: the system
+    /// clock or simulated time.
     #[must_use]
     pub fn identity() -> Calibration {
         let one = Ratio::new(1, 1);
@@ -105,7 +105,7 @@ impl Calibration {
         self.ticks_per_nano.of(time.0)
     }
 
-    /// The counter's rate.
+    /// Rate of the counter, in ticks per second.
     #[must_use]
     pub fn ticks_per_second(&self) -> u64 {
         self.ticks_per_nano.of(1_000_000_000)
@@ -129,7 +129,7 @@ struct Ratio {
 }
 
 impl Ratio {
-    /// `num / den`, both positive, each at most 1,000 times the other.
+    /// Creates the ratio `num / den`: both are positive, and neither exceeds 1,000 times the other.
     fn new(num: u64, den: u64) -> Ratio {
         let (num, den) = (u128::from(num), u128::from(den));
         // Start with a quotient of at most 63 bits, and double it until it has 63 bits.
@@ -144,7 +144,7 @@ impl Ratio {
         self.mult as f64 / 2_f64.powi(self.shift as i32)
     }
 
-    /// `value` times this ratio, to the nearest; saturates.
+    /// Returns `value` times this ratio, rounded to the nearest integer; saturates.
     #[inline]
     fn of(self, value: u64) -> u64 {
         let product = u128::from(value) * u128::from(self.mult) + (1 << (self.shift - 1));
@@ -174,7 +174,7 @@ mod tests {
                 let exact =
                     (u128::from(ticks) * u128::from(den) * 2 + u128::from(num)) / (u128::from(num) * 2);
                 let off = calibration.nanos(ticks).0.abs_diff(exact as u64);
-                // Rounding may differ from exact arithmetic only for values within 2^-62 of a half.
+                // Beyond a day, a result close to half a nanosecond may be rounded the other way.
                 assert!(off <= u64::from(ns > DAY_NS), "{num}/{den} {ns}: off by {off}");
                 let back = calibration.ticks(calibration.nanos(ticks));
                 assert!(back.abs_diff(ticks) <= num.div_ceil(den), "{num}/{den} {ns}");

@@ -13,7 +13,7 @@ pub(crate) const COMMAND_HOPS: [Hop; 6] = [Hop::T2, Hop::T3, Hop::T4t, Hop::T5t,
 pub(crate) const TOKEN_HOPS: [Hop; 9] =
     [Hop::T1k, Hop::T1, Hop::T10, Hop::T11, Hop::T12w, Hop::T12, Hop::T7t, Hop::T8t, Hop::T9t];
 
-/// Pairs that are recorded, and kept for the reconciliation check, when a command is finalised.
+/// Pairs recorded when a command is finalised, and kept for the reconciliation check.
 pub(crate) const COMMAND_PAIRS: [Pair; 6] =
     [Pair::T1T2, Pair::T2T3, Pair::T3T4t, Pair::T4tT5t, Pair::T5tT6tw, Pair::T6twT6t];
 
@@ -30,7 +30,7 @@ const POSITIONS: [u8; Hop::COUNT] = {
     fill(fill(fill(fill([0; Hop::COUNT], VENUE_HOPS), FEED_HOPS), COMMAND_HOPS), TOKEN_HOPS)
 };
 
-/// Times at `N` hops, in ticks, in the order of one of the lists above; 0 where unknown.
+/// Times at `N` hops, in ticks, in the order of a list such as [`VENUE_HOPS`]; 0 if unknown.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Times<const N: usize>([u64; N])
 where
@@ -72,7 +72,7 @@ pub(crate) struct MarketEntry {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FeedTimes {
     pub(crate) times: Times<3>,
-    /// `T7_T8` as recorded, in ticks.
+    /// Recorded duration of `T7_T8`, in ticks.
     pub(crate) t7_t8: Option<i64>,
 }
 
@@ -81,13 +81,13 @@ pub(crate) struct EngineTimes {
     pub(crate) t9: u64,
     /// The feed handler that delivered the message.
     pub(crate) feed: u8,
-    /// `T8_T9` as recorded, in ticks.
+    /// Recorded duration of `T8_T9`, in ticks.
     pub(crate) t8_t9: Option<i64>,
 }
 
 impl MarketEntry {
-    /// Sets the time at a hop unless it is already set; returns true if it was unset. The observer numbers of
-    /// `id` are within bounds.
+    /// Sets the time at a hop unless it is already set; returns true if it was unset. The feed handler and
+    /// engine numbers of `id` must be below [`FEEDS_MAX`] and [`ENGINES_MAX`].
     pub(crate) fn keep(&mut self, hop: Hop, id: MarketId, tsc: u64) -> bool {
         let feed = &mut self.feeds[usize::from(id.feed())];
         match hop {
@@ -121,7 +121,7 @@ impl MarketEntry {
 pub(crate) struct CommandEntry {
     pub(crate) token: Option<Token>,
     pub(crate) times: Times<6>,
-    /// The [`COMMAND_PAIRS`] as recorded, in ticks.
+    /// Recorded durations of the [`COMMAND_PAIRS`], in ticks.
     pub(crate) pairs: [Option<i64>; COMMAND_PAIRS.len()],
 }
 

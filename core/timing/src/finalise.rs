@@ -1,8 +1,8 @@
-//! The recording of times when a message is finalised.
+//! Records the times between hops when a message is finalised.
 //!
-//! Each time between two hops is recorded once, when a message is finalised that reaches both ends by links.
-//! A market data message reaches its command and that command's token, and a command reaches its token. A
-//! token, which is finalised last, reaches its trigger and its command.
+//! Each time between two hops is recorded once: when the message from which links lead to both hops is
+//! finalised. Links lead from a market data message to its command and that command's token, from a command
+//! to its token, and from a token, which is finalised last, to its trigger and its command.
 
 use crate::counters::EntryCounts;
 use crate::entries::{COMMAND_HOPS, COMMAND_PAIRS, MarketEntry, TOKEN_HOPS, VENUE_HOPS};
@@ -36,7 +36,7 @@ const TOKEN_SPANS: [Span; 5] = [
 const ENGINE_HOPS: [Hop; 2] = [Hop::T10, Hop::T9t];
 /// Hops at which the order gateway stamps a token.
 const GATEWAY_HOPS: [Hop; 5] = [Hop::T11, Hop::T12w, Hop::T12, Hop::T7t, Hop::T8t];
-/// Number of a command's pairs, from `T2_T3` on, that add up to `venue_response`.
+/// Number of the first [`COMMAND_PAIRS`], `T1_T2` to `T5t_T6tw`, that add up to `venue_response`.
 const RESPONSE_PAIRS: usize = COMMAND_PAIRS.len() - 1;
 
 impl Joiner {
@@ -128,8 +128,8 @@ impl Joiner {
         }
     }
 
-    /// Copies the times of a command's token to `stamps`, unless they belong to an earlier request with this
-    /// token: two cancels of one order share a token.
+    /// Copies the times of a command's token to `stamps`, unless the token's entry is that of another
+    /// command: two cancels of one order share a token.
     fn copy_token(&mut self, token: Token, command: CommandId, stamps: &mut Stamps) {
         match self.tokens.find(token.bits()) {
             Some(entry) if entry.command == Some(command) => entry.times.copy_to(TOKEN_HOPS, stamps),
@@ -138,8 +138,8 @@ impl Joiner {
         }
     }
 
-    /// Copies the times at the trigger's feed handler and engine to `stamps`; returns its recorded `T7_T8`
-    /// and `T8_T9`.
+    /// Copies the times at the trigger's feed handler and engine to `stamps`; returns the recorded durations
+    /// of its `T7_T8` and `T8_T9`.
     fn copy_trigger(&mut self, trigger: MarketId, stamps: &mut Stamps) -> [Option<i64>; 2] {
         match self.markets.find(trigger.sequence().0) {
             Some(entry) => {
@@ -155,7 +155,8 @@ impl Joiner {
         }
     }
 
-    /// Copies the command's times to `stamps`; returns its recorded pairs up to the response, in ticks.
+    /// Copies the command's times to `stamps`; returns the recorded durations of its first
+    /// [`RESPONSE_PAIRS`].
     fn copy_command(&mut self, command: CommandId, stamps: &mut Stamps) -> [Option<i64>; RESPONSE_PAIRS] {
         match self.commands.find(command.bits()) {
             Some(entry) => {
@@ -218,7 +219,7 @@ impl Joiner {
         close(&mut self.counters.tokens, &mut self.counters.missing, missing);
     }
 
-    /// Bit set of missing hops: those where other messages have a stamp and this one has none.
+    /// Returns a bit set of the `hops` at which other messages have a stamp and this one has none.
     fn missing(&self, hops: &[Hop], stamps: &Stamps) -> u32 {
         let is_missing = |hop: &&Hop| self.observed.hops[hop.index()] && stamps.at(**hop) == 0;
         hops.iter().filter(is_missing).fold(0, |bits, hop| bits | bit(*hop))

@@ -47,11 +47,11 @@ hops! {
     T1k Token,
     /// The order server read the order from TCP.
     T1 Token,
-    /// The order is sequenced: it is in the command log. Links the command to its token.
+    /// The order was sequenced into the command log. The command is linked to its token here.
     T2 Command,
     /// The matcher took the command.
     T3 Command,
-    /// The matcher emitted a market event. Links the event to its command.
+    /// The matcher emitted a market event. The event is linked to its command here.
     T4 Market,
     /// The publisher took the market event.
     T5 Market,
@@ -67,7 +67,7 @@ hops! {
     T8 Market,
     /// An engine took the update.
     T9 Market,
-    /// An engine emitted an order, after its risk checks. Links the token to the update that triggered it.
+    /// An engine emitted an order after its risk checks. The token is linked to the triggering update here.
     T10 Token,
     /// The order gateway took the order.
     T11 Token,
@@ -100,7 +100,8 @@ impl fmt::Display for Hop {
 macro_rules! functions {
     ($($function:ident $name:literal $description:literal,)*) => {
         tickpath_types::enumerated! {
-            /// A function timed by itself, not as part of a message's path; the caller samples its calls.
+            /// A function whose calls are timed separately, not on a message's path. The caller times only a
+            /// sample.
             pub enum Function {
                 $(#[doc = $description] $function,)*
             }

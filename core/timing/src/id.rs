@@ -1,8 +1,8 @@
 //! The id of a message in a stamp: 56 bits in one of three spaces.
 //!
-//! Stamps of one message are joined only by id, never by adjacent times. A link is written where a message
-//! has its cause in another space: order token <- the market data message that triggered it,
-//! command <- order token, market data message <- command.
+//! Stamps of one message are joined only by id, never by closeness in time. Each link leads from a message to
+//! its cause in another space: order token <- the market data message that triggered it, command <- order
+//! token, market data message <- command.
 
 use tickpath_types::{CancelReason, OrderEventKind, OrderRequest, Sequence, SessionId, UserRefNum};
 
@@ -56,8 +56,8 @@ impl MarketId {
         MarketId(self.0 & !(0xF << Self::FEED_SHIFT) | ((feed & 0xF) as u64) << Self::FEED_SHIFT)
     }
 
-    /// Id of the message as taken by engine number `engine`, below [`ENGINES_MAX`]. The feed handler is that
-    /// of [`via_feed`](Self::via_feed).
+    /// Id of the message as taken by engine number `engine`, below [`ENGINES_MAX`]. Keeps the feed handler
+    /// set by [`via_feed`](Self::via_feed).
     #[inline(always)]
     #[must_use]
     pub const fn to_engine(self, engine: u8) -> MarketId {
@@ -116,7 +116,7 @@ impl TraceId for CommandId {
 /// Id of a client's request: its session, its UserRefNum, and whether it enters a new order.
 ///
 /// A cancel and a modification carry the UserRefNum of their order; the flag separates their stamps from
-/// those of the order's entry. Two cancels of one order share a token: only the first one's stamps count.
+/// those of the order's entry. Two cancels of one order share a token: only the stamps of the first are used.
 ///
 /// Bits, lowest first: 32 of UserRefNum, 16 of session, 1 of flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -13,24 +13,25 @@ use crate::{
     ReconciliationCheck, Span, Stamp, StampKind, Token, TraceId,
 };
 
-/// Bounds of a [`Joiner`].
+/// Capacities of a [`Joiner`], and the age at which it finalises messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinerConfig {
-    /// Capacity for market data messages, rounded up to a power of two; 300 bytes each. When full, the oldest
-    /// is finalised early and counted. Should hold slightly more than the messages of `age`.
+    /// Capacity for market data messages, rounded up to a power of two; 300 bytes each. If there is no free
+    /// slot, an old message is finalised early and counted as displaced. Choose slightly more than the number
+    /// of messages that arrive within `age`.
     pub market_capacity: usize,
     /// Capacity for commands, with the same rules; 200 bytes each.
     pub command_capacity: usize,
     /// Capacity for order tokens, with the same rules; 150 bytes each.
     pub token_capacity: usize,
-    /// Time from the first record of an order token until it is finalised. Market data messages and
-    /// commands are finalised after half of it, before the tokens that refer to them. Later stamps are
-    /// counted but not joined.
+    /// Time from the first record of an order token until it is finalised. Market data messages and commands
+    /// are finalised after half this time, before the tokens that refer to them. Later stamps are counted but
+    /// not joined.
     pub age: Nanos,
 }
 
 impl Default for JoinerConfig {
-    /// Sufficient for 250,000 market data messages, and half as many commands, per second.
+    /// These capacities suffice for 250,000 market data messages, and half as many commands, per second.
     fn default() -> Self {
         JoinerConfig {
             market_capacity: 1 << 16,
@@ -46,14 +47,14 @@ impl Default for JoinerConfig {
 /// Accepts the records of all rings with any interleaving, if the records of each ring keep their order. A
 /// table holds each message's data by its id. Once the message is old enough, or its slot is needed, it is
 /// *finalised*: the times between its hops are recorded, missing stamps are counted, and the entry remains
-/// readable for the messages that refer to it. Stamps are never joined by adjacent times.
+/// readable for the messages that refer to it. Stamps are never joined by closeness in time.
 ///
 /// One joiner follows one market data session, one command log, up to [`FEEDS_MAX`] feed handlers and
 /// [`ENGINES_MAX`] engines. All memory, some 40 MiB by default, is allocated at creation.
 ///
 /// A message is *complete* when it has a stamp of every hop, feed handler and engine that was ever observed.
-/// The kernel's times are optional. Other clients may not be traced: a token with no client stamp needs
-/// none, and one with neither a trigger nor an engine stamp needs no engine stamp.
+/// The kernel's times are optional. Other clients may not be traced: a token without any client stamp needs
+/// none. A token with neither a trigger nor an engine stamp needs no engine stamp.
 pub struct Joiner {
     pub(crate) calibration: Calibration,
     pub(crate) markets: Table<MarketEntry>,
@@ -73,12 +74,12 @@ pub struct Joiner {
     pub(crate) stamped: [u64; 2],
     /// Age in ticks at which a token is finalised.
     age: u64,
-    /// Latest time passed in or stamped, in ticks; the entry time of new table entries.
+    /// Latest time passed by a caller or found in a stamp, in ticks; new table entries get this entry time.
     now: u64,
 }
 
 impl Joiner {
-    /// An empty joiner.
+    /// Creates an empty joiner.
     ///
     /// # Panics
     /// If a capacity exceeds 2^28.
@@ -109,7 +110,8 @@ impl Joiner {
     /// `now`, in ticks. Returns the number of records.
     ///
     /// While a ring delivers `max_per_ring` records, nothing is finalised, so that the records still in it
-    /// are not late. `max_per_ring` should be well above the records of a ring between two calls.
+    /// are not late. `max_per_ring` should be well above the number of records that a ring receives between
+    /// two calls.
     pub fn drain(&mut self, rings: &mut [records::Consumer<Stamp>], max_per_ring: usize, now: u64) -> usize {
         self.now = self.now.max(now);
         let (mut taken, mut is_behind) = (0, false);
@@ -176,7 +178,7 @@ impl Joiner {
         &self.counters
     }
 
-    /// The reconciliation checks, one per checked span: the sum of its hops must equal the span.
+    /// The reconciliation checks, one per checked span: its times between hops must add up to it.
     #[must_use]
     pub const fn checks(&self) -> [ReconciliationCheck; 3] {
         self.checks

@@ -1,9 +1,9 @@
-//! Hops, stamps, the trace ring, joining by id, and histograms that keep the complete tail.
+//! Latency measurement: stamps at the hops of messages, joined by id into histograms.
 //!
-//! An agent owns a [`Tracer`] and stamps each message at its hops: *(hop, id, time-stamp counter)*, 16 bytes
-//! into a separate ring. Where one id leads to another it writes a link. Off the hot path a [`Joiner`] drains
-//! the rings, joins the stamps of one message by id and records the time of each pair of hops and of each
-//! span; its [`Report`] shows the distributions of these times.
+//! An agent owns a [`Tracer`] and stamps each message at its hops: it writes *(hop, id, time-stamp counter)*,
+//! 16 bytes, to a separate ring. When a message causes one with another id, the agent also writes a link. Off
+//! the hot path a [`Joiner`] drains the rings, joins the stamps of one message by id and records the time of
+//! each pair of hops and of each span; its [`Report`] shows the distributions of these times.
 //!
 //! ```text
 //! market data   T5 publisher takes -> T6w T6 UDP write ~~~ T7k T7 feed handler reads -> T8 to the ring -> T9 engine takes
@@ -41,8 +41,9 @@
 //! assert!(report.to_string().contains("tick_to_trade               T7 to T12 "));
 //! ```
 //!
-//! Negative times occur across cores and sockets, where a reader returns before the writer does. They are
-//! counted and included in every sum. Nothing is subtracted or trimmed; [`Counters`] counts dropped records.
+//! Negative times occur across cores and sockets, where a reader's call can return before the writer's does.
+//! They are counted and included in every sum. Nothing is subtracted or trimmed; [`Counters`] counts dropped
+//! records.
 
 mod calibration;
 mod counters;

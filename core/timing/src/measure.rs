@@ -1,9 +1,9 @@
-//! The reported measures: the time between two hops, spans over several hops, and their sums.
+//! The reported measures: times between two hops, spans over several hops, and their groups in the report.
 
 use crate::Hop;
 
 tickpath_types::enumerated! {
-    /// Part of a trade's path that a measure covers, in the order of the report.
+    /// Section of the report: a part of a trade's path. The variants are in the order of the report.
     #[derive(PartialOrd, Ord)]
     pub enum Group {
         /// Paths over several hops, such as from the market data read to the order's write.
@@ -86,7 +86,7 @@ macro_rules! measures {
 }
 
 measures! {
-    /// The time between two hops of one message.
+    /// The time between two hops of one message, or of two linked messages.
     ///
     /// A pair that crosses a socket may be negative: the reader can return before the writer does.
     Pair

@@ -1,23 +1,23 @@
-//! The reconciliation check that hops add up to their span, message by message.
+//! Checks, message by message, that the times between hops add up to their span.
 
 use crate::Span;
 
-/// Compares the sum of the recorded hops of each complete message with the span between its end stamps.
+/// Compares, for each complete message, the sum of the recorded times between hops with the whole span.
 ///
-/// The hops come from three id spaces and are recorded when their own message is finalised; the span is taken
-/// later, from its two ends. The two agree only if every stamp was joined to the right message and was the
-/// same at each use.
+/// The times between hops come from three id spaces, and each is recorded when its message is finalised. The
+/// span is computed later from its first and last stamp. The two agree only if every stamp was joined to the
+/// right message and had the same value at each use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReconciliationCheck {
     /// The span.
     pub span: Span,
-    /// Messages with every hop of the span.
+    /// Number of messages with a stamp at every hop of the span.
     pub messages: u64,
-    /// Of these, messages whose hops did not add up to their span.
+    /// Number of these messages whose times between hops did not add up to the span.
     pub mismatches: u64,
-    /// Sum of the hops of these messages, in ticks.
+    /// Sum of the times between hops over all these messages, in ticks.
     pub hops_ticks: i128,
-    /// Sum of the spans of these messages, in ticks.
+    /// Sum of the spans over all these messages, in ticks.
     pub span_ticks: i128,
 }
 
@@ -33,7 +33,7 @@ impl ReconciliationCheck {
         self.mismatches == 0 && self.hops_ticks == self.span_ticks
     }
 
-    /// Checks one message; does nothing when a hop or the span is unknown.
+    /// Checks one message; does nothing if the span or the time of a hop is unknown.
     pub(crate) fn check(&mut self, hops: impl IntoIterator<Item = Option<i64>>, span: Option<i64>) {
         let Some(span) = span else { return };
         let Some(hops) = hops.into_iter().map(|hop| hop.map(i128::from)).sum::<Option<i128>>() else {

@@ -6,7 +6,7 @@ use crate::{EntryCounts, Group, ReconciliationCheck, Report, Row, Span, Timeline
 
 /// Width of the bars of a trade's timeline.
 const BAR_WIDTH: usize = 38;
-/// Explanation of the tables below it.
+/// Explanation of the columns, printed above the tables.
 const LEGEND: &str = "\
     count: messages with both stamps; for functions, sampled calls. p50: half of the messages were\n\
     faster; p99: 99 of 100. Times are in microseconds. T7_T8 is the time from hop T7 to hop T8";
@@ -49,8 +49,8 @@ impl Report {
         rows.try_for_each(|row| writeln!(f, "{row}"))
     }
 
-    /// Lists the rows with negative times, and why they occur: a reader on another core returned before the
-    /// writer.
+    /// Lists the rows with negative times, and their cause: a reader's call returned before the writer's
+    /// call.
     fn fmt_negatives(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rows = self.rows.iter().filter(|row| row.summary.negatives > 0).peekable();
         if rows.peek().is_none() {
@@ -163,7 +163,7 @@ impl fmt::Display for ReconciliationCheck {
     }
 }
 
-/// Microseconds with three decimals: one unit for a whole column, with aligned points.
+/// Formats nanoseconds as microseconds with three decimals, so that the points in a column are aligned.
 fn micros(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}.{:03}", ns.unsigned_abs() / 1_000, ns.unsigned_abs() % 1_000)

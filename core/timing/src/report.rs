@@ -1,4 +1,4 @@
-//! The results of a run as plain values, at its end or a few times a second; `Display` renders them as text.
+//! The results of a run as plain values: a report at its end, and live statistics a few times a second.
 
 use tickpath_types::Nanos;
 
@@ -8,7 +8,7 @@ use crate::{
     CommandId, Counters, Function, Group, Hop, MarketId, Pair, ReconciliationCheck, Span, Summary, Token,
 };
 
-/// All results from the stamps of a run. All times are in nanoseconds.
+/// All results from the stamps of a run; `Display` renders them as text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Time from the first stamp to the last.
@@ -18,17 +18,17 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// The reconciliation checks of hops and spans.
     pub checks: [ReconciliationCheck; 3],
-    /// Counters of seen and unjoined records.
+    /// Counters of the records read, and of those that were not joined.
     pub counters: Counters,
-    /// The recent trade whose tick to ack or, without one, tick to trade is nearest to the median of all
-    /// trades.
+    /// The recent trade whose tick to ack is nearest to the median; if no trade has one, tick to trade is
+    /// used.
     pub median_trade: Option<TradeTimeline>,
 }
 
 /// One line of the report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// Name: `T7_T8`, `tick_to_trade`, `book_apply`.
+    /// Name, such as `T7_T8`, `tick_to_trade` or `book_apply`.
     pub name: &'static str,
     /// Group of the row.
     pub group: Group,
@@ -41,15 +41,15 @@ pub struct Row {
 /// The timeline of one trade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TradeTimeline {
-    /// The order.
+    /// Token of the order.
     pub token: Token,
     /// The market data message that triggered the order.
     pub trigger: Option<MarketId>,
-    /// The resulting command.
+    /// Command that carried the order in the venue's log, if the venue is traced.
     pub command: Option<CommandId>,
     /// Steps in order, without a gap; they add up to `total_ns`.
     pub steps: Vec<TimelineStep>,
-    /// Time from the first hop to the last.
+    /// Time from the first hop to the last, in nanoseconds.
     pub total_ns: i64,
 }
 
@@ -58,9 +58,9 @@ pub struct TradeTimeline {
 pub struct TimelineStep {
     /// The two hops of the step.
     pub pair: Pair,
-    /// Start time, from the start of the trade.
+    /// Start of the step, in nanoseconds since the first hop of the trade.
     pub start_ns: i64,
-    /// Duration; may be negative.
+    /// Duration in nanoseconds; may be negative.
     pub duration_ns: i64,
 }
 
@@ -69,21 +69,21 @@ pub struct TimelineStep {
 pub struct LiveSpan {
     /// The span.
     pub span: Span,
-    /// Number of spans recorded since the last update.
+    /// Number of spans recorded since the previous live view.
     pub count: u64,
-    /// The median since the last update, in nanoseconds; 0 when there was none.
+    /// The median since the previous live view, in nanoseconds; 0 if there was no span.
     pub p50_ns: i64,
     /// Number of spans recorded since the start.
     pub total_count: u64,
-    /// The median since the start, in nanoseconds; 0 when there was none.
+    /// The median since the start, in nanoseconds; 0 if there was no span.
     pub total_p50_ns: i64,
-    /// The 99 % quantile since the start, in nanoseconds; 0 when there was none.
+    /// The 99 % quantile since the start, in nanoseconds; 0 if there was no span.
     pub total_p99_ns: i64,
-    /// The longest span since the start, in nanoseconds; 0 when there was none.
+    /// The longest span since the start, in nanoseconds; 0 if there was no span.
     pub total_max_ns: i64,
 }
 
-/// Timeline steps when the venue is traced too; the network steps start at the beginning of the write.
+/// Timeline steps when the venue is traced too; the network steps start when the write begins.
 const VENUE_PATH: [Pair; 14] = [
     Pair::T7T8,
     Pair::T8T9,
@@ -105,8 +105,8 @@ const TRADER_PATH: [Pair; 6] =
     [Pair::T7T8, Pair::T8T9, Pair::T9T10, Pair::T10T11, Pair::T11T12w, Pair::T12wT12];
 
 impl Joiner {
-    /// Returns each span since the last update and since the start, in the order of [`Span::ALL`], and begins
-    /// the next interval. Does not allocate; takes some tens of microseconds.
+    /// Returns statistics of each span since the previous call and since the start, in the order of
+    /// [`Span::ALL`]. Does not allocate; takes some tens of microseconds.
     pub fn live(&mut self) -> [LiveSpan; Span::COUNT] {
         Span::ALL.map(|span| {
             let (latest, total) = (&mut self.latest[span.index()], &self.spans[span.index()]);
@@ -160,7 +160,8 @@ impl Joiner {
         }
     }
 
-    /// Returns the recent trade nearest to the median tick to ack or, without one, tick to trade.
+    /// Returns the recent trade whose tick to ack is nearest to the median; if no trade has one, uses tick to
+    /// trade.
     fn median_trade(&self) -> Option<&Trade> {
         [Span::TickToAck, Span::TickToTrade].into_iter().find_map(|span| {
             let series = &self.spans[span.index()];
@@ -193,7 +194,7 @@ impl Joiner {
 }
 
 impl Report {
-    /// The row with a name, as in `report.row("T7_T8")`; `None` when it has no sample.
+    /// Returns the row with a name, as in `report.row("T7_T8")`; `None` when it has no sample.
     #[must_use]
     pub fn row(&self, name: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.name == name)

@@ -1,13 +1,13 @@
-//! A series of signed durations: a histogram that keeps the tail, and exact sums.
+//! A series of signed durations: histograms, with exact extremes and sums.
 
 use hdrhistogram::Histogram;
 
 use crate::Calibration;
 
-/// Longest duration with a separate bucket in the histogram, in nanoseconds: 60 s.
+/// Longest duration that a histogram holds, in nanoseconds: 60 s. Longer ones are recorded as this long.
 pub const DURATION_NS_MAX: u64 = 60_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
-/// Negative durations are few and short: two digits take an eighth of the memory.
+/// Negative durations are few and short: two significant digits take an eighth of the memory.
 const SIGNIFICANT_DIGITS_NEGATIVE: u8 = 2;
 
 /// Durations of one pair of hops, span or function. All memory is allocated at creation: about 250 KiB.
@@ -46,7 +46,7 @@ pub struct Summary {
     pub p999_ns: i64,
     /// Longest duration; may be negative.
     pub max_ns: i64,
-    /// The exact mean. Means of hops add up to the mean of their span.
+    /// The exact mean. For the same messages, the means of pairs add up to the mean of their span.
     pub mean_ns: f64,
 }
 
@@ -83,7 +83,8 @@ impl Series {
     /// The shortest duration, in nanoseconds, that a share of `quantile` of all durations does not exceed; 0
     /// without durations.
     ///
-    /// A bucket ends above its recorded values, so the result is limited to the range of the durations.
+    /// The histogram returns the end of a bucket, so the result is clamped to the shortest and longest
+    /// duration.
     pub(crate) fn quantile_ns(&self, quantile: f64) -> i64 {
         if self.count() == 0 {
             return 0;

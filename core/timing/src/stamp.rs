@@ -30,7 +30,7 @@ pub enum StampKind {
     CommandFromToken(CommandId, Token),
     /// Link from a market data message to the command that caused it.
     MarketFromCommand(MarketId, CommandId),
-    /// The time of a function.
+    /// The duration of one call of a function.
     Time {
         /// The function.
         function: Function,

@@ -1,8 +1,8 @@
-//! A table of entries found by id, in fixed memory, which are finalised in the order of entry.
+//! A table in fixed memory that finds entries by id and finalises them in the order of entry.
 //!
-//! The table is set-associative: an id has [`WAYS`] possible slots. Dense ids fill the table to the last
-//! slot, and colliding ids of several clients rarely displace one another. An entry is *live* until it is
-//! finalised; a finalised entry remains readable until its slot is needed.
+//! The table is set-associative: an id may use any of the [`WAYS`] slots of one set. Consecutive ids fill all
+//! slots, and ids of several clients that share a set rarely displace one another. An entry is *live* until
+//! it is finalised; a finalised entry remains readable until its slot is needed.
 
 /// Number of slots that an id may use.
 const WAYS: usize = 4;
@@ -28,7 +28,7 @@ pub(crate) enum EnterResult {
 struct Node {
     /// Time of entry, on the clock of the caller.
     entered_at: u64,
-    /// Number of the entry in order of entry.
+    /// Entry number; later entries have greater ones.
     order: u64,
     /// Neighbours in the list of live entries, which is in order of entry.
     older: u32,
@@ -124,8 +124,8 @@ impl<E: Clone + Default> Table<E> {
         self.nodes[slot as usize].is_live
     }
 
-    /// Index of the set of `key`. Dense ids use the sets in turn; a hash of the bits above a token's
-    /// UserRefNum spreads the sessions.
+    /// Index of the set of `key`. Consecutive ids use consecutive sets. A hash of a token's bits above its
+    /// UserRefNum starts each session at another set.
     fn set(&self, key: u64) -> usize {
         let spread = (key >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         key.wrapping_add(spread) as usize & (self.keys.len() - 1)

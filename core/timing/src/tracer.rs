@@ -19,7 +19,7 @@ pub trait Tracer {
         0
     }
 
-    /// The time-stamp counter after all earlier reads have completed: marks the end of a shared memory read.
+    /// The time-stamp counter, read after all earlier loads have completed, such as those from shared memory.
     #[inline(always)]
     fn now_ordered(&self) -> u64 {
         0
@@ -31,8 +31,8 @@ pub trait Tracer {
         0
     }
 
-    /// Stamps a message at a hop with an earlier time, such as that of its packet or of the kernel's receipt.
-    /// The joiner ignores time 0, which means unknown.
+    /// Stamps a message at a hop with an earlier time, such as that of the packet's read or of its receipt by
+    /// the kernel. The joiner ignores time 0, which means unknown.
     #[inline(always)]
     fn stamp_at<I: TraceId>(&mut self, hop: Hop, id: I, tsc: u64) {}
 
@@ -49,7 +49,8 @@ pub trait Tracer {
     #[must_use]
     fn warm_up_instance(&self) -> Self;
 
-    /// Discards the stamps since the latest [`flush`](Self::flush), where possible.
+    /// Discards the stamps since the latest [`flush`](Self::flush), except those already visible to the
+    /// drain.
     #[inline(always)]
     fn discard(&mut self) {}
 
@@ -71,8 +72,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A tracer and the drain's end of its ring, with a capacity of `capacity` records (rounded up to a power
-    /// of two).
+    /// Creates a tracer, and the consumer of its ring for the drain. The ring holds `capacity` records,
+    /// rounded up to a power of two.
     #[must_use]
     pub fn new(capacity: usize) -> (Trace, records::Consumer<Stamp>) {
         let (ring, drain) = records::channel(capacity);
@@ -157,13 +158,13 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// One call in `2^shift`; `shift` is at most 31.
+    /// Creates a sampler that selects one call in `2^shift`; `shift` is at most 31.
     #[must_use]
     pub const fn one_in_pow2(shift: u32) -> Sampler {
         Sampler { count: 0, mask: (1 << shift) - 1 }
     }
 
-    /// True when this call is to be timed; the first one is.
+    /// Returns true if this call is to be timed; the first call is.
     #[inline(always)]
     pub fn is_due(&mut self) -> bool {
         let is_due = self.count & self.mask == 0;
@@ -252,7 +253,7 @@ mod tests {
         let (mut trace, mut drain) = Trace::new(16);
         let mut warm_up_instance = trace.warm_up_instance();
         trace.stamp(Hop::T2, CommandId(Sequence(1)));
-        // Like the stamps of many warm-ups, far more than the ring's capacity.
+        // The stamps of many warm-ups: far more than the ring's capacity.
         for sequence in 0..10 * WARM_UP_CAPACITY as u64 {
             for _ in 0..WARM_UP_STAMPS {
                 warm_up_instance.stamp(Hop::T2, CommandId(Sequence(100 + sequence)));

@@ -9,11 +9,11 @@ const RECENT_TRADES_MAX: usize = 256;
 /// One order with its trigger, its resulting command, and the stamps of all three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trade {
-    /// The order.
+    /// Token of the order.
     pub(crate) token: Token,
     /// The order's trigger, with the feed handler and the engine of its path.
     pub(crate) trigger: Option<MarketId>,
-    /// The resulting command, where the venue is traced too.
+    /// The resulting command, if the venue is traced too.
     pub(crate) command: Option<CommandId>,
     pub(crate) stamps: Stamps,
 }
@@ -40,10 +40,10 @@ impl Trade {
     }
 }
 
-/// Keeps trades in fixed memory, allocated at creation.
+/// Keeps the latest [`RECENT_TRADES_MAX`] trades; all memory is allocated at creation.
 pub(crate) struct Trades {
     recent: Vec<Trade>,
-    /// Index of the next trade once `recent` is full.
+    /// Index that the next trade overwrites once `recent` is full.
     next: usize,
 }
 

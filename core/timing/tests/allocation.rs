@@ -9,7 +9,7 @@ use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// Stamps one order and its consequences, 1 tick apart.
+/// Writes the stamps of one trade, from market event to response, 1 tick apart.
 fn trade(trace: &mut Trace, number: u64, tsc: &mut u64) {
     let read = MarketId::new(Sequence(number)).via_feed(1);
     let order = Token::new(SessionId(number as u16 % 5), UserRefNum(number as u32), true);
@@ -38,8 +38,8 @@ fn trade(trace: &mut Trace, number: u64, tsc: &mut u64) {
     trace.flush();
 }
 
-/// A joiner after 1,000 trades of 22 ticks. Its tables hold `capacity` entries each, and its age is 1,000
-/// ticks. Fails if the joiner allocates after its creation.
+/// Returns a joiner that has joined 1,000 trades of 22 ticks each. Its tables hold `capacity` entries each,
+/// and its age is 1,000 ticks. Fails if the joiner allocates after its creation.
 fn joined(capacity: usize) -> Joiner {
     let config = JoinerConfig {
         market_capacity: capacity,

@@ -111,7 +111,7 @@ fn the_first_of_two_stamps_counts() {
 #[test]
 fn observers_beyond_the_bound_are_counted_only() {
     let mut joiner = joiner(SMALL);
-    // The observer numbers are those of another program's trace; debug builds refuse to create such an id.
+    // Such observer numbers can come from another program's trace; debug builds refuse to create the id.
     let with_observer = |feed: u64, engine: u64| {
         let Stamp([head, tsc]) = record("T9 m1f0e0 77");
         Stamp([head | feed << 48 | engine << 52, tsc])
@@ -162,7 +162,7 @@ fn rings_are_drained_and_their_drops_counted() {
     }
     trace.flush();
     assert_eq!(joiner.drain(&mut rings, 5, 100), 5);
-    // Three records are still in the ring: nothing is finalised before they are read, however late it is.
+    // Three records remain in the ring: nothing is finalised before they are read, however large `now` is.
     trace.stamp_at(tickpath_timing::Hop::T3, command(1), 130);
     trace.flush();
     assert_eq!(joiner.drain(&mut rings, 3, 9_000), 3);

@@ -139,7 +139,7 @@ fn each_engine_has_its_own_path_through_its_feed_handler() {
             T12 o2.2 213
             T12w x3.7 254
             T12 x3.7 294",
-        // From T7 at each order's own feed handler: 41, 82, 113 from feed 0, and 144 from feed 1.
+        // From T7 at each order's feed handler to T12: 41, 82 and 113 through feed 0, and 144 through feed 1.
         "tick_to_trade           4 95
          tick_to_trade_software  4 70
          T7_T8     2 25

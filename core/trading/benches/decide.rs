@@ -1,8 +1,8 @@
-//! Nanoseconds from a market update to the resulting requests, with warm code.
+//! Benchmark: nanoseconds from a market update to the resulting requests, with warm code.
 //!
-//! `cargo bench -p tickpath-trading --bench decide`. The maker moves both quotes on every update, and the
-//! taker follows every trade. Venue answers come between updates and are not timed. Without `--bench`, or
-//! with `--test`, it runs a short version as a test.
+//! Run it with `cargo bench -p tickpath-trading --bench decide`. The maker moves both quotes on every update,
+//! and the taker follows every trade. Venue answers come between updates and are not timed. Without
+//! `--bench`, or with `--test`, it runs a short version as a test.
 #![allow(clippy::disallowed_methods)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -106,7 +106,7 @@ fn measure(name: &str, strategy: impl Strategy, kind: UpdateKind, steps: u64, re
     engine.handle_start(Nanos(1), &mut sink);
     for step in 0..steps {
         let update = black_box(update(step, kind));
-        // The order rate allows one request per nanosecond.
+        // Updates are 1 us apart, so the order rate limit refuses no request.
         let now = Nanos::from_micros(step);
         let start = Instant::now();
         engine.handle_market(&update, now, &mut sink);

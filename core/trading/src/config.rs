@@ -14,14 +14,15 @@ pub struct EngineConfig {
     /// Maximum number of open orders in all instruments; further orders are refused. At most
     /// [`EngineConfig::MAX_OPEN_ORDERS`].
     pub max_open_orders: usize,
-    /// New orders and replacements per second, on average; the excess is refused. Cancels are not limited.
+    /// Maximum average number of new orders and replacements per second; the excess is refused. Cancels are
+    /// not limited.
     pub orders_per_second: u32,
-    /// New orders and replacements in one burst after a quiet time.
+    /// Maximum number of new orders and replacements in one burst, after a quiet time.
     pub order_burst: u32,
-    /// Cancel everything and stop after this time without market data; `None` never.
+    /// The engine cancels all orders and stops after this time without market data; never if `None`.
     pub silence_stop: Option<Nanos>,
-    /// Stop when a lost connection to the venue, or the first login, takes this long; `None` never. Open
-    /// orders then stay open at the venue, and are cancelled if the connection returns.
+    /// The engine stops if the first login, or a reconnection to the venue, takes this long; never if `None`.
+    /// Open orders then stay open at the venue, and are cancelled after a reconnection.
     pub disconnect_stop: Option<Nanos>,
     /// Price at which open positions are valued.
     pub mark_to: MarkTo,

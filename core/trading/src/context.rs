@@ -55,7 +55,8 @@ impl From<QueueFull> for Refusal {
     }
 }
 
-/// The engine's interface to a strategy during one call: the [`Desk`] to read, and requests to make.
+/// The engine's interface to a strategy during one call: it gives read access to the [`Desk`] and takes
+/// requests.
 pub struct Context<'a> {
     desk: &'a mut Desk,
     port: &'a mut dyn RequestPort,
@@ -129,7 +130,7 @@ impl<'a> Context<'a> {
     /// Enters an order, and sends it before the call returns.
     ///
     /// # Errors
-    /// A [`Refusal`] when it was not sent; only a counter has changed then.
+    /// A [`Refusal`] if the request was not sent; then only a counter of refusals has changed.
     pub fn enter(&mut self, order: &NewOrder) -> Result<UserRefNum, Refusal> {
         let result = self.try_enter(order);
         self.count(result)
@@ -139,7 +140,7 @@ impl<'a> Context<'a> {
     /// loses its queue position and continues under the returned UserRefNum.
     ///
     /// # Errors
-    /// A [`Refusal`] when it was not sent; only a counter has changed then.
+    /// A [`Refusal`] if the request was not sent; then only a counter of refusals has changed.
     pub fn replace(&mut self, user_ref: UserRefNum, qty: Qty, price: Price) -> Result<UserRefNum, Refusal> {
         let result = self.try_replace(user_ref, qty, price);
         self.count(result)
@@ -148,8 +149,8 @@ impl<'a> Context<'a> {
     /// Cancels an order. Neither risk limits, the rate limit nor a stop block a cancel.
     ///
     /// # Errors
-    /// A [`Refusal`] when it was not sent: the order is not open, its cancel is pending, the queue is full,
-    /// or the connection is lost.
+    /// A [`Refusal`] if the cancel was not sent: the order is not open, its cancel is pending, the queue is
+    /// full, or the connection is lost.
     pub fn cancel(&mut self, user_ref: UserRefNum) -> Result<(), Refusal> {
         self.reduce(user_ref, Qty::ZERO)
     }
@@ -158,7 +159,7 @@ impl<'a> Context<'a> {
     /// kept.
     ///
     /// # Errors
-    /// As [`Context::cancel`], and when the size is not between the executed and the present one
+    /// As [`Context::cancel`], and when the size is not between the executed quantity and the present size
     /// ([`OrderError::InvalidQty`]) or not in lots ([`Refusal::InvalidQty`]): the venue would not answer such
     /// a request.
     pub fn reduce(&mut self, user_ref: UserRefNum, qty: Qty) -> Result<(), Refusal> {

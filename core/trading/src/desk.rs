@@ -19,7 +19,7 @@ tickpath_types::enumerated! {
     pub enum StopReason {
         /// The kill switch was pulled.
         Killed,
-        /// No market data came for [`EngineConfig::silence_stop`].
+        /// No market data arrived for the time [`EngineConfig::silence_stop`].
         Silence,
         /// The connection to the venue was lost, or there was no first login, for
         /// [`EngineConfig::disconnect_stop`].
@@ -36,7 +36,7 @@ impl StopReason {
         self as u64 + 1
     }
 
-    /// Returns the reason of a code; `None` for 0 and unknown codes.
+    /// Returns the reason with this code; `None` for 0 and unknown codes.
     #[must_use]
     pub fn from_code(code: u64) -> Option<StopReason> {
         StopReason::ALL.into_iter().find(|reason| reason.code() == code)
@@ -68,7 +68,7 @@ pub struct EngineCounters {
     pub market_updates: u64,
     /// Market updates of unknown instruments; ignored.
     pub unknown_instruments: u64,
-    /// Answers of the venue received.
+    /// Answers and reports received from the venue.
     pub order_events: u64,
     /// Executions of own orders.
     pub fills: u64,
@@ -80,13 +80,13 @@ pub struct EngineCounters {
     pub replaces: u64,
     /// Cancels and reductions sent.
     pub cancels: u64,
-    /// Requests refused: off tick, outside the collar, or an invalid quantity.
+    /// Requests refused because the instrument is unknown, or the price or quantity is invalid.
     pub refused_invalid: u64,
     /// Requests refused by a risk limit; [`Risk`] counts them by limit.
     pub refused_risk: u64,
     /// Requests refused by the order manager: it is full, or the order is unknown or has a pending request.
     pub refused_order: u64,
-    /// Requests refused by [`EngineConfig::orders_per_second`].
+    /// Requests refused by the rate limit, [`EngineConfig::orders_per_second`].
     pub refused_rate: u64,
     /// Requests refused because the queue to the venue was full.
     pub refused_queue: u64,
@@ -96,7 +96,7 @@ pub struct EngineCounters {
     pub refused_disconnected: u64,
     /// Requests returned by the order gateway, because the connection was lost before it could send them.
     pub unsent: u64,
-    /// Requests given up without an answer, after a lost connection or a request that the venue dropped.
+    /// Unanswered requests treated as rejected, after a lost connection or a request that the venue dropped.
     pub unanswered: u64,
 }
 
@@ -184,14 +184,14 @@ impl Desk {
         Some(update)
     }
 
-    /// Returns the side effect of the latest order event on another order, if any.
+    /// Returns the rejection of the pending replacement that the latest order event removed, if any.
     pub(crate) fn poll_orphan(&mut self) -> Option<OrderUpdate> {
         let orphan = self.orders.poll_orphan()?;
         self.counters.rejects += 1;
         Some(orphan)
     }
 
-    /// Undoes a request that was never sent.
+    /// Undoes a request that the gateway did not send; returns the update of its order.
     pub(crate) fn apply_unsent(&mut self, request: &OrderRequest) -> Option<OrderUpdate> {
         let (user_ref, reason) = (request.user_ref(), RejectReason::NotConnected);
         self.counters.unsent += 1;
@@ -201,7 +201,8 @@ impl Desk {
         }
     }
 
-    /// Gives up the first unresolved request at or after slot `from`; returns its slot and the update.
+    /// Treats the first request of unknown status at or after slot `from` of the order table as rejected.
+    /// Returns its slot and the update of its order.
     pub(crate) fn give_up_next(&mut self, from: usize) -> Option<(usize, Option<OrderUpdate>)> {
         let (slot_index, user_ref) = self.orders.next_unresolved(from)?;
         let update = self.orders.give_up(user_ref);
@@ -209,7 +210,7 @@ impl Desk {
         Some((slot_index, update))
     }
 
-    /// Returns the exposure of an instrument for the check of an order of this side.
+    /// Returns the exposure against which an order of this instrument and side is checked.
     #[must_use]
     pub fn exposure(&self, instrument: InstrumentId, side: Side) -> Exposure {
         Exposure {
@@ -221,7 +222,7 @@ impl Desk {
         }
     }
 
-    /// Returns all instruments, by id.
+    /// Returns all instruments, sorted by id.
     #[must_use]
     pub fn instruments(&self) -> &[Instrument] {
         &self.instruments
@@ -233,7 +234,7 @@ impl Desk {
         self.instruments.get(index_of(instrument))
     }
 
-    /// Returns market and features of an instrument; `None` when there is no such instrument.
+    /// Returns the market state and features of an instrument; `None` when there is no such instrument.
     #[must_use]
     pub fn features(&self, instrument: InstrumentId) -> Option<&Features> {
         self.features.get(index_of(instrument))
@@ -245,13 +246,13 @@ impl Desk {
         &self.positions
     }
 
-    /// Returns the own orders.
+    /// Returns the manager of own orders.
     #[must_use]
     pub const fn orders(&self) -> &OrderManager {
         &self.orders
     }
 
-    /// Returns the limits and the counts of check results.
+    /// Returns the risk limits and the counts of check results.
     #[must_use]
     pub const fn risk(&self) -> &Risk {
         &self.risk
@@ -263,7 +264,8 @@ impl Desk {
         self.stopped
     }
 
-    /// Returns false while the connection is lost. Requests are then refused, but own orders may execute.
+    /// Returns false while disconnected from the venue. Requests are then refused, but own orders may
+    /// execute.
     #[must_use]
     pub const fn is_connected(&self) -> bool {
         self.is_connected
@@ -276,7 +278,7 @@ impl Desk {
     }
 }
 
-/// Returns the index of an instrument. Ids are dense from 1; the wrap puts 0 out of range.
+/// Returns the index of an instrument. Ids start at 1; the invalid id 0 wraps to an index out of range.
 const fn index_of(instrument: InstrumentId) -> usize {
     (instrument.0 as usize).wrapping_sub(1)
 }

@@ -1,4 +1,4 @@
-//! The trade engine. Inputs are market data, answers and time; outputs are requests.
+//! The trade engine. Inputs are market data, answers of the venue and time; outputs are requests.
 
 use tickpath_faults::failpoint;
 use tickpath_timing::{Function, Sampler, Tracer};
@@ -12,7 +12,7 @@ use crate::{
     Strategy,
 };
 
-/// The functions of one market update in `2^FUNCTION_TIMER_SHIFT` are timed.
+/// In one of `2^FUNCTION_TIMER_SHIFT` market updates, the duration of each function is measured.
 const FUNCTION_TIMER_SHIFT: u32 = 4;
 
 /// Runs one strategy on one session of one venue.
@@ -28,7 +28,7 @@ pub struct TradeEngine<S, T> {
     silence_stop: Option<Nanos>,
     disconnect_stop: Option<Nanos>,
     disconnected_at: Option<Nanos>,
-    /// Time of the latest market data, or of the start.
+    /// Time of the latest market data; before the first, time of the start.
     last_market_data_at: Option<Nanos>,
 }
 
@@ -56,14 +56,14 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         })
     }
 
-    /// Sets the UserRefNum of the next order, as the venue states it. Lower ones belong to an earlier run,
-    /// about which nothing else is known. To be called before the start.
+    /// Sets the UserRefNum of the next order, as reported by the venue. Lower numbers belong to orders of an
+    /// earlier run, which this engine does not know. Call this before the start.
     #[cold]
     pub fn handle_numbering(&mut self, first: UserRefNum) {
         self.desk.orders.number_from(first);
     }
 
-    /// Starts the strategy after the session's login. The time without market data counts from here.
+    /// Starts the strategy after the session's login. The time without market data is counted from `now`.
     pub fn handle_start(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.last_market_data_at = Some(now);
         self.disconnected_at = None;
@@ -72,8 +72,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Called repeatedly before the first connection to the venue. Stops the engine when that connection
-    /// takes as long as [`EngineConfig::disconnect_stop`].
+    /// Handles the wait for the first login; call this repeatedly. Stops the engine when the wait reaches
+    /// [`EngineConfig::disconnect_stop`].
     #[cold]
     pub fn handle_wait(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.disconnected_at.get_or_insert(now);
@@ -116,7 +116,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Handles one answer of the venue, given at `ts_event` by the venue's clock.
+    /// Handles one answer or report of the venue; `ts_event` is the venue's time.
     #[inline(never)]
     pub fn handle_order_event(
         &mut self,
@@ -169,9 +169,9 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         failpoint!(OrdersForgottenAtReconnect => self.desk.orders.clear_open());
     }
 
-    /// Reconciles requests after the venue has answered all that it received. Requests still unanswered did
-    /// not reach it or were dropped. The strategy receives a rejection for each, as from the venue: of a new
-    /// order, or of the cancel of an order, which then stays open.
+    /// Ends a reconciliation: the venue has answered all requests that it received. Requests still unanswered
+    /// did not reach it or were dropped. The strategy receives a rejection for each of them, as if from the
+    /// venue. An order whose cancel is rejected stays open.
     #[cold]
     pub fn handle_reconciled(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         failpoint!(UnansweredWaitForEver => return);
@@ -183,7 +183,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     }
 
     /// Handles a request of this engine that was not sent, because the connection was lost first. The
-    /// strategy receives a rejection, as from the venue.
+    /// strategy receives a rejection, as if from the venue.
     #[cold]
     pub fn handle_unsent(&mut self, request: &OrderRequest, now: Nanos, sink: &mut impl RequestSink<T>) {
         let update = self.desk.apply_unsent(request);
@@ -196,8 +196,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Stops the engine on silence or a long disconnect, else calls the strategy's `on_timer`; a call every
-    /// few milliseconds suffices. After a stop, resends the cancels for which the queue had no capacity.
+    /// Stops the engine if market data or the connection is missing for too long, else calls the strategy's
+    /// `on_timer`. After a stop, resends cancels that a full queue refused. Call it every few milliseconds.
     pub fn handle_timer(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         if self.is_silent(now) {
             self.stop(StopReason::Silence, now, sink);
@@ -258,7 +258,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         &self.desk
     }
 
-    /// Prefetches the memory of the next order, which no recent order has used; for idle moments.
+    /// Prefetches the memory of the next order, which is rarely in the cache; call this when idle.
     pub fn prefetch(&self) {
         self.desk.orders.prefetch();
     }
@@ -274,7 +274,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         &self.tracer
     }
 
-    /// Returns the engine's tracer, for stamps around its calls.
+    /// Returns the engine's tracer, to record timestamps around calls of the engine.
     pub const fn tracer_mut(&mut self) -> &mut T {
         &mut self.tracer
     }

@@ -1,8 +1,8 @@
-//! Market features for strategies, beyond the best prices.
+//! Best prices, and features computed from market data, for strategies.
 
 use tickpath_types::{BookHealth, MarketUpdate, Nanos, Price, Qty, Side, UpdateKind};
 
-/// One, in parts per million.
+/// A ratio of 1, in parts per million.
 pub const PPM: u64 = 1_000_000;
 
 /// Best bid and ask.
@@ -27,8 +27,8 @@ impl Bbo {
     /// Returns the price between best bid and ask, weighted towards the side with less quantity:
     /// `(bid * ask_qty + ask * bid_qty) / (bid_qty + ask_qty)`.
     ///
-    /// Exact in integers, then rounded to the nearest price unit, halves up. `None` without both sides, or
-    /// when spread times quantity does not fit 127 bits (no real market).
+    /// Calculated exactly in integers and rounded to the nearest price unit, halves up. `None` if a side is
+    /// empty, or if the calculation overflows 128 bits, which no real market causes.
     #[must_use]
     pub fn fair_price(&self) -> Option<Price> {
         let ((bid, bid_qty), (ask, ask_qty)) = (self.bid?, self.ask?);
@@ -44,7 +44,7 @@ impl Bbo {
     }
 }
 
-/// The latest trade by an incoming order, relative to the liquidity before it.
+/// The executions of the latest incoming order that traded, and the best quantity before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggressiveTrade {
     /// Side of the incoming order.
@@ -90,8 +90,8 @@ impl Features {
         self.is_known = true;
     }
 
-    /// Applies a trade before its new best prices, to compare it with the liquidity before it. A trade
-    /// without a stated aggressor is ignored.
+    /// Records a trade; `self.bbo` must still hold the best prices before it. A trade without a stated
+    /// aggressor is ignored.
     fn apply_trade(&mut self, update: &MarketUpdate) {
         let (Some(resting), ts_event) = (update.side(), Nanos(update.ts_event)) else { return };
         let aggressor = resting.opposite();
@@ -116,8 +116,8 @@ impl Features {
         &self.bbo
     }
 
-    /// Returns true if the latest update changed the best prices, their quantities, or whether the book can
-    /// be trusted. Most updates change none of these.
+    /// Returns true if the latest update changed the best prices, their quantities or the book's health, or
+    /// was the first. Most updates change none of these.
     #[must_use]
     pub const fn has_changed(&self) -> bool {
         self.has_changed
@@ -183,7 +183,7 @@ mod tests {
             let numerator = i128::from(bid) * weight_bid + i128::from(ask) * weight_ask;
             let total = weight_bid + weight_ask;
             let fair = i128::from(bbo(bid, bid_qty, ask, ask_qty).fair_price().unwrap().0);
-            // Nearest, halves up: -1/2 < fair - exact <= 1/2.
+            // Rounded to nearest, halves up: -1/2 < fair - exact <= 1/2.
             let twice_error = 2 * (fair * total - numerator);
             prop_assert!(-total < twice_error && twice_error <= total);
         }

@@ -31,7 +31,8 @@ impl Fills {
         self.next = (self.next + 1) % self.slots.len();
     }
 
-    /// Removes and returns the order's latest execution with this match id. Match ids restart each day.
+    /// Removes and returns the order's latest execution with this match id. Match ids restart each day, so
+    /// that an older execution may have the same id.
     #[cold]
     pub(crate) fn take(&mut self, user_ref: UserRefNum, match_id: MatchId) -> Option<Fill> {
         let (later, earlier) = self.slots.split_at_mut(self.next);

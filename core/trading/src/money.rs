@@ -7,8 +7,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// An amount of money, in units of 10^-4 of the instrument's currency: a [`Price`] times a quantity.
 ///
-/// 128 bits hold the notional of 2^63 price units times 2^64 lots, so that no sum of fills within a
-/// session can overflow.
+/// 128 bits hold any price times any quantity. The sum of a session's fills does not overflow either, since
+/// their total quantity per instrument is below 2^63.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable,
 )]
@@ -25,7 +25,7 @@ impl Money {
         Money(price.0 as i128 * qty.0 as i128)
     }
 
-    /// Converts to a float for display; exact up to 2^53 units.
+    /// Converts to a float in units of the currency, for display; loses precision above 2^53 units of 10^-4.
     #[must_use]
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / Price::SCALE as f64

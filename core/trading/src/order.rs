@@ -41,14 +41,14 @@ pub struct OwnOrder {
     pub cum_qty: Qty,
     /// State of the order.
     pub state: OwnState,
-    /// If set, the order is cancelled instead of trading on entry.
+    /// If set, the venue cancels the order if it would trade on entry.
     pub post_only: bool,
-    /// UserRefNum of the order that it replaces, until the replacement is answered.
+    /// UserRefNum of the order that this one replaces; `None` once the venue accepted the replacement.
     pub replaces: Option<UserRefNum>,
 }
 
 impl OwnOrder {
-    /// Creates an order that was just sent.
+    /// Creates the record of an order that was just sent.
     pub(crate) const fn sent(order: &EnterOrder) -> OwnOrder {
         OwnOrder {
             user_ref: order.user_ref,
@@ -133,15 +133,15 @@ pub enum OrderChange {
         /// Reason of the venue.
         reason: BrokenReason,
     },
-    /// The venue rejected the order. A replacement whose original filled or was cancelled first is reported
-    /// as [`RejectReason::UnknownOrder`], with or without a message of the venue.
+    /// The venue rejected the order, or the order did not reach it. A replacement whose original filled or
+    /// was cancelled first is reported as [`RejectReason::UnknownOrder`], even if the venue sends no message.
     Rejected {
-        /// Reason of the venue.
+        /// Reason of the rejection.
         reason: RejectReason,
     },
-    /// The venue rejected a reduction or cancel of the order.
+    /// The venue rejected a reduction or cancel of the order, or the request did not reach it.
     CancelRejected {
-        /// Reason of the venue.
+        /// Reason of the rejection.
         reason: RejectReason,
     },
 }

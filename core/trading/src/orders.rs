@@ -1,4 +1,4 @@
-//! The order manager: own orders from the request to their end.
+//! The order manager, which tracks own orders from the request until they are dead.
 
 use tickpath_faults::failpoint;
 use tickpath_types::{
@@ -15,7 +15,7 @@ use crate::table::{NIL, Slot, Table};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// The order manager is full: wait for answers, or create it larger.
+    /// The order manager is full: cancel orders or raise `max_open_orders`.
     #[error("the order manager is full: cancel orders or raise max_open_orders")]
     Full,
     /// No open order has this UserRefNum.
@@ -27,7 +27,7 @@ pub enum OrderError {
     /// An earlier request about the order is unanswered: wait for its answer.
     #[error("an earlier request about this order is not answered yet")]
     Pending,
-    /// A reduction must leave more than the executed quantity and less than the size.
+    /// The new size must be above the executed quantity and, for a reduction, below the current size.
     #[error("the new size is not between the executed and the current size")]
     InvalidQty,
     /// All UserRefNums of the session are used: log in to a new session.
@@ -44,12 +44,12 @@ pub struct OrderCounters {
     pub late: u64,
     /// Executions beyond the open quantity; the position includes them, as the venue's does.
     pub overfilled: u64,
-    /// Orders that were given up after a lost connection, or because the order that they replace was removed,
-    /// and that the venue accepted after all: they are open again.
+    /// Orders that the venue accepted after the manager had treated them as rejected, because they were
+    /// unanswered or the order that they replace was removed: they are open again.
     pub reopened: u64,
     /// Executions that the venue broke and that were reversed.
     pub broken: u64,
-    /// Reports of broken executions that are not, or no longer, known: the position still includes them.
+    /// Reports of broken executions that the manager does not remember: they are not reversed.
     pub unknown_broken: u64,
 }
 
@@ -65,7 +65,7 @@ pub struct OrderManager {
     first_user_ref: u32,
     client_order_id: ClientOrderId,
     counters: OrderCounters,
-    /// The side effect of the latest answer on another order.
+    /// The rejection of the pending replacement that the latest answer removed.
     orphan: Option<OrderUpdate>,
     fills: Fills,
 }
@@ -154,7 +154,7 @@ impl OrderManager {
             replaces: Some(sent.orig_user_ref),
             ..*orig
         };
-        // Only one of the two orders can trade their common quantity.
+        // Only one of the two orders can trade their common quantity, so only the excess adds exposure.
         let added = Qty(order.qty.0.saturating_sub(orig.qty.0));
         self.insert(order, added);
     }
@@ -183,7 +183,7 @@ impl OrderManager {
             slot.order.state = OwnState::PendingCancel;
             slot.cancel_to = sent.qty;
             slot.is_cancel_sent = sent.qty.is_zero();
-            // If the order was accepted, this cancel is now its only unanswered request.
+            // For an accepted order only this cancel counts as pending, and its status is not unknown yet.
             slot.is_unresolved &= !slot.is_accepted;
         }
     }
@@ -196,13 +196,14 @@ impl OrderManager {
         }
     }
 
-    /// Returns the first open order with an unknown request status at or after slot `from`, with its slot.
+    /// Returns slot and UserRefNum of the first order at or after slot `from` with a request of unknown
+    /// status.
     pub(crate) fn next_unresolved(&self, from: usize) -> Option<(usize, UserRefNum)> {
         self.table.next_open(from, |slot| slot.is_unresolved)
     }
 
-    /// Gives up a request with an unknown status, which presumably did not reach the venue. A new order is
-    /// dead; the cancel of an order is undone. Returns `None` when the order was answered after all.
+    /// Treats a request of unknown status as rejected, since it presumably did not reach the venue. A new
+    /// order is dead; a cancel or reduction is undone. Returns `None` if the request has been answered.
     pub(crate) fn give_up(&mut self, user_ref: UserRefNum) -> Option<OrderUpdate> {
         let slot = self.table.find_mut(user_ref)?;
         if !slot.is_accepted {
@@ -223,8 +224,7 @@ impl OrderManager {
         self.apply(&OrderEventKind::Rejected { user_ref, reason, client_order_id }, Nanos::ZERO)
     }
 
-    /// Undoes the cancel or reduction of an order, which was not sent or was lost. Returns `None` when none
-    /// was pending.
+    /// Undoes a pending cancel or reduction that was not sent or was lost. Returns `None` if none is pending.
     pub(crate) fn undo_cancel(&mut self, user_ref: UserRefNum, reason: RejectReason) -> Option<OrderUpdate> {
         self.table.get(user_ref).filter(|order| order.state == OwnState::PendingCancel)?;
         self.clear_pending_cancel(user_ref);
@@ -232,9 +232,9 @@ impl OrderManager {
         Some(OrderUpdate { order, change: OrderChange::CancelRejected { reason }, ts_event: Nanos::ZERO })
     }
 
-    /// Applies an answer of the venue, given at `ts_event`. Returns the update of its order, if any; an
+    /// Applies an answer of the venue; `ts_event` is its time. Returns the update of its order, if any; an
     /// answer that matches no order is counted. After each call, [`poll_orphan`](OrderManager::poll_orphan)
-    /// must be polled for the side effect on another order.
+    /// must be polled for the pending replacement that the answer removed.
     pub fn apply(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if let OrderEventKind::Broken { match_id, reason, .. } = *event {
@@ -330,9 +330,9 @@ impl OrderManager {
         self.orphan.take()
     }
 
-    /// Removes the pending replacement of an order that filled or was cancelled. OUCH does not answer it
-    /// then: the venue cancels the original of a replacement that would leave nothing, and ignores one that
-    /// comes too late. Some venues send a rejection, which has no further effect.
+    /// Removes the pending replacement of an order that filled or was cancelled. An OUCH venue does not
+    /// answer the replacement: it cancels the original if nothing would be left to trade, and ignores a
+    /// replacement of a dead order. Some venues send a rejection, which has no further effect.
     #[cold]
     fn drop_replacement(&mut self, orig: UserRefNum, user_ref: UserRefNum, ts_event: Nanos) {
         let Some(slot) = self.table.find_mut(user_ref).filter(|slot| slot.order.replaces == Some(orig))
@@ -346,7 +346,7 @@ impl OrderManager {
         self.orphan = dropped.map(|slot| OrderUpdate { order: slot.order, change, ts_event });
     }
 
-    /// Reopens an order that was given up but that the venue accepts after all; returns true if it did.
+    /// Reopens an order that was treated as rejected but that `event` accepts; returns true if it did so.
     #[cold]
     fn reopen(&mut self, event: &OrderEventKind) -> bool {
         let is_acceptance =
@@ -432,8 +432,8 @@ impl OrderManager {
         }
     }
 
-    /// Sets the intended size of an order, completes a pending reduction that reaches it, and removes the
-    /// order if nothing is left to execute.
+    /// Sets the intended size of an order. An order whose pending reduction is complete is live again; an
+    /// order with nothing left to execute is removed.
     fn resize(&mut self, user_ref: UserRefNum, qty: Qty) {
         let Some(slot) = self.table.find_mut(user_ref) else { return };
         slot.order.qty = qty;
@@ -561,8 +561,8 @@ impl OrderManager {
         &self.counters
     }
 
-    /// Returns the first open order at or after slot `from`, with its slot, for a walk over all open orders
-    /// that changes them.
+    /// Returns slot and UserRefNum of the first open order at or after slot `from`. A caller that iterates
+    /// over all open orders this way can change them between calls.
     pub(crate) fn next_open(&self, from: usize) -> Option<(usize, UserRefNum)> {
         self.table.next_open(from, |_| true)
     }

@@ -23,7 +23,7 @@ pub enum MarkTo {
 /// towards zero to 10^-4. The rounding error stays in the cost of the remaining position. It moves profit
 /// between realised and unrealised, and is zero when the position is flat.
 ///
-/// Plain data without padding, so that a cell that other threads read can contain it.
+/// Plain data without padding, so that a seqlock cell can publish it to other threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Position {
@@ -38,7 +38,7 @@ pub struct Position {
     reserved: u64,
 }
 
-/// The latest price of a side of the market, if there was one.
+/// The latest price of a side of the market or of an own fill, if there was one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct LastPrice {
@@ -87,8 +87,8 @@ impl Position {
 
     /// Reverses one fill that the venue broke: net quantity and cash flow no longer include it.
     ///
-    /// Profit is calculated as if an opposite fill at the same price came now. Later fills are not matched
-    /// again, so the total may be split differently between realised and unrealised.
+    /// Profit is calculated as if an opposite fill at the same price came now. Fills after the reversed one
+    /// are not recalculated, so the total may be split differently between realised and unrealised.
     pub fn reverse_fill(&mut self, side: Side, price: Price, qty: Qty) {
         let traded = match side {
             Side::Buy => &mut self.bought,
@@ -162,7 +162,7 @@ impl Position {
         self.realised
     }
 
-    /// Returns the profit or loss of closing at the mark; zero when flat.
+    /// Returns the profit or loss if the position were closed at its mark; zero when flat.
     #[must_use]
     pub fn unrealised_pnl(&self, mark_to: MarkTo) -> Money {
         match self.mark_price(mark_to) {
@@ -222,7 +222,7 @@ pub struct Positions {
     mark_to: MarkTo,
 }
 
-/// Totals of all instruments; meaningful when they share a currency.
+/// Totals of all instruments; meaningful only if all have the same currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Profit or loss of the quantities that were closed.
@@ -389,7 +389,7 @@ mod tests {
             }
         }
 
-        /// Cash and net quantity are those of the remaining fills, for any reversal at any time.
+        /// After any reversals, the position has the cash flow and net quantity of the remaining fills.
         #[test]
         fn a_reversed_fill_leaves_no_trace(fills in fills(), void in any::<u64>(), mark in 1_i64..2_000_000) {
             let (mut position, mut expected) = (Position::default(), Position::default());
@@ -415,7 +415,7 @@ mod tests {
             prop_assert_eq!((position.bought(), position.sold()), (expected.bought(), expected.sold()));
         }
 
-        /// Compares with a reference model, within the rounding error: realised profit at an average cost.
+        /// Compares realised profit with a reference model at average cost, within the rounding error.
         #[test]
         fn realised_pnl_is_that_of_the_average_cost_within_one_unit_a_fill(fills in fills()) {
             let (mut position, mut net_qty, mut average, mut realised) = (Position::default(), 0.0, 0.0, 0.0);

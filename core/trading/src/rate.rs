@@ -2,7 +2,7 @@
 
 use tickpath_types::Nanos;
 
-/// A token bucket over new orders: `per_second` on average, `burst` at once.
+/// A token bucket for new orders and replacements: `per_second` on average, `burst` at once.
 ///
 /// Stored as the time at which the bucket would be full again (the generic cell rate algorithm), so it needs
 /// no refill and no fraction of a token.
@@ -34,7 +34,7 @@ impl OrderRate {
         self.full_at <= now + Nanos(self.tolerance_ns)
     }
 
-    /// Takes a token for an order that leaves now.
+    /// Takes a token for an order that is sent now.
     pub fn take(&mut self, now: Nanos) {
         self.full_at = self.full_at.max(now) + Nanos(self.interval_ns);
     }

@@ -15,7 +15,7 @@ pub struct NewOrder {
     pub price: Price,
     /// Time in force.
     pub time_in_force: TimeInForce,
-    /// If set, the order is cancelled instead of trading on entry.
+    /// If set, the venue cancels the order if it would trade on entry.
     pub post_only: bool,
     /// Minimum quantity to trade on entry; if less is available, nothing trades. Zero for no minimum.
     pub min_qty: Qty,
@@ -36,7 +36,7 @@ impl NewOrder {
         }
     }
 
-    /// Creates an order that trades at once up to its limit and does not rest.
+    /// Creates an order that trades at once, up to its limit price, and does not rest.
     #[must_use]
     pub const fn ioc(instrument: InstrumentId, side: Side, qty: Qty, price: Price) -> NewOrder {
         NewOrder { time_in_force: TimeInForce::Ioc, ..NewOrder::limit(instrument, side, qty, price) }

@@ -10,11 +10,11 @@ use crate::Money;
 pub struct Limits {
     /// Size of the orders that a strategy enters; not checked here.
     pub clip: Qty,
-    /// The strategy's sensitivity, in its own unit: see the strategy; not checked here.
+    /// Threshold at which the strategy acts, in a unit that the strategy defines; not checked here.
     pub threshold: u64,
     /// Maximum quantity of one order.
     pub max_order_qty: Qty,
-    /// Maximum position, long or short, if every open order of the side trades.
+    /// Maximum position, long or short, if the order and all open orders of its side trade.
     pub max_position: Qty,
     /// Maximum loss, realised and unrealised. Beyond it only orders that reduce the position pass.
     pub max_loss: Money,
@@ -23,8 +23,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Returns limits for a maker in the demonstration's instruments: prices near 100, orders of a few
-    /// hundred.
+    /// Returns limits for a market maker in the demonstration's instruments, which have prices near 100 and
+    /// orders of a few hundred.
     fn default() -> Self {
         Limits {
             clip: Qty(100),
@@ -44,7 +44,7 @@ tickpath_types::enumerated! {
         Allowed,
         /// The quantity is above [`Limits::max_order_qty`].
         OrderTooLarge,
-        /// With every open order of the side traded, the position would be above [`Limits::max_position`].
+        /// Together with all open orders of its side, the order could exceed [`Limits::max_position`].
         PositionTooLarge,
         /// The loss is above [`Limits::max_loss`] and the order could do more than reduce the position.
         LossTooLarge,
@@ -85,7 +85,7 @@ pub struct Exposure {
     pub open_orders: u32,
 }
 
-/// The exposure that an order adds.
+/// An order to check, and the exposure that it adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProposedOrder {
     /// Buy or sell.
@@ -99,7 +99,7 @@ pub struct ProposedOrder {
     pub added_orders: u32,
 }
 
-/// A limit below the smallest order: set at least a lot, or 0 to allow nothing.
+/// A quantity limit of less than one lot: set at least a lot, or 0 to allow nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "limits of {symbol}: {name} = {qty} is less than the instrument's lot of {lot}: set at least a lot, or 0 to allow \
@@ -131,7 +131,7 @@ impl Limits {
         below.map_or(Ok(()), |(name, qty)| Err(LimitBelowLot { symbol, name, qty, lot }))
     }
 
-    /// Returns these limits in whole lots of an instrument, rounded down; the clip is at most its `max_qty`.
+    /// Returns these limits, rounded down to whole lots; the clip is at most the instrument's `max_qty`.
     #[must_use]
     pub fn in_lots(self, instrument: &Instrument) -> Limits {
         let lot = instrument.lot_size.0;

@@ -2,10 +2,10 @@
 
 use tickpath_types::{Nanos, OrderEventKind, OrderRequest};
 
-/// Time after a new login in which requests of the lost connection may still be answered: ample where the
-/// venue answers within milliseconds.
+/// Time after a new login in which the venue may still answer requests of the lost connection. It is ample
+/// for a venue that answers within milliseconds.
 pub const RECONCILE_AFTER: Nanos = Nanos::from_secs(1);
-/// Interval between queries for the first order's UserRefNum: a venue may drop one that it cannot record.
+/// Interval between queries for the first order's UserRefNum: a venue may drop a query that it cannot record.
 const QUERY_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Events of an order gateway for its engine, in the order in which they happened.
@@ -28,8 +28,8 @@ pub enum GatewayEvent {
     /// The venue sent text instead of an answer, for example because it has no space to record a request.
     /// Which of the unanswered requests it dropped is unknown.
     Unresolved,
-    /// The venue has reported on all requests from before the connection loss or dropped request. Requests
-    /// still unanswered did not reach it or were dropped.
+    /// The venue has answered all requests that it received before the connection was lost or a request was
+    /// dropped. Requests still unanswered did not reach it or were dropped.
     Reconciled,
 }
 
@@ -42,10 +42,10 @@ enum State {
     },
     Up,
     Lost,
-    /// Requests sent before the login or the notice may still be answered. The state ends when, after `from`,
-    /// one read found no data and a later read found some. TCP preserves the order, so all earlier messages
-    /// have been read by then. A notice in the meantime takes effect after this state, so that further drops
-    /// do not prolong it.
+    /// Requests sent before the login, or before the notice of a dropped request, may still be answered. The
+    /// state ends when, after `from`, one read found no data and a later read found some. TCP preserves the
+    /// order, so all earlier messages have been read by then. A notice received in this state starts another
+    /// reconciliation after it, rather than prolong this one.
     Reconciling {
         from: Nanos,
         is_drained: bool,
@@ -63,7 +63,7 @@ pub struct OrderSession {
 }
 
 impl OrderSession {
-    /// Creates a session without a login. After a login, requests are reconciled after `reconcile_after`.
+    /// Creates a session that is not logged in. A reconciliation lasts at least `reconcile_after`.
     #[must_use]
     pub const fn new(reconcile_after: Nanos) -> OrderSession {
         OrderSession { reconcile_after, state: State::New { query_at: Nanos::ZERO } }
@@ -131,7 +131,7 @@ impl OrderSession {
         false
     }
 
-    /// Handles a lost connection; returns true if there was a login.
+    /// Handles a lost connection; returns true if the session was logged in.
     #[cold]
     pub fn handle_disconnect(&mut self, mut publish: impl FnMut(GatewayEvent)) -> bool {
         match self.state {

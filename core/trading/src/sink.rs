@@ -12,7 +12,7 @@ pub struct QueueFull;
 pub trait RequestSink<T: Tracer> {
     /// Sends a request, or refuses it.
     ///
-    /// `tracer` is the engine's own, for the stamp of the hop out of the engine.
+    /// The sink records in `tracer` the time when the request leaves the engine.
     ///
     /// # Errors
     /// [`QueueFull`] when the queue has no capacity; the engine then acts as if there had been no request.

@@ -34,7 +34,7 @@ pub struct TraderView {
 }
 
 impl TraderView {
-    /// Returns the engine's state; at most a tenth of a second old, exact once it has closed.
+    /// Returns the engine's state, at most a tenth of a second old, or its final state once it has closed.
     ///
     /// # Errors
     /// [`Busy`] while the engine updates the snapshot: use the previous one. Never after the engine closed.
@@ -65,7 +65,7 @@ pub struct GatewayCounters {
     pub last_sequence: Counter,
     /// 1 while logged in. At the first login, 1 only once `first_user_ref` is known too.
     pub logged_in: Counter,
-    /// Connections lost after the login.
+    /// Connections lost after a login.
     pub disconnects: Counter,
     /// UserRefNum of the engine's first order: 1, or one more than the last of an earlier run. 0 until it is
     /// known; the engine waits until then.

@@ -4,11 +4,10 @@ use tickpath_types::{MarketUpdate, Nanos};
 
 use crate::{Context, OrderUpdate};
 
-/// Decides which orders to send. All its inputs and actions go through the [`Context`] of the call.
+/// Decides which orders to send. It reads the engine's state and sends requests through its [`Context`].
 ///
-/// The engine calls it only while running, except for `on_order`, which continues after a stop so that the
-/// strategy's state stays correct. To be repeatable it takes time and random seeds as arguments, and it does
-/// not allocate after start.
+/// After a stop, the engine calls only `on_order`, so that the strategy's state stays correct. To be
+/// repeatable, a strategy takes time and random seeds as arguments. It does not allocate after the start.
 pub trait Strategy {
     /// Returns the name for counters and reports, e.g. `"maker"`.
     fn name(&self) -> &str;

@@ -9,8 +9,8 @@ use tickpath_lockfree::cpu;
 /// Link that marks the end of a list.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// Slots per open order. With this many, the slot of the next UserRefNum is nearly always free, and dead
-/// orders stay known for a while, so that a late event is recognised.
+/// Number of slots per order of the table's capacity. With this number, the slot of the next UserRefNum is
+/// nearly always free. Dead orders stay known for a while, so that a late event is recognised.
 const SLOTS_PER_ORDER: usize = 4;
 
 #[derive(Clone, Debug)]
@@ -22,17 +22,18 @@ pub(crate) struct Slot {
     exposure: Qty,
     pub is_accepted: bool,
     pub is_cancel_sent: bool,
-    /// The size that a pending reduction leaves.
+    /// The size that a pending reduction leaves; zero for a cancel.
     pub cancel_to: Qty,
-    /// The status of a request is unknown: the connection was lost before its answer, or the original of a
-    /// replacement was removed first. If the venue accepts the order after all, it is open again.
+    /// True if the status of a request is unknown: the connection was lost or the venue dropped a request
+    /// before the answer, or a replacement's original was removed. An order that the venue then accepts
+    /// reopens.
     pub is_unresolved: bool,
     /// UserRefNum of the latest order sent to replace this one; 0 for none.
     pub replacement: UserRefNum,
 }
 
 impl Slot {
-    /// Creates an unanswered order at the tail of its list.
+    /// Creates the slot of an unanswered order at the tail of its list.
     const fn new(order: OwnOrder, prev: u32, exposure: Qty) -> Slot {
         Slot {
             order,
@@ -61,7 +62,7 @@ impl List {
     const EMPTY: List = List { first: NIL, last: NIL, len: 0, exposure: Qty::ZERO };
 }
 
-/// Orders in the slot `UserRefNum modulo size`, linked into lists per instrument and side.
+/// Own orders, each in the slot `UserRefNum modulo size`; lists link the open ones per instrument and side.
 #[derive(Debug)]
 pub(crate) struct Table {
     slots: Box<[Slot]>,
@@ -96,8 +97,8 @@ impl Table {
         user_ref.0 as usize & (self.slots.len() - 1)
     }
 
-    /// Returns the first UserRefNum from `user_ref` on whose slot is free. At most a quarter of the slots are
-    /// taken, so the search ends within a quarter of the table.
+    /// Returns the first UserRefNum that is at least `user_ref` and has a free slot. At most a quarter of the
+    /// slots are taken, so the search ends within a quarter of the table.
     pub fn free_from(&self, user_ref: u32) -> Option<UserRefNum> {
         (user_ref..=u32::MAX)
             .map(UserRefNum)
@@ -125,7 +126,7 @@ impl Table {
         self.find_mut(user_ref).map(|slot| &mut slot.order)
     }
 
-    /// Returns the slot of this UserRefNum's order, open or not, until the slot is reused.
+    /// Returns the slot of the order with this UserRefNum, open or dead; `None` once the slot is reused.
     pub fn last_known(&self, user_ref: UserRefNum) -> Option<&Slot> {
         let slot = &self.slots[self.slot_index(user_ref)];
         (slot.order.user_ref == user_ref).then_some(slot)
@@ -152,7 +153,7 @@ impl Table {
         (2 * instrument.0 as usize + side.index()).wrapping_sub(2)
     }
 
-    /// Returns the first open order at or after slot `from` for which `is_chosen` holds, with its slot.
+    /// Returns slot and UserRefNum of the first open order at or after slot `from` that `is_chosen` accepts.
     pub fn next_open(&self, from: usize, is_chosen: impl Fn(&Slot) -> bool) -> Option<(usize, UserRefNum)> {
         let rest = self.slots.get(from..)?;
         let offset = rest.iter().position(|slot| slot.order.is_open() && is_chosen(slot))?;
@@ -164,7 +165,7 @@ impl Table {
         self.slots.iter_mut().filter(|slot| slot.order.is_open())
     }
 
-    /// Prefetches the slot of a future order, which no order has used for a long time.
+    /// Prefetches the slot of a future order, which is rarely in the cache.
     pub fn prefetch(&self, user_ref: u32) {
         let slot_index = self.slot_index(UserRefNum(user_ref));
         cpu::prefetch_lines_write(&self.slots[slot_index]);

@@ -75,7 +75,7 @@ pub fn rejected(user_ref: u32, reason: RejectReason) -> OrderEventKind {
     }
 }
 
-/// An engine over two instruments, with its sent requests.
+/// An engine for two instruments, and the requests that it sent.
 pub struct Rig<S> {
     pub engine: TradeEngine<S, NoTrace>,
     pub now: Nanos,
@@ -104,7 +104,7 @@ impl<S: Strategy> Rig<S> {
         self.event_at(1, event)
     }
 
-    /// Applies an answer given at `ts_event` by the venue's clock.
+    /// Applies an answer with the venue time `ts_event`.
     pub fn event_at(&mut self, ts_event: u64, event: OrderEventKind) -> String {
         self.engine.handle_order_event(&event, Nanos(ts_event), self.now, &mut self.sent);
         self.take()
@@ -138,7 +138,7 @@ impl<S: Strategy> Rig<S> {
         })
     }
 
-    /// Returns the requests sent since the last call, one short text each.
+    /// Returns the requests sent since the last call, as short texts with commas between them.
     fn take(&mut self) -> String {
         let sent = std::mem::take(&mut self.sent);
         let texts: Vec<String> = sent.iter().map(|request| self.describe(request)).collect();

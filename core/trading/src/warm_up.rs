@@ -1,4 +1,4 @@
-//! The warm-up: a second instance of a strategy decides on artificial data to keep the engine's code warm.
+//! The warm-up: a second instance of a strategy decides on artificial data, to keep code in the caches.
 
 use tickpath_timing::Tracer;
 use tickpath_types::{
@@ -17,8 +17,8 @@ const QTY: u64 = 1_000_000;
 
 /// A strategy and a second instance of it for the [warm-up](WarmUpEngine).
 ///
-/// The instance decides repeatedly while the engine is idle. It must have no effect except through its
-/// context. Without an instance there is no warm-up, and rare decisions take longer.
+/// The second instance decides repeatedly while the engine is idle. It must act only through its context.
+/// Without an instance there is no warm-up, and rare decisions take longer.
 #[derive(Clone, Debug)]
 pub struct WarmUp<S> {
     /// The instance that trades.
@@ -46,12 +46,12 @@ impl<S> From<S> for WarmUp<S> {
     }
 }
 
-/// A second engine of the same type as one that trades. Its market moves with every update, and its venue
-/// accepts every request and executes nothing.
+/// A second engine of the same type as one that trades. Its artificial market moves with every update, and
+/// its artificial venue accepts every request and executes nothing.
 ///
 /// Decisions are rare even while updates are frequent. Between two decisions, other code and programs replace
 /// the contents of the processor's caches and branch predictors. The next decision then takes several times
-/// as long. This engine keeps the same code deciding, on artificial data.
+/// as long. This engine runs the same code on artificial data, so that the code stays in the caches.
 #[derive(Debug)]
 pub struct WarmUpEngine<S, T> {
     engine: TradeEngine<S, T>,
@@ -87,7 +87,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         Some(WarmUpEngine { engine, instrument, step: 0, user_ref_max })
     }
 
-    /// Makes the engine decide on one update. Its requests go to `sink`, and must be
+    /// Makes the engine handle one artificial update. Its requests go to `sink`, and must be
     /// [answered](Self::answer).
     pub fn decide(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.step += 1;
@@ -179,7 +179,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         &self.engine
     }
 
-    /// Returns the engine's tracer, whose stamps are to be discarded.
+    /// Returns the engine's tracer, whose stamps must be discarded.
     pub const fn tracer_mut(&mut self) -> &mut T {
         self.engine.tracer_mut()
     }

@@ -1,5 +1,5 @@
-//! The order manager against the matching engine: for any requests, and any interleaving of requests, answers
-//! and other orders in flight, both end with the same orders.
+//! Compares the order manager with the matching engine: after any requests, in any interleaving with answers
+//! and other orders, both have the same open orders.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::collections::VecDeque;
@@ -77,7 +77,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let side = prop_oneof![Just(Side::Buy), Just(Side::Sell)];
     let (qty, price, index) = (0_u64..22, 94_i64..107, 0_usize..4);
-    // Mostly lots; sometimes one share more, which no venue accepts.
+    // Mostly whole lots; sometimes one share more, which no venue accepts.
     let qty = (qty, prop::bool::weighted(0.1)).prop_map(|(lots, odd)| lots * LOT + u64::from(odd));
     prop_oneof![
         4 => (side.clone(), qty.clone(), price.clone(), prop::bool::weighted(0.2), any::<bool>())
@@ -188,7 +188,7 @@ impl Market {
         self.venue.apply(&command, &mut self.answers);
     }
 
-    /// Lets the strategy act; a refusal is a valid outcome.
+    /// Runs `act` in the strategy; a refused request is a valid outcome.
     fn act(&mut self, act: impl FnOnce(&mut Context<'_>) + 'static) {
         self.trader.strategy_mut().next = Some(Box::new(act));
         let update = MarketUpdate {
@@ -269,7 +269,7 @@ impl Market {
         self.command(OTHERS, CommandKind::Order(OrderRequest::Enter(order)));
     }
 
-    /// Returns UserRefNum, leaves and executed quantity of each open order at the venue.
+    /// Returns UserRefNum, open quantity and executed quantity of each open order at the venue.
     fn open_at_the_venue(&self) -> Vec<(u32, u64, u64)> {
         let last = self.venue.last_user_ref(TRADER).0;
         (1..=last)

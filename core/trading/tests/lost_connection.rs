@@ -77,7 +77,7 @@ impl Rig {
         rig
     }
 
-    /// Returns the requests that the step sent.
+    /// Runs `step` on a market update; returns the requests that it sent.
     fn act(&mut self, step: impl FnOnce(&mut Context<'_>) + 'static) -> Vec<OrderRequest> {
         self.engine.strategy_mut().next = Some(Box::new(step));
         let update = quote(1, (100, 10), (110, 10));
@@ -225,7 +225,7 @@ fn unresolved_requests_are_given_up_at_reconciliation() {
     rig.engine.handle_reconnect();
     rig.accept(6);
     rig.event(canceled(4));
-    // Requests on the new connection have a known status, regardless of earlier ones.
+    // Requests sent on the new connection stay pending at the reconciliation.
     rig.act(|cx| {
         cx.buy(ONE, Qty(100), Price(91)).unwrap(); // 8
         cx.cancel(UserRefNum(6)).unwrap();

@@ -1,4 +1,4 @@
-//! A trade engine does not allocate after its creation, for any strategy.
+//! A trade engine does not allocate after its creation, with any of the included strategies.
 
 use tickpath_test_support::allocations::{CountingAllocator, thread_allocations};
 use tickpath_test_support::quote;
@@ -15,7 +15,7 @@ use tickpath_types::{
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// Keeps the latest new order and the latest request, and counts the requests.
+/// A sink that keeps the latest new order and the latest request, and counts the requests.
 #[derive(Default)]
 struct Latest {
     entered: Option<EnterOrder>,

@@ -23,7 +23,7 @@ macro_rules! coded {
                 self as u8
             }
 
-            /// Value of a byte; `None` for an unknown byte.
+            /// Value with this byte; `None` for an unknown byte.
             #[inline]
             #[must_use]
             pub const fn from_code(code: u8) -> Option<$name> {

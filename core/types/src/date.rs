@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn dates_match_the_calendar() {
-        // From `date -u -d ... +%s`, in days.
+        // Expected days: the output of `date -u -d ... +%s`, divided by 86400.
         for (text, day) in
             [("1970-01-01", 0), ("2000-02-29", 11_016), ("2023-12-25", 19_716), ("2100-03-01", 47_541)]
         {

@@ -1,11 +1,11 @@
-//! Exact decimals of any scale.
+//! Exact decimal numbers with a variable number of decimals.
 
 use std::fmt;
 
 /// Minimum number of decimals in the text.
 const WRITTEN_MIN: usize = 4;
 
-/// An exact decimal: a number of units of 10^-`decimals`, for example a price in the scale of its recording.
+/// An exact decimal: a number of units of 10^-`decimals`, for example a price with its recording's decimals.
 ///
 /// Its text is exact, with four decimals, or more if needed.
 ///
@@ -28,7 +28,7 @@ pub struct Decimal {
 
 impl Decimal {
     /// Parses a decimal with at most `decimals` decimals, not counting trailing zeros. Returns `None` for any
-    /// other text and out of range.
+    /// other text, or if the number is out of range.
     #[must_use]
     pub fn parse(text: &str, decimals: u8) -> Option<Decimal> {
         let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));

@@ -13,7 +13,7 @@
 pub struct ExactDivisor {
     /// The inverse of the divisor's odd factor, modulo 2^64.
     inverse: u64,
-    /// Exponent of two in the divisor.
+    /// Number of factors of two in the divisor.
     twos: u32,
 }
 

@@ -18,7 +18,7 @@ macro_rules! id {
 }
 
 id! {
-    /// An instrument of one venue, dense from 1: ITCH's stock locate. 0 means the whole system.
+    /// The id of an instrument at one venue, dense from 1: ITCH's stock locate. 0 means the whole system.
     InstrumentId(u16)
 }
 id! {
@@ -51,7 +51,7 @@ impl Sequence {
     }
 }
 
-/// The client's text for an order, echoed but never interpreted: OUCH's ClOrdID.
+/// The client's text for an order, which the venue echoes but does not interpret: OUCH's ClOrdID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientOrderId(pub [u8; 14]);
 

@@ -57,12 +57,12 @@ impl Instrument {
 
 /// The instruments of a session by id and by symbol. Clones are cheap and share one table.
 ///
-/// A table can reserve capacity to [add](InstrumentTable::add) instruments while others read it. A reader
-/// that receives an id from the adding thread, for example through a ring, finds the instrument here.
+/// A table can reserve capacity to [add](InstrumentTable::add) instruments while other threads read it. A
+/// reader that receives an id from the adding thread, for example through a ring, finds the instrument here.
 #[derive(Clone, Debug)]
 pub struct InstrumentTable {
     instruments: Arc<[Instrument]>,
-    /// Sorted symbols with the positions of their instruments.
+    /// Sorted symbols of the initial instruments, with their ids.
     by_symbol: Arc<[(u64, u16)]>,
     /// Instruments added at runtime, in order; unused slots at the end are empty.
     added: Arc<[OnceLock<Instrument>]>,
@@ -145,7 +145,7 @@ impl InstrumentTable {
     #[must_use]
     pub fn next_id(&self) -> InstrumentId {
         let count = self.instruments.len() + self.added().count();
-        // If all ids are in use, this saturates at the last one, and nothing can be added under it.
+        // If all ids are in use, the result is the last id, under which no instrument can be added.
         InstrumentId((count as u16).saturating_add(1))
     }
 

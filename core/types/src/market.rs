@@ -29,7 +29,7 @@ pub enum MarketEventKind {
     Directory,
     /// Trading state of the instrument.
     TradingAction(TradingState),
-    /// An order now rests at the tail of its level.
+    /// An order now rests at the tail of its price level.
     Add {
         /// Id of the order.
         order_id: OrderId,
@@ -61,7 +61,7 @@ pub enum MarketEventKind {
         /// Id of the order.
         order_id: OrderId,
     },
-    /// A resting order was removed, and another of its side was added at the tail of its level.
+    /// A resting order was removed, and another of its side was added at the tail of its price level.
     Replaced {
         /// Id of the removed order.
         old_order_id: OrderId,
@@ -156,7 +156,7 @@ pub struct Imbalance {
 
 coded! {
     /// Phases of a session, with their ITCH codes and Nasdaq's meaning of each. The venue publishes them but
-    /// does not act on them: the [`TradingState`] of each instrument decides about its orders.
+    /// does not act on them: the [`TradingState`] of each instrument decides whether its orders trade.
     pub enum SystemEventCode {
         /// First message of the session.
         StartOfMessages = b'O',
@@ -179,7 +179,7 @@ coded! {
     /// At this venue open orders stay in the book in every state and can be cancelled and reduced. In
     /// [`Halted`](TradingState::Halted), new orders and replacements are rejected as
     /// [`Halted`](crate::RejectReason::Halted). In [`QuotationOnly`](TradingState::QuotationOnly) and
-    /// [`Paused`](TradingState::Paused) orders rest without trading, so a book can be crossed until a cross.
+    /// [`Paused`](TradingState::Paused) orders rest without trading, so bids can be above asks until a cross.
     pub enum TradingState {
         /// No orders trade, and none are accepted.
         Halted = b'H',
@@ -237,11 +237,11 @@ coded! {
         Crossed = 6 => "bid and ask crossed in continuous trading",
         /// The directory names another symbol than expected. No snapshot can recover from this.
         OtherSymbol = 7 => "the directory names another symbol than expected",
-        /// A message with an index that was never mapped to a symbol.
+        /// A message with a symbol index that was never mapped to a symbol.
         UnmappedIndex = 8 => "a message about an index that was never mapped to a symbol",
         /// The symbol's own sequence numbers skipped messages.
         SymbolGap = 9 => "the symbol's own numbering skipped messages",
-        /// The two lines carried different bytes under one sequence number.
+        /// The two lines of the feed carried different bytes under one sequence number.
         LinesDisagree = 10 => "the two lines carried different bytes under one sequence number",
         /// A resync of the book was requested.
         Resync = 11 => "a resync was requested",
@@ -330,7 +330,7 @@ pub struct MarketUpdate {
     pub health: u8,
     /// Code of the [`SuspectReason`] in an [`UpdateKind::Status`] of a suspect book; 0 otherwise.
     pub reason: u8,
-    /// Code of the [`TradingState`] in an [`UpdateKind::Status`]; 0 in other kinds or before the first one.
+    /// Code of the [`TradingState`] in an [`UpdateKind::Status`]; 0 in other kinds, or if unknown.
     pub trading: u8,
     /// Always zero.
     pub reserved: u8,
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn an_update_fits_two_cache_lines_with_the_ring_sequence() {
         assert!(size_of::<MarketUpdate>() <= 120);
-        // Rare events must not enlarge frequent ones.
+        // A large variant for a rare event would enlarge every event.
         assert!(size_of::<MarketEvent>() <= 72, "{}", size_of::<MarketEvent>());
     }
 

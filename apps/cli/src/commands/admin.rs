@@ -18,7 +18,7 @@ mod users;
 
 pub(super) use status::market_table;
 
-/// Maximum time that a venue has to answer.
+/// Maximum wait for the venue's answer to a command.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Commands to a running venue, over its Unix socket.
@@ -147,7 +147,7 @@ enum Command {
         /// The user's name
         user: String,
     },
-    /// Forgive the wrong passwords of a user
+    /// Reset the count of a user's wrong passwords
     Unlock {
         /// The user's name
         user: String,
@@ -160,7 +160,7 @@ enum Command {
 
 #[derive(clap::Subcommand)]
 enum InstrumentCommand {
-    /// Add an instrument, halted; phase SYMBOL open starts its trading
+    /// Add a halted instrument; `phase SYMBOL open` starts its trading
     #[command(
         after_help = "Examples:\n  tickpath admin --socket venue.sock instrument add GAMMA 25.00 tick=0.01 lot=1 collar=10%\n  tickpath admin --socket venue.sock instrument add --file more.toml"
     )]
@@ -185,7 +185,7 @@ enum InstrumentCommand {
 }
 
 impl InstrumentCommand {
-    /// Returns the command lines for the venue.
+    /// Returns the command lines to send to the venue, one per instrument.
     fn lines(&self) -> anyhow::Result<Vec<String>> {
         Ok(match self {
             InstrumentCommand::Suspend { symbol } => vec![format!("instrument suspend {symbol}")],

@@ -10,7 +10,7 @@ use tickpath_monitor::Mode;
 
 use super::json;
 
-/// The main job: a whole market on this machine, live view, latency report at the end
+/// Run a whole market on this machine, with a live view and a latency report at the end
 ///
 /// One venue, eight instruments, a maker, a taker and a seeded background flow trade over real loopback TCP
 /// and multicast. The final report has the latency of each hop, and the checks that nothing was lost.
@@ -55,7 +55,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Returns whether the demo plays a recorded flow, which a separate program reads.
+    /// Returns whether `--flow` names a recording: only the separate program `tickpath-demo` can play it.
     pub(super) const fn reads_a_recording(&self) -> bool {
         self.flow.is_some()
     }
@@ -67,7 +67,7 @@ impl Args {
         config.loss = self.loss.or(config.loss);
         config.seconds = self.seconds.or(config.seconds);
         let mut settings = config.settings()?;
-        // A recording ends by itself.
+        // Without --seconds, a recording is played to its end.
         if self.forever || (self.flow.is_some() && config.seconds.is_none()) {
             settings.duration = None;
         }
@@ -84,7 +84,7 @@ impl Args {
     }
 }
 
-/// Runs a market until its end.
+/// Runs the demo's market until its duration ends, its recording ends or it is stopped.
 ///
 /// # Errors
 /// Invalid settings, or a failure of the host.
@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         json::write(path, &format!("{:#}", outcome.to_json()))?;
     }
     printed?;
-    // The run succeeds only if the recording was played completely, as far as requested.
+    // A recording that is damaged before the requested end makes the run fail.
     let damage = outcome.flow.as_ref().and_then(|flow| flow.damage.as_ref());
     if let Some(damage) = damage {
         print_stderr(format_args!("tickpath: {damage}"));

@@ -23,7 +23,7 @@ mod lines;
 use crate::program;
 use lines::LineLocks;
 
-/// Interval at which the agents' time stamps are drained.
+/// Interval at which the main thread empties the agents' queues of time stamps.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval of the progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
@@ -65,7 +65,7 @@ pub struct Args {
 
 /// An additional front of the venue, served on a separate thread.
 pub struct Front {
-    /// Returns a progress line.
+    /// Returns the front's progress line.
     pub progress: Box<dyn Fn() -> String>,
     /// Waits until the front's thread has ended. An error is the reason why it ended before the venue.
     pub join: Box<dyn FnOnce() -> anyhow::Result<()>>,
@@ -77,7 +77,8 @@ pub type StartFront = Box<dyn FnOnce(&mut Console, TscClock) -> anyhow::Result<F
 /// Function that opens an additional front of the venue with these settings.
 pub type OpenFront = fn(&Args, &VenueSettings, FrontPort, TscClock) -> anyhow::Result<StartFront>;
 
-/// Runs a venue until it is stopped. A venue with a Deribit front runs in the program that supports it.
+/// Runs a venue until it is stopped. A venue with a Deribit front runs in the program
+/// `tickpath-exchange`, which passes `open_front`.
 ///
 /// # Errors
 /// Invalid settings, a journal that cannot be continued, or a failure of the host.
@@ -245,8 +246,8 @@ fn start_background_flow(
     BackgroundFlowThread::start(settings, clock)
 }
 
-/// Returns a configuration for up to 60,000 market data messages per second, in 8 MB. Above that rate, some
-/// entries are finalised early and counted.
+/// Returns a configuration for up to 60,000 market data messages per second, in 8 MB. Above that rate, the
+/// joiner finalises the oldest messages early, and counts them.
 fn joiner_config() -> JoinerConfig {
     JoinerConfig {
         market_capacity: 1 << 14,

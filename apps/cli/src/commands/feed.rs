@@ -142,7 +142,8 @@ fn command(args: &AskArgs, line: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Formats a channel's silence, empty below two seconds: channels send a heartbeat each second.
+/// Formats the time since a channel's last packet. Empty below two seconds, because channels send a heartbeat
+/// each second.
 fn quiet(quiet_ns: &Value) -> String {
     let seconds = quiet_ns.as_u64().unwrap_or(0) / 1_000_000_000;
     if seconds < 2 { String::new() } else { format!("; no packet for {seconds} s") }

@@ -38,8 +38,8 @@ pub enum Args {
     /// A whole day of NYSE's Integrated Feed (XDP), as a pcap capture of its multicast packets
     ///
     /// The order flow equals that of the ITCH day with the same settings, so the books of both have the same
-    /// levels at every time up to the close. Symbols are distributed over channels; packets fill during a
-    /// burst of messages.
+    /// levels at every time up to the close. Symbols are distributed over channels; messages of a burst share
+    /// packets.
     Xdp(xdp::XdpArgs),
 }
 
@@ -100,7 +100,7 @@ impl ItchArgs {
     }
 }
 
-/// The destinations of a day and its summary.
+/// The output files of a generated day and of its summary.
 struct Outputs<'a> {
     day: &'a Path,
     json: Option<&'a Path>,
@@ -150,8 +150,9 @@ fn run_itch(args: &ItchArgs) -> anyhow::Result<ExitCode> {
     print_summary(&outputs, &summary.text(&args.output), &summary.json(&args.output))
 }
 
-/// Writes a day of about `messages` messages. `append` adds the next messages and returns their number, or
-/// `None` at the end. Returns `None` when stopped, and no [`Written`] when the reader of a pipe has ended.
+/// Writes a day of about `messages` messages. `append` adds the next messages to a buffer and returns their
+/// number, or `None` at the end of the day. Returns `None` when stopped, and no [`Written`] when the reader
+/// of a pipe has ended.
 fn deliver(
     outputs: &Outputs<'_>,
     messages: u64,
@@ -195,7 +196,7 @@ fn print_summary(outputs: &Outputs<'_>, text: &str, figures: &Value) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// Figures of the written data.
+/// Size and hash of the written data.
 struct Written {
     /// Number of bytes before compression.
     bytes: u64,
@@ -215,7 +216,7 @@ impl Written {
     }
 }
 
-/// Writes a day to its end and gives the file its final name; `None` when stopped.
+/// Writes a whole day and gives the file its final name; returns `None` when stopped by a signal.
 fn write(
     mut append: impl FnMut(&mut Vec<u8>) -> Option<u64>,
     messages: u64,
@@ -240,7 +241,7 @@ fn write(
     }
 }
 
-/// A progress line on standard error that is overwritten, if standard error is a terminal.
+/// A progress line that overwrites itself on standard error; shown only on a terminal.
 struct Progress {
     all: u64,
     is_shown: bool,

@@ -23,7 +23,7 @@ use read_only::ReadOnly;
 
 /// Inspect a venue's journal: verify it, print its commands, or replay it.
 ///
-/// Changes nothing, also beside a running venue. docs/journal.md describes a journal. Ctrl-C: exit code 130.
+/// Changes nothing; may run beside a venue. docs/journal.md describes a journal. Ctrl-C: exit code 130.
 #[derive(clap::Subcommand)]
 pub enum Args {
     /// Read every record and every snapshot, and report whether the journal is complete
@@ -98,8 +98,8 @@ fn inspect_journal(folder: &ReadOnly, from: u64) -> anyhow::Result<Inspection> {
     Ok(found)
 }
 
-/// Returns the snapshots that exist before the log is read: a running venue may write a later one that covers
-/// more than the records read.
+/// Returns the present snapshots. Called before the log is read, because a running venue may write a later
+/// snapshot that covers commands after the last record read.
 fn snapshots_in(folder: &ReadOnly) -> anyhow::Result<Vec<Sequence>> {
     let session = session_of(folder).with_context(|| folder.name())?;
     let list = |session| Snapshots::new(folder.clone(), session).list();
@@ -107,7 +107,7 @@ fn snapshots_in(folder: &ReadOnly) -> anyhow::Result<Vec<Sequence>> {
 }
 
 /// Returns the last command that the newest snapshot covers, if the log after it is complete. A restart
-/// reads nothing before it.
+/// reads only that part of the log.
 fn covered_by(folder: &ReadOnly) -> Option<Sequence> {
     let session = session_of(folder).ok()??;
     let newest = Snapshots::new(folder.clone(), session).newest(Sequence(u64::MAX)).ok()?.snapshot?;
@@ -132,7 +132,7 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     let mut bad = Vec::new();
     for sequence in listed {
         let read = match snapshots.read(sequence) {
-            // A running venue has removed the snapshot.
+            // A running venue removed the snapshot after it was listed.
             Err(_) if !snapshots.list()?.contains(&sequence) => continue,
             read => read?,
         };

@@ -1,4 +1,4 @@
-//! `--json FILE`.
+//! The option `--json FILE`.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tickpath_config::{OutputFile, print_stdout};
 
 use super::outputs;
 
-/// Rejects a path that is not writable, before the work whose result is to be written there.
+/// Rejects a path that cannot be written. Called before the work, so that its result is not lost.
 pub fn check(path: Option<&Path>) -> anyhow::Result<()> {
     match path {
         Some(path) if path.as_os_str() != "-" => outputs::check(&[("--json", path)], &[]),

@@ -17,7 +17,7 @@ use super::{INTERRUPTED, json};
 
 /// Names of the rows that need a run of a whole market.
 const DEMO_ROWS: [&str; 2] = ["tick_to_trade_software", "hot_allocations"];
-/// Trading time of the market in each round.
+/// Trading time of the market in each round, without `--quick`.
 const DEMO_TIME: Nanos = Nanos::from_secs(5);
 /// Trading time with `--quick`.
 const DEMO_TIME_QUICK: Nanos = Nanos::from_secs(2);
@@ -25,7 +25,7 @@ const DEMO_TIME_QUICK: Nanos = Nanos::from_secs(2);
 /// The latency laboratory
 #[derive(clap::Subcommand)]
 pub enum Args {
-    /// Measure the cost of the parts on this host, each next to the host's limit
+    /// Measure the cost of Tickpath's parts on this host, each next to the host's limit
     ///
     /// Rounds are interleaved; a figure is the median over them with its minimum and maximum. Use a quiet
     /// machine: the host's jitter during the run is printed too. Market data rows use standard days of ITCH
@@ -33,7 +33,7 @@ pub enum Args {
     /// 0.2 GB more).
     #[command(after_help = rows_help())]
     Bench(BenchArgs),
-    /// Run the work that `bench` counts the instructions of under callgrind
+    /// Run the work whose instructions `bench` counts under callgrind
     #[command(hide = true)]
     Counted { arguments: Vec<String> },
 }
@@ -131,7 +131,7 @@ fn measure(
     Ok(report)
 }
 
-/// Adds the rows of a whole market, which runs once in each round.
+/// Adds the [`DEMO_ROWS`] that are wanted, from one run of a whole market per round.
 fn push_demo_rows(
     report: &mut BenchReport,
     args: &BenchArgs,
@@ -169,7 +169,7 @@ fn push_demo_rows(
     Ok(())
 }
 
-/// Runs a whole market at its default rate.
+/// Runs the demo's market once, at its default rate.
 fn trade(args: &BenchArgs, stop: &StopSignal) -> anyhow::Result<Outcome> {
     let mut settings = DemoSettings::load(None)?;
     settings.view = ViewMode::Silent;
@@ -179,12 +179,12 @@ fn trade(args: &BenchArgs, stop: &StopSignal) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Returns the help text with the rows that a filter can name.
+/// Returns the help text that lists the row names for `--filter`.
 fn rows_help() -> String {
     format!("Rows: {}", row_names().chain(DEMO_ROWS).collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the command that runs this program to count its instructions.
+/// Returns the command that runs this program's `counted` command, whose instructions callgrind counts.
 fn counting_command() -> Option<Vec<OsString>> {
     let program = std::env::current_exe().ok()?;
     Some(vec![program.into(), "counted".into()])

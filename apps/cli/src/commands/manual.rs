@@ -1,4 +1,4 @@
-//! `tickpath completions` and `tickpath man`: the command lines of all programs in other forms.
+//! `tickpath completions` and `tickpath man`: shell completions and manual pages of all programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

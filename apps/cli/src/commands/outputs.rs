@@ -1,4 +1,4 @@
-//! Checks of a replay's outputs, before anything is read or written.
+//! Checks of output paths, before anything is read or written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
     a == b || whole(a).is_some_and(|a| whole(b).is_some_and(|b| a == b))
 }
 
-/// Returns the canonical path; for a missing file, its name in its canonical folder.
+/// Returns the canonical path; for a missing file, the canonical folder joined with the file's name.
 fn whole(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path)
         .ok()

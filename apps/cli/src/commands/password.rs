@@ -16,8 +16,8 @@ const CTRL_D: u8 = 4;
 const BACKSPACE: [u8; 2] = [8, 127];
 const CTRL_U: u8 = 21;
 
-/// Returns the first line of standard input without its line end. `None` after Ctrl-C at a terminal, which is
-/// then restored. A password on the command line would be visible to other users.
+/// Returns the first line of standard input without its line end; `None` after Ctrl-C at a terminal. A
+/// password on the command line would be visible to other users.
 pub fn prompt() -> anyhow::Result<Option<Vec<u8>>> {
     let Some(hidden) = HiddenInput::begin()? else {
         let mut line = Vec::new();
@@ -68,7 +68,7 @@ fn read_typed(mut next: impl FnMut() -> io::Result<Key>) -> io::Result<Option<Ve
     }
 }
 
-/// Disables echo and line mode of a terminal until dropped. Ctrl-C is then a normal key, so that nothing ends
+/// Disables a terminal's echo and line mode until dropped. Ctrl-C is then a normal key, so that it cannot end
 /// the program before the terminal is restored.
 struct HiddenInput(Termios);
 

@@ -1,4 +1,4 @@
-//! The progress line of a command, which is overwritten on standard error.
+//! A command's progress line on standard error, which is overwritten at each update.
 
 use std::io::{IsTerminal, Write, stderr};
 

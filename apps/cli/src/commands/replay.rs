@@ -199,7 +199,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints the problems of the text report on standard error, a line each, when the report goes to JSON.
+/// Prints the report's problems on standard error, one per line. Called when the report is only JSON.
 fn print_warnings(report: &ReplayReport) {
     for file in &report.files {
         for contradiction in &file.contradictions {
@@ -232,7 +232,7 @@ fn progress_text(file_count: usize, progress: &Progress) -> String {
         return format!("{prefix}{done:.1} MiB, {messages:.1} M messages, {rate:.2} M/s");
     }
     let bytes = progress.bytes.min(progress.bytes_total);
-    // Before a thousandth of the bytes, it is too early for an estimate.
+    // Estimate the remaining time only after a thousandth of the bytes.
     let left = match bytes.saturating_mul(1_000) >= progress.bytes_total {
         true => format!(", {:.0} s left", seconds * (progress.bytes_total - bytes) as f64 / bytes as f64),
         false => String::new(),

@@ -20,7 +20,7 @@ use tickpath_types::Nanos;
 use super::json;
 use table::{Colour, Table};
 
-/// Age of the latest heartbeat from which a writer counts as silent; it sends ten per second.
+/// A writer counts as silent when its latest heartbeat is older than this. Writers send ten per second.
 const SILENT_AFTER: Duration = Duration::from_secs(2);
 
 /// Maximum number of problems printed per segment; the JSON report has more.
@@ -138,7 +138,7 @@ const fn time_base(base: TimeBase) -> &'static str {
     }
 }
 
-/// Returns the mean of `count` per second from the creation of a segment to its writer's latest heartbeat.
+/// Returns `count` divided by the seconds from the segment's creation to its writer's latest heartbeat.
 fn mean_rate(segment: &Segment, count: u64) -> f64 {
     let lifetime_s = segment.heartbeat().0.saturating_sub(segment.header().created_ns) as f64 / 1e9;
     if lifetime_s > 0.0 { count as f64 / lifetime_s } else { 0.0 }
@@ -188,7 +188,7 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the JSON report on a segment. Its names are stable.
+/// Returns the JSON report on a segment. Scripts may rely on its keys: they do not change.
 fn describe(name: &SegmentName, segment: &Segment) -> Value {
     let header = segment.header();
     let mut found = json!({
@@ -225,7 +225,8 @@ fn describe(name: &SegmentName, segment: &Segment) -> Value {
     found
 }
 
-/// Describes an error with a remedy for this command; the error's own text tells readers to start the writer.
+/// Formats an error with a remedy for users of `tickpath shm`. The error's own remedy, to start the writer,
+/// is for programs that read segments.
 fn error_text(error: &ShmError) -> String {
     match error {
         ShmError::Missing { name, folder } => {
@@ -242,7 +243,7 @@ fn error_text(error: &ShmError) -> String {
     }
 }
 
-/// Formats the report as a table line, with a dash for missing values.
+/// Returns the cells of a segment's row in the list, from its JSON report; a dash for missing values.
 fn line_of(found: &Value) -> Vec<String> {
     let text = |key: &str| found[key].as_str().unwrap_or("-").to_owned();
     let count = |key: &str| found[key].as_u64().map_or_else(|| "-".to_owned(), thousands);
@@ -263,7 +264,7 @@ fn line_of(found: &Value) -> Vec<String> {
     ]
 }
 
-/// Returns the named segments, or all.
+/// Returns the named segments with their folders; all segments if `names` is empty.
 fn chosen(names: &[String], place: &Place) -> anyhow::Result<Vec<(Folder, SegmentName)>> {
     if names.is_empty() {
         return place.names();

@@ -26,10 +26,10 @@ const VIOLATIONS_SHOWN_MAX: usize = 10;
 /// Simulates a venue with its journal, clients, whole traders - books, strategy, orders, positions, limits -
 /// and feed handlers. The network and the disk between them fail: packets are lost, repeated, delayed and
 /// overtaken, connections cut and reset, processes killed, power lost in the middle of a write, clocks set.
-/// Then the faults end. Checkers with a reference model and independent byte offsets look for a lost order, a
+/// Then the faults end. Checkers with a reference model and separate decoders look for a lost order, a
 /// doubled fill or a broken guarantee. The Deribit front and the gateway are not included.
 ///
-/// A run follows from its seed, bit for bit. If a run finds a violation, the exit code is 1 and the command
+/// A seed determines its run, bit for bit. If a run finds a violation, the exit code is 1 and the command
 /// that repeats it is printed. Ctrl-C stops after the current run, with a report of the completed ones: exit
 /// code 130.
 #[derive(clap::Args)]
@@ -67,7 +67,7 @@ struct Summary {
     commands: u64,
     market_events: u64,
     virtual_ns: u64,
-    /// Hash of the engine's final states of all runs, in order.
+    /// Hash of the engine's final state hashes of all runs, in the order of the runs.
     state_hash: u64,
 }
 
@@ -199,7 +199,7 @@ fn repeat_command(seed: u64, fault_level: FaultLevel) -> String {
     format!("tickpath sim --seed {seed}{calm}")
 }
 
-/// Returns the counts by JSON names: without apostrophes, and with underscores for spaces.
+/// Renames the counts for JSON: removes apostrophes, and replaces spaces by underscores.
 fn by_name(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counts.iter().map(|(what, count)| (what.replace('\'', "").replace(' ', "_"), *count)).collect()
 }
@@ -226,7 +226,7 @@ impl Progress {
         if self.is_shown && self.printed_at.elapsed() >= PROGRESS_INTERVAL {
             self.printed_at = Instant::now();
             let (seeds, failed, seconds) = (summary.seeds, summary.failed.len(), elapsed.as_secs());
-            // A progress line that cannot be shown is not important.
+            // A failure to print the progress line must not stop the runs.
             let _ = write!(stderr(), "\r{seeds} seeds, {failed} with a violation, {seconds} s ");
         }
     }

@@ -1,4 +1,4 @@
-//! `tickpath demo` as a separate program.
+//! `tickpath demo` as a separate program, which can play recorded flows.
 
 use std::process::ExitCode;
 

@@ -16,10 +16,10 @@ use tickpath_types::{
 /// Time-out of one read from the socket.
 const READ_TIMEOUT: Duration = Duration::from_millis(1);
 
-/// The client of one user, over all runs of the venue.
+/// The client of one user. It keeps its state while the venue is killed and restarted.
 pub struct Client {
     pub user: String,
-    /// Every sequenced message, from the first on, byte for byte.
+    /// The bytes of every sequenced message received so far, from message 1 on.
     pub messages: Vec<Vec<u8>>,
     /// The last UserRefNum used, whether the venue received it or not.
     last_ref: u32,
@@ -39,7 +39,7 @@ impl Client {
         Client { user, messages: Vec::new(), last_ref: 0, random }
     }
 
-    /// Trades until the venue has ended, and reconnects from time to time.
+    /// Trades until the connection is lost. Logs in again after every 50 to 2,049 steps.
     pub fn trade(&mut self, address: &str) {
         while let Ok(mut connection) = self.log_in(address, self.messages.len() as u64 + 1) {
             let requests = 50 + self.random.next_u64() % 2_000;
@@ -51,7 +51,7 @@ impl Client {
         }
     }
 
-    /// Sends some requests, and reads the available answers.
+    /// Sends 1 to 4 random requests, and reads the available messages.
     fn step(&mut self, connection: &mut Connection) -> Result<(), Disconnected> {
         let mut bytes = Vec::new();
         for _ in 0..1 + self.random.next_u64() % 4 {
@@ -61,8 +61,8 @@ impl Client {
         connection.read(&mut self.messages)
     }
 
-    /// Sends a last request, reads the stream from message 1 to its answer, and checks that the stream begins
-    /// with `messages`.
+    /// Logs in from message 1, sends one more request, and reads the stream up to its answer. Checks that the
+    /// stream begins with all messages received before.
     pub fn verify_replay(&mut self, address: &str) -> Result<(), String> {
         let failed = |what: &str| format!("{}: {what}", self.user);
         let mut connection =
@@ -99,7 +99,7 @@ impl Client {
         while !deadline.is_over() {
             match connection.take().map_err(|_| Disconnected)? {
                 Some(SoupPacket::Accepted(first)) if first == next => return Ok(connection),
-                // The venue has not yet noticed the end of the previous connection.
+                // Retry: the venue has not yet noticed the end of the previous connection.
                 Some(SoupPacket::Rejected) => return self.log_in(address, next),
                 Some(_) => return Err(Disconnected),
                 None => connection.fill()?,
@@ -150,10 +150,10 @@ enum SoupPacket {
 }
 
 impl Connection {
-    /// Adds the available messages, after a short wait for the first.
+    /// Reads from the socket for at most [`READ_TIMEOUT`], and adds the complete messages to `messages`.
     fn read(&mut self, messages: &mut Vec<Vec<u8>>) -> Result<(), Disconnected> {
         let outcome = self.fill();
-        // Messages before the end of the connection count, because the user received them.
+        // If the connection ended, also take the messages before its end: the user received them.
         while let Some(soup_packet) = self.take()? {
             if let SoupPacket::Message(message) = soup_packet {
                 messages.push(message);
@@ -175,7 +175,8 @@ impl Connection {
         }
     }
 
-    /// Returns the next SoupBinTCP packet: two bytes of length, a type, the payload.
+    /// Returns the next SoupBinTCP packet, `None` if it is incomplete. A packet has a two-byte length, a type
+    /// and a payload.
     fn take(&mut self) -> Result<Option<SoupPacket>, Disconnected> {
         let Some(prefix) = self.received.first_chunk::<2>() else { return Ok(None) };
         let end = 2 + usize::from(u16::from_be_bytes(*prefix));
@@ -200,10 +201,10 @@ pub fn symbol() -> Symbol {
     Symbol::new("ONLY").unwrap()
 }
 
-/// A message about an order, according to the OUCH 5.0 layout.
+/// A decoded OUCH 5.0 message about an order.
 #[derive(Debug, PartialEq)]
 pub enum OuchMessage {
-    /// Accepted, either new or as a replacement.
+    /// The order was accepted, as a new order or as a replacement.
     Accepted {
         user_ref: u32,
         qty: u32,

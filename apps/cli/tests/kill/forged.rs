@@ -1,4 +1,4 @@
-//! Violations that the kill test must find, in forged observations.
+//! Forged client messages with violations that the checks of the kill test must find.
 
 use tickpath_nasdaq::ouch50;
 use tickpath_types::{
@@ -32,14 +32,14 @@ fn executed(user_ref: u32, qty: u64, price: i64, match_id: u64) -> Vec<u8> {
     })
 }
 
-/// Returns the messages of two users: an order of 10 is filled by two executions, of 4 and of 6.
+/// Returns the messages of two users. Two executions, of 4 and of 6, fill an order of 10.
 fn messages() -> [Vec<Vec<u8>>; 2] {
     let one = vec![accepted(1, 10), executed(1, 4, 100, 1), executed(1, 6, 100, 2)];
     let other = vec![accepted(1, 4), executed(1, 4, 100, 1), accepted(2, 9), executed(2, 6, 100, 2)];
     [one, other]
 }
 
-/// Returns the violation that the check finds after `change`.
+/// Returns the violation that `check_trades` finds in the messages after `change`.
 fn found(change: impl Fn(&mut [Vec<Vec<u8>>; 2])) -> String {
     let mut messages = messages();
     change(&mut messages);

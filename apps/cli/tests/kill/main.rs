@@ -1,7 +1,7 @@
-//! Kills a real venue under load at random moments and restarts it: no message to a client may be lost or
-//! revoked.
+//! Kills a real venue under load at random moments and restarts it: no message that a client received may be
+//! lost or changed.
 //!
-//! `KILL_TEST_KILLS` and `KILL_TEST_SEED` set the number and the moments of the kills. With
+//! `KILL_TEST_KILLS` sets the number of kills, and `KILL_TEST_SEED` the random seed. With
 //! `KILL_TEST_ENDS_WITH_INPUT` the test ends when standard input ends. `cargo xtask kill-test` sets them.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -23,15 +23,15 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::client::{Client, OuchMessage, decode};
 use crate::support::{Site, run};
 
-/// Number of kills in CI.
+/// Default number of kills, which CI uses.
 const KILLS: u64 = 5;
-/// Number of kills per session of the venue, after which another session begins.
+/// Maximum number of kills in one session of the venue; then another session begins.
 const KILLS_PER_SESSION: u64 = 20;
 const CLIENTS: u64 = 4;
 /// Minimum time from the start of the clients to the kill; the maximum is three times as long.
 const RUN_TIME_MIN: Duration = Duration::from_millis(20);
 
-/// Observations over all runs.
+/// Totals over all sessions.
 #[derive(Debug, Default)]
 struct Totals {
     kills: u64,
@@ -82,7 +82,7 @@ fn a_venue_without_a_journal_is_found() {
     assert!(problem.contains("message 1 was") && problem.contains("were received, "), "{problem}");
 }
 
-/// Runs a session with `kills` kills, or until it is stopped. The error describes a loss or a duplicate.
+/// Runs a session with `kills` kills, or until `stop` is raised. The error describes the violation found.
 fn session(
     policy: &str,
     kills: u64,
@@ -108,7 +108,7 @@ fn session(
         }
         for client in &mut clients {
             if let Err(problem) = client.verify_replay(&address) {
-                // A venue without a journal has no folder to inspect.
+                // Keep the journal's folder for inspection, if the venue has a journal.
                 let journal_folder =
                     if policy == "off" { String::new() } else { site.persist().display().to_string() };
                 return Err(format!("{policy}, after {instance} kills, folder {journal_folder}: {problem}"));
@@ -141,8 +141,8 @@ fn session(
     Ok(())
 }
 
-/// Checks that every order was accepted once and not overfilled, and that every execution was reported
-/// exactly once to each of its two sides. Returns the number of executions.
+/// Checks that every order was accepted once and not overfilled, and that every execution was reported once
+/// to each side, with equal quantity and price. Returns the number of executions.
 fn check_trades(streams: &[&[Vec<u8>]]) -> Result<u64, String> {
     let mut sides: HashMap<u64, Vec<(u32, u64)>> = HashMap::new();
     for messages in streams {

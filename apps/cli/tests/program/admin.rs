@@ -1,4 +1,4 @@
-//! `tickpath admin` and a venue that it commands.
+//! Tests of `tickpath admin` with a running venue.
 
 use std::path::Path;
 
@@ -101,7 +101,7 @@ fn a_venue_answers_commands_and_drains() {
     assert!(json(&socket, &["end-of-day"])["commands"].as_u64().unwrap() > 4);
     assert_refused(&["admin", "--socket", &socket, "end-of-day"], &["no day has started"]);
 
-    // No client is connected, so the venue does not wait.
+    // No client is connected, so the draining venue stops at once.
     assert_eq!(run(&["admin", "--socket", &socket, "drain"]).code, Some(0));
     let venue = venue.join();
     assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
@@ -152,7 +152,7 @@ fn a_restarted_venue_keeps_commands_and_reads_its_changed_files() {
     assert_refused(&["exchange", "--config", &config], &["MORE has changed", "lot_size was 1 and is 10"]);
 }
 
-/// Returns the hash of a password for a configuration.
+/// Returns the hash that `tickpath admin hash-password` prints for a password.
 fn hash(password: &str) -> String {
     let output = tickpath().args(["admin", "hash-password"]).write_stdin(password).output().unwrap();
     let hash = String::from_utf8(output.stdout).unwrap();
@@ -201,7 +201,7 @@ fn a_user_added_at_run_time_has_its_limits_after_a_restart() {
     let (venue, ..) = site.start_venue();
     assert_eq!(shown(&socket), limits, "as commanded");
     stop(venue);
-    // The log has the user, so a configuration without the user does not match the log.
+    // The journal has the user, so the venue refuses a configuration without the user.
     site.write("exchange.toml", &config);
     assert_refused(
         &["exchange", "--config", &site.path("exchange.toml")],

@@ -1,4 +1,4 @@
-//! The documents list every key of the program with its default, and no other keys.
+//! Tests that the documents list every configuration key with its default, and no other keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use crate::support::{Site, repository, run};
 /// A key that exists in no table.
 const UNKNOWN: &str = "no_such_key";
 
-/// A kind of file, and the page with its keys.
+/// A kind of configuration file, and the page that documents its keys.
 struct Page {
     file: &'static str,
     heading: &'static str,
-    /// Text of a minimal file, with every table that has separate keys.
+    /// Text of a minimal valid file. The check appends those of `tables` that it lacks.
     text: String,
-    /// Headers of these tables in the file, and their names on the page, the outermost table first.
+    /// Header of each table in the file, and the prefix of its keys on the page.
     tables: &'static [(&'static str, &'static str)],
     /// Keys and whole tables that are documented elsewhere, on this page or on another.
     other_keys: &'static [&'static str],
@@ -35,7 +35,7 @@ impl Page {
         expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// Returns the program's keys, as the page names them.
+    /// Returns the keys that the program accepts, with their prefixes on the page, without `other_keys`.
     fn all(&self, site: &Site) -> BTreeSet<String> {
         let tables: BTreeSet<&str> =
             self.tables.iter().map(|(_, name)| name.trim_end_matches(".NAME")).collect();
@@ -91,7 +91,7 @@ impl Page {
     }
 }
 
-/// Returns the effective value of a key that the file does not set; `none` for an empty list.
+/// Returns the value of a key in the output of `config show`; `none` for an empty list.
 fn value_of(shown: &toml::Table, page: &Page, key: &str) -> Option<String> {
     let (table, last) = key.rsplit_once('.').unwrap_or(("", key));
     let (header, _) = page.tables.iter().find(|(_, name)| *name == table)?;

@@ -1,4 +1,4 @@
-//! `tickpath demo` as a process.
+//! Tests of `tickpath demo`, run as a process.
 
 use std::io::BufRead;
 use std::os::unix::fs::PermissionsExt;
@@ -153,7 +153,7 @@ fn guests_join_a_market_that_is_commanded() {
     let mut note = |what: &str| {
         let begin = format!("note: join: {what}");
         let note = demo.wait_for_line(what, |line| line.starts_with(&begin).then(|| line.to_owned()));
-        // On a line of 80 columns, the text shares the space with "! " and the keys of the view.
+        // A live view of 80 columns has space for 43 characters of the text, beside its keys and "! ".
         let text = note.trim_start_matches("note: ");
         assert!(text.chars().count() <= 43 || what == "admin", "{text}");
     };

@@ -1,4 +1,4 @@
-//! A venue whose disk fails: one line that reports the failure, and no success.
+//! Tests that a venue whose journal cannot be written ends with exit code 1 and one error line.
 
 use std::io::{Read, Write};
 
@@ -6,7 +6,7 @@ use tickpath_test_support::{Deadline, PATIENCE, connect, soup, wait_until};
 
 use crate::support::{Site, run};
 
-/// Sends account queries until the venue disconnects: the shortest requests that are journaled.
+/// Sends account queries, the shortest requests that are journaled, until the venue disconnects.
 fn query_until_the_end(address: &str) {
     let deadline = Deadline::start();
     let mut stream = connect(address);
@@ -41,7 +41,7 @@ fn a_failed_journal_ends_the_venue_with_one_error_line() {
             assert!(printed.err.contains(words), "{policy}: no '{words}' in {}", printed.err);
         }
         let verified = run(&["journal", "verify", &site.path("journal")]);
-        // Under async, commands in the removed segment had been answered.
+        // Under async, the venue has answered commands whose records are missing from the journal.
         let is_whole = policy != "async";
         let expected = if is_whole { Some(0) } else { Some(1) };
         assert_eq!(verified.code, expected, "{policy}: {}{}", verified.out, verified.err);

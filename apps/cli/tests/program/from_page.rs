@@ -1,4 +1,4 @@
-//! A client of the venue that is built from the tables of docs/protocols/layouts.md.
+//! Tests a Python client that encodes and decodes messages by the tables of docs/protocols/layouts.md.
 
 use std::io::ErrorKind;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Standard output on a full disk: one line on standard error and no success, but the work itself is done.
-//! Standard error on a full disk: no message appears, and nothing else is lost.
+//! Tests with full disks. If standard output is full, the program does its work, prints one error line and
+//! fails. If standard error is full, only the messages are lost.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use tickpath_test_support::{Running, Signal};
 
 use crate::support::{Site, repository};
 
-/// Returns the program with a standard output that accepts no data.
+/// Returns a `tickpath` command whose standard output accepts no data.
 fn tickpath() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
     let full = File::options().write(true).open("/dev/full").unwrap();
@@ -49,7 +49,7 @@ fn files_are_written_although_the_output_is_full() {
     assert_eq!(json_of(&json)["messages"], 20_000);
 }
 
-/// Returns the program with a standard error that accepts no data.
+/// Returns a `tickpath` command whose standard error accepts no data.
 fn command_with_full_output() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
     let full = File::options().write(true).open("/dev/full").unwrap();

@@ -1,11 +1,11 @@
-//! The user's view of a gateway: start, commands, stop, and printing and replay of its log.
+//! Tests of `tickpath gateway`: start, commands, stop, and printing and replay of the log.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use crate::support::{Site, assert_refused, run, spawn};
 
-/// Writes the configuration of a gateway whose venue is unreachable: it keeps reconnecting.
+/// Writes the configuration of a gateway whose venue is unreachable, so that the gateway keeps reconnecting.
 pub fn config(site: &Site, name: &str) -> String {
     let text = format!(
         "name = '{name}'\nmetrics_listen_address = '127.0.0.1:0'\n\
@@ -29,7 +29,7 @@ impl Drop for Removed {
     }
 }
 
-/// Returns the only file in nested folders of one entry each.
+/// Returns the only file below `folder`, in nested folders of one entry each.
 fn only_file(folder: &str) -> String {
     let mut path = std::path::PathBuf::from(folder);
     while path.is_dir() {
@@ -65,7 +65,7 @@ fn a_gateway_executes_commands_and_leaves_a_log() {
     ] {
         assert!(output.out.contains(words), "{words} in\n{}", output.out);
     }
-    // The name finds the gateway from any folder.
+    // The gateway's name alone selects it.
     let output = run(&["gateway", "status", &name, "--json", "-"]);
     let answer: serde_json::Value = serde_json::from_str(&output.out).unwrap();
     let state = (&answer["state"], &answer["is_trading"], &answer["accounts_ready"], &answer["clients"]);
@@ -79,7 +79,7 @@ fn a_gateway_executes_commands_and_leaves_a_log() {
         &["gateway", "limits", &name, "A9", "none", "--socket", &socket],
         &["no account A9", "A1"],
     );
-    // The configuration names the socket, with and without the gateway's name.
+    // With --config, the gateway's name may be given or left out.
     let output = run(&["gateway", "limits", "--config", &file, &name, "A1", "order_size_max=11"]);
     assert!(output.out.contains("limits: an order up to 11, as published"), "{}{}", output.out, output.err);
     let output = run(&["gateway", "limits", "--config", &file, "A1", "order_size_max=10"]);
@@ -96,7 +96,7 @@ fn a_gateway_executes_commands_and_leaves_a_log() {
         assert!(page.contains(&format!("tickpath_gateway_{family}{{gateway=\"{name}\"")), "{page}");
     }
     assert!(page.contains(&format!("tickpath_gateway_killed{{gateway=\"{name}\"}} 1")), "{page}");
-    // A name belongs to one gateway: its socket and its segment are in use.
+    // A second gateway of the same name is refused: the first uses its socket and its segment.
     assert_refused(&["gateway", "--config", &file], &[]);
 
     gateway.interrupt();

@@ -1,4 +1,4 @@
-//! `tickpath generate`.
+//! Tests of `tickpath generate`.
 
 use std::fs;
 use std::path::Path;
@@ -120,8 +120,8 @@ fn compressed_and_piped_days_are_equal() {
 #[test]
 fn a_reader_that_stops_early_is_no_failure() {
     use std::io::Read;
-    // Less data than one write, so that only the last write detects the closed pipe; then more than one
-    // write.
+    // The first day is smaller than one write, so that only the last write detects the closed pipe. The
+    // second day is larger.
     for messages in ["20000", "200000"] {
         let args =
             ["generate", "itch", "--messages", messages, "--symbols", "10", "--live", "200", "-o", "-"];

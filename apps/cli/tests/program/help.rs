@@ -1,4 +1,4 @@
-//! Help, and the errors for wrong command lines.
+//! Tests of the help, and of the errors for wrong command lines.
 
 use std::collections::HashMap;
 
@@ -90,7 +90,7 @@ fn help_names_the_flags() {
     }
 }
 
-/// Returns the text after `tickpath` in code on a page: a separate line, or between backticks.
+/// Returns the words after `tickpath` in each command on a page: at the start of a line, or after a backtick.
 fn commands_in(page: &str) -> Vec<Vec<String>> {
     let mut commands = Vec::new();
     for line in page.lines() {
@@ -99,7 +99,7 @@ fn commands_in(page: &str) -> Vec<Vec<String>> {
                 continue;
             }
             let rest = &line[at + "tickpath ".len()..];
-            // In a table a bar within code is escaped; two spaces begin the description of a command.
+            // Code in a table escapes a bar. Two spaces separate a command from its description.
             let code = rest.split('`').next().unwrap().split("  ").next().unwrap().replace("\\|", "|");
             let words: Vec<Vec<&str>> =
                 code.split_whitespace().map(|word| word.split('|').collect()).collect();

@@ -1,4 +1,4 @@
-//! Ctrl-C: every command follows the rule of docs/commands.md.
+//! Tests that every command ends after Ctrl-C as docs/commands.md states.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ enum End {
     Interrupted,
 }
 
-/// Returns the rule of docs/commands.md for each command, by the longest matching prefix of its name.
+/// Returns the end that docs/commands.md states for each command or group of commands.
 fn documented() -> BTreeMap<String, End> {
     let page = std::fs::read_to_string(repository().join("docs/commands.md")).unwrap();
     let mut found = BTreeMap::new();
@@ -111,7 +111,8 @@ fn an_interrupted_service_ends_with_its_result() {
     check("gateway", &interrupted(gateway));
 }
 
-/// `replay`, `convert` and `journal` have separate tests; commands to a running program are too quick.
+/// `replay`, `convert` and `journal` have separate tests. Commands to a running program end too soon
+/// to be interrupted.
 #[test]
 fn an_interrupted_task_has_the_interrupted_exit_code() {
     let site = Site::new();
@@ -146,7 +147,7 @@ fn an_interrupted_task_has_the_interrupted_exit_code() {
     ] {
         let mut asking = Command::new(env!("CARGO_BIN_EXE_tickpath"));
         asking.args(args).stdin(Stdio::piped());
-        // The command waits for a line of input and does not catch the signal.
+        // The command waits for a line of input and has no signal handler to wait for.
         let asking = Running::spawn(asking);
         if !asking.ignores_interrupt() {
             asking.interrupt();

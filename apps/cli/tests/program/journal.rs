@@ -1,4 +1,4 @@
-//! A venue's journal seen from outside, and a restarted venue.
+//! Tests of `tickpath journal`, and of a restarted venue.
 
 use std::io::{BufRead, Read};
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn a_venue_continues_its_session_until_a_new_one_is_requested() {
     let second = run_and_get_session(&site, &["--new-session"]);
     assert_ne!(second, first);
     assert_eq!(run_and_get_session(&site, &[]), second);
-    // The first session is kept, and complete.
+    // The journal of the first session is kept, and is complete.
     let kept = format!("{}/{first}", site.path("journal"));
     let printed = run(&["journal", "verify", &kept]);
     assert!(printed.code == Some(0) && printed.out.contains(&first), "{}", printed.err);
@@ -44,8 +44,8 @@ fn a_venue_continues_its_session_until_a_new_one_is_requested() {
     let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
     let named = site.write("named.toml", &format!("session = 'MONDAY'\n{config}"));
     assert_refused(&["exchange", "--config", &named], &[&second, "MONDAY", "--new-session"]);
-    // An earlier session name is refused: clients could not tell the sessions apart, and its log would be
-    // replaced.
+    // An earlier session name is refused: clients could not tell the sessions apart, and the new log would
+    // replace the earlier one.
     for earlier in [&second, &first] {
         let same = site.write("same.toml", &format!("session = '{earlier}'\n{config}"));
         assert_refused(

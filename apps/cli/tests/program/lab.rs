@@ -1,4 +1,4 @@
-//! The command line of the laboratory, and the cache of its standard days.
+//! Tests of `tickpath lab`: the names of the rows, errors, Ctrl-C and the counted work.
 
 use std::fs;
 use std::thread;
@@ -89,7 +89,7 @@ fn an_interrupted_run_ends_with_a_notice() {
     assert_eq!(printed.err.lines().last(), Some("tickpath: interrupted"));
 }
 
-/// The work counted under callgrind reads a day and prints the final books, equally for both book types.
+/// The work that `bench` counts under callgrind reads a day, and prints the same books for both book types.
 #[test]
 fn the_counted_work_takes_a_day_from_standard_input() {
     let site = Site::new();

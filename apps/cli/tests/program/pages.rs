@@ -16,9 +16,9 @@ commands. The program writes this page.
 
 const CONFIGURATION_HEAD: &str = "# Configuration: the samples with all defaults
 
-The samples in [configs](../configs), with every default filled in, as `tickpath config show FILE` prints them. The
-samples themselves have comments about their keys; [commands.md](commands.md#configuration-files) names the page of each
-kind of file. The program writes this page.
+This page shows the sample configurations in [configs](../configs) with every default filled in, as `tickpath config
+show FILE` prints them. The samples have comments about their keys. [commands.md](commands.md#configuration-files) links
+the page that explains each kind of file. A test of the program writes this page.
 ";
 
 const SAMPLES: [&str; 9] =

@@ -1,4 +1,4 @@
-//! `tickpath replay --publish` as a process.
+//! Tests of `tickpath replay --publish`, run as a process.
 
 use tickpath_net::free_multicast_group;
 

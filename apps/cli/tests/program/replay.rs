@@ -1,4 +1,4 @@
-//! `tickpath replay` as a process.
+//! Tests of `tickpath replay`, run as a process.
 
 use std::path::PathBuf;
 

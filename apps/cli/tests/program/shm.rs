@@ -1,4 +1,4 @@
-//! The user's view of shared memory segments.
+//! Tests of `tickpath shm`.
 
 use std::fs;
 use std::io::Read;
@@ -49,8 +49,8 @@ impl Site {
         let now = Nanos(now.as_nanos() as u64);
         wait_for("the name of the segment", || {
             match SegmentWriter::create(&folder, &SegmentName::new(name).unwrap(), &CONFIG, now) {
-                // A child process that another test starts briefly inherits this process's descriptors,
-                // and with them the lock of a writer that has ended.
+                // Retry: until a child process of another test runs its program, it holds this process's
+                // descriptors, and with them the lock of a writer that has ended.
                 Err(ShmError::InUse { .. }) => None,
                 made => Some(made.unwrap()),
             }
@@ -118,7 +118,7 @@ fn only_segments_without_a_writer_are_reclaimed() {
         (printed.code, printed.out.as_str()),
         (Some(0), "feed: kept, its writer is alive\nold: removed\n")
     );
-    // A folder with a segment's name does not prevent the removal of segments.
+    // A folder with the name of a segment does not prevent the removal of the other segments.
     drop(Site::writer(&site.place, "old"));
     fs::create_dir(format!("{folder}/folder.seg")).unwrap();
     let printed = run(&["shm", "reclaim", "folder", "old", "feed", "--folder", &folder]);

@@ -1,4 +1,4 @@
-//! The options of `tickpath sim`, and Ctrl-C.
+//! Tests of `tickpath sim`: its options, repeated seeds and Ctrl-C.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Runs the program as a process.
+//! Runs the `tickpath` program as a process.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub fn run(args: &[&str]) -> ProcessOutput {
     ProcessOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// Checks that the run fails with one line on standard error that contains `words`, and prints nothing else.
+/// Checks that a run with `args` fails and prints only one line, on standard error, with all of `words`.
 pub fn assert_refused(args: &[&str], words: &[&str]) {
     let printed = run(args);
     assert!(printed.code.is_some_and(|code| code != 0), "{args:?} ended with {:?}", printed.code);
@@ -41,25 +41,25 @@ fn program(args: &[&str]) -> Command {
     command
 }
 
-/// Starts the program.
+/// Starts the program; its output is read continuously.
 pub fn spawn(args: &[&str]) -> Running {
     Running::spawn(program(args))
 }
 
-/// Starts the program with a standard output that the test itself must read.
+/// Starts the program without a thread that reads its standard output: the test must read it.
 pub fn spawn_unread(args: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut child = program(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     (child, out)
 }
 
-/// Waits for the end of a [program](spawn_unread); returns its exit code and its standard error.
+/// Waits until a program started by [`spawn_unread`] exits; returns its exit code and its standard error.
 pub fn end_of(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// A folder with the configuration of a venue on free ports and groups, and of its traders.
+/// A temporary folder for the configurations of a venue and its traders, with free ports and groups.
 pub struct Site {
     folder: tempfile::TempDir,
     lines: String,
@@ -91,7 +91,7 @@ impl Site {
         path
     }
 
-    /// Keeps the folder for inspection.
+    /// Prevents the folder's removal on drop, so that it can be inspected; returns its path.
     #[allow(dead_code)] // used only by the kill test
     pub fn persist(mut self) -> PathBuf {
         self.folder.disable_cleanup(true);
@@ -114,7 +114,7 @@ impl Site {
         (venue, order_entry, retransmission)
     }
 
-    /// The configuration of a trader with the `random` strategy.
+    /// Writes the configuration of a trader with the `random` strategy; returns the file's path.
     pub fn trader(&self, user: &str, seed: u64, order_entry: &str, retransmission: &str) -> String {
         self.write(
             &format!("{user}.toml"),

@@ -1,4 +1,4 @@
-//! A ticks server and its clients.
+//! `tickpath ticks serve` and `tickpath ticks watch` as separate processes.
 
 use std::io::BufRead;
 
@@ -17,7 +17,7 @@ pub fn serve() -> (Running, String) {
     (server, address)
 }
 
-/// Returns `Some` for a line that shows received ticks.
+/// Returns `Some` for a progress line of a connected watch that has received ticks.
 pub fn is_live(line: &str) -> Option<()> {
     (line.contains("| live |") && !line.contains(" 0 ticks of")).then_some(())
 }

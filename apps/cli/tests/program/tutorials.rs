@@ -1,9 +1,9 @@
 //! Runs the commands of the tutorials: each page from its beginning to its end, as a reader would.
 //!
-//! A block fenced as `console` has commands after `$ `, each followed by its expected output. There, a line
-//! `...` matches any number of lines, and a word with a digit matches any word. Commands of a `console
-//! background` block run until a `console stop` block or the end of the page, when they are interrupted, the
-//! latest first. Any other block with a path after its language is the content of that file.
+//! A block fenced as `console` has commands after `$ `, each followed by its expected output. In the
+//! output, a line `...` matches any number of lines, and a word with a digit matches any word. Commands of a
+//! `console background` block run until a `console stop` block or the end of the page, when they are
+//! interrupted, the latest first. Any other block with a path after its language is the content of that file.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -53,7 +53,7 @@ fn own_strategy() {
     run_steps("own-strategy", &folder, &addresses);
 }
 
-/// A command of a page with its expected output, or the path of a file with its lines.
+/// A command of a page and its expected output; for a file, its path in `command` and its lines in `output`.
 struct Step {
     kind: String,
     command: String,
@@ -111,7 +111,8 @@ pub fn stop(running: Running) {
     assert_eq!(printed.code, Some(0), "{}\n{}", printed.out, printed.err);
 }
 
-/// Copies the sample configurations, with free addresses. Returns these by the addresses that they replace.
+/// Copies the sample configurations, with free addresses. Returns the free addresses, keyed by
+/// those that they replace.
 pub fn copy_configs(folder: &Path) -> BTreeMap<String, String> {
     std::fs::create_dir(folder.join("configs")).unwrap();
     let mut addresses = BTreeMap::new();
@@ -153,7 +154,7 @@ pub fn bash(folder: &Path, command: &str) -> Command {
     let exec = if command.contains([';', '|', '>']) { "" } else { "exec " };
     let mut bash = Command::new("bash");
     bash.args(["-c", &format!("{before}{and}{exec}{last}")]).current_dir(folder).stdin(Stdio::null());
-    // Compile without the optimisation that a reader gets, to save time.
+    // Compile release builds without optimisation, to save time.
     bash.env("PATH", path).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_NET_OFFLINE", "true");
     bash
 }
@@ -184,7 +185,7 @@ fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// Returns whether `lines` match the expected ones, of which `...` matches any number of lines.
+/// Returns whether `lines` match the `expected` ones, in which `...` matches any number of lines.
 fn is_output(expected: &[&str], lines: &[&str]) -> bool {
     match (expected, lines) {
         ([], lines) => lines.is_empty(),

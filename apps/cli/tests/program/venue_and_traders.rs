@@ -30,7 +30,7 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
             (line.starts_with("logged in") && number_before(line, " fills")? > 0).then_some(())
         });
     }
-    // Stop the traders one by one: the last one has no counterparty left.
+    // Stop the traders one after the other, so that the second one is alone at the end.
     first.interrupt();
     let first = first.join();
     second.interrupt();
@@ -62,8 +62,8 @@ fn background_flow_trades_and_leaves_no_orders() {
     site.write("exchange.toml", &text.replace("'TEST02'", "'TEST02', 'FLOW'"));
     assert_refused(&["exchange", "--config", &file, "--flow", "0"], &["background_flow.rate", "1 to 100000"]);
     let executions = |line: &str| number_before(line.contains("logins").then_some(line)?, " executions");
-    // Restart with and without the flow: the journal has the user's order numbers, but no open order of the
-    // flow.
+    // Run the venue three times with one journal, the last time without the flow. The flow must continue the
+    // order numbers of its user and leave no open order.
     for flow in [&["--flow", "500"][..], &["--crowd"], &[]] {
         let args = [&["exchange", "--config", file.as_str()][..], flow].concat();
         let mut venue = spawn(&args);
@@ -129,7 +129,7 @@ fn a_second_venue_at_the_same_port_is_refused() {
     assert_eq!(venue.join().code, Some(0));
 }
 
-/// The system lets both venues send; readers would receive the messages of both.
+/// The operating system lets two venues send to the same groups; readers would receive both venues' messages.
 #[test]
 fn a_second_venue_on_the_same_lines_causes_a_warning() {
     let sites = [Site::new(), Site::new()];
@@ -159,13 +159,13 @@ fn a_trader_without_a_venue_names_what_is_missing() {
     assert_refused(&["trader", "--config", &config], &[&unused_address, "is the other end running there?"]);
 }
 
-/// Without a list of senders, every host that reaches the group can send market data.
+/// With empty `sources`, a trader accepts market data from every host that can send to the group.
 #[test]
 fn a_trader_without_a_source_filter_warns() {
     let site = Site::new();
     let (venue, order_entry, retransmission) = site.start_venue();
     let config = site.trader("TEST01", 1, &order_entry, &retransmission);
-    // The market data table is the last one of the file.
+    // The file ends with the `[market_data]` table, to which the appended line belongs.
     let text = std::fs::read_to_string(&config).unwrap() + "\nsources = []\n";
     std::fs::write(&config, text).unwrap();
     let mut trader = spawn(&["trader", "--config", &config]);

@@ -29,7 +29,7 @@ impl<T: Copy> RecentEntries<T> {
     }
 }
 
-/// The venue's events of one execution, from its two sides.
+/// The two sides of one execution, each `None` until its event arrives.
 #[derive(Clone, Copy, Default)]
 struct Match {
     taker: Option<Side>,
@@ -47,7 +47,8 @@ struct Side {
 pub(super) struct FillVerifier {
     /// Expected executions by the taker's UserRefNum.
     expected: RecentEntries<Expected>,
-    /// Executions of which only one side's event has arrived, by match number. A guest's side never arrives.
+    /// Executions of which only one side's event has arrived, by match number. The event of a
+    /// guest's side never arrives: it goes to the guest's session.
     matches: RecentEntries<Match>,
     pub(super) confirmed: u64,
     pub(super) contradicted: u64,

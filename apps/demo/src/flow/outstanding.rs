@@ -21,7 +21,8 @@ pub(super) struct Outstanding {
     since: Nanos,
 }
 
-/// UserRefNums that an answer may carry: the order's, and that of the order to be replaced.
+/// UserRefNums of a request's order and of the order that it replaces, equal if it replaces none. The answer
+/// has one of them.
 #[derive(Clone, Copy)]
 struct PendingRequest(UserRefNum, UserRefNum);
 

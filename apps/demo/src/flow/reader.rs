@@ -7,7 +7,7 @@ use tickpath_capture::Recording;
 use tickpath_capture::flow::{FlowCounts, FlowStep, Mapper};
 use tickpath_lockfree::spsc;
 
-/// Maximum number of steps read ahead; the reader waits when they are not consumed.
+/// Capacity of the ring of steps read ahead; the reader waits while the ring is full.
 const READ_AHEAD: usize = 1 << 13;
 /// Sleep while the ring is full: a fraction of the time in which its steps are played.
 const RETRY_SLEEP: Duration = Duration::from_millis(1);
@@ -24,7 +24,7 @@ pub(crate) struct FlowReader {
 #[derive(Debug, PartialEq)]
 pub(super) enum NextStep<'a> {
     Step(&'a FlowStep),
-    /// The reader is behind.
+    /// The ring is empty, but the reader continues.
     NotYet,
     /// There are no more steps.
     End,
@@ -33,7 +33,7 @@ pub(super) enum NextStep<'a> {
 /// State of the reader's thread, which returns the state at its end.
 struct ReaderState {
     mapper: Mapper,
-    /// Counters after each yielded step: those of step `n`, from 1, are at `n mod length`.
+    /// The mapper's counters after each yielded step. Those after the `n`th step are at `n mod length`.
     counts: Box<[FlowCounts]>,
     yielded: u64,
     damage: Option<String>,
@@ -51,9 +51,9 @@ impl FlowReader {
         Ok(FlowReader { steps, taken: 0, thread })
     }
 
-    /// The next step, which remains the next until it is [taken](Self::take).
+    /// Returns the next step without removing it; [`take`](Self::take) removes it.
     pub(super) fn peek(&mut self) -> NextStep<'_> {
-        // Check for the end before the ring, which still has the steps yielded before the end.
+        // Check for the end first: between the two checks the reader may yield its last steps and end.
         let is_over = self.steps.is_disconnected();
         match self.steps.peek() {
             Some(step) => NextStep::Step(step),
@@ -66,8 +66,8 @@ impl FlowReader {
         self.taken += u64::from(self.steps.try_pop().is_some());
     }
 
-    /// Ends the reading and returns the counters of the taken steps. If all steps were taken, also returns
-    /// the reason why the recording ended early.
+    /// Ends the reader's thread and returns the counters as of the last taken step. If all steps were taken,
+    /// also returns the damage that ended the reading early, if any.
     pub(super) fn finish(self) -> (FlowCounts, Option<String>) {
         let FlowReader { mut steps, taken, thread } = self;
         let is_played = steps.is_disconnected() && steps.try_pop().is_none();

@@ -7,7 +7,7 @@ use tickpath_types::Nanos;
 
 use crate::support::{assert_holds, assert_no_check_fails, check, run, settings};
 
-/// The sections of `docs/json.md`, with the keys of each check, row and line.
+/// The members of the JSON outcome, as `docs/json.md` lists them.
 const SECTIONS: [&str; 12] = [
     "proofs",
     "spans",
@@ -25,8 +25,8 @@ const SECTIONS: [&str; 12] = [
 
 #[test]
 fn a_market_with_losses_passes_all_checks() {
-    // The first second is the warm-up, and in the second one duty cycles must not allocate. On a busy host,
-    // not all participants may trade in that time.
+    // The first second is the warm-up, and in the second one duty cycles must not allocate. On a busy host
+    // some participants do not trade in that time; a longer run is tried then.
     let have_all_traded =
         |outcome: &Outcome| outcome.participants.iter().all(|participant| participant.orders > 0);
     let mut outcomes = [2, 8, 32].into_iter().map(|seconds| {

@@ -73,7 +73,7 @@ fn a_recording_may_be_played_at_a_multiple_of_its_own_time() {
 #[test]
 fn a_recording_may_be_sparse() {
     let settings = settings_for(&in_repository("ritch_excerpt.itch50.gz"));
-    // Play 17,000 recorded seconds in two, with pauses longer than the answer timeout.
+    // Play 17,000 recorded seconds in two seconds, with pauses longer than the answer timeout.
     let outcome = run(&DemoSettings { speed: Speed::Hundredths(900_000), ..settings }).unwrap();
     assert!(outcome.elapsed >= Nanos::from_millis(1_500), "{}", outcome.elapsed);
     assert_repeats(&outcome);

@@ -85,7 +85,7 @@ impl AdminClient {
     }
 
     /// Submits a new user, who gets the next session id and may log in once the command is answered. Returns
-    /// the command's id. The user's log commands are sequenced. This call allocates.
+    /// the command's id. The order server sequences the log commands that add the user. This call allocates.
     ///
     /// # Errors
     /// [`AddUserError`] when the user is invalid, the ring is full, or no thread starts. Nothing has changed.

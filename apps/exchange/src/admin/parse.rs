@@ -20,7 +20,7 @@ pub(super) enum Request {
     Command(AdminCommand),
 }
 
-/// The kind of a command's arguments, with the request or the function that makes the command from them.
+/// A command's arguments, with its request or with the function that creates it from the arguments.
 enum Arguments {
     /// No arguments.
     None(Request),

@@ -28,7 +28,7 @@ pub fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
     status
 }
 
-/// All named counters.
+/// Returns the venue's counters with their names.
 fn counters(view: &VenueView) -> impl Iterator<Item = (&'static str, &Counter)> {
     let VenueView { order_server, matcher, publisher, journal, drop_copy, market_recovery, .. } = view;
     let order_path = order_server.named().chain(matcher.named()).chain(publisher.named());
@@ -138,7 +138,7 @@ mod tests {
             cells.flat_map(|cell| cell.split(", ")).map(|name| name.trim_matches('`')).collect();
         let status = status(&VenueView::default(), &InstrumentTable::new(&[]));
         let fields = status.as_object().unwrap().keys().map(String::as_str);
-        // Every answer has `ok`; the socket counts the clients that it refuses.
+        // Every answer has `ok`, so the page omits it. The socket, not `status`, adds `admin_refused`.
         let answered: BTreeSet<&str> = fields.filter(|name| *name != "ok").chain(["admin_refused"]).collect();
         assert_eq!(documented, answered);
     }

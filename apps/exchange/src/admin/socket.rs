@@ -67,7 +67,7 @@ impl AdminSocket {
         self
     }
 
-    /// Number of connections refused: of another user, without a command in time, or above the maximum.
+    /// Number of refused connections: of other system users, without a command in time, or above the maximum.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.server.refused()
@@ -79,7 +79,8 @@ impl AdminSocket {
         !self.pending.is_empty()
     }
 
-    /// Receives commands and sends answers, without blocking. `on_command` receives user id and command line.
+    /// Receives commands and sends answers, without blocking. Calls `on_command` with the
+    /// client's user id and each command line.
     pub fn poll(&mut self, now: Nanos, mut on_command: impl FnMut(u32, &str)) {
         self.server.receive(now);
         while let Some(answer) = self.client.poll() {

@@ -35,7 +35,7 @@ pub struct DayConfig {
     pub schedule: Vec<StepConfig>,
 }
 
-/// One `[[day.schedule]]`.
+/// One step of the schedule, a `[[day.schedule]]` table.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepConfig {
@@ -114,7 +114,7 @@ impl StepConfig {
     }
 }
 
-/// Checks each step as it is parsed, so that an error names the step's line.
+/// Parses the schedule. Checks each step as it is parsed, so that an error names the step's line.
 fn steps_in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<StepConfig>, D::Error> {
     struct Steps;
 

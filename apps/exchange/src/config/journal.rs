@@ -9,7 +9,7 @@ use tickpath_journal::{Policy, SessionName};
 use super::Result;
 use crate::journal::JournalSettings;
 
-/// Minimum length of a segment, so that two buffers fit.
+/// Minimum length of a segment: two buffers of the journal must fit into it.
 const SEGMENT_MIN: ByteSize = ByteSize(4 << 20);
 const SEGMENT_MAX: ByteSize = ByteSize(16 << 30);
 /// Minimum number of commands between snapshots.
@@ -20,8 +20,8 @@ const KEEP_SNAPSHOTS_MAX: usize = 1_000;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JournalConfig {
-    /// Guarantee of an answer. `group`: a batch that holds the command is on the disk; it survives a power
-    /// loss. `sync`: the same, with one command per batch. `async`: the command is written to the file; it
+    /// Guarantee of an answer. `group`: the command is on the disk, in a batch, and survives a power loss.
+    /// `sync`: the same, with one command per batch. `async`: the command is written to the file; it
     /// survives a process crash, NOT a power loss. `off`: NOTHING is stored, and a venue that stops or
     /// crashes LOSES every order, execution and message; for benchmarks and tests only.
     pub policy: PolicyConfig,

@@ -19,7 +19,7 @@ const INTERVAL_MIN: Duration = Duration(Nanos::from_millis(1));
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RequestsConfig {
-    /// Requests per second in the long run.
+    /// Maximum sustained rate, in requests per second.
     pub per_second: u32,
     /// Maximum burst of requests after a pause.
     pub burst: u32,

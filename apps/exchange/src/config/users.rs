@@ -16,9 +16,10 @@ use crate::login::hashed_password;
 
 /// Maximum of the configured messages per second and of the burst.
 pub(crate) const RATE_MAX: u32 = 10_000_000;
-/// Maximum number of user and address pairs remembered; bounded because each login searches all of them.
+/// Maximum of `records_max`. Each login searches all records.
 const RECORDS_MAX: usize = 1 << 14;
-/// Maximum delay of a check before any doubling. Doubled, it stays below SoupBinTCP's login timeout.
+/// Maximum delay of a password check before any doubling. At 32 times this value, the delay is still below
+/// SoupBinTCP's login timeout.
 const DELAY_MAX: Nanos = Nanos::from_millis(500);
 /// Maximum time without an attempt after which failures are forgiven.
 const FORGIVE_AFTER_MAX: Nanos = Nanos::from_secs(24 * 3_600);

@@ -23,7 +23,7 @@ const RECEIVE_BUFFER: usize = 4 * 1024;
 /// Size of the buffer for one write to a connection, in bytes.
 const SEND_BUFFER: usize = 32 * 1024;
 /// Maximum number of messages read from the log in one run. One write to a connection can carry that many,
-/// so a reader that drains its connection is never overtaken, however far the log is ahead.
+/// so a reader that reads all it receives keeps up, however many commands of the log are unread.
 const MESSAGES_PER_RUN: usize = SEND_BUFFER / (HEADER_LEN + COPY_LEN_MAX);
 
 /// The parts from which a [`DropCopyEndpoint`] is built.
@@ -104,7 +104,8 @@ impl<N: Network> DropCopyEndpoint<N> {
         }
     }
 
-    /// Continues the rewind, if any: a second reading of the log for a reader; returns the amount of work.
+    /// Continues the rewind, if any: a second reading of the log, for a reader of older messages. Returns the
+    /// amount of work.
     fn rewind(&mut self, now: Nanos) -> usize {
         let Some(place) = self.readers.streams.rewinding() else { return 0 };
         let Some(connection) = &self.connections[place] else { return 0 };
@@ -177,7 +178,7 @@ impl<N: Network> DropCopyEndpoint<N> {
     fn transmit(&mut self, place: usize, now: Nanos) -> Result<usize, DisconnectReason> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
         let is_flushed = connection.link.flush()?;
-        // Check this even while earlier bytes are unsent, to detect a reader that never reads.
+        // Check for an overwritten message even while bytes are unsent, to detect a reader that never reads.
         let source = connection.reader.and_then(|reader| self.readers.source(reader));
         if source.is_some_and(|source| !self.readers.streams.is_kept(source)) {
             return Err(DisconnectReason::Slow);

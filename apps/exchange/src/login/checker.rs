@@ -10,7 +10,7 @@ use super::password::{UNKNOWN_HASH, has_hash};
 /// The thread that compares passwords with the users' hashes. The key of a login is its connection index.
 pub(crate) type HashChecker = PasswordChecker<usize>;
 
-/// Starts the thread for the users in the registry and those added later.
+/// Starts the thread that checks passwords of the users in the registry and of those added later.
 ///
 /// # Errors
 /// The system could not start a thread.
@@ -18,13 +18,13 @@ pub(crate) fn start_hash_checker(users: UserRegistry) -> std::io::Result<HashChe
     PasswordChecker::start(move |user, password| is_right(&users, user, password))
 }
 
-/// True if `password`, lower-case and padded, is the user's. Without a user, takes equally long; then false.
+/// True if `password`, lower-case and padded, is the user's. Without a user, false after an equal time.
 fn is_right(users: &UserRegistry, user: Option<usize>, password: &[u8]) -> bool {
     let hash = user.and_then(|user| users.get(user)?.settings.password.hash());
     has_hash(password, hash.unwrap_or(UNKNOWN_HASH)) && hash.is_some()
 }
 
-/// Checks passwords against the users' hashes on the calling thread. Not for a duty cycle.
+/// Checks passwords against the users' hashes on the calling thread. Too slow for a duty cycle.
 pub(crate) struct HashChecks(pub(crate) UserRegistry);
 
 impl PasswordChecks for HashChecks {
@@ -63,7 +63,7 @@ impl LoginChecker {
         self.checker = Some(checker);
     }
 
-    /// Makes each result wake the thread behind `waker`.
+    /// From now on, each result wakes the thread of `waker`.
     pub(crate) fn wake_by(&mut self, waker: &Waker) {
         self.waker = Some(waker.clone());
         if let Some(checker) = &self.checker {
@@ -122,7 +122,7 @@ mod tests {
         UserRegistry::new(&users, users.len() + 1)
     }
 
-    /// Checks one password after the other, each of the given user; returns the results.
+    /// Checks each password against the hash of its user, in order; returns the results.
     fn checked<const N: usize>(checker: &mut LoginChecker, logins: [(Option<usize>, &str); N]) -> [bool; N] {
         let ids = logins.map(|(user, text)| checker.submit(9, user, false, &Password::new(text).unwrap()));
         ids.map(|id| {

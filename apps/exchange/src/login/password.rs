@@ -5,7 +5,8 @@ pub use tickpath_admin::PasswordHashError;
 use tickpath_nasdaq::soupbintcp;
 use tickpath_venue::Password;
 
-/// A hash that matches no known password. A check against it takes as long as one from [`hash_password`].
+/// A hash that matches no known password. Its check takes as long as that of a hash from
+/// [`hash_password`].
 pub(super) const UNKNOWN_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$YW4gdW5rbm93biB1c2VyIQ$\
                                        O3vFV/EUZKNR68s53033Lulr6Lek9piwpOIy9ZCXICw";
 

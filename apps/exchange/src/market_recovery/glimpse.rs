@@ -147,7 +147,7 @@ impl<N: Network> GlimpseServer<N> {
     }
 
     /// Takes a snapshot of the current market for the waiting clients. While all snapshots are in use,
-    /// disconnects the clients that used up their turn instead. Returns the amount of work.
+    /// instead disconnects the clients that have exceeded their reading time. Returns the amount of work.
     fn take_snapshot(&mut self, now: Nanos, image: &MarketImage) -> usize {
         let GlimpseServer { clients, turns, counters, .. } = self;
         let waits = |client: &&mut Client<N>| client.stage == Stage::Waiting && client.link.soup.is_active();

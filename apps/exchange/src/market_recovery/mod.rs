@@ -1,5 +1,5 @@
 //! Market data recovery for late joiners and clients that lost messages: snapshots over TCP and multicast,
-//! and old messages from the journal. It uses only published messages, outside the venue's duty cycles.
+//! and old messages from the journal. It uses only published messages, and runs as a separate agent.
 
 mod glimpse;
 mod settings;
@@ -30,12 +30,12 @@ use crate::venue::VenueSettings;
 const MESSAGES_PER_CYCLE: usize = 1 << 12;
 /// Maximum number of multicast snapshot packets sent in one duty cycle.
 const PACKETS_PER_CYCLE: usize = 8;
-/// Minimum time from one rebuild of the market state, successful or not, to the next.
+/// Minimum time between two attempts to rebuild the market state.
 const RENEWAL_WAIT: Nanos = Nanos::from_secs(1);
 /// Maximum sleep between two checks for published messages.
 const COPIES_WAIT: Nanos = Nanos::from_millis(20);
 
-/// Takes snapshots of the published market, and reads old messages from the journal.
+/// Sends snapshots of the published market state, and reads old messages from the journal for retransmission.
 ///
 /// Runs on a separate thread ([`MarketRecovery::start`]) or, as an agent, on any thread. If nothing runs it,
 /// no client is served, and the venue is not affected.
@@ -46,15 +46,15 @@ pub struct MarketRecovery {
     latest: Nanos,
 }
 
-/// The snapshot services, independent of the network's type.
+/// Interface of [`SnapshotServices`] that does not depend on the type of the network.
 trait Snapshots: Send {
     /// Applies published messages and does bounded work for snapshot clients; returns the amount of work.
     fn poll(&mut self, now: Nanos) -> usize;
-    /// Adds the events that these services wait for to `wait`.
+    /// Adds to `wait` the events that these services wait for.
     fn wait_for(&self, now: Nanos, wait: &mut WaitSet);
-    /// True once a published message was missed.
+    /// True once a published message was missed or invalid, until the market state is rebuilt.
     fn is_behind(&self) -> bool;
-    /// Continues from a rebuilt state, which covers all messages applied before.
+    /// Replaces the market state with a rebuilt one, which covers all messages applied before.
     fn renew(&mut self, image: MarketImage);
     /// The listening address of GLIMPSE.
     fn glimpse_address(&self) -> SocketAddrV4;
@@ -79,7 +79,7 @@ pub(crate) struct PublisherLinks {
 }
 
 impl MarketRecovery {
-    /// Opens the configured endpoints: those for snapshots, and the archive of `log`, if any.
+    /// Opens the snapshot endpoints, if configured, and the archive of `log`, if there is a log.
     pub(crate) fn build<N: Network>(
         network: &N,
         venue: &VenueSettings,
@@ -140,7 +140,7 @@ impl MarketRecovery {
         }
     }
 
-    /// Runs on a separate thread until the handle is dropped; that ends all clients' sessions.
+    /// Runs on a separate thread until the handle is dropped. Dropping it ends all clients' sessions.
     ///
     /// # Errors
     /// The system could not start a thread.
@@ -167,7 +167,7 @@ impl<N: Network> SnapshotServices<N> {
         Ok(Box::new(SnapshotServices { copies, image, glimpse, channel, sender, counters }))
     }
 
-    /// Sends some packets of the multicast snapshots; returns their number. Retries refused packets later.
+    /// Sends some multicast snapshot packets; returns their number. A later cycle retries an unsent packet.
     fn send_on_channel(&mut self, now: Nanos) -> usize {
         let SnapshotServices { channel, sender, counters, .. } = self;
         channel.handle_time(now, &self.image);
@@ -193,7 +193,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
     fn poll(&mut self, now: Nanos) -> usize {
         let SnapshotServices { copies, image, glimpse, counters, .. } = self;
         let mut work = copies.drain(MESSAGES_PER_CYCLE, |copy| {
-            // A rebuilt state already covers messages that were still in the ring.
+            // After a rebuild, the ring may still hold messages that the state already covers.
             if copy.sequence >= image.next_sequence().0 {
                 image.apply(Sequence(copy.sequence), copy.message());
             }
@@ -210,7 +210,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
         if self.channel.is_sending() {
             wait.soon();
         }
-        // The publisher does not wake this thread, so poll its ring; until then its store keeps the messages.
+        // Poll the ring, as the publisher does not wake this thread. Its store keeps what does not fit.
         wait.until(now + COPIES_WAIT);
     }
 

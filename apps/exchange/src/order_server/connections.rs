@@ -1,4 +1,4 @@
-//! The connections of order entry, and the data to be sent on them.
+//! Order entry connections: pending data, writes, and the end of a session.
 
 use arrayvec::ArrayVec;
 use tickpath_nasdaq::soupbintcp::{HEADER_LEN, Packet};
@@ -12,11 +12,11 @@ use crate::soup_link::{DisconnectReason, SoupLink};
 
 /// Maximum number of replies per write that are time-stamped.
 const STAMPED_REPLIES: usize = 64;
-/// Time for which a client may still close its side after the end of its session.
+/// Maximum wait for a client to close its side of the connection after the end of its session.
 const LINGER: Nanos = Nanos::from_millis(100);
-/// Pause before the next write to a full socket, because each attempt is a system call that delays others.
+/// Pause before the next write to a full socket: each attempt is a system call that delays other clients.
 const FULL_PAUSE: Nanos = Nanos::from_millis(1);
-/// Text of the refusal that a client receives for a request without a record.
+/// Text of the refusal of a request that is not recorded because the journal is full.
 const UNLOGGED_REFUSAL: &[u8] = b"refused, and not logged: the journal is full, and cancels alone are taken";
 
 pub(super) struct Connection<N: Network> {
@@ -126,7 +126,7 @@ impl<N: Network> Connections<N> {
         std::mem::take(&mut self.has_backlog)
     }
 
-    /// Writes due data to the connection: control packets, then messages of the log from its position.
+    /// Writes due data to the connection: control packets, then the unsent messages of the user's log.
     pub(super) fn transmit(
         &mut self,
         place: usize,
@@ -139,7 +139,7 @@ impl<N: Network> Connections<N> {
         if !connection.link.flush()? {
             connection.full_until = now + FULL_PAUSE;
             counters.full_connections.add(1);
-            // Check this even while earlier bytes are unsent, to detect a client that never reads.
+            // Detect a client that never reads: the log no longer retains its next message.
             let next = connection.link.soup.next_sequence().0;
             let is_overtaken = |user: usize| next < users[user].log.oldest();
             return if connection.user.is_some_and(is_overtaken) {
@@ -179,8 +179,8 @@ impl<N: Network> Connections<N> {
     }
 
     /// Once a connection's data is sent, ends its session, and then this side of the connection. True when
-    /// the client has closed its side or the time for that is over. If the session continues at the next
-    /// start, only the connection ends.
+    /// the client has closed its side or [`LINGER`] is over. If the session continues after a restart, only
+    /// the connection ends.
     pub(super) fn end_session(&mut self, place: usize, now: Nanos, is_session_kept: bool) -> bool {
         let Some(connection) = self.places[place].as_mut() else { return true };
         match connection.lingers_until {
@@ -193,7 +193,7 @@ impl<N: Network> Connections<N> {
                     connection.link.soup.end_session();
                 }
                 let len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
-                // Without bytes to send, no client is logged in on this connection: it ends at once.
+                // No bytes to send: no client is logged in on this connection, so it ends at once.
                 !is_kept && len == 0 || len > 0 && connection.link.send(&self.send_buffer[..len]).is_err()
             }
         }

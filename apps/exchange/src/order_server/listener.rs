@@ -14,8 +14,8 @@ pub(super) const RECEIVE_BUFFER: usize = 16 * 1024;
 pub(super) const SEND_BUFFER: usize = 32 * 1024;
 /// Maximum number of connections read in one duty cycle; the others are read in the next.
 const READY_MAX: usize = 64;
-/// Pause in accepting after the system could not accept a connection: the limit of open files rarely changes
-/// soon, and each poll would report the waiting connection again.
+/// Pause after a failed accept. The likely cause, the limit on open files, rarely ends soon, and each poll
+/// would report the waiting connection again.
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
 /// Poller key of the acceptor. Connections use their index as the key.
 const ACCEPTOR_KEY: u64 = u64::MAX;
@@ -52,7 +52,7 @@ impl<N: Network> Listener<N> {
         self.acceptor.local_address()
     }
 
-    /// Adds the readable connections to `ready`.
+    /// Records in `ready` the readable connections, and whether new connections wait to be accepted.
     #[inline]
     pub(super) fn poll(&mut self, ready: &mut Ready) -> Result<(), AgentError> {
         let found = self
@@ -92,13 +92,13 @@ impl<N: Network> Listener<N> {
         None
     }
 
-    /// Takes back a finished connection, whose buffers are reused.
+    /// Removes a closed connection from the poller, and keeps its buffers for reuse.
     pub(super) fn take_back(&mut self, tcp: TcpConnection<N>) {
         let _ = tcp.unwatch(&self.poller);
         self.acceptor.recycle(tcp);
     }
 
-    /// Pauses accepting when the system has no capacity, instead of retrying in each duty cycle.
+    /// Pauses accepting for [`ACCEPT_PAUSE`], instead of retrying in each duty cycle.
     fn pause(&mut self, now: Nanos) {
         if self.acceptor.unwatch(&self.poller).is_ok() {
             self.resume_accept_at = Some(now + ACCEPT_PAUSE);

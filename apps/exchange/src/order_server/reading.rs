@@ -32,7 +32,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
     const ACCEPTS_MAX: usize = 4; // each costs some system calls
 
     fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>> {
-        // Accepting may evict a connection after one more read from it, for which the batch needs capacity.
+        // Accepting reads once more from a connection that it evicts, so the batch needs capacity for a read.
         if self.entry.sequencer.remaining_capacity() < REQUESTS_PER_READ_MAX {
             return None;
         }
@@ -235,7 +235,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         count
     }
 
-    /// Counts a refused request of a user of the front, who has no connection here.
+    /// Counts a refused request that came through the front, so its user has no connection here.
     #[cold]
     fn note_refused(&mut self, session: SessionId) {
         self.counters.requests_refused.add(1);

@@ -11,7 +11,7 @@ use super::{OrderServer, REQUESTS_PER_READ_MAX};
 use crate::soup_link::DisconnectReason;
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
-    /// Handles a login, whose check completes now or later.
+    /// Starts the check of a login, and answers the login if the check completes at once.
     #[cold]
     pub(super) fn begin_login(&mut self, place: usize, request: &LoginRequest, now: Nanos) {
         let Some(connection) = self.connections.get(place) else { return };
@@ -42,7 +42,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         count
     }
 
-    /// Continues a login that was postponed, when due.
+    /// Continues a postponed login once it is due.
     pub(super) fn check_if_due(&mut self, place: usize, now: Nanos) {
         if self.entry.sequencer.remaining_capacity() < REQUESTS_PER_READ_MAX {
             return;
@@ -146,7 +146,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         open.count() == 0
     }
 
-    /// Sends the user's unsent messages, ends the session, and later detects that the client has closed its
+    /// Sends the user's unsent messages and ends the session; later calls check if the client has closed its
     /// side. True when the connection has ended.
     fn end_session(&mut self, place: usize, now: Nanos) -> bool {
         if self.connections.get(place).is_some_and(|connection| connection.is_open()) {

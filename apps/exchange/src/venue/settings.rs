@@ -16,7 +16,7 @@ use crate::order_server::RESPONSES_PER_CYCLE;
 /// The settings of a venue, checked.
 #[derive(Clone)]
 pub struct VenueSettings {
-    /// Name of the session to begin, if the journal does not continue one.
+    /// Name of a new session; unused if the journal continues a session.
     pub session: Session,
     /// The traded instruments.
     pub instruments: InstrumentTable,
@@ -61,7 +61,7 @@ pub struct VenueSettings {
 }
 
 impl VenueSettings {
-    /// A venue on free ports of the loopback interface, with its memory touched and without a journal. It has
+    /// A venue on free ports of the loopback interface, with prefaulted memory and without a journal. It has
     /// capacity for one connection and one session per user, besides session 0. It retains 1,024 messages per
     /// user and 2^16 for retransmission, and sends a heartbeat each second. All other settings have their
     /// defaults.
@@ -99,7 +99,7 @@ impl VenueSettings {
     }
 }
 
-/// The definition under which the venue's log is read.
+/// The definition with which recovery reads the venue's log.
 pub(super) fn definition(settings: &VenueSettings) -> Definition {
     Definition {
         instruments: settings.instruments.as_slice().to_vec(),

@@ -1,5 +1,5 @@
-//! User settings changed by command hold over restarts until the configuration changes them. Instruments
-//! added to the file are added at the restart.
+//! User settings changed by a command survive restarts until the configuration changes them. Instruments
+//! added to the configuration file are added at the next restart.
 
 use tickpath_exchange::{
     AdminCommand, AdminOutcome, AdminRefusal, LimitsChange, Phase, RateLimit, UserLimits, Venue,
@@ -105,7 +105,7 @@ fn a_commanded_limit_holds_until_the_file_changes() {
     }
     assert!(rig.journal.as_ref().unwrap().recovery.snapshot.is_some());
 
-    // The file changes only one of the limits.
+    // The configuration changes only one of the limits that were set by commands.
     site.settings.users[0].limits = qty(50);
     for is_first in [true, false] {
         let notices;
@@ -171,7 +171,7 @@ fn a_commanded_permission_survives_restarts() {
     client = anna.log_in(&mut rig);
     assert_eq!(anna.try_order(&mut rig, &mut client, 1), refused);
     drop(client);
-    // A list that the file has changed replaces all commanded permissions.
+    // A list of instruments that the configuration has changed replaces all permissions set by commands.
     append(&mut site);
     site.settings.users[0].instruments = Some(vec![ALPHA, GAMMA]);
     let notices;
@@ -184,7 +184,7 @@ fn a_commanded_permission_survives_restarts() {
     assert_eq!(anna.try_gamma(&mut rig, &mut client), b'A');
 }
 
-/// Appends the instrument GAMMA to the file.
+/// Adds the instrument GAMMA to the configuration.
 fn append(site: &mut Site) {
     let more = Instrument { id: GAMMA, ..gamma() };
     let listed: Vec<Instrument> = instruments().iter().copied().chain([more]).collect();
@@ -211,7 +211,7 @@ fn a_new_instrument_of_the_file_is_added_at_the_start() {
     let commands = rig.view.order_server.commands.read();
     (rig, notices) = restart(&site, rig);
     assert_eq!((rig.view.order_server.commands.read(), notices.len()), (commands, 0), "once");
-    // The instrument stays when the file no longer lists it.
+    // The instrument stays when the configuration no longer lists it.
     site.settings.instruments = instruments();
     site.settings.users[0].instruments = None;
     (rig, notices) = restart(&site, rig);
@@ -244,7 +244,7 @@ fn with_a_schedule_a_new_instrument_is_halted() {
 
 #[test]
 fn an_interrupted_addition_is_finished() {
-    // Power is lost at each point of the second start.
+    // Power is lost after each of the first changes that the second start makes to the disk.
     for changes in 0..40 {
         let mut site = Site::new(settings());
         let mut rig = site.start();

@@ -1,6 +1,6 @@
 //! The damage campaign damages one file of a venue's journal and starts the venue again. The venue must
-//! refuse to start, or have each message that a client recorded, byte for byte. If the loss is accepted, the
-//! session must get another name.
+//! refuse to start, or have each message that a client recorded, byte for byte. If it starts with
+//! `accept_loss`, the session must get another name.
 //!
 //! A venue in a separate process writes each log; it is stopped or killed. `DAMAGE_TEST_TRIALS` and
 //! `DAMAGE_TEST_SEED` set the number of trials and the seed; `cargo xtask damage-test` sets them.
@@ -18,7 +18,7 @@ use damages::{Random, Target, kinds};
 use trial::{Outcome, check_undamaged, run_trial};
 use writer::{Log, write_log};
 
-/// Number of trials in CI.
+/// Default number of trials, for CI.
 const TRIALS: u64 = 200;
 /// Maximum number of trials with one log.
 const TRIALS_PER_LOG: u64 = 84;

@@ -37,7 +37,7 @@ pub fn state(rig: &Rig, id: InstrumentId) -> TradingState {
     TradingState::from_code(code).unwrap_or(TradingState::Halted)
 }
 
-/// Types of the messages, some with a code: `S` with the event, `H` the state, `I` and `Q` the cross.
+/// Message types, some followed by a code: `S` by the event, `H` the state, `I` and `Q` the cross type.
 fn summary(messages: &[Vec<u8>]) -> String {
     let word = |message: &Vec<u8>| {
         let code = match message[0] {
@@ -227,7 +227,7 @@ pub fn with_spare_instrument() -> VenueSettings {
     settings
 }
 
-/// Encodes an OUCH order for GAMMA, which this suite's clients do not know.
+/// Encodes an OUCH order for GAMMA, which is not in the test clients' instrument table.
 pub fn enter_gamma(user_ref: u32, side: Side, price: i64) -> Vec<u8> {
     let mut packet = crate::support::request_packet(&enter(user_ref, side, 5, price));
     let place = packet.windows(8).position(|bytes| bytes == b"ALPHA   ").unwrap();
@@ -328,11 +328,11 @@ fn an_added_instrument_survives_restarts() {
         }
     }
     drop(anna);
-    // The reserved capacity may become smaller.
+    // The configuration may reserve less capacity than before.
     site.settings.limits.max_instruments = 0;
     rig = site.restart(rig);
     assert_eq!(state(&rig, GAMMA), TradingState::Trading);
-    // The file may list the added instrument, and more capacity may be reserved.
+    // The configuration may list the added instrument, and reserve more capacity.
     let listed: Vec<_> = instruments().iter().copied().chain([Instrument { id: GAMMA, ..gamma() }]).collect();
     site.settings.instruments = InstrumentTable::new(&listed);
     site.settings.limits.max_instruments = 5;
@@ -567,7 +567,7 @@ fn each_step_of_a_schedule_runs_once_despite_restarts() {
     accepted(&mut rig, &mut anna, &enter(3, Side::Buy, 5, 1_000_000));
     drop(anna);
 
-    // The venue is killed before the opening, and restarts after it was due.
+    // The venue restarts before the opening; then the time of the opening passes.
     rig = site.restart(rig);
     rig.advance(Nanos::from_secs(1_500));
     run_due_steps(&mut rig);
@@ -580,7 +580,7 @@ fn each_step_of_a_schedule_runs_once_despite_restarts() {
     run_due_steps(&mut rig);
     assert_eq!(rig.view.publisher.messages.read(), published, "nothing of it again");
 
-    // The venue is down for the rest of the day, and resumes on the next day.
+    // The venue restarts; its next schedule check is on the next day.
     rig = site.restart(rig);
     rig.advance(Nanos::from_secs(24 * 3_600 + 1));
     run_due_steps(&mut rig);

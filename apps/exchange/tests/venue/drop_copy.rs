@@ -1,4 +1,4 @@
-//! Drop copies equal the users' messages, byte for byte, and delay no one except a slow reader.
+//! Drop copies equal the users' messages, byte for byte. A slow reader delays no other client.
 
 use std::net::Ipv4Addr;
 
@@ -28,10 +28,10 @@ fn parse_copies(copies: &[Vec<u8>]) -> Vec<ReceivedCopy> {
     copies.iter().map(parse).collect()
 }
 
-/// Number of copies at the beginning of each log: one start of the day for each user of the site.
+/// Number of copies at the beginning of a session: a start-of-day message for each of the five users.
 const START_COPIES: usize = 5;
 
-/// A venue with two readers: `DESK` watches all users, `CLERK` only ANNA.
+/// A venue with two readers: `DESK` receives copies for all users, `CLERK` only for ANNA.
 fn site(policy: Policy, retained_messages: usize) -> Site {
     let mut site = Site::new(policy);
     let ports = UserPorts { order_entry: false, drop_copy: true, deribit: false };
@@ -203,7 +203,7 @@ fn until_overtaken(rig: &mut Rig, anna: &mut Client, first_ref: u32) -> u32 {
             anna.request(&cancel(user_ref, 0));
             user_ref += 1;
         }
-        // Each order is answered, so the slow reader delays no one.
+        // Each order is answered, so the slow reader does not delay Anna.
         for _ in 0..100 {
             rig.receive_event(anna);
         }
@@ -275,7 +275,7 @@ fn the_log_is_rewound_for_one_reader_at_a_time_and_a_stalled_one_is_disconnected
     assert_eq!(numbers, (59_000..=60_001).collect::<Vec<_>>());
 }
 
-/// The reader needs a second reading of the log, but the segments that it needs were removed.
+/// The reader needs messages from the log, but a segment that contains some of them was removed.
 #[test]
 fn a_reader_that_needs_a_removed_log_is_disconnected_alone() {
     let site = site(Policy::Async, 64);
@@ -301,7 +301,7 @@ fn a_reader_that_needs_a_removed_log_is_disconnected_alone() {
     assert!(matches!(received, Received::LoginAccepted { .. }), "{received:?}");
 }
 
-/// The log has more commands between two of the reader's messages than one run reads.
+/// The log has more commands between two of the reader's messages than one run of the endpoint reads.
 #[test]
 fn a_reader_without_pending_messages_keeps_its_rewind() {
     const OTHERS: u32 = 3_000;
@@ -325,7 +325,7 @@ fn a_reader_without_pending_messages_keeps_its_rewind() {
     rig.until_true("its turn", |rig| rig.view.drop_copy.rewinds.read() == 1);
     rig.turn();
     let before = rig.view.drop_copy.copies.read();
-    // The reading of the log is slow, not the reader, which has read everything available.
+    // The reader only waits for the log: it has read all copies sent, so it does not count as stalled.
     rig.advance(Nanos::from_secs(11));
     assert_eq!(rig.receive(&mut clerk), Received::LoginAccepted { session: "TODAY".into(), next: 1 });
     let copies = receive_messages(&mut rig, &mut clerk).len() as u64;

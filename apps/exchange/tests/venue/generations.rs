@@ -66,7 +66,7 @@ fn power_loss_under_async_renames_the_session() {
         let mut rig = after_power_loss(&mut site, rig);
         assert_eq!(rig.journal.as_ref().unwrap().recovery.generation, 1);
         assert_eq!(session_of(&mut rig), "TODAY~1");
-        // A client of the old session receives the response that the session does not exist.
+        // A login to the old session is rejected, because the session is not available.
         let refusal = Received::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
         assert_eq!(answer_to_login(&mut rig, "TODAY"), refusal);
         let answer = answer_to_login(&mut rig, "TODAY~1");

@@ -63,7 +63,7 @@ fn data_behind_a_login_waits_for_the_password_check() {
     assert_eq!(rig.view.order_server.malformed.read(), 0);
 }
 
-/// Sends in pieces, because the venue may disconnect the client before the end.
+/// Sends `bytes` in pieces, because the venue may disconnect the client before the end.
 fn send_in_pieces(rig: &mut Rig, client: &mut Client, bytes: &[u8]) {
     for piece in bytes.chunks(4_096) {
         if !client.try_send(piece) {
@@ -234,7 +234,7 @@ fn ten_thousand_connections_do_not_allocate_or_disturb_others() {
 
 /// Source address of silent connections.
 const FLOOD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-/// Bounds that a test reaches quickly.
+/// Limits on connections before login that are small, so that a test reaches them quickly.
 const FEW: PreLoginLimits = PreLoginLimits { connections: 8, per_address: 4, deadline: Nanos::from_secs(5) };
 
 #[test]
@@ -251,7 +251,7 @@ fn silent_connections_do_not_block_clients() {
         client.send(&login("ANNA", PASSWORD, "", 1));
         let response = rig.receive(&mut client);
         assert!(matches!(response, Received::LoginAccepted { .. }), "round {round}: {response:?}");
-        // A client at the same address is accepted if it logs in right after it connects.
+        // A client at the address of the silent connections is accepted if it logs in at once.
         let mut beside = Client::connect_from(FLOOD, rig.endpoints.order_entry);
         beside.send(&login("BERT", PASSWORD, "", 1));
         flood.extend((0..3).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
@@ -299,7 +299,7 @@ fn one_byte_per_second_does_not_prevent_the_time_out() {
             }
         }
     }
-    // An incomplete packet does not reset the timeout, and a login has a deadline.
+    // A login has a deadline of 5 s; after the login, incomplete packets do not reset the timeout of 15 s.
     assert_eq!((closed_before, closed_after), (Some(5), Some(15)));
     assert_eq!(rig.view.order_server.requests.read(), 0);
     rig.assert_serves(&mut witness, 1);

@@ -64,7 +64,7 @@ pub fn receive_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
     messages
 }
 
-/// All messages that the user has ever been sent.
+/// All messages that the venue has sent to the user after the start of the day.
 fn all_messages(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
     let mut client = rig.log_in(user);
     let messages = receive_messages(rig, &mut client);
@@ -250,7 +250,7 @@ fn the_opening_is_logged_once() {
 
 #[test]
 fn an_interrupted_opening_is_finished() {
-    // Power is lost at each point of the opening.
+    // Power is lost after each of the first changes that the opening makes to the disk.
     for changes in 0..40 {
         let site = Site::new(Policy::Sync);
         let mut rig = site.start();
@@ -361,7 +361,7 @@ fn a_full_disk_refuses_new_orders_and_accepts_cancels() {
     let answer = rig.submit(&mut anna, &cancel(1, 0));
     assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
 
-    // Fill the last segment too. Then nothing is accepted, and nothing that is not in the log is sent.
+    // Fill the last segment too. Then requests wait, and no response is sent before its command is logged.
     let mut sent = 0;
     while rig.view.journal.delayed.read() == 0 {
         anna.request(&cancel(2, 0));
@@ -396,7 +396,7 @@ fn refusals_leave_journal_space_for_all_cancels() {
     let names = site.disk.list().unwrap();
     let capacity = names.iter().filter_map(|name| Some(site.disk.contents(name)?.len() as u64)).sum();
     site.disk.set_faults(DiskFaults { capacity, ..DiskFaults::default() });
-    // Send only new orders, many times as many as a segment could hold.
+    // Send only new orders, many more than a segment can hold.
     let mut refused = [0_u64; 2];
     for user_ref in OPEN + 1..2_000 {
         anna.request(&enter(user_ref, Side::Buy, 1, 900_000));

@@ -87,7 +87,7 @@ fn a_client_that_disconnects_during_its_check_does_not_affect_others() {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login("ANNA", PASSWORD, "", 1));
     drop(client);
-    // The next connection reuses the index, but must not receive the answer to the first login.
+    // The next connection reuses the index of this one, but must not receive the response to this login.
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
     let (response, mut bert) = try_login(&mut rig, "BERT", PASSWORD);
     assert!(is_accepted(&response), "{response:?}");
@@ -137,7 +137,7 @@ fn guesses_are_delayed_progressively_and_others_are_not() {
         rig.until_true("the login", |rig| rig.view.order_server.logins_delayed.read() > delayed);
         rig.advance(Nanos::from_millis(delay - 20));
         assert_eq!(client.try_receive(), None, "put off");
-        // Logins of another user from this address, and of this user from another address, are not delayed.
+        // A login of another user from the same address is not delayed.
         let (response, bert) = try_login(&mut rig, "BERT", PASSWORD);
         assert!(is_accepted(&response), "{response:?}");
         let disconnects_before = rig.view.order_server.disconnects.read();
@@ -151,7 +151,7 @@ fn guesses_are_delayed_progressively_and_others_are_not() {
     assert_eq!((server.wrong_passwords.read(), server.logins_refused.read()), (6, 6));
 }
 
-/// Wrong passwords come from more addresses than the guard remembers.
+/// Wrong passwords come from more addresses than the login guard remembers.
 #[test]
 fn guesses_never_lock_out_a_trusted_address() {
     let mut settings = settings();
@@ -164,7 +164,7 @@ fn guesses_never_lock_out_a_trusted_address() {
         client.send(&login("ANNA", "guess", "", 1));
         assert_eq!(rig.receive(&mut client), NOT_AUTHORIZED);
     }
-    // Guesses also come from her own address: her login has the shortest delay, not the longest.
+    // Guesses also come from ANNA's own address, but her login has only the shortest delay.
     let mut guesses: Vec<Client> = (0..12).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
     guesses.iter_mut().for_each(|client| client.send(&login("ANNA", "guess", "", 1)));
     let mut anna = Client::connect(rig.endpoints.order_entry);
@@ -260,7 +260,7 @@ fn a_delayed_login_ends_with_its_connection() {
     rig.log_in("ANNA");
 }
 
-/// Silent connections, one from each address, arrive in large numbers while a login is delayed.
+/// While a login is delayed, 100 silent connections arrive, each from another address.
 #[test]
 fn a_delayed_trusted_login_survives_a_flood() {
     let mut settings = settings();
@@ -288,7 +288,7 @@ fn a_delayed_trusted_login_survives_a_flood() {
 }
 
 /// After a restart, ANNA's password is guessed from her own address. Her login has the shortest delay, as
-/// before the restart, but longer ones if the file of trusted logins is missing or damaged.
+/// before the restart, but a longer one if the file of trusted logins is missing or damaged.
 #[test]
 fn trusted_logins_survive_a_restart() {
     const FILE: &str = "trusted-logins";

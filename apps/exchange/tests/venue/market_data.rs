@@ -58,7 +58,7 @@ pub fn with_lines(settings: &VenueSettings) -> (Rig, Line, Line) {
     (Rig::with(settings), a, b)
 }
 
-/// Runs the venue until both lines have had `count` messages.
+/// Runs the venue until both lines have received `count` messages.
 pub fn read_lines(rig: &mut Rig, a: &mut Line, b: &mut Line, count: usize) {
     rig.until("the messages on both lines", |_| {
         a.read();
@@ -160,7 +160,7 @@ fn simultaneous_events_share_packets_up_to_the_maximum_length() {
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize + 50);
     assert_eq!(a.datagrams, b.datagrams);
     assert!(a.datagrams.iter().all(|datagram| datagram.len() <= 200));
-    // A packet has space for four add messages of 36 bytes, each after its length.
+    // A packet of 200 bytes has space for four add messages of 36 bytes, each with its length field.
     let full =
         a.datagrams.iter().filter(|datagram| Packet::parse(datagram).unwrap().message_count() == 4).count();
     assert!(full >= 12, "{full}");
@@ -233,7 +233,7 @@ impl RetransmissionClient {
     }
 
     /// Receives answers until they have `count` messages; returns the first sequence number and the messages.
-    /// An answer is one packet, so the remaining messages are requested again.
+    /// An answer is a single packet, so after each answer the method requests the remaining messages.
     pub fn receive(&mut self, rig: &mut Rig, count: usize) -> (u64, Vec<Vec<u8>>) {
         let (mut first, mut messages) = (None, vec![]);
         while messages.len() < count {
@@ -383,7 +383,7 @@ fn retransmissions_do_not_delay_heartbeats() {
     (0..8).for_each(|_| requester.request("TODAY", 1, 1));
     rig.advance(Nanos::from_secs(1));
     assert!((1..8).contains(&rig.view.publisher.retransmitted.read()), "others wait for the next cycle");
-    // No other turn is needed: the heartbeat has been sent.
+    // `wait_for` runs no turns, so the heartbeat was sent in the turn above.
     wait_for("the heartbeat", || {
         a.read();
         (a.datagrams.len() > packets).then_some(())

@@ -229,7 +229,7 @@ fn invalid_orders_are_rejected_with_a_reason() {
         let bad = EnterOrder { user_ref: UserRefNum(user_ref), ..bad };
         assert_eq!(rig.submit(&mut anna, &OrderRequest::Enter(bad)), rejected(user_ref, reason), "{bad:?}");
     }
-    // Values that are invalid only on the wire: an unknown symbol, side, or time in force.
+    // Invalid values that only an encoded message can have: an unknown symbol, side, or time in force.
     let wire = crate::support::request_packet(&OrderRequest::Enter(good));
     let mut user_ref = 5_u32;
     for (offset, bytes, reason) in [

@@ -242,7 +242,7 @@ fn excess_slow_and_malformed_clients_are_disconnected() {
     assert_eq!(next, 8, "others are served");
 }
 
-/// One address makes many silent connections, and then many logins of clients that do not read.
+/// One address opens many silent connections, and then logs in with three clients that read nothing.
 #[test]
 fn one_address_does_not_block_others() {
     let flood_from = Ipv4Addr::new(127, 0, 0, 2);

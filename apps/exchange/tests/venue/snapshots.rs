@@ -101,7 +101,7 @@ fn users_known_only_to_a_damaged_snapshot_are_not_lost() {
     let with_dora = site.settings.users.clone();
     let name = snapshots(&site).pop().unwrap();
     let good = site.disk.contents(&name).unwrap();
-    // The state hash is known even without the snapshot's header or file, unless `ACKNOWLEDGED_FILE` is lost.
+    // `ACKNOWLEDGED_FILE` records the state hash too, so recovery knows it without the header or the file.
     for (place, is_recorded, part) in [
         (Some(PAYLOAD), true, "does not lead"),
         (Some(PAYLOAD - 1), true, "does not lead"),

@@ -241,7 +241,7 @@ impl Rig {
         self.invoker.close();
     }
 
-    /// Number of allocations in this many turns.
+    /// Runs `turns` turns; returns the number of allocations.
     pub fn allocations_of(&mut self, turns: usize) -> u64 {
         let before = thread_allocations();
         for _ in 0..turns {
@@ -319,7 +319,7 @@ impl Client {
         Client { stream, received: Vec::new(), keeps_system_events: false }
     }
 
-    /// Sends raw bytes, few enough for the kernel to accept at once.
+    /// Sends raw bytes, which must be few enough for the kernel to accept at once.
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).unwrap();
     }

@@ -1,8 +1,9 @@
 //! Reads files of an older version of the program, and refuses those of a later version.
 //!
 //! The folder `version_1` has a journal of a venue with the settings of these tests and snapshots every 30
-//! commands, in the layout of snapshot version 1. User CLEO has a limit of 500 per order and was killed once.
-//! The folder also has the messages that ANNA and BERT received from that venue, concatenated.
+//! commands, in the layout of snapshot version 1. User CLEO has a limit of 500 per order, and the log
+//! has a `kill` command for CLEO. The folder also has the messages that ANNA and BERT received from that
+//! venue, concatenated.
 
 use tickpath_exchange::{UserLimits, audit};
 use tickpath_journal::{Policy, SessionName, snapshot_name};
@@ -32,7 +33,7 @@ fn snapshots() -> [(Sequence, Vec<u8>); 2] {
     ]
 }
 
-/// A site with the log in `version_1` and these snapshots.
+/// A venue's settings, and a disk with the log in `version_1` and these snapshots.
 fn site(snapshots: &[(Sequence, Vec<u8>)]) -> Site {
     let mut site = Site::new(Policy::Group);
     site.journal.snapshot_every = 30;
@@ -121,7 +122,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), shifted))
 }
 
-/// A start with more users and other limits writes a snapshot; the log before it still leads to its state.
+/// A start with more users and other limits writes a snapshot. A full replay must result in its state.
 #[test]
 fn a_log_with_changed_users_and_limits_replays_from_its_start() {
     let mut site = Site::new(Policy::Group);

@@ -34,7 +34,7 @@ fn dora() -> UserSettings {
     }
 }
 
-/// A site with capacity for two more users.
+/// A venue's settings with capacity for two more users, and its disk.
 fn site(policy: Policy) -> Site {
     let mut site = Site::new(policy);
     site.settings.limits.max_sessions = 6;
@@ -60,7 +60,7 @@ fn try_login(rig: &mut Rig, user: &str, password: &str) -> (Client, Received) {
     (client, received)
 }
 
-/// Logs a client in, with all messages that the user has ever been sent.
+/// Logs a client in; it receives all messages of the user from the first one on.
 fn log_in(rig: &mut Rig, user: &str) -> Client {
     let (client, received) = try_login(rig, user, PASSWORD);
     assert_eq!(received, Received::LoginAccepted { session: "TODAY".into(), next: 1 }, "{user}");
@@ -108,7 +108,7 @@ fn an_added_user_logs_in_and_survives_restarts() {
         let of_dora = stream(&mut rig, "DORA");
         assert_eq!(of_dora.len(), 2, "{policy}: nothing of before it came");
 
-        // The file must list the user now. Otherwise the venue refuses to start, as its log has that user.
+        // The configuration must list the added user now. Otherwise the venue refuses to start.
         assert!(site.journal.session.is_none());
         site.disk.kill();
         drop(rig);
@@ -126,7 +126,7 @@ fn an_added_user_logs_in_and_survives_restarts() {
             rig.advance(MOMENT);
             assert_eq!(rig.view.order_server.commands.read(), commands, "nothing is logged again");
 
-            // Write an end of the day, and enough commands for a snapshot.
+            // Run an end of the day, and enough commands for a snapshot.
             for phase in [Phase::EndOfDay, Phase::Start, Phase::Open] {
                 rig.command(AdminCommand::Phase { phase, instrument: None });
             }

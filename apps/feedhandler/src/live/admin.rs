@@ -21,7 +21,7 @@ const LINE_LEN_MAX: usize = 256;
 /// it. Replaces the stale socket of a dead handler.
 ///
 /// # Errors
-/// When the system refuses the socket; `admin.socket` can name another one.
+/// When the socket cannot be created; `admin.socket` can name another path.
 pub fn open_socket(path: &Path, commands: SyncSender<LiveCommand>) -> anyhow::Result<AdminThread> {
     let limits = LineLimits::one_line(LINE_LEN_MAX);
     let started = AdminThread::start("feed-admin", path, limits, move |line, _| command(line, &commands));

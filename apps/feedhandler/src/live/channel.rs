@@ -13,17 +13,17 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use super::outputs::{ChannelOutput, Segment, Sink, Suspect};
 use crate::channel_handler::ChannelHandler;
 
-/// Maximum number of answers to requests taken in one duty cycle.
+/// Maximum number of answers to recovery requests that one duty cycle processes.
 const ANSWERS_PER_CYCLE: usize = 16;
 
 /// Maximum number of books listed in a status.
 pub const LISTED_MAX: usize = 1_000;
 
-/// Status of a channel. Plain data without padding, for the seqlock from which it is read.
+/// Status of a channel: plain data without padding, because a seqlock publishes it.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct ChannelStatus {
-    /// Counters of the lines and their arbitration.
+    /// Counters of the lines and of the arbiter.
     pub lines: ArbiterCounters,
     /// Counters of the messages that the books were built from.
     pub builder: BuilderCounters,
@@ -35,17 +35,17 @@ pub struct ChannelStatus {
     pub recovery: RecoveryCounters,
     /// Sequence number of the next message.
     pub next_sequence: u64,
-    /// Packets of the channel on lines A and B, including heartbeats; for a stream over TCP, its packets.
+    /// Number of packets received on lines A and B, including heartbeats, or from the server of a TCP stream.
     pub received: u64,
-    /// Time since the latest packet, or since the start.
+    /// Time since the latest packet, or since the start if none has arrived.
     pub quiet: Nanos,
     /// Number of books that wait for a snapshot.
     pub waiting: u32,
-    /// Number of instruments named by the directory.
+    /// Number of instruments whose symbol is known.
     pub instruments: u32,
-    /// Numbers of named instruments' books by health: live, recovering, stale, suspect.
+    /// Numbers of live, recovering, stale and suspect books, of instruments whose symbol is known.
     pub health: [u32; 4],
-    /// 1 after messages for instruments without a book: never mapped, or beyond the limit.
+    /// 1 once a message arrived for an instrument without a book (unmapped, or beyond the limit); else 0.
     pub bookless: u64,
     /// Datagrams from unauthorised addresses, or of another feed.
     pub unauthorised: u64,
@@ -55,14 +55,14 @@ pub struct ChannelStatus {
     pub kernel_drops: u64,
     /// Number of updates published.
     pub updates: u64,
-    /// Number of these updates that are trades.
+    /// Number of published updates that are trades.
     pub trades: u64,
     /// Digest of all books; 0 until the channel has closed.
     pub state_hash: u64,
 }
 
 impl ChannelStatus {
-    /// Returns whether every named book is consistent with its market, and no instrument lacks a book.
+    /// Returns whether every book with a known symbol is live, and no instrument lacks a book.
     #[must_use]
     pub const fn is_consistent(&self) -> bool {
         let [_, recovering, stale, suspect] = self.health;
@@ -113,11 +113,11 @@ pub enum ResyncOutcome {
 /// A channel of any protocol.
 pub(super) trait LiveFeed: Send {
     fn name(&self) -> &str;
-    /// Takes a bounded number of packets and answers; returns their number.
+    /// Processes a bounded number of packets and recovery answers; returns the amount of work.
     fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize>;
-    /// Takes answers to requests and polls the recovery client; returns the amount of work.
+    /// Processes recovery answers and polls the recovery client; returns the amount of work.
     fn do_background_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize;
-    /// Adds the channel's sockets, or a limit for the sleep, to `wait`.
+    /// Adds the channel's sockets, or a maximum sleep time, to `wait`.
     fn wait_for(&self, wait: &mut WaitSet);
     fn resync(&mut self, symbol: Symbol, segment: &mut Option<Segment>) -> ResyncOutcome;
     /// Returns the channel's status; visits all instruments.
@@ -126,7 +126,7 @@ pub(super) trait LiveFeed: Send {
     fn books(&self, is_selected: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus>;
     /// Returns the digest of all books; visits all orders.
     fn state_hash(&self) -> u64;
-    /// Passes new suspect books to `take`; returns the number of further ones, which were only counted.
+    /// Passes new suspect books to `take`; returns the number of those that did not fit in the queue.
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64;
 }
 
@@ -245,8 +245,8 @@ where
     }
 }
 
-/// Counts the named instruments by the health of their books, and records whether any instrument lacks a
-/// book.
+/// Counts the instruments with a known symbol by the health of their books, and records whether any
+/// instrument lacks a book.
 fn count_health<B: BooksById>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
     status.bookless = u64::from(!instruments.is_complete());
     for state in instruments.ids().filter_map(|id| instruments.instrument(id)) {
@@ -257,7 +257,7 @@ fn count_health<B: BooksById>(instruments: &Instruments<B>, status: &mut Channel
     }
 }
 
-/// Returns the books of named instruments whose symbols are configured.
+/// Returns the books of the instruments whose symbol is known and configured.
 fn list<'a, B: BooksById>(
     instruments: &'a Instruments<B>,
     output: &'a ChannelOutput,

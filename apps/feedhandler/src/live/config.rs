@@ -14,7 +14,7 @@ use super::section::{AdminSection, ChannelSection, FeedSection, OutputsSection};
 pub const CHANNELS_MAX: usize = 64;
 /// Maximum configurable number of open orders in the books of one channel.
 const MAX_ORDERS_MAX: u32 = 1 << 26;
-/// Maximum configurable number of held messages.
+/// Maximum configurable number of messages held during a gap or until a snapshot.
 const HOLD_MAX: usize = 1 << 22;
 const DAY: Nanos = Nanos::from_secs(86_400);
 
@@ -107,7 +107,8 @@ impl LiveConfig {
         self.feed.symbols.iter().map(symbol).collect()
     }
 
-    /// Returns the midnight from which update times count, since the Unix epoch; `now` is the start.
+    /// Returns the midnight, since the Unix epoch, from which update times count: that of the session date,
+    /// or of the day of `now` if none is configured.
     ///
     /// # Errors
     /// [`ConfigError::Value`] when the date or time zone is not valid.

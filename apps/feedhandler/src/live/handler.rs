@@ -17,11 +17,11 @@ use super::protocol::Opening;
 use super::protocols::protocol;
 use super::section::ChannelSection;
 
-/// Publishing interval of the channels' status.
+/// Interval at which the statuses of the channels are published.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
 /// Interval of the channels' background work.
 const BACKGROUND_INTERVAL: Nanos = Nanos::from_millis(1);
-/// Capacity of the queue of suspect books; further ones are only counted.
+/// Capacity of the queue of suspect books; books that do not fit are only counted.
 const SUSPECTS_MAX: usize = 1_024;
 
 /// The name and status of one channel.
@@ -49,8 +49,8 @@ pub struct LiveView {
 }
 
 impl LiveView {
-    /// Returns the pending messages on suspect books, one per book, and the number of further suspect books
-    /// since the last call.
+    /// Returns one message per queued suspect book, and the number of suspect books since the last call that
+    /// did not fit in the queue.
     #[must_use]
     pub fn take_suspects(&mut self) -> (Vec<String>, u64) {
         let LiveView { names, suspects, .. } = self;
@@ -65,7 +65,7 @@ impl LiveView {
         (lines, unreported - std::mem::replace(&mut self.unreported_read, unreported))
     }
 
-    /// Returns the channels' recently published statuses.
+    /// Returns the latest published statuses of the channels.
     #[must_use]
     pub fn channels(&mut self) -> Vec<ChannelReport> {
         let [latest, buffer] = &mut self.statuses;
@@ -98,8 +98,8 @@ pub enum LiveCommand {
 pub struct LiveReport {
     /// Name and status of each channel.
     pub channels: Vec<ChannelReport>,
-    /// Books with their channels: in the answer to a command those that are not live, in the final report
-    /// those of the configured symbols.
+    /// Books with the names of their channels. The answer to a command lists those that are not live; the
+    /// final report lists those of the configured symbols.
     pub books: NamedBooks,
 }
 
@@ -123,12 +123,12 @@ impl LiveReport {
 
 /// Channels of any protocols, their books, and their outputs.
 ///
-/// A duty cycle takes up to a batch of packets of each channel in turn.
+/// A duty cycle processes at most one batch of packets from each channel in turn.
 pub struct LiveHandler {
     channels: Vec<Box<dyn LiveFeed>>,
     segment: Option<Segment>,
     commands: Receiver<LiveCommand>,
-    /// Latest status of each channel, and the time of its latest packets.
+    /// Latest status of each channel, in the order of `channels`.
     statuses: Vec<ChannelStatus>,
     last_received: Vec<Nanos>,
     published: seqlock::Writer<(), ChannelStatus>,
@@ -142,7 +142,7 @@ pub struct LiveHandler {
 
 impl LiveHandler {
     /// Joins the lines of every channel and creates the outputs. Returns the handler and its view. `now`
-    /// counts from the Unix epoch; `path` is the configuration file, for its secrets.
+    /// counts from the Unix epoch; `path` is the configuration file, which may contain secrets.
     ///
     /// # Errors
     /// A message of one line that says what to change.
@@ -190,7 +190,7 @@ impl LiveHandler {
         Ok((handler, view))
     }
 
-    /// Returns the path of the outputs; `None` without outputs.
+    /// Returns the path of the shared memory segment; `None` if none is configured.
     #[must_use]
     pub fn segment_path(&self) -> Option<String> {
         self.segment.as_ref().map(Segment::path)
@@ -226,7 +226,7 @@ impl LiveHandler {
         listed
     }
 
-    /// Executes one command, if any. Formats and allocates, because a user requested it.
+    /// Executes one command, if any. It may allocate, because commands are rare and come from a user.
     fn take_command(&mut self) -> bool {
         match self.commands.try_recv() {
             Ok(LiveCommand::Status(answer)) => {

@@ -9,10 +9,10 @@ use tickpath_types::{
 
 use super::section::OutputsSection;
 
-/// Capacity for unreported suspect books of one channel; further ones are only counted.
+/// Maximum number of unreported suspect books of one channel; books beyond it are only counted.
 const SUSPECTS_MAX: usize = 256;
 
-/// The segment that all channels write, and its number of used rows.
+/// The shared memory segment to which all channels write, and its number of used rows.
 pub struct Segment {
     writer: SegmentWriter,
     rows: u32,
@@ -57,7 +57,7 @@ impl Segment {
 /// The output row of an instrument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
-    /// The instrument has no name yet.
+    /// The symbol of the instrument is not known yet.
     Unnamed,
     /// No row: the symbol is not configured, or the segment is full.
     Unpublished,
@@ -112,7 +112,8 @@ impl ChannelOutput {
         self.symbols.is_empty() || self.symbols.contains(&symbol)
     }
 
-    /// Assigns rows to newly named instruments. Does nothing unless such instruments had updates.
+    /// Assigns rows to instruments whose symbol became known. Does nothing until a `Row::Unnamed` instrument
+    /// had an update.
     pub(super) fn name<B: BooksById>(&mut self, instruments: &Instruments<B>, segment: &mut Option<Segment>) {
         let Some(segment) = segment.as_mut().filter(|_| std::mem::take(&mut self.has_unnamed)) else {
             return;
@@ -126,13 +127,13 @@ impl ChannelOutput {
             let row = if self.wants(symbol) { segment.assign_row(symbol) } else { None };
             self.rows[place] = row.map_or(Row::Unpublished, Row::At);
             if let Some(row) = row {
-                // The row exists, because it was just assigned.
+                // Cannot fail: the row was just assigned.
                 let _ = segment.writer.write(usize::from(row), &self.quotes[place]);
             }
         }
     }
 
-    /// Passes new suspect books to `take`; returns the number of further ones, which were only counted.
+    /// Passes new suspect books to `take`; returns the number of those that did not fit in `suspects`.
     pub(super) fn drain_suspects<B: BooksById>(
         &mut self,
         instruments: &Instruments<B>,

@@ -27,7 +27,7 @@ pub(super) trait LiveProtocol<N: Network>: Sync {
     /// Returns the protocol-specific keys of a channel's section that this protocol supports.
     fn server_keys(&self) -> &'static [&'static str];
 
-    /// Returns whether a server sends the messages and there are no lines.
+    /// Returns whether messages come from a server, not multicast lines.
     fn is_stream(&self) -> bool {
         false
     }
@@ -46,11 +46,11 @@ pub(super) trait LiveProtocol<N: Network>: Sync {
 pub(super) struct Opening<'a, N> {
     pub(super) network: &'a N,
     pub(super) section: &'a ChannelSection,
-    /// The configuration file, for its secrets.
+    /// The configuration file, which may contain secrets.
     pub(super) path: Option<&'a Path>,
     /// Symbols for the outputs; all when empty.
     pub(super) symbols: Vec<Symbol>,
-    /// The midnight that is the origin of times in updates, since the Unix epoch.
+    /// The midnight, since the Unix epoch, from which update times count.
     pub(super) midnight: Nanos,
 }
 
@@ -81,7 +81,7 @@ impl<N: Network> Opening<'_, N> {
         Ok(login.ok_or_else(|| self.invalid("user has at most 6 characters, password 10"))?)
     }
 
-    /// Returns recovery servers with the section's interface and senders, and no server set.
+    /// Returns the section's interface and senders, without any recovery server yet.
     pub(super) fn servers(&self) -> RecoveryServers {
         RecoveryServers {
             requests: None,
@@ -92,7 +92,7 @@ impl<N: Network> Opening<'_, N> {
         }
     }
 
-    /// Opens a channel with these books and a client of these servers: joins the lines and opens the sockets.
+    /// Opens a channel with the given books: joins its lines, and opens the sockets of its recovery client.
     pub(super) fn channel<B, F, R>(
         self,
         books: B,

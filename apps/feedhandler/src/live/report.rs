@@ -8,9 +8,10 @@ use tickpath_types::{Nanos, Price, Qty, Symbol};
 use super::channel::{BookStatus, ChannelStatus, ResyncOutcome};
 use super::handler::ChannelReport;
 
-/// Time without a packet after which a channel is reported: every protocol sends heartbeats each second.
+/// Time without a packet after which a channel is reported as quiet: every protocol sends a heartbeat each
+/// second.
 const QUIET_MAX: Nanos = Nanos::from_secs(5);
-/// Minimum number of packets of another session that is reported. A normal session change causes fewer.
+/// Packets of another session are reported from this number on. A normal session change causes fewer.
 const OTHER_SESSION_PACKETS: u64 = 100;
 
 /// Returns the channels and the given books as JSON.
@@ -38,7 +39,7 @@ fn book_json(channel: &str, book: &BookStatus) -> Value {
     })
 }
 
-/// Creates a JSON object of counters under their field names, and of further values under the given names.
+/// Creates a JSON object from fields of a struct, under their names, and from further named values.
 macro_rules! counts {
     ($of:expr; $($name:ident),*; $($key:literal: $value:expr),* $(,)?) => {
         json!({$((stringify!($name)): $of.$name,)* $($key: $value),*})
@@ -135,7 +136,8 @@ pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> 
     }
 }
 
-/// Returns the possible problems of a channel besides its books, each with whether it has occurred.
+/// Returns every warning about a channel, except those about the health of books; the flag is true if it
+/// applies.
 pub(super) fn warnings(status: &ChannelStatus) -> [(bool, &'static str); 17] {
     let lines = &status.lines;
     let of_lines = |count: fn(&LineCounters) -> u64| lines.lines.iter().any(|line| count(line) > 0);
@@ -278,7 +280,7 @@ pub fn summary(report: &ChannelReport) -> String {
     text + &rare_counters(status)
 }
 
-/// Formats the rare counters that are above 0, each with its name.
+/// Formats the counters of rare events that are above 0, each with its name.
 fn rare_counters(status: &ChannelStatus) -> String {
     let (lines, recovery) = (&status.lines, &status.recovery);
     let counters = [

@@ -17,7 +17,7 @@ use super::section::ChannelSection;
 
 /// Capacity of the command queue.
 const COMMANDS_MAX: usize = 4;
-/// Interval at which the main loop checks for new notices.
+/// Interval at which the main loop checks the stop signal and the state of the handler.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const STATUS_INTERVAL: Nanos = Nanos::from_secs(1);
 
@@ -32,7 +32,7 @@ pub enum Notice {
     Status(String),
 }
 
-/// Runs until `stop`, or for `time`. `path` is the configuration file, for its secrets.
+/// Runs until `stop`, or for `time`. `path` is the configuration file, which may contain secrets.
 ///
 /// # Errors
 /// A message of one line that says what to do.
@@ -122,7 +122,7 @@ fn report_suspects(view: &mut LiveView, notice: &mut impl FnMut(Notice)) {
     }
 }
 
-/// Problems of channels that were already reported.
+/// The warnings already reported, each with the index of its channel.
 #[derive(Default)]
 struct ReportedWarnings(HashSet<(usize, &'static str)>);
 

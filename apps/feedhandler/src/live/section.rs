@@ -66,7 +66,7 @@ pub struct AdminSection {
     pub socket: Option<PathBuf>,
 }
 
-/// The names of the protocols that a channel can carry.
+/// Defines the protocols of channels and their names in configuration files.
 macro_rules! protocol_names {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// The protocol of a channel.
@@ -132,7 +132,7 @@ pub struct ChannelSection {
     /// Time that the other line has to fill a gap.
     #[serde(default = "default_reorder_wait")]
     pub reorder_wait: Duration,
-    /// Time-out of the answer to a first request.
+    /// Time-out of the first request for a gap; each repetition doubles it.
     #[serde(default = "default_request_timeout")]
     pub request_timeout: Duration,
     /// Maximum number of unanswered requests; after that the messages count as lost.
@@ -256,7 +256,7 @@ impl ChannelSection {
         ChannelConfig { resync_suspects: self.resync_suspects, ..ChannelConfig::new(arbiter, hold_snapshot) }
     }
 
-    /// Returns the keys that only some protocols have, and whether each is set.
+    /// Returns the protocol-specific keys, each with the kind of loss it recovers and whether it is set.
     pub(super) const fn server_keys(&self) -> [(&'static str, Recovers, bool); 9] {
         [
             ("retransmission", Recovers::Messages, self.retransmission.is_some()),
@@ -272,7 +272,7 @@ impl ChannelSection {
     }
 }
 
-/// The kind of loss from which a server recovers.
+/// The kind of loss that a recovery server repairs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recovers {
     /// Lost messages, on request.

@@ -22,10 +22,10 @@ use crate::READER;
 /// Simulated duration of one cycle.
 const CYCLE: Nanos = Nanos::from_micros(10);
 const INSTRUMENTS: u16 = 3;
-/// Message counts of the packets, in rotation.
+/// Numbers of messages per packet, used in rotation.
 const PACKET_SIZES: [usize; 4] = [1, 7, 2, 4];
 
-/// The messages that a venue published, and its final books.
+/// The messages that a venue published, and the hash of its final books.
 pub struct Recording {
     pub messages: Vec<Vec<u8>>,
     pub state_hash: u64,
@@ -85,7 +85,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Opens a channel. Prints a line and returns `None` when this suite cannot read the lines.
+    /// Opens a channel. Prints the reason and returns `None` if this process may not use a packet ring.
     pub fn open() -> Option<Channel> {
         Channel::with(|_| {})
     }
@@ -222,7 +222,7 @@ impl Channel {
         assert_eq!(other.send_to(datagram, to).unwrap(), SendStatus::Sent);
     }
 
-    /// Sends the packet of these messages on the lines that do not lose it.
+    /// Sends the packet with these messages on the lines that do not lose it.
     pub fn send_packet(&mut self, (first, count): (u64, usize), is_lost: [bool; 2]) {
         let datagram = self.packet(first, count);
         for (line, is_lost) in is_lost.into_iter().enumerate() {
@@ -237,7 +237,7 @@ impl Channel {
         for (place, packet) in self.recording.packets().into_iter().enumerate() {
             self.send_packet(packet, [is_lost(0, place), is_lost(1, place)]);
         }
-        // A publisher without messages sends heartbeats, which reveal the end of the sequence.
+        // The sequence number in a heartbeat reveals whether the last packet was lost.
         let next = Sequence(self.recording.messages.len() as u64 + 1);
         for line in 0..2 {
             self.send(line, Header::heartbeat(session(), next).as_bytes());
@@ -266,7 +266,7 @@ impl Channel {
         }
     }
 
-    /// Runs cycles until every message was delivered or given up, then closes.
+    /// Runs cycles until every message was delivered or counted as lost, then closes.
     pub fn finish(mut self) -> (FinalFeed, Recording, Vec<MarketUpdate>) {
         let count = self.recording.messages.len() as u64;
         self.until("the last message", |channel| channel.view.counters.messages.read() == count);
@@ -282,7 +282,7 @@ impl Channel {
     }
 }
 
-/// Returns the sequence numbers of the updates' messages, without status updates.
+/// Returns the sequence number of each update, except status updates.
 pub fn of_messages(received: &[MarketUpdate]) -> Vec<u64> {
     received
         .iter()

@@ -32,7 +32,7 @@ fn invalid_packets_are_counted_and_dropped() {
     assert_eq!((feed.arbiter.gaps_opened, feed.worst_health()), (0, BookHealth::Live));
 }
 
-/// Sends a datagram longer than any packet of a line; a packet ring does not return it at all.
+/// Sends a datagram that is too long. Sockets return it as malformed; a packet ring drops it as unreadable.
 fn send_too_long(channel: &mut Channel, line: usize) {
     const DATAGRAM: [u8; 2_500] = [0x20; 2_500];
     if READER != LineReader::Ring {

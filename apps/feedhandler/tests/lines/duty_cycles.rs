@@ -9,7 +9,7 @@ use crate::channel::{Channel, assert_equal_books, of_messages, session};
 
 /// Maximum number of messages in a packet that is spread over duty cycles.
 const SPREAD_MAX: usize = 8;
-/// Number of messages before those under test. From here on each message causes an update for the engines.
+/// Number of messages sent before those under test. Every later message causes an update for the engines.
 const OPENING: u64 = 30;
 
 /// Returns a channel that has delivered the first `OPENING` messages.
@@ -57,7 +57,7 @@ fn short_packets_are_delivered_one_message_per_cycle() {
             channel.run_cycle();
         }
         assert!(channel.take_received().is_empty(), "of {count} from {first}");
-        // Line B's copy of the packet.
+        // Line B sends a duplicate of the packet.
         channel.send(1, &packet);
         channel.run_cycle();
         assert!(channel.take_received().is_empty());

@@ -1,4 +1,4 @@
-//! Packets that a line loses.
+//! Packets lost on one line or on both.
 
 use tickpath_book::BooksById;
 use tickpath_feed::{LossConfig, LossModel, MessageBooks};
@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 
 use crate::channel::{Channel, assert_equal_books, of_messages, session};
 
-/// Returns the healths of an instrument's book as the engines received them, without repetitions.
+/// Returns the healths of an instrument's book in the order received by the engines, without repetitions.
 fn healths(received: &[MarketUpdate], instrument: u16) -> Vec<BookHealth> {
     let mut list: Vec<_> =
         received.iter().filter(|update| update.instrument == instrument).map(MarketUpdate::health).collect();

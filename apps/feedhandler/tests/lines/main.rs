@@ -1,4 +1,4 @@
-//! The feed handler on real multicast lines, with losses on A, on B and on both, in simulated time.
+//! The feed handler on real multicast lines in simulated time, with losses on line A, on line B and on both.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use tickpath_feedhandler::LineReader;

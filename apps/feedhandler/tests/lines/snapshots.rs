@@ -1,4 +1,4 @@
-//! Messages that are not retransmitted: snapshots recover the books.
+//! Snapshots recover the books when lost messages are not retransmitted.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ use zerocopy::IntoBytes;
 
 use crate::channel::{Channel, Recording, session};
 
-/// Returns, per instrument, the snapshot of a venue as it is just before message `next`.
+/// Returns the messages of a snapshot per instrument, as of just before message `next`.
 fn states(recording: &Recording, next: u64) -> Vec<Vec<Vec<u8>>> {
     let limits = BookLimits::new(InstrumentId(3), 1_024);
     let mut builder = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits));
@@ -109,7 +109,8 @@ impl Glimpse {
     }
 }
 
-/// Returns a channel without retransmission that lost `count` packets from `lost` on.
+/// Returns a channel without retransmission that lost `count` packets from packet `lost` on, and the index
+/// of the packet to send next.
 fn channel_with_loss(sources: SnapshotSources, lost: usize, count: usize) -> Option<(Channel, usize)> {
     let mut channel = Channel::with(|settings| {
         settings.snapshots = sources;

@@ -1,4 +1,4 @@
-//! A live handler's duty cycles never allocate, for any packets and observers.
+//! Test that a live handler's duty cycles never allocate.
 
 use tickpath_agent::{counts_allocations, thread_allocations};
 use tickpath_feedhandler::live::ProtocolName;
@@ -61,7 +61,7 @@ fn duty_cycles_do_not_allocate() {
         if first % 10 != 0 && first != LOST {
             rig.send_unread(1, &packet);
         }
-        // Each cycle is late enough after the last for all periodic work to be due.
+        // Advance the time so far that all periodic work is due.
         rig.now = rig.now + Nanos::from_millis(3);
         let before = thread_allocations();
         (0..4).for_each(|_| rig.run_cycle());

@@ -54,7 +54,7 @@ fn a_handler_answers_commands_and_reports_at_its_end() {
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
     let packet = one_packet();
     let status = wait_for("an answer of the handler", || {
-        // Copies of received packets are harmless, and so are invalid packets.
+        // The handler drops duplicates and invalid packets, so the packets can be sent repeatedly.
         for datagram in [&packet[..], b"hello", &packet[..packet.len() - 1]] {
             assert_eq!(sender.send(datagram).unwrap(), SendStatus::Sent);
         }

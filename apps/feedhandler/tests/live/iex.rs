@@ -1,4 +1,4 @@
-//! IEX: lines that split segments differently, gap fill, SNAP, a restart of the sequence.
+//! IEX: lines with segments of different lengths, gap fill, SNAP, a restart of the sequence.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -24,7 +24,7 @@ fn level(side: Side, symbol: &str, price: i64, qty: u32) -> Vec<u8> {
     PriceLevelUpdate::of(side, true, Nanos(5), ticker, qty, Price(price)).as_bytes().to_vec()
 }
 
-/// Returns price levels that appear and disappear on both sides of three symbols, never crossed.
+/// Returns messages that add and remove price levels on both sides of three symbols, never crossed.
 fn messages(count: u64) -> Vec<Vec<u8>> {
     (0..count)
         .map(|index| {
@@ -208,7 +208,7 @@ fn a_late_start_is_recovered_by_a_snapshot() {
     let ((late, late_books), (whole, _)) = (late.close(), whole.close());
     assert_eq!((late.lines.messages_lost, late_books.len()), (200, SYMBOLS.len()));
     assert!(server.served > 0);
-    // Instrument ids depend on the order of first naming, so books are compared by content.
+    // Instrument ids depend on the order in which symbols first appear, so state hashes cannot be compared.
     assert_eq!(late.health, [3, 0, 0, 0]);
     assert_eq!(whole.health, [3, 0, 0, 0]);
 }

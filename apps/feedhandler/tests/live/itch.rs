@@ -24,7 +24,7 @@ use crate::rig::{Rig, all_live};
 const INSTRUMENTS: u16 = 3;
 const PER_PACKET: usize = 5;
 
-/// The messages and the final state of a venue.
+/// The messages that a venue published, the hash of its final books, and its symbols.
 struct Recording {
     messages: Vec<Vec<u8>>,
     state_hash: u64,
@@ -183,7 +183,7 @@ fn new_sessions_are_followed_and_unauthorised_sources_dropped() {
     assert_eq!((status.next_sequence, status.builder.messages), (1, 0));
 }
 
-/// A snapshot server that serves the books of a recording up to a message.
+/// A GLIMPSE server that serves the snapshot taken last.
 struct Glimpse {
     listener: TcpListener,
     address: SocketAddrV4,

@@ -104,7 +104,7 @@ impl Rig {
         }
     }
 
-    /// Returns the pending messages about suspect books, once there are some.
+    /// Runs cycles until there are messages about suspect books, and returns them.
     pub fn take_suspects(&mut self) -> Vec<String> {
         let deadline = Deadline::start();
         loop {
@@ -137,7 +137,7 @@ impl Rig {
     }
 }
 
-/// Returns whether all named books are live.
+/// Returns whether instruments are known and all their books are live.
 pub fn all_live(status: &ChannelStatus) -> bool {
     status.instruments > 0 && status.is_consistent()
 }

@@ -23,7 +23,7 @@ struct Server {
     client: Option<TcpStream>,
     session: &'static str,
     messages: Vec<Vec<u8>>,
-    /// Index of the first message that the server still has.
+    /// Sequence number of the first message that the server still has.
     first: usize,
     /// Number of messages that a client receives before the connection breaks.
     breaks_after: Option<usize>,

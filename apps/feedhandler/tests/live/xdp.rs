@@ -57,11 +57,11 @@ struct Server {
     messages: Vec<Vec<u8>>,
     /// Number of messages published so far; refreshes include their effect.
     published: usize,
-    /// Index of the refresh packet that is lost, counted over all refreshes.
+    /// Number of the refresh packet that is lost, counted from 1 over all refreshes.
     lost_refresh: Option<usize>,
     refresh_packets: usize,
     retransmitted: usize,
-    /// Requested symbol indexes of refreshes, 0 for all.
+    /// Symbol index of each refresh request; 0 requests all symbols.
     refreshed: Vec<u32>,
 }
 

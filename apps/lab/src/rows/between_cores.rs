@@ -21,10 +21,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// Contents of a 64-byte slot, except its sequence number.
+/// Message of 56 bytes: with its sequence number it fills a 64-byte slot of the ring.
 type Message = [u64; 7];
 
-/// Number of round trips timed together: the counter's resolution is too coarse for one.
+/// Number of round trips timed together: the resolution of the clock is too coarse for a single one.
 const GROUP: u64 = 8;
 /// Number of groups in a full round.
 const GROUPS: usize = 40_000;

@@ -1,4 +1,4 @@
-//! Instructions per message of the books, beside their reference model.
+//! Instructions per message of the fast books and of their reference model.
 
 use super::prelude::*;
 use crate::context::Effort;

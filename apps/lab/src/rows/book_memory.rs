@@ -1,4 +1,4 @@
-//! The memory of the books and the index, measured for each part by the growth of this process.
+//! The memory of each part of the books, measured as the growth of this process's resident memory.
 
 use std::fs;
 
@@ -23,7 +23,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Small and large number of measured objects. Even the small one takes more memory than an allocator reuses.
+/// Small and large number of objects to measure. Even the small number needs more memory than an allocator
+/// reuses.
 const ORDERS: [u32; 2] = [1 << 20, 5 << 20];
 const LEVELS: [u32; 2] = [1 << 20, 3 << 20];
 const INSTRUMENTS: [u32; 2] = [32_000, 64_000];
@@ -57,7 +58,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once([Sample::with_note(record, note)]))
 }
 
-/// Returns the bytes of each object that `make` creates, rounded to a tenth.
+/// Returns the bytes per object, rounded to a tenth. `make` allocates memory for the given number of objects.
 fn bytes_each<T>([small, large]: [u32; 2], make: impl Fn(u32) -> T) -> anyhow::Result<f64> {
     let (of_small, of_large) = (memory_growth(|| make(small))?, memory_growth(|| make(large))?);
     ensure!(of_large > of_small, "{of_large} bytes for {large} and {of_small} for {small}");

@@ -1,5 +1,5 @@
-//! Writes and reads of a quote in the symbol cache in shared memory, alone and against a writer on the other
-//! core.
+//! Writes and reads of a quote in the symbol cache in shared memory, without a concurrent writer and with one
+//! on the other core.
 
 use tempfile::TempDir;
 use tickpath_lockfree::cpu;
@@ -46,7 +46,7 @@ const ROWS: usize = 100;
 const BATCH: usize = 4_096;
 /// Number of batches in a full round.
 const BATCHES: usize = 2_000;
-/// Number of reads timed together against a writer: the counter's resolution is too coarse for one.
+/// Number of reads timed together against a writer: the resolution of the TSC is too coarse for a single one.
 const GROUP: usize = 16;
 /// Number of reads after each group that are checked and not timed.
 const UNTIMED: usize = 400;

@@ -1,4 +1,4 @@
-//! Decisions of the same strategy in the demo and in `tickpath trader --config`, after a pause.
+//! Decision times after a pause, of the same strategy in the demo and in `tickpath trader --config`.
 
 use tickpath_agent::Agent;
 use tickpath_lockfree::{broadcast, spsc};
@@ -110,7 +110,8 @@ impl<S: Strategy + Send> Engine<S> {
             .context("the engine takes its answers")
     }
 
-    /// Returns the ticks from an update, sent after a pause, to the request that it triggers.
+    /// Returns the ticks from a market update to the order that it triggers. Before the update it runs the
+    /// warm-up steps of a pause.
     fn decide(&mut self, context: &Context, step: u64) -> anyhow::Result<u64> {
         let now = context.clock.now();
         for _ in 0..WARM_UPS {
@@ -123,7 +124,7 @@ impl<S: Strategy + Send> Engine<S> {
         let Some(OrderRequest::Enter(order)) = self.requests.try_pop() else {
             anyhow::bail!("the strategy did not follow a trade");
         };
-        // The order finds nothing to trade with and is cancelled.
+        // Answer as a venue that accepts the order and cancels it without a fill.
         let (user_ref, decrement, reason) = (order.user_ref, order.qty, CancelReason::ImmediateOrCancel);
         self.push_answer(
             OrderEventKind::Accepted { order, order_id: OrderId(step), state: OrderState::Live },

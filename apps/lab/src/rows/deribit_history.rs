@@ -1,4 +1,4 @@
-//! Instructions of a shell for incoming market data, with its message history and without.
+//! Instructions that a shell needs to receive market data, with and without its message history.
 
 use std::thread;
 use std::time::Duration;
@@ -27,8 +27,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 .counting(&WORK)];
 
 const WORK: CountedWork = CountedWork { names: &["history"], function: "*counted_receive*", run };
-/// Number of runs with and without history, of which the lowest count is used: the number of reads that
-/// deliver the messages depends on the other load of the host.
+/// Number of runs with and without history each. The lowest count is used, because the number of socket
+/// reads depends on the other load of the host.
 const COUNTS: usize = 3;
 
 /// Number of counted and of warm-up subscriptions; each subscription has a separate stream of changes.
@@ -36,8 +36,8 @@ const ROUNDS: u64 = 8;
 const WARM_UP: u64 = 1;
 /// Number of counted messages.
 const MESSAGES: u64 = ROUNDS * CHANGES;
-/// Upper bound of the turns of both ends until the kernel has delivered the sent data over the loopback
-/// interface.
+/// Maximum number of turns of both ends until a condition holds; it is high, because the loopback interface
+/// may deliver late.
 const TURNS_MAX: u64 = 100_000_000;
 /// Time in which the kernel delivers sent data, however busy the host is.
 const DELIVERY: Duration = Duration::from_millis(2);
@@ -62,13 +62,13 @@ struct LinkAndVenue {
     is_counted: bool,
 }
 
-/// The counted function, identified by this unique name.
+/// The counted function. Callgrind finds it by this unique name.
 #[inline(never)]
 fn counted_receive(link: &mut Link) {
     link.poll();
 }
 
-/// Number of changes received for the subscription.
+/// Number of book changes received on the subscribed channel.
 fn changes(link: &Link) -> u64 {
     link.feeds().get(CHANNEL).map_or(0, |feed| feed.count)
 }

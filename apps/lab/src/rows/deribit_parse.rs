@@ -167,7 +167,7 @@ fn round_of_orders(context: &Context, replies: &[(&'static str, Digest)]) -> any
     Ok(Sample::with_note(nanos, note))
 }
 
-/// Returns nanoseconds per message: the median of groups.
+/// Returns the time per message in nanoseconds: the median over groups of passes.
 fn time(
     context: &Context,
     file: &'static str,
@@ -186,7 +186,7 @@ fn time(
     Ok(context.quantile_ns(&mut groups, 0.5) / (PASSES * frames.len() as u64) as f64)
 }
 
-/// Checks that all passes together parsed the expected values the expected number of times.
+/// Checks that `found`, the digest of all passes, results from passes that each have the digest `expected`.
 fn check(found: Digest, expected: Digest, context: &Context) -> anyhow::Result<()> {
     let passes = context.effort.count(GROUPS) as u64 * PASSES;
     ensure!(

@@ -1,4 +1,4 @@
-//! Orders in Deribit's dialect, sent to a socket over TLS by the client's session and by the shell.
+//! Time to write a Deribit order to a TLS socket, from the client's session and from the shell.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -62,11 +62,11 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 const ORDERS: usize = 5_000;
 /// Time between an answer and the next order.
 const PAUSE: Nanos = Nanos::from_micros(20);
-/// Bytes before the text in a WebSocket frame of 126 to 65,535 bytes: head, length, mask.
+/// Bytes before the payload of a WebSocket frame with 126 to 65,535 bytes of payload: header, length, mask.
 const FRAME_HEAD: usize = 2 + 2 + 4;
 /// Label of the orders.
 const LABEL: &str = "tp-19ab4c3d2e1-1f2e-12";
-/// Buy commands of a round: the burst that a new session allows.
+/// Buy commands of a round: as many as a new session's rate limit allows at once.
 const COMMANDS: usize = 20;
 
 /// Receives the events of the link.
@@ -116,7 +116,7 @@ impl Listener for LinkListener {
     }
 }
 
-/// One end of a bare TLS connection.
+/// One end of a TLS connection without WebSocket or Deribit code.
 struct BareTls<T> {
     tls: T,
     socket: TcpStream,
@@ -180,7 +180,7 @@ fn bare_tls(
     Ok((client, server))
 }
 
-/// Returns 0 for the error of a socket that would block.
+/// Maps the error `WouldBlock` of a read or write to 0 bytes.
 fn unless_blocked(done: std::io::Result<usize>) -> anyhow::Result<usize> {
     match done {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
@@ -193,7 +193,7 @@ fn open_buy(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| buy(context, &certificates))
 }
 
-/// Measures orders, alternating with bare writes of the same length.
+/// Measures orders through a [`Link`], each followed by a bare TLS write of the same length.
 fn buy(context: &Context, certificates: &Certificates) -> anyhow::Result<[Sample; 2]> {
     let mut venue = VenueEnd::open(certificates)?;
     let route = Route::direct(venue.url().parse()?, Some(TlsClient::with_ca_file(&certificates.ca)?));
@@ -222,7 +222,7 @@ fn buy(context: &Context, certificates: &Certificates) -> anyhow::Result<[Sample
     Ok([p50(&mut bare).into(), Sample::with_note(p50(&mut sent), note)])
 }
 
-/// Returns the length of a frame, and the ticks of bare writes and of orders.
+/// Sends orders and bare writes in turn; returns a frame's length and the ticks of each write and each order.
 fn send(
     context: &Context,
     stop: &StopSignal,

@@ -27,7 +27,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 
 /// Number of round trips in a full round.
 pub(super) const TRIPS: usize = 10_000;
-/// Bytes of the trip's number at the start of each request and its answer.
+/// Length of the round trip's number, which begins each request and its answer.
 const NUMBER_LEN: usize = 8;
 
 fn udp_pair() -> io::Result<[UdpSocket; 2]> {

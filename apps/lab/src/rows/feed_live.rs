@@ -1,5 +1,5 @@
-//! A live feed handler: full packets on two loopback multicast lines, arbitrated, and the books of a whole
-//! day.
+//! A live feed handler that arbitrates full packets from two loopback multicast lines and builds a whole
+//! day's books.
 
 use tickpath_book::DirectBooks;
 use tickpath_feed::{ArbiterConfig, BookBuilder, Channel, ChannelConfig, Line, MoldUdp64, UpdateListener};
@@ -65,7 +65,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Packs the day into full packets.
+/// Packs the day's messages into full packets.
 fn pack(day: &Day) -> anyhow::Result<Vec<Vec<u8>>> {
     let mut builder = PacketBuilder::new([0; DATAGRAM_LEN_MAX], session()?, Sequence(1));
     let mut packets = vec![];
@@ -80,7 +80,7 @@ fn pack(day: &Day) -> anyhow::Result<Vec<Vec<u8>>> {
     Ok(packets)
 }
 
-/// Reads the kind of every update, in place of a publisher of updates.
+/// Replaces a publisher of updates. It reads one field, so that the compiler cannot omit an update.
 struct Updates(u64);
 
 impl UpdateListener for Updates {

@@ -37,12 +37,12 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 const COMMANDS: usize = 500_000;
 /// One packet in twenty is lost, always on both lines.
 const LOSS: LossConfig = LossConfig { seed: 0, loss_ppm: 50_000, common_ppm: 1_000_000 };
-/// Maximum number of events published together, and of packets read together.
+/// Maximum number of events published, and of packets read per line, in one turn of the loop.
 const EVENTS_PER_TURN: usize = 4;
 const PACKETS_PER_TURN: usize = 8;
 /// Slots of the ring to the publisher.
 const RING: usize = 1 << 6;
-/// Timeout of a whole run, per message.
+/// Timeout of a run, divided by its number of events.
 const PATIENCE_EACH: Nanos = Nanos::from_millis(1);
 /// Maximum number of messages by which the feed may lag behind the publisher; its arbiter can hold more.
 const BEHIND_MAX: u64 = 1 << 13;
@@ -126,7 +126,7 @@ impl Market {
         let deadline = context.clock.now() + Nanos(PATIENCE_EACH.0 * events.len() as u64);
         let mut waiting: VecDeque<_> = events.iter().copied().collect();
         while self.arbiter.next_sequence().0 <= events.len() as u64 {
-            // Publish no more than the feed can hold behind a gap.
+            // Publish no more messages than the arbiter can hold while a gap is open.
             let published = events.len() - waiting.len();
             let behind = published as u64 + 1 - self.arbiter.next_sequence().0;
             for _ in 0..EVENTS_PER_TURN {

@@ -1,4 +1,4 @@
-//! Instructions of a gateway that sends market data to one reading client, and to sixteen.
+//! Instruction count of a gateway's broadcast of market data, with one client and with sixteen.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ const EVENTS: u64 = 20_000;
 const BATCH: u64 = 500;
 /// Id of the instrument.
 const SYMBOL: u32 = 1;
-/// Timeout of a client, because everything is slow under callgrind.
+/// Timeout of a client; long, because callgrind slows both sides.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Counts once, because the result is the same in each round.
@@ -50,13 +50,13 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once([each(one)?, each(many)?]))
 }
 
-/// The counted function, identified by this unique name.
+/// The function that callgrind counts; `WORK` selects it by this unique name.
 #[inline(never)]
 fn counted_broadcast(port: &mut ClientPort, event: &mut Event) {
     port.broadcast(event);
 }
 
-/// Does the counted work; returns its result.
+/// Runs in the process under callgrind; returns the text that `open` expects.
 fn run(arguments: &[String]) -> anyhow::Result<String> {
     let count: usize = arguments.get(1).context("how many clients there are")?.parse()?;
     let port_folder = PortFolder::make()?;
@@ -101,7 +101,7 @@ fn admit_client(port: &mut ClientPort) -> anyhow::Result<ClientId> {
     }
 }
 
-/// Returns the expected result of a run.
+/// Returns the text that a correct run returns.
 fn result_text(clients: usize) -> String {
     format!("{EVENTS} events to {clients} clients")
 }

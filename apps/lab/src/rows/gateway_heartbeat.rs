@@ -1,4 +1,4 @@
-//! A ping between a gateway's endpoint and a client.
+//! One-way time of a ping between a gateway's endpoint and a client.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,7 +23,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
 const PINGS: usize = 2_000;
 const PING_INTERVAL: Nanos = Nanos::from_micros(100);
 
-/// Measures the one-way time in each direction between a gateway's endpoint and a client; both only poll.
+/// Measures the one-way time in each direction between a gateway's endpoint and a client; both busy-poll.
 fn heartbeat(context: &Context) -> anyhow::Result<Sample> {
     let port_folder = PortFolder::make()?;
     let mut port = port_folder.open(|config| config.heartbeat = PING_INTERVAL)?;

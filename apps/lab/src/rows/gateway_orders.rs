@@ -1,4 +1,4 @@
-//! Orders through a gateway: from its clients over shared memory, and to the venue's socket over TLS.
+//! Orders through a gateway: from a client over shared memory to the acknowledgement and to the TLS socket.
 
 use std::path::Path;
 use std::thread;
@@ -52,9 +52,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
 
 /// Number of orders in a full round, including the warm-up.
 const ORDERS: usize = 2_000;
-/// Pause of the idle venue, which shares a core with the client.
+/// Sleep of the venue's thread when idle; the thread shares a core with the client.
 const REST: Duration = Duration::from_micros(100);
-/// Slots of a bare ring.
+/// Slots of each ring that is measured without a gateway.
 const CAPACITY: usize = 1_024;
 const INSTRUMENT: &str = "BTC-PERPETUAL";
 
@@ -67,7 +67,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Measures a bare ring in each direction, with the records of a client and a gateway.
+/// Measures round trips over two bare rings, one per direction, with the record types of a gateway.
 fn bare_rings(context: &Context) -> anyhow::Result<f64> {
     let there = SharedLines::zeroed(lines_of::<Request>(CAPACITY));
     let back = SharedLines::zeroed(lines_of::<Event>(CAPACITY));
@@ -121,8 +121,8 @@ fn configuration(folder: &Path, url: &str, ca: &Path) -> anyhow::Result<GatewayC
     Ok(GatewayConfig::parse("gateway.toml", &text)?)
 }
 
-/// Returns the time from each order to its acknowledgement in ticks, and to the venue's socket in
-/// nanoseconds.
+/// Returns two times of each order: until its acknowledgement in ticks, and until it was written to the
+/// venue's socket in nanoseconds.
 fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec<u64>, Vec<u64>)> {
     let folder = tempfile::tempdir()?;
     let mut venue = VenueEnd::open(certificates)?;
@@ -141,13 +141,13 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec
                 while !stop.is_stopped() {
                     let now = context.clock.now();
                     if agent.do_work(now)? > 0 {
-                        // Read metrics here: in a gateway, no other thread reads them between two orders.
+                        // This thread reads the sums after each order; another thread could miss an order.
                         if latency.count() as usize > written.len() {
                             let sum = metrics.inter_process.sum() + latency.sum();
                             written.push(sum - std::mem::replace(&mut previous_sum, sum));
                         }
                     } else if now.since(warmed_up_at) >= REHEARSE_INTERVAL {
-                        // Warm up like the thread of a gateway.
+                        // Warm up when idle, as the thread of a real gateway does.
                         warmed_up_at = now;
                         agent.warm_up(now);
                     }

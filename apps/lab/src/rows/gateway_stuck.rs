@@ -24,8 +24,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
 
 /// Number of clients of the gateway's endpoint; the last one may be stuck.
 const CLIENTS: usize = 16;
-/// Maximum number of events that wait for a client. A client that reads nothing reaches this number half-way
-/// through a full round, and is cut off.
+/// Maximum number of unread events of a client. A client that reads nothing reaches this number half-way
+/// through a full measurement, and is disconnected.
 const EVENTS_MAX: u64 = 1_024;
 /// Number of round trips in a full measurement, including the warm-up.
 const TRIPS: usize = 2_000;
@@ -41,8 +41,8 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Measures round trips of fifteen clients in turn, while the sixteenth gets an event with each. Returns
-/// their median in nanoseconds, and the number of clients that were cut off.
+/// Measures round trips of fifteen clients in turn; after each, the sixteenth client also gets an event.
+/// Returns their median in nanoseconds, and the number of clients that were disconnected.
 fn echo(context: &Context, is_stuck: bool) -> anyhow::Result<(f64, u64)> {
     let port_folder = PortFolder::make()?;
     let mut port = port_folder.open(|config| config.events_max = EVENTS_MAX)?;

@@ -1,4 +1,4 @@
-//! The time that the host takes away from a thread, measured in every run.
+//! Host jitter: the share of time that a spinning thread loses, measured in every run.
 
 use tickpath_agent::{Jitter, measure_jitter};
 use tickpath_types::Nanos;

@@ -1,9 +1,9 @@
 //! An idle venue: its processor use, and its response time after a pause.
 //!
 //! The venue is `tickpath-exchange` with the default configuration: agents that sleep, and a journal under
-//! policy `group`. A client sends account queries for its next UserRefNum, OUCH's shortest message, which
-//! passes through the log like an order. The time of an answer ends when it reaches the client's socket, so
-//! it excludes the client's own wake-up.
+//! policy `group`. A client sends OUCH's shortest message, the account query, which passes through the
+//! journal like an order. The response time ends when the answer reaches the client's socket, so it excludes
+//! the wake-up of the client's thread.
 
 use std::ffi::OsString;
 use std::fs;
@@ -75,11 +75,11 @@ fn measure(program: &OsString, effort: Effort) -> anyhow::Result<[Sample; 4]> {
 
     let mut client = log_in(order_entry)?;
     let mut echo = start_echo()?;
-    // Write the file once, so that its blocks are allocated like those of a log.
+    // Write the file once, so that its blocks are allocated before it is measured, like those of a journal.
     let file = tempfile::tempfile_in(&folder)?;
     file.write_all_at(&[0; 4096], 0)?;
     file.sync_all()?;
-    // An account query, which requests the next UserRefNum.
+    // The account query, which requests the user's next UserRefNum.
     let question = packet(b'U', b"Q");
     let (mut answers, mut echoes, mut syncs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..effort.count(MESSAGES) {
@@ -150,7 +150,7 @@ folder = "journal"
     ))
 }
 
-/// A connection that records when the kernel received each answer.
+/// A TCP connection on which the kernel stamps the arrival of received data.
 struct TimestampedStream {
     stream: TcpStream,
     received: Vec<u8>,
@@ -164,7 +164,7 @@ impl TimestampedStream {
         Ok(TimestampedStream { stream, received: Vec::new() })
     }
 
-    /// Returns the time from a request until `is_answered` finds its answer, measured at the socket.
+    /// Sends a request and returns the time until the kernel received the answer that `is_answered` accepts.
     fn round_trip(
         &mut self,
         request: &[u8],
@@ -203,7 +203,7 @@ fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&(payload.len() as u16 + 1).to_be_bytes()[..], &[kind], payload].concat()
 }
 
-/// Removes packets from the front up to one of a kind; true if it was found.
+/// Removes packets from the front, through the first one of `kind`; true if there was one.
 fn has_packet_of(received: &mut Vec<u8>, kind: u8) -> bool {
     while let Some(len) = received.first_chunk().map(|len| 2 + usize::from(u16::from_be_bytes(*len)))
         && received.len() >= len
@@ -230,7 +230,7 @@ fn start_echo() -> anyhow::Result<TimestampedStream> {
     let echo = TimestampedStream::connect(listener.local_addr()?)?;
     let (mut stream, _) = listener.accept()?;
     stream.set_nodelay(true)?;
-    // The thread ends with the connection.
+    // The thread ends when the connection closes.
     thread::spawn(move || {
         let mut byte = [0];
         while stream.read_exact(&mut byte).and_then(|()| stream.write_all(&byte)).is_ok() {}

@@ -1,4 +1,4 @@
-//! A real capture of IEX's DEEP, applied repeatedly: from the segments in memory into books.
+//! Applies a real capture of IEX's DEEP feed repeatedly, from segments in memory to books.
 
 use std::fs::File;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// The capture: test traffic of 12 sessions, most of it the data of every symbol before the open.
+/// The capture: test traffic with 11 sequence resets, mostly symbol data sent before the open.
 const CAPTURE: &str = "iex/deep10_20170425_part1.pcap.gz";
 /// Approximate number of messages of a full round.
 const MESSAGES: usize = 4_000_000;
@@ -43,7 +43,7 @@ struct Capture {
     outcome: Outcome,
 }
 
-/// The result of a pass.
+/// The result of one pass over the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outcome {
     counters: BuilderCounters,
@@ -89,8 +89,7 @@ impl Capture {
         Ok(Capture { bytes, segments, outcome })
     }
 
-    /// Ticks of one pass into new books, which are created before the clock starts and checked after it
-    /// stops.
+    /// Returns the ticks of one pass into new books. Creation and check of the books are not timed.
     fn pass(&self, context: &Context) -> anyhow::Result<u64> {
         let mut books = empty::<DirectBooks>();
         let ticks = context.timed(|| apply(black_box(&self.bytes), &self.segments, &mut books))?;
@@ -114,7 +113,7 @@ impl Capture {
         Ok([of_books, others])
     }
 
-    /// Ticks of the messages that change books, and of all others, each kind separately.
+    /// Returns the ticks to apply only the messages that change books, and to apply only all others.
     fn pass_split(&self, context: &Context) -> anyhow::Result<(u64, u64)> {
         let [of_books, others] = self.split_messages()?;
         let timed = |messages: &[&[u8]]| {
@@ -136,7 +135,7 @@ fn empty<B: BooksById>() -> BookBuilder<B> {
     BookBuilder::new(Feed::Deep10, B::new(LIMITS))
 }
 
-/// Applies the messages from the arbiter of a line to books.
+/// Applies the messages that the arbiter delivers to the books.
 struct Books<'a, B>(&'a mut BookBuilder<B>);
 
 impl<B: BooksById> MessageListener<IexStream> for Books<'_, B> {
@@ -154,7 +153,7 @@ impl<B: BooksById> MessageListener<IexStream> for Books<'_, B> {
     }
 }
 
-/// Applies every segment in order; each sequence reset begins new books.
+/// Applies every segment in order; a sequence reset empties the books.
 fn apply(
     bytes: &[u8],
     segments: &[Range<usize>],

@@ -50,7 +50,7 @@ fn open_500(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| Ok([books(&day, context)?]))
 }
 
-/// Nanoseconds per message, with every field folded into the checksum.
+/// Returns the nanoseconds to decode a message and fold every field into a checksum.
 fn decode(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let mut listener = Checksum::default();
     let mut messages = 0;
@@ -67,7 +67,7 @@ fn decode(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     Ok(context.nanos_each(elapsed, messages))
 }
 
-/// Nanoseconds per message, decoded and applied to the books of all securities.
+/// Returns the nanoseconds to decode a message and apply it to the books of all securities.
 fn books(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let config = &day.standard.config;
     let mut builder: BookBuilder<DirectBooks> = itch_books::empty(config);

@@ -48,11 +48,11 @@ const SESSION: &str = "LAB";
 pub(super) const COMMANDS: usize = 5_000_000;
 /// Number of acknowledgements in a full round.
 const ACKNOWLEDGEMENTS: usize = 1_000;
-/// Stand-in for the command of a new order.
+/// Record payload in place of an encoded command.
 const PAYLOAD: [u8; 76] = [0x5a; 76];
 /// Length of the payload's journal record, in bytes.
 const RECORD_LEN: usize = 104;
-/// Time allowed for preparing the next segment.
+/// Time given to the journal's thread to prepare the next segment before the first round.
 const PREPARATION: Nanos = Nanos::from_secs(1);
 
 /// A journal and the thread that writes it.
@@ -149,7 +149,7 @@ fn open_group(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let bare = tempfile::tempfile()?;
     bare.write_all_at(&vec![0; RECORD_LEN * ACKNOWLEDGEMENTS * 2], 0).context("no room for the bare file")?;
     bare.sync_all()?;
-    // Wait until the next segment is prepared, which is not part of the measurement.
+    // Let the journal's thread prepare the next segment before the measurement.
     let clock = lab.context.clock;
     let prepared = clock.now() + PREPARATION;
     while clock.now() < prepared {
@@ -176,7 +176,7 @@ fn open_group(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Overwrites zeroes in the file by as many bytes as a record has, and syncs the file.
+/// Overwrites a record's length of zeroes in the file, and syncs the file.
 fn sync_bare(file: &File, place: usize) -> anyhow::Result<()> {
     file.write_all_at(black_box(&[0x5a; RECORD_LEN]), (place * RECORD_LEN) as u64)?;
     Ok(file.sync_data()?)

@@ -48,11 +48,11 @@ const ORDERS: usize = 200_000;
 const IN_FLIGHT: u64 = 4_096;
 /// Number of orders per write.
 const ORDERS_PER_WRITE: u64 = 32;
-/// Pause of an idle client. It frees the core for the thread that writes to the disk, as a client on another
-/// machine would.
+/// Sleep of a client that waits for answers. It frees the core for the journal's thread, as if the client
+/// were on another machine.
 const PAUSE: Duration = Duration::from_micros(20);
-/// Length of the log in snapshot intervals. An interval is a million commands in a full round, which is the
-/// default.
+/// Length of the journal in snapshot intervals. In a full round, an interval has the default length of a
+/// million commands.
 const SNAPSHOTS: usize = 5;
 
 fn open_rates(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -62,7 +62,7 @@ fn open_rates(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Thousands of orders that a venue accepts per second.
+/// Returns the rate at which a venue accepts orders, in thousands per second.
 fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
     let (folder, instruments) = (tempfile::tempdir()?, instruments(1));
     let count = context.effort.count(ORDERS) as u64;
@@ -83,7 +83,7 @@ fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
     Ok(rate)
 }
 
-/// Sends `count` orders with the maximum number in flight, and waits for every acceptance.
+/// Sends `count` orders, at most [`IN_FLIGHT`] of them unanswered; returns the rate in thousands per second.
 fn flood(
     context: &Context,
     endpoints: Endpoints,
@@ -133,7 +133,7 @@ fn flood(
 
 fn open_restart(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let context = &lab.context;
-    // The venue's own session is 0; its users' sessions follow.
+    // Session 0 belongs to the venue, so the load's sessions are shifted by one.
     let mut load = workload(context, COMMANDS);
     let sessions = load.limits.max_sessions + 1;
     let count = context.effort.count(COMMANDS);

@@ -1,5 +1,5 @@
-//! Outgoing market data: the publisher at full speed, received and checked on the other core, and bare
-//! datagrams as its limit.
+//! Outgoing market data: a publisher at full speed, whose packets the other core receives and checks. Bare
+//! datagrams are measured as its limit.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -47,13 +47,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
 const DATAGRAMS: usize = 300_000;
 /// Number of messages in a full round.
 const MESSAGES: usize = 10_000_000;
-/// Events that wait for the publisher before each of its duty cycles: more than fit one packet.
+/// Number of events queued for the publisher before each of its duty cycles; more than fit into one packet.
 const EVENTS_WAITING: usize = 80;
 /// Slots of the ring to the publisher.
 const EVENT_RING: usize = 1 << 10;
-/// Minimum number of messages in a packet while more wait; the in-flight bound relies on it.
+/// Minimum number of messages in a packet while more are queued. The limit of messages in flight assumes it.
 const MESSAGES_PER_PACKET_MIN: u64 = 35;
-/// Bytes of a receive buffer that a datagram of 1400 bytes takes, including the kernel's bookkeeping.
+/// Bytes of the receive buffer taken by a datagram of 1400 bytes, including the kernel's bookkeeping.
 const BUFFER_PER_DATAGRAM: usize = 4_096;
 /// Maximum number of datagrams received in one call.
 const RECEIVE_BATCH: usize = 64;
@@ -119,7 +119,7 @@ fn wait_until(stop: &StopSignal, received: &AtomicU64, wanted: u64) -> anyhow::R
     wait_for(stop, || Ok((received.load(Ordering::Acquire) >= wanted).then_some(())))
 }
 
-/// A publisher with its event ring, and the receiver of its line A. All rounds share one session.
+/// A publisher, its event ring, and the receiver of line A. Sequence numbers continue across rounds.
 struct Feed {
     events: spsc::Producer<MarketEvent>,
     publisher: Publisher<Trace>,
@@ -145,7 +145,7 @@ impl Feed {
         Ok(Feed { events, publisher, stamps, counters, receiver, arbiter })
     }
 
-    /// Millions of messages per second, and messages per packet.
+    /// Returns the millions of messages published per second, and the mean number of messages per packet.
     fn publish(&mut self, context: &Context) -> anyhow::Result<(f64, f64)> {
         let (first, packets_before) = (self.counters.messages.read() + 1, self.counters.packets.read());
         let end = first + context.effort.count(MESSAGES) as u64;
@@ -207,7 +207,7 @@ fn receive(
     Ok(())
 }
 
-/// Counts messages, and those that are out of sequence or have a wrong type or length.
+/// Counts received messages, and wrong ones: lost, out of sequence, or of a wrong type or length.
 struct Check {
     received: u64,
     wrong: u64,

@@ -33,9 +33,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Number of commands in a full round.
 pub(super) const COMMANDS: usize = 1_000_000;
-/// Number of commands that wait together; the event rings are drained after each slice.
+/// Number of commands copied into the cache at a time. After each slice, the event rings are drained.
 const SLICE: usize = 512;
-/// Number of commands timed together for the tail latency; [`SLICE`] commands for the typical latency.
+/// Number of commands timed together for the tail latency. The typical latency is timed over [`SLICE`].
 const GROUP: usize = 16;
 /// Slots of each ring of events.
 const RING: usize = 1_024;
@@ -56,8 +56,8 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Applies the load to a new engine, and checks the events and the final state; returns the ticks of each run
-/// of `timed_together` commands.
+/// Applies the load to a new engine, and checks the events and the final state. Returns the ticks of each
+/// group of `timed_together` commands.
 fn pass<B: OrderBooks<Owner>>(
     context: &Context,
     workload: &Workload,
@@ -68,14 +68,14 @@ fn pass<B: OrderBooks<Owner>>(
     let mut samples = Vec::with_capacity(workload.commands.len() / timed_together + 1);
     let mut waiting: Vec<Command> = Vec::with_capacity(SLICE);
     for slice in workload.commands.chunks(SLICE) {
-        // Copy the commands into the cache: in a venue they arrive in it from another thread's ring.
+        // Copy the commands into the cache, as in a venue, where another core has just written the ring.
         waiting.clear();
         waiting.extend_from_slice(slice);
         let mut start = context.clock.ticks();
         for together in black_box(&waiting[..]).chunks(timed_together) {
             engine.apply_batch(together, &mut rings);
             let end = context.clock.ticks();
-            // The last run may be shorter than the others.
+            // The last group of a slice may be shorter and is then not counted.
             if together.len() == timed_together {
                 samples.push(end - start);
             }
@@ -108,7 +108,7 @@ pub(super) fn check<B: OrderBooks<Owner>>(
 
 type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);
 
-/// The rings to the agents that process the events.
+/// Rings for the engine's events, like a venue's rings to its other agents; `drain` empties them.
 pub(super) struct Rings {
     orders: Ring<OrderEvent>,
     markets: Ring<MarketEvent>,

@@ -1,4 +1,4 @@
-//! The matching engine alone at a fixed arrival rate, independent of its readiness.
+//! The matching engine alone in an open loop: commands arrive at a fixed rate, whether or not it is ready.
 
 use arrayvec::ArrayVec;
 use tickpath_book::FastBooks;
@@ -45,10 +45,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Interval between commands: a million commands a second.
 const INTERVAL: Nanos = Nanos::from_micros(1);
-/// Number of commands that the empty loop and the matching loop run in turn, so that the host's noise
+/// Number of commands after which the empty loop and the matching loop alternate, so that the host's noise
 /// affects both.
 const CHUNK_LEN: usize = 10_000;
-/// Number of batches after which the event rings are drained even if a command is due: they are full by then.
+/// Number of batches after which the event rings are drained even if a command is due, so that none fills.
 const BATCHES_MAX: u32 = 4;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -75,9 +75,9 @@ fn round(
     Ok([e50, e99, e999, m50, m99, m999])
 }
 
-/// The work on commands; the default methods do nothing.
+/// Work on each command of the loop; the default methods do nothing.
 trait Work {
-    /// Announces commands that are due.
+    /// Receives all commands that are due, before they are executed.
     fn look_ahead(&mut self, commands: &[Command]) {
         black_box(commands);
     }
@@ -87,7 +87,7 @@ trait Work {
         black_box(command);
     }
 
-    /// Uses idle time.
+    /// Does other work when no command is due, and at the latest after [`BATCHES_MAX`] batches.
     fn on_idle(&mut self) {}
 }
 
@@ -95,7 +95,7 @@ struct EmptyWork;
 
 impl Work for EmptyWork {}
 
-/// The work of the venue's matcher.
+/// Executes the commands as the venue's matcher does.
 struct Matching<'a> {
     engine: &'a mut Engine<FastBooks<Owner>>,
     rings: &'a mut Rings,
@@ -114,7 +114,7 @@ impl Work for Matching<'_> {
         self.engine.apply(command, self.rings);
     }
 
-    /// Uses idle time to drain the events.
+    /// Drains the event rings.
     fn on_idle(&mut self) {
         self.rings.drain();
     }
@@ -129,7 +129,7 @@ fn run_chunk(context: &Context, commands: &[Command], ticks: &mut Vec<u64>, work
     let mut intended = context.clock.ticks() + interval;
     let (mut waiting, mut batches) = (commands, 0);
     while let Some(next) = waiting.first() {
-        // Load the command into the cache, since it waits in a cache after another core wrote the ring.
+        // Load the command into the cache, as in a venue, where another core has just written it to a ring.
         black_box(*next);
         let mut now = context.clock.ticks();
         if now < intended || batches == BATCHES_MAX {

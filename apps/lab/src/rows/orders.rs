@@ -1,4 +1,4 @@
-//! An order to the whole venue and its acceptance, over loopback TCP.
+//! Round trip of an order and its acceptance through the whole venue, over loopback TCP.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Records of each trace ring, and trips between two drains: a trip leaves about 10 records in a ring.
+/// Capacity of each trace ring, and round trips between two drains; a trip adds about 10 records to a ring.
 const TRACE_RING: usize = 1 << 14;
 const TRIPS_PER_DRAIN: u64 = 256;
 const IDS: JoinerConfig = JoinerConfig {
@@ -64,7 +64,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Medians of the round trip and of the venue's part, in microseconds.
+/// Returns the medians of the round trip and of the venue's response time, in microseconds.
 fn measure(context: &Context, journal: Option<JournalSettings>) -> anyhow::Result<(f64, f64)> {
     let instruments = instruments(1);
     let trips = context.effort.count(TRIPS);
@@ -86,7 +86,7 @@ fn measure(context: &Context, journal: Option<JournalSettings>) -> anyhow::Resul
     Ok((round_trip, stamps.venue_response_us(context.clock.ticks())?))
 }
 
-/// Sends orders one at a time and waits for each acceptance.
+/// Sends orders one at a time and waits for each acceptance; returns the median round trip in microseconds.
 fn trade(
     context: &Context,
     endpoints: Endpoints,
@@ -105,13 +105,13 @@ fn trade(
         }
         Ok(ticks)
     })?;
-    // Lets the venue's last stamps reach the rings before it is stopped.
+    // Give the venue time to write its last stamps to the rings before it is stopped.
     std::thread::sleep(Duration::from_millis(1));
     entry.logout(clock.now());
     Ok(context.quantile_ns(&mut ticks, 0.5) / 1_000.0)
 }
 
-/// The venue's stamps, and the joiner that matches them.
+/// The trace rings of the venue's agents, and the joiner that matches the stamps of each order.
 struct Stamps {
     drains: [records::Consumer<Stamp>; 3],
     joiner: Joiner,
@@ -122,7 +122,7 @@ impl Stamps {
         self.joiner.drain(&mut self.drains, TRACE_RING, now);
     }
 
-    /// Median time from the read of an order to the write of its answer, over all orders.
+    /// Returns the median time from the read of an order to the write of its answer, over all orders.
     fn venue_response_us(&mut self, now: u64) -> anyhow::Result<f64> {
         self.drain(now);
         self.joiner.finish();

@@ -25,10 +25,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Pause of the venue while it is idle.
+/// Sleep of the venue's thread when idle.
 const REST: Duration = Duration::from_micros(200);
 
-/// The shell's commands: a login over TLS, a stream of market data, orders, the history, and the exit.
+/// The shell's commands: a login over TLS, a market data subscription, two orders, and the history.
 fn commands() -> String {
     let buy = "buy BTC-PERPETUAL 10 50000.5";
     format!(
@@ -62,7 +62,7 @@ fn measure(program: &OsString) -> anyhow::Result<[Sample; 2]> {
     Ok([Sample::with_note(heap as f64 / 1024.0, note), Sample::with_note(lost as f64, reachable)])
 }
 
-/// Runs the shell under valgrind against a separate venue; writes its configuration to the file `config`.
+/// Writes the shell's configuration to the file `config`, and runs the shell under valgrind against a venue.
 fn run(
     program: &OsString,
     valgrind: &[OsString],
@@ -70,7 +70,7 @@ fn run(
     config: &Path,
 ) -> anyhow::Result<()> {
     let mut venue = VenueEnd::open(certificates)?;
-    // A request timeout of 300 s, because everything is slow under valgrind.
+    // The request timeout is 300 s, because the shell is slow under valgrind.
     std::fs::write(config, venue.shell_config(certificates, 300))?;
     let output = venue.serve_during(REST, || shell(program, valgrind, config))?;
     let stdout = String::from_utf8_lossy(&output.stdout);
@@ -97,7 +97,7 @@ fn shell(program: &OsString, valgrind: &[OsString], config: &Path) -> anyhow::Re
     }
 }
 
-/// Returns the peak number of bytes in use, including the allocator's overhead.
+/// Returns the peak heap size in bytes from massif's output, including the allocator's overhead.
 fn peak(massif: &str) -> anyhow::Result<u64> {
     let sizes = |key: &'static str| {
         massif.lines().filter_map(move |line| line.strip_prefix(key)).map(|size| size.trim().parse::<u64>())
@@ -110,7 +110,7 @@ fn peak(massif: &str) -> anyhow::Result<u64> {
     Ok(most)
 }
 
-/// Returns the bytes that were lost, directly or indirectly, and those that are still reachable.
+/// Returns the bytes that memcheck reports as lost, directly or indirectly, and as still reachable.
 fn leaks(memcheck: &str) -> anyhow::Result<[u64; 2]> {
     if memcheck.contains("All heap blocks were freed") {
         return Ok([0, 0]);

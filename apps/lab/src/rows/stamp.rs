@@ -24,9 +24,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Number of reads or stamps timed together: that of a busy agent between two drains.
+/// Number of reads or stamps timed together; a busy agent makes as many stamps between two drains.
 const BATCH: u64 = 4_096;
-/// Records of the ring.
+/// Capacity of the trace ring in records.
 const RING: usize = 16_384;
 /// Number of batches in a full round.
 const BATCHES: usize = 500;

@@ -1,4 +1,4 @@
-//! The cost of one stuck client to the ninety-nine others.
+//! Slowdown of ninety-nine clients by one client that reads nothing.
 
 use tickpath_agent::IdleStrategy;
 use tickpath_exchange::Venue;
@@ -37,16 +37,17 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Number of round trips in a full measurement, and of its warm-up.
+/// Number of measured round trips in a full measurement, and of warm-up round trips before them.
 const TRIPS: usize = 3_500;
 const WARM_UP: usize = 400;
-// The venue keeps the stuck client connected for longer than the measurement.
+// The venue retains enough messages that it does not disconnect the stuck client during the measurement.
 const _: () = assert!(
     client_group::ANSWERS_EACH as usize * (TRIPS + WARM_UP) + client_group::BURST_ANSWERS
         <= client_group::RETAINED
 );
 
-/// The other clients' round trips in microseconds, and how often the last client's connection was full.
+/// Round-trip times of the other clients in microseconds, and the number of writes that failed because the
+/// last client's connection was full.
 #[derive(Clone, Copy, Default)]
 struct Trips {
     p50: f64,

@@ -1,4 +1,4 @@
-//! Instructions of a venue for the orders of a hundred clients, one of which may be stuck.
+//! Instruction count of a venue that executes orders of a hundred clients, one of which may be stuck.
 
 use tickpath_agent::{Invoker, TscClock};
 use tickpath_exchange::Venue;
@@ -26,7 +26,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 const WORK: CountedWork = CountedWork { names: &["crowd"], function: "*counted_turn*", run };
 
-/// Behaviour of the hundredth client, as an argument and in a sentence.
+/// Behaviours of the hundredth client: the process's argument, and the verb in messages.
 const LAST: [[&str; 2]; 2] = [["reads", "reads"], ["stuck", "is stuck"]];
 /// Number of counted round trips, and of warm-up round trips before them.
 const TRIPS: usize = 2_000;
@@ -49,14 +49,14 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once([each(reads)?, each(is_stuck)?]))
 }
 
-/// A venue that runs its turns while its clients wait, in simulated time.
+/// A venue in simulated time, on the clients' thread: it runs its turns while a client waits.
 struct SteppedVenue {
     invoker: Invoker,
     now: Nanos,
     is_counted: bool,
 }
 
-/// The counted turn, identified by this unique name.
+/// The turn that callgrind counts; `WORK` selects this function by its unique name.
 #[inline(never)]
 fn counted_turn(invoker: &mut Invoker, now: Nanos) -> anyhow::Result<usize> {
     Ok(invoker.run_once(now)?)
@@ -90,7 +90,7 @@ impl Wait for SteppedVenue {
     }
 }
 
-/// Does the counted work; returns its result.
+/// Runs in the process under callgrind; returns the text that `open` expects.
 fn run(arguments: &[String]) -> anyhow::Result<String> {
     let last = LAST.iter().position(|[argument, _]| arguments.get(1).is_some_and(|it| it == argument));
     let Some(last) = last else { bail!("no client '{}'", arguments[1..].join(" ")) };
@@ -120,7 +120,7 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     Ok(result_text(LAST[last][1]))
 }
 
-/// Returns the expected result of a run.
+/// Returns the text that a correct run returns.
 fn result_text(verb: &str) -> String {
     format!("{TRIPS} round trips, the hundredth client {verb}")
 }

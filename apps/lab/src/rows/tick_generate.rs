@@ -1,4 +1,4 @@
-//! Generation of ticks in batches.
+//! Time to generate ticks in batches.
 
 use tickpath_flowgen::{MarketRegime, Tick, TickGenerator, TickGeneratorConfig, TickStamps, Ticks};
 use tickpath_lockfree::vectors::{Width, Work};
@@ -16,7 +16,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 /// Number of ticks in a full round.
 const TICKS: usize = 20_000_000;
 const SYMBOLS: usize = 100;
-/// Number of ticks that the widest and the narrowest vectors must generate identically before timing starts.
+/// Number of ticks compared before timing: the widest and the narrowest vectors must generate the same ones.
 const COMPARED: usize = 100_000;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -44,7 +44,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Reads every field of every tick, so that the compiler cannot omit any.
+/// Digest of every field of every tick, so that the compiler cannot omit a field.
 struct Digest<'a> {
     ticks: Ticks<'a>,
     sum: u64,

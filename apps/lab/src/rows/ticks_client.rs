@@ -1,4 +1,4 @@
-//! The subscriber's end of the ticks protocol: parsing, drawing, and a client's memory and processor use.
+//! A subscriber of the ticks protocol: time to parse and to draw ticks, and a client's memory.
 
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
@@ -65,13 +65,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// Symbols of the session.
+/// Number of symbols in the session.
 const SYMBOLS: u16 = 100;
-/// Ticks of the stream that is parsed: a megabyte.
+/// Number of ticks in the parsed stream: a megabyte.
 const PARSED: u64 = 18_725;
-/// Lengths in bytes of the pieces that the parser gets: a large read, a page, a TCP segment, a small read.
+/// Lengths in bytes of the pieces passed to the parser: a large read, a page, a TCP segment, a small read.
 const PIECE_LENS: [usize; 4] = [65_536, 4_096, 1_448, 100];
-/// Number of passes over the stream in a full round, with pieces of each length.
+/// Number of passes over the stream in a full round, for each piece length.
 const PASSES: usize = 300;
 /// Number of frames drawn in a full round.
 const FRAMES: usize = 1_000;
@@ -79,8 +79,8 @@ const FRAMES: usize = 1_000;
 const RATE: u64 = 100_000;
 /// Interval between two writes of ticks.
 const WRITE_INTERVAL: Duration = Duration::from_millis(1);
-/// Time for which the client gets ticks in a full round, and its additional running time before it ends by
-/// itself.
+/// Time during which the client gets ticks in a full round, and the additional time until its option
+/// `--for` ends it.
 const SENDING: Duration = Duration::from_secs(3);
 const SPARE: Duration = Duration::from_secs(2);
 
@@ -101,7 +101,7 @@ fn ticks_with_checksums(first: u64, count: u64, ts: Nanos) -> Vec<Tick> {
     ticks
 }
 
-/// Returns the messages before the first tick.
+/// Returns the server's messages before the first tick.
 fn greeting(with_symbols: bool) -> anyhow::Result<Vec<u8>> {
     let mut bytes = with_checksum(Hello::server(1, 7, 1_000, SYMBOLS, Nanos(1))).as_bytes().to_vec();
     if with_symbols {
@@ -128,7 +128,7 @@ impl TickListener for Digest {
     fn on_ticks(&mut self, ticks: &[Tick]) {
         self.ticks += ticks.len() as u64;
         for tick in ticks {
-            // The quantities of both kinds of tick have the same position.
+            // Byte 16 is the first byte of the quantity in both quotes and trades.
             self.qty += u64::from(tick.body[16]);
         }
     }
@@ -151,8 +151,8 @@ fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
         for (nanos, len) in nanos.iter_mut().zip(PIECE_LENS) {
             let mut passes = Vec::new();
             for _ in 0..context.effort.count(PASSES) {
-                // Parse as after reads from a socket: the bytes are already in the parser's buffer, and
-                // `commit` gets the length of each piece.
+                // Copy the stream into the parser's buffer before timing. `commit` then gets the length of a
+                // piece, as after a read from a socket.
                 let mut parser = TickParser::with_buffer(2 * stream.len() + 2);
                 parser.free_space()[..stream.len()].copy_from_slice(&stream);
                 let mut found = Digest::default();
@@ -177,7 +177,7 @@ fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Discards a frame's escape codes and counts their bytes.
+/// A writer that discards the escape codes of a frame and counts their bytes.
 struct Discard(Rc<Cell<usize>>);
 
 impl Write for Discard {
@@ -201,7 +201,7 @@ fn open_view(lab: &Lab<'_>) -> anyhow::Result<Round> {
         let mut canvas = Canvas::new(120, 40, 20, Discard(Rc::clone(&written)))?;
         let (mut draw_times, mut next) = (Vec::new(), 1);
         for frame in 0..context.effort.count(FRAMES) as u64 {
-            // Ten ticks a symbol: each changes price and volume.
+            // Send ten ticks per symbol, so that every symbol's price and volume change.
             let count = 10 * u64::from(SYMBOLS);
             feed.feed(ticks_with_checksums(next, count, Nanos(next)).as_bytes(), Nanos(next + 1))?;
             next += count;
@@ -235,7 +235,7 @@ fn open_memory(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// A client's use of the machine.
+/// Number of ticks sent to a client, and the memory and processor time that it used.
 struct ClientUsage {
     sent: u64,
     resident_bytes: u64,
@@ -277,7 +277,7 @@ fn serve_and_measure(
     }
     let usage = ClientUsage { sent, resident_bytes: client.memory_bytes("VmRSS")?, cpu: client.cpu_time()? };
     while client.child.try_wait()?.is_none() {
-        // If the client has ended in the meantime, this write fails, which is no error.
+        // This write may fail because the client has just ended, which is no error.
         match stream.write_all(with_checksum(Heartbeat::new(sent + 1, clock.now())).as_bytes()) {
             Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 return Err(error.into());
@@ -288,7 +288,7 @@ fn serve_and_measure(
     Ok(usage)
 }
 
-/// Waits for the client and its first messages.
+/// Waits for the client's connection and its hello.
 fn accept(listener: &TcpListener, client: &mut Program) -> anyhow::Result<TcpStream> {
     listener.set_nonblocking(true)?;
     let mut stream = loop {

@@ -1,4 +1,4 @@
-//! The memory of a ticks server with a thousand clients: a separate process, with real connections.
+//! Memory of a ticks server with a thousand TCP clients, as a separate process.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -22,11 +22,11 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Number of clients in a full measurement.
 const CLIENTS: usize = 1_000;
-/// Running time of the server at a paced rate, shorter than its timeout for silent clients; and the time
-/// after the first ticks for which its processor use is measured.
+/// Running time of the server with one client, shorter than its timeout for silent clients; and the time
+/// within it during which the server's processor use is measured.
 const RUNNING: Duration = Duration::from_secs(5);
 const MEASURED: Duration = Duration::from_secs(2);
-/// Running time longer than any measurement.
+/// Running time of the server with many clients: longer than any measurement.
 const UNENDING: Duration = Duration::from_secs(600);
 /// Maximum time until all clients have received their ticks.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let program = lab.sibling_program("ticks")?;
     let clients = lab.context.effort.count(CLIENTS).max(10);
     let stop = lab.options.stop.clone();
-    // One socket for each client, and a reserve for other files.
+    // Each client needs one socket; 256 are a reserve for other files.
     let files = tickpath_net::raise_open_files(clients as u64 + 256)?;
     if files < clients as u64 + 256 {
         bail!(Missing(format!("the limit of open files is {files}: raise it by ulimit -n 2048")));
@@ -70,7 +70,7 @@ impl Server {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--rate", rate, "--for"]);
         command.arg(format!("{}s", time.as_secs())).arg("--json").arg(report);
-        // The server has nothing to save on exit. It prints `ticks of 100 symbols at 127.0.0.1:9200; ...`.
+        // SIGKILL loses nothing. The server prints `ticks of 100 symbols at 127.0.0.1:9200; ...`.
         let (program, address) = Program::start_listening(&mut command, Signal::SIGKILL, |line| {
             line.split(" at ").nth(1).and_then(|rest| rest.split(';').next())
         })?;
@@ -102,7 +102,7 @@ impl Server {
         Ok(percent)
     }
 
-    /// Thousands of system calls per second, from the server's final report.
+    /// Returns the thousands of system calls per second, from the server's final report.
     fn system_calls(&mut self, report: &Path) -> anyhow::Result<f64> {
         let report = self.program.report(report, "server")?;
         let calls = ["writes", "other_calls", "sleeps"].map(|name| report[name].as_f64());

@@ -1,5 +1,5 @@
-//! The ticks server: from the generation of a tick to the cache of a client on the other core, and at full
-//! speed, beside bare TCP.
+//! The ticks server: latency from a tick's generation to the cache of a client on the other core, and
+//! maximum rate, each compared with bare TCP.
 
 use std::io::Write;
 use std::net::{SocketAddrV4, TcpStream, ToSocketAddrs};
@@ -79,28 +79,28 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 ];
 
 const SYMBOLS: usize = 100;
-/// Ticks a second of the paced rows, for each client.
+/// Ticks per second to each client in the paced measurements.
 const RATE: u32 = 100_000;
 /// Number of ticks in a full round with one client: a minute.
 const E2E_TICKS: usize = 6_000_000;
-/// Number of ticks in a full round of the other paced rows: five seconds.
+/// Number of ticks in a full round of the other paced measurements: five seconds.
 const PACED_TICKS: usize = 500_000;
-/// Ticks before those that are measured: a tenth of a second.
+/// Number of ticks before the measured ones: a tenth of a second.
 const WARM_UP: u64 = 10_000;
 /// Interval between writes when they are coalesced.
 const COALESCE: Nanos = Nanos::from_millis(1);
 /// Interval of a client's heartbeats.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
-/// Number of clients in the row with several clients.
+/// Number of clients in `ticks_e2e_10`.
 const CLIENTS: usize = 10;
 /// Number of ticks in a full round at full speed.
 const FAST_TICKS: usize = 40_000_000;
-/// Bytes of a write at full speed, and of a client's read.
+/// Maximum bytes of a write and of a client's read at full speed.
 const FAST_WRITE: usize = 112 << 10;
 const READ_LEN: usize = 256 << 10;
-/// Bytes of a client's read at a paced rate.
+/// Maximum bytes of a client's read at a paced rate.
 const PACED_READ_LEN: usize = 64 << 10;
-/// Bytes that the kernel may buffer at full speed.
+/// Size of the server's kernel send buffer at full speed.
 const FAST_SEND_BUFFER: usize = 1 << 20;
 
 fn one_client(context: &Context) -> anyhow::Result<[Sample; 2]> {
@@ -114,8 +114,8 @@ fn ten_clients(context: &Context) -> anyhow::Result<[Sample; 2]> {
     Ok([one.quantile_us(0.99).into(), Sample::with_note(ten.quantile_us(0.99), ten.note())])
 }
 
-/// Bare TCP one way: p50 and p99 in microseconds, from a message's intended time to its read on the other
-/// core.
+/// Returns p50 and p99 of bare TCP in microseconds, from a message's intended send time to its read on the
+/// other core.
 fn one_way(context: &Context) -> anyhow::Result<[f64; 2]> {
     let count = context.effort.count(PACED_TICKS);
     let [mut reader, mut writer] = tcp_pair()?;
@@ -155,7 +155,8 @@ fn one_way(context: &Context) -> anyhow::Result<[f64; 2]> {
     Ok([0.5, 0.99].map(|wanted| quantile(&mut latencies, wanted) as f64 / 1e3))
 }
 
-/// Millions of messages per second over bare TCP in writes of the server's size, read without parsing.
+/// Returns the millions of messages per second over bare TCP, written in blocks of [`FAST_WRITE`] bytes and
+/// not parsed.
 fn bulk(context: &Context) -> anyhow::Result<f64> {
     let bytes = context.effort.count(FAST_TICKS) * TICK_LEN;
     let [mut reader, mut writer] = tcp_pair()?;
@@ -177,7 +178,7 @@ fn bulk(context: &Context) -> anyhow::Result<f64> {
             let mut start = None;
             while got < bytes {
                 let count = wait_for(stop, || read(&mut reader, &mut buffer));
-                // The writer ends once the kernel has accepted all bytes, some of which may still be unread.
+                // The writer ends once the kernel has accepted all bytes. Read those that it still buffers.
                 got += match count {
                     Err(error) if error.is::<crate::context::Ended>() => {
                         read(&mut reader, &mut buffer)?.unwrap_or(0)
@@ -192,7 +193,7 @@ fn bulk(context: &Context) -> anyhow::Result<f64> {
     )
 }
 
-/// Runs a server on the other core while `near` runs on this one; returns the server's counters too.
+/// Runs a server on the other core while `near` runs on this one; returns `near`'s result and the counters.
 fn with_server<T>(
     context: &Context,
     settings: &ServeSettings,
@@ -219,7 +220,7 @@ fn settings() -> ServeSettings {
     ServeSettings::new(TickGeneratorConfig::market(MarketRegime::Neutral, SYMBOLS, 7))
 }
 
-/// A client of all symbols, and the sink of its ticks.
+/// A client that subscribes to all symbols, and the listener that gets its ticks.
 pub(super) struct Client<L> {
     stream: TcpStream,
     pub(super) parser: Box<TickParser>,
@@ -244,7 +245,7 @@ impl<L: TickListener> Client<L> {
         Ok(Client { stream, parser: Box::new(parser), sink, last_sent: now })
     }
 
-    /// Reads once, if data are available.
+    /// Reads and parses once; `None` if no data were available.
     #[inline]
     pub(super) fn poll(&mut self) -> anyhow::Result<Option<()>> {
         let Some(count) = read(&mut self.stream, self.parser.free_space())? else { return Ok(None) };
@@ -252,7 +253,7 @@ impl<L: TickListener> Client<L> {
         Ok(Some(()))
     }
 
-    /// Sends a due heartbeat: the server disconnects silent clients.
+    /// Sends a heartbeat if one is due, because the server disconnects silent clients.
     #[inline]
     fn send_heartbeat(&mut self, now: Nanos) -> anyhow::Result<()> {
         if now.since(self.last_sent) >= HEARTBEAT {
@@ -263,7 +264,7 @@ impl<L: TickListener> Client<L> {
     }
 }
 
-/// Counts ticks only: the parser verifies checksums and sequence numbers.
+/// A listener that only counts ticks, because the parser verifies checksums and sequence numbers.
 #[derive(Default)]
 pub(super) struct Counted {
     pub(super) ticks: u64,
@@ -281,14 +282,14 @@ impl TickListener for Counted {
     }
 }
 
-/// Writes ticks into a cache, and records their latency.
+/// A listener that writes ticks into a symbol cache and records the latencies of those in `window`.
 struct Sink {
     clock: TscClock,
     market: Option<MarketWriter>,
     /// Sequence numbers of the first measured tick, and of the one after the last.
     window: (u64, u64),
     latencies: Vec<u64>,
-    /// Digest of all ticks of the window.
+    /// Digest of all ticks in `window`.
     digest: u64,
     next: u64,
     lost: u64,
@@ -342,7 +343,7 @@ impl Sink {
     }
 }
 
-/// The result of a paced run.
+/// Result of [`paced`]: the latencies in nanoseconds, the server's counters, and the duration.
 struct Run {
     latencies: Vec<u64>,
     counters: ServerCounters,
@@ -366,8 +367,8 @@ impl Run {
     }
 }
 
-/// Runs `clients` clients at the paced rate, with `ticks` ticks for each in a full round. Measures from the
-/// intended time of each tick to its arrival in the client's cache.
+/// Runs `clients` clients at [`RATE`], with `ticks` ticks to each in a full round. Measures from the intended
+/// time of each tick to its write into the client's symbol cache.
 fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> anyhow::Result<Run> {
     let count = context.effort.count(ticks) as u64;
     let settings = ServeSettings { rate: TickRate::PerSecond(RATE), coalesce, ..settings() };
@@ -417,7 +418,7 @@ fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> an
     Ok(Run { latencies, counters, seconds })
 }
 
-/// Millions of ticks per second that are generated on one core and verified on the other.
+/// Returns the millions of ticks per second that one core generates and the other core verifies.
 fn unpaced(context: &Context) -> anyhow::Result<Sample> {
     let count = context.effort.count(FAST_TICKS) as u64;
     let settings = ServeSettings {

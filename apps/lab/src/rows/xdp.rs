@@ -1,4 +1,4 @@
-//! A synthetic day of NYSE's Integrated Feed: from a capture in memory into books.
+//! Time to apply a synthetic day of NYSE's Integrated Feed from a capture in memory to books.
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::Packets;
@@ -26,15 +26,15 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Midnight of the synthetic day, since the Unix epoch.
 const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
-/// Time of the close since midnight. The close empties all books, so the books before it are compared.
+/// Time of the close since midnight. A capture ends before it, because the close empties all books.
 const CLOSE: Nanos = Nanos::from_secs(20 * 3_600);
-/// Messages of the flow in a full round, and messages per resting order.
+/// Messages of the order flow in a full round, and messages per resting order.
 const MESSAGES: usize = 5_000_000;
 const MESSAGES_PER_LIVE: u64 = 25;
-/// Longest time that a packet waits for messages: so long that nearly all packets are full.
+/// Maximum time that a packet waits for more messages in the capture `full`: long enough to fill nearly all.
 const FULL_WINDOW_NS: u64 = 1_000_000_000;
 
-/// A capture up to the close, and its expected result.
+/// A capture up to the close, and the expected state hash of the books.
 struct Capture {
     config: XdpDayConfig,
     bytes: Vec<u8>,
@@ -66,7 +66,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 }
 
 impl Capture {
-    /// Generates the capture.
+    /// Generates the capture; the expected state hash is set later.
     fn new(config: XdpDayConfig) -> anyhow::Result<Capture> {
         let mut day = XdpDay::new(config)?;
         let (mut bytes, mut messages, mut packets) = (pcap_header().to_vec(), 0, 0);
@@ -78,7 +78,7 @@ impl Capture {
         Ok(Capture { config, bytes, messages, packets, state_hash: 0 })
     }
 
-    /// Returns the state hash of the reference model's books, whose levels must have the hash `levels`.
+    /// Returns the state hash of the reference model's books. Fails unless their levels hash to `levels`.
     fn reference_hash(&self, levels: u64) -> anyhow::Result<u64> {
         let mut reference_books = self.empty::<Indexed<ReferenceBooks>>();
         self.apply(&mut reference_books)?;
@@ -95,7 +95,7 @@ impl Capture {
         BookBuilder::new(B::new(limits(&self.config.flow)), MIDNIGHT)
     }
 
-    /// Applies the capture's messages to books: reads frames and packets and checks channel sequence numbers.
+    /// Reads the capture, checks the channels' sequence numbers, and applies the messages to books.
     fn apply<B: BooksById>(&self, builder: &mut BookBuilder<B>) -> anyhow::Result<()> {
         let mut rows = [1; u8::MAX as usize];
         let mut count = 0;
@@ -113,8 +113,8 @@ impl Capture {
         Ok(())
     }
 
-    /// Nanoseconds per message of a pass into new books, which are created before the clock starts and
-    /// checked after it stops.
+    /// Returns the nanoseconds per message of one pass into new books. Creation and check of the books are
+    /// not timed.
     fn pass(&self, context: &Context) -> anyhow::Result<f64> {
         let mut books = self.empty::<DirectBooks>();
         let ticks = context.timed(|| self.apply(&mut books))?;
@@ -133,7 +133,7 @@ impl Capture {
 /// Iterates over the messages of packets that are in sequence; ends at a packet that is not.
 struct MessageIter<'a, P> {
     packets: P,
-    /// Next sequence number, by channel.
+    /// Next sequence number of each channel.
     rows: &'a mut [u32; u8::MAX as usize],
     channel: Channel,
     messages: Option<Messages<'a>>,
@@ -165,7 +165,7 @@ fn limits(flow: &ItchDayConfig) -> BookLimits {
     BookLimits::new(InstrumentId(flow.symbols as u16), flow.live + flow.live / 4 + 10_000)
 }
 
-/// Returns the hash of the levels that result from the same order flow in ITCH, up to the close.
+/// Returns the hash of the levels before the close, from the same order flow in ITCH and the reference model.
 fn itch_levels(flow: &ItchDayConfig) -> anyhow::Result<u64> {
     let mut builder = feed::BookBuilder::new(Indexed::<ReferenceBooks>::new(limits(flow)));
     let mut day = ItchDay::new(*flow).context("the flow of the XDP day")?;

@@ -13,18 +13,18 @@ use super::venue::{self, NO_TRACERS, USER, Wait, instruments};
 
 /// Number of clients; the last one may be stuck.
 pub(crate) const CLIENTS: usize = 100;
-/// Number of messages retained for each user: more than a stuck client causes during the measurement.
+/// Messages retained for each user: enough that a stuck client stays connected during the measurement.
 pub(crate) const RETAINED: usize = 1 << 13;
-/// Requests in one write of the last client. It repeats the write until the kernel accepts no more answers.
+/// Requests in one write of a stuck client. It repeats the write until the kernel accepts no more answers.
 const BURST: u32 = 64;
-/// Requests after which the kernel's buffers are certainly full: about 8 MiB of answers.
+/// Maximum number of requests until the kernel's buffers are full; their answers are about 8 MiB.
 const FILLING_MAX: u32 = 200_000;
 /// Number of answers to an order of the last client: accepted, cancelled.
 pub(crate) const ANSWERS_EACH: u64 = 2;
-/// Number of answers to a burst: up to this many wait in the venue when the kernel accepts no more.
+/// Number of answers to a burst; at most this many are unsent when the kernel accepts no more.
 pub(crate) const BURST_ANSWERS: usize = ANSWERS_EACH as usize * BURST as usize;
 
-/// The clients. All but the last one trade in turn, and the last one trades after each of them.
+/// The clients of a venue. All but the last one trade in turn, and the last one trades after each of them.
 pub(crate) struct ClientGroup {
     others: Vec<OrderEntry>,
     last: OrderEntry,
@@ -34,7 +34,7 @@ pub(crate) struct ClientGroup {
     last_ref: u32,
 }
 
-/// Creates a venue for the clients, with capacity for `trips` resting orders.
+/// Creates a venue for the clients, with capacity for the orders of `trips` round trips.
 pub(crate) fn venue(clock: TscClock, trips: usize) -> anyhow::Result<Venue> {
     let user = |place| UserSettings::new(name(place), Password::plain(USER));
     let settings = venue::settings(instruments(1), 2 * trips as u32 + 1)?;
@@ -53,7 +53,7 @@ fn name(place: usize) -> String {
 }
 
 impl ClientGroup {
-    /// Logs all clients in; with `is_stuck`, the last one is stuck on return.
+    /// Logs all clients in. If `is_stuck`, the last client's connection is full on return.
     pub(crate) fn connect(
         address: SocketAddrV4,
         is_stuck: bool,
@@ -70,7 +70,7 @@ impl ClientGroup {
         Ok(client_group)
     }
 
-    /// Sends order number `trip`, from 0, and waits for its acceptance.
+    /// Sends the order of round trip number `trip`, from 0, and waits for the order's acceptance.
     pub(crate) fn trade(&mut self, trip: usize, venue: &mut impl Wait) -> anyhow::Result<()> {
         venue::enter(&mut self.others[trip % (CLIENTS - 1)], trip as u32 + 1, venue)
     }
@@ -86,7 +86,7 @@ impl ClientGroup {
         Ok(())
     }
 
-    /// Checks that all clients are still connected, and that the last one is in the intended state.
+    /// Checks that no client was disconnected as slow, and that the last one is stuck exactly if intended.
     pub(crate) fn check(&self, view: &VenueView) -> anyhow::Result<()> {
         let counters = &view.order_server;
         ensure!(counters.slow_clients.read() == 0, "the stuck client was disconnected while it was measured");
@@ -109,8 +109,8 @@ impl ClientGroup {
                 self.last.queue(&OrderRequest::Enter(no_trade(self.last_ref)))?;
             }
             self.last.flush(venue.now())?;
-            // Wait for the answers, so that no work on these requests remains while the other clients are
-            // measured.
+            // Wait until the venue has answered, so that no work on these requests remains when the other
+            // clients are measured.
             let wanted = before + ANSWERS_EACH * u64::from(self.last_ref);
             venue.wait(|_| Ok(counters.responses.read() >= wanted))?;
         }

@@ -1,4 +1,4 @@
-//! A venue for the measurements of Deribit's dialect: it answers a client's session at once, over TLS.
+//! A Deribit venue for the measurements: it answers a client's requests at once, over a WebSocket with TLS.
 
 use std::path::PathBuf;
 use std::thread;
@@ -25,9 +25,9 @@ use super::loopback::ANY_PORT;
 /// The client's credentials.
 pub(crate) const CLIENT_ID: &str = "lab";
 pub(crate) const SECRET: &str = "of the laboratory";
-/// A change of a book, 350 bytes with its envelope.
+/// Data of a book change notification; the whole notification has 350 bytes.
 const CHANGE: &str = r#"{"type":"change","timestamp":1554373911330,"prev_change_id":297217,"instrument_name":"BTC-PERPETUAL","change_id":297218,"bids":[["delete",5041.94,0],["delete",5042.34,0]],"asks":[["new",5042.36,100],["change",5042.5,9580]]}"#;
-/// Changes sent for a subscription.
+/// Number of changes sent after a subscription to [`CHANNEL`].
 pub(crate) const CHANGES: u64 = 500;
 pub(crate) const CHANNEL: &str = "book.BTC-PERPETUAL.raw";
 const INSTRUMENT: &str = r#"{"kind":"future","instrument_name":"BTC-PERPETUAL","is_active":true,"instrument_type":"reversed","tick_size":0.5,"contract_size":10.0,"min_trade_amount":10.0,"settlement_currency":"BTC","base_currency":"BTC","quote_currency":"USD"}"#;
@@ -38,10 +38,10 @@ pub(crate) fn key() -> Key {
     Key::new(CLIENT_ID, SECRET)
 }
 
-/// The files of a certificate for this host, created for one run, and of its authority.
+/// Files of a certificate for `localhost`, of its key, and of its authority. Drop deletes them.
 pub(crate) struct Certificates {
     _folder: TempDir,
-    /// The authority, which a client trusts.
+    /// Certificate of the authority, which a client trusts.
     pub(crate) ca: PathBuf,
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
@@ -78,7 +78,7 @@ pub(crate) struct VenueEnd {
     orders: u64,
     /// Time at which the current request was received, and time at which its answer is sent.
     time: ServerTime,
-    /// Changes to be sent beside the answer.
+    /// Notifications to be sent after the answer.
     changes: Vec<String>,
     out: Vec<u8>,
 }
@@ -101,13 +101,13 @@ impl VenueEnd {
         format!("wss://localhost:{}/ws/api/v2", self.acceptor.local_address().port())
     }
 
-    /// Configuration of a shell that connects to the venue, with its request timeout in seconds.
+    /// Returns the configuration of a shell that connects to the venue; `timeout_s` is its request timeout.
     pub(crate) fn shell_config(&self, certificates: &Certificates, timeout_s: u32) -> String {
         let (url, ca) = (self.url(), certificates.ca.display());
         format!("url = '{url}'\nca_file = '{ca}'\nrequest_timeout = '{timeout_s}s'\n")
     }
 
-    /// Runs `work` while another thread serves; that thread sleeps for `rest` when idle.
+    /// Runs `work` while another thread serves clients; that thread sleeps for `rest` when idle.
     pub(crate) fn serve_during<T>(
         &mut self,
         rest: Duration,
@@ -123,7 +123,7 @@ impl VenueEnd {
         })
     }
 
-    /// Serves until the signal is raised; calls `rest` when idle.
+    /// Serves clients until `stop` is raised; calls `rest` when idle.
     pub(crate) fn serve_until(
         &mut self,
         stop: &StopSignal,
@@ -138,7 +138,7 @@ impl VenueEnd {
         Ok(())
     }
 
-    /// Does the pending work; returns its amount.
+    /// Accepts a connection and serves all clients; returns the number of events handled.
     pub(crate) fn work(&mut self, now: Nanos) -> anyhow::Result<usize> {
         if let Some(connection) = self.acceptor.accept(now)? {
             self.clients.push((connection, false));
@@ -146,7 +146,7 @@ impl VenueEnd {
         let micros = now.0 / 1_000;
         self.time = ServerTime { us_in: micros, us_out: micros };
         let mut work = 0;
-        // A client that has ended is not put back into the list.
+        // Put each client back into the list, except when its connection has ended.
         for _ in 0..self.clients.len() {
             let (mut client, is_authenticated) = self.clients.remove(0);
             self.is_authenticated = is_authenticated;
@@ -159,7 +159,7 @@ impl VenueEnd {
         Ok(work)
     }
 
-    /// Answers the requests of one client; returns whether it has ended and the amount of work.
+    /// Answers one client's requests; returns whether its connection has ended, and the number of events.
     fn serve(&mut self, client: &mut WebConnection, now: Nanos) -> anyhow::Result<(bool, usize)> {
         let mut work = 0;
         while let Some(event) = client.receive(now) {
@@ -244,7 +244,7 @@ impl VenueEnd {
     fn subscribe(&mut self, wanted: &Subscribe<'_>) -> String {
         let mut names = Vec::new();
         for channel in wanted.channels.iter().flatten().map(|channel| channel.to_string()) {
-            // The other channels have no changes.
+            // No changes are sent on other channels.
             let count = if channel == CHANNEL { CHANGES } else { 0 };
             for _ in 0..count {
                 let (mut out, change) = (Vec::new(), check(CHANGE.as_bytes()).expect("the change is JSON"));

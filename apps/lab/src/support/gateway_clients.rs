@@ -12,7 +12,7 @@ use tickpath_shm::{Folder, SegmentName};
 /// Password of every client.
 pub(crate) const PASSWORD: &str = "test";
 
-/// The folder of an endpoint: its socket and its shared memory.
+/// Temporary folder for an endpoint's socket and shared memory.
 pub(crate) struct PortFolder {
     folder: TempDir,
 }
@@ -34,19 +34,19 @@ impl PortFolder {
         Ok(ClientPort::open(config)?)
     }
 
-    /// Configuration of a client of the endpoint.
+    /// Returns the configuration of a client of the endpoint.
     pub(crate) fn client(&self) -> anyhow::Result<ClientConfig> {
         client(&self.socket(), "lab")
     }
 }
 
-/// Configuration of a user at a gateway's socket.
+/// Returns the configuration of a client that logs in to a gateway's socket as `user`.
 pub(crate) fn client(socket: &Path, user: &str) -> anyhow::Result<ClientConfig> {
     let password = Password::new(PASSWORD.as_bytes()).context("it is short")?;
     Ok(ClientConfig::new(socket, Text::new(user).context("it is short")?, password))
 }
 
-/// Returns the acknowledgement of an order, if an event is one.
+/// Returns the event's body if the event acknowledges order `client_order_id`.
 pub(crate) fn ack_of(event: &Event, client_order_id: u64) -> Option<OrderAck> {
     if event.header.kind != EventKind::ORDER_ACK {
         return None;

@@ -1,10 +1,10 @@
-//! The load of `tickpath_matching::workload`, scaled to a run.
+//! The load of `tickpath_matching::workload`, scaled to the effort of a run.
 
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 
 use crate::context::Context;
 
-/// Generates the load of a round; a full round has `commands` commands.
+/// Generates the load of a round; at full effort, it has `commands` commands.
 pub(crate) fn workload(context: &Context, commands: usize) -> Workload {
     let full = WorkloadConfig::default();
     Workload::generate(&WorkloadConfig {

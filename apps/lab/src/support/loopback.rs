@@ -9,7 +9,7 @@ use tickpath_net::{MulticastReceiver, MulticastSender, free_multicast_group};
 /// Loopback address with any free port.
 pub(crate) const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
-/// Returns both ends of a TCP connection, which are non-blocking and send without delay.
+/// Returns both ends of a TCP connection, non-blocking and with `TCP_NODELAY`.
 pub(crate) fn tcp_pair() -> io::Result<[TcpStream; 2]> {
     let listener = TcpListener::bind(ANY_PORT)?;
     let client = TcpStream::connect(listener.local_addr()?)?;

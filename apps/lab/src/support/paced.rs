@@ -4,12 +4,12 @@ use tickpath_types::Nanos;
 
 use crate::context::Context;
 
-/// Time between an answer and the next request. The venue uses it to publish the order. The echo has no such
-/// work but gets the same pause.
+/// Time between an answer and the next request. A venue publishes the order in this time. An echo has
+/// nothing to do then but gets the same pause.
 const PAUSE: Nanos = Nanos::from_micros(20);
 
-/// Returns the ticks of round trips, without the warm-up. `trip` receives its number, from 1, and returns its
-/// ticks.
+/// Returns the ticks of the `measured` round trips after the warm-up. `trip` receives its number, from 1, and
+/// returns its ticks.
 #[inline(always)]
 pub(crate) fn trips(
     context: &Context,

@@ -1,4 +1,4 @@
-//! A program under measurement, and its use of the machine.
+//! A program under measurement, with its memory and processor time.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,21 +11,21 @@ use anyhow::{Context as _, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// A running program under measurement; it is ended on drop at the latest.
+/// A running program under measurement. A drop sends it the signal `end` if it still runs.
 pub(crate) struct Program {
     pub(crate) child: Child,
     end: Signal,
 }
 
 impl Program {
-    /// Starts the program without input. The signal `end` ends it.
+    /// Starts a program without standard input; a drop sends it the signal `end`.
     pub(crate) fn start(command: &mut Command, end: Signal) -> anyhow::Result<Program> {
         let child = command.stdin(Stdio::null()).spawn();
         let child = child.with_context(|| format!("cannot start {}", command.get_program().display()))?;
         Ok(Program { child, end })
     }
 
-    /// Starts a program that prints its address; `address` extracts it from a line.
+    /// Starts a program and reads its output until `address` extracts an address from a line.
     pub(crate) fn start_listening(
         command: &mut Command,
         end: Signal,
@@ -35,7 +35,7 @@ impl Program {
         let output = program.child.stdout.take().context("its output is piped")?;
         let mut lines = BufReader::new(output).lines().map_while(Result::ok);
         let address = lines.find_map(|line| address(&line).map(str::to_owned));
-        // Later lines are read and dropped: a full pipe would stop the program.
+        // Read and drop later lines, because a full pipe would block the program.
         thread::spawn(move || lines.for_each(drop));
         Ok((program, address))
     }
@@ -47,7 +47,7 @@ impl Program {
         Ok(serde_json::from_slice(&fs::read(path)?)?)
     }
 
-    /// Memory from a line of `/proc/PID/status`, in bytes: `VmRSS` for the current use, `VmHWM` for the peak.
+    /// Returns the bytes in line `name` of `/proc/PID/status`: `VmRSS` is current memory, `VmHWM` the peak.
     pub(crate) fn memory_bytes(&self, name: &str) -> anyhow::Result<u64> {
         let path = format!("/proc/{}/status", self.child.id());
         let status = fs::read_to_string(&path)?;
@@ -57,7 +57,7 @@ impl Program {
         Ok(kilobytes.with_context(|| format!("{path} has no {name}"))? * 1_024)
     }
 
-    /// Returns the processor time so far: the sum over the threads that currently run.
+    /// Returns the processor time so far, summed over the threads that exist now.
     pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
         let mut nanos = 0;
         for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {

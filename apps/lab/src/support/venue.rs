@@ -1,4 +1,4 @@
-//! A venue, its instruments and its only user.
+//! A venue for the measurements: its settings, its thread, and a client's login and orders.
 
 use std::net::SocketAddrV4;
 
@@ -28,8 +28,8 @@ pub(crate) const TICK: i64 = 100;
 pub(crate) const REFERENCE: Price = Price(1_000_000);
 /// Price levels on each side.
 const LEVELS: u32 = 100;
-/// Indexes of the agents in the order of their calls: answers leave before market data is published, as in
-/// the venue's own placement on one thread.
+/// Indexes of the agents in the order of their calls. The order server is called again before the publisher,
+/// so that answers leave before market data, as in a venue on one thread.
 pub(crate) const CYCLE: [usize; 4] = [0, 1, 0, 2];
 pub(crate) const NO_TRACERS: VenueTracers<NoTrace> =
     VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
@@ -66,7 +66,7 @@ pub(crate) fn session() -> anyhow::Result<Session> {
     Session::new("LAB").context("a session name")
 }
 
-/// Returns the settings of a publisher that retains the last `retained_messages`.
+/// Returns the settings of a publisher that retains the last `retained_messages` messages.
 pub(crate) fn publisher(
     instruments: InstrumentTable,
     heartbeat: Nanos,
@@ -110,7 +110,7 @@ pub(crate) fn run_with_venue<T>(
     measured
 }
 
-/// Waits for the venue: its agents run on another thread, or the wait itself runs them.
+/// Waits for a venue. Its agents run on another thread, or the implementation runs them while it waits.
 pub(crate) trait Wait {
     /// Current time for the clients.
     fn now(&self) -> Nanos;
@@ -136,7 +136,7 @@ impl Wait for RunningVenue<'_> {
     }
 }
 
-/// Logs a user in.
+/// Connects a client and waits until `user` is logged in.
 pub(crate) fn log_in(
     address: SocketAddrV4,
     user: &str,
@@ -151,7 +151,7 @@ pub(crate) fn log_in(
     Ok(entry)
 }
 
-/// Returns a passive order; prices cycle through the levels of both sides.
+/// Returns an order that never crosses; sides alternate, and prices cycle through [`LEVELS`] levels.
 pub(crate) fn order(number: u32) -> EnterOrder {
     let side = if number.is_multiple_of(2) { Side::Buy } else { Side::Sell };
     let ticks_away = i64::from(1 + number / 2 % LEVELS);
@@ -159,7 +159,7 @@ pub(crate) fn order(number: u32) -> EnterOrder {
     EnterOrder::limit(UserRefNum(number), InstrumentId(1), side, Qty(100), price)
 }
 
-/// Sends the passive order with a number and waits for its acceptance.
+/// Sends order `number` and waits for its acceptance.
 #[inline(always)]
 pub(crate) fn enter(entry: &mut OrderEntry, number: u32, venue: &mut impl Wait) -> anyhow::Result<()> {
     let order = order(number);

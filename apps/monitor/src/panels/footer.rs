@@ -1,4 +1,4 @@
-//! The last row, with the keys and one note at a time or the host; in a roomy view, the notes above it.
+//! The last row, which shows the keys and either a note or the host; and the notes of a roomy view.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,4 +1,4 @@
-//! Sparklines of the recent past: the first span's p50 and the message rate, newest at the right.
+//! Sparklines of the first latency span's p50 and of the message rate, with the newest sample at the right.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

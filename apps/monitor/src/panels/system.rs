@@ -1,4 +1,4 @@
-//! Side by side: the feed's lines and gaps, and the utilisation of the threads.
+//! Two tables side by side: the feed's lines and gaps, and the threads' utilisation.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

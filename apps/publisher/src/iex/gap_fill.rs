@@ -84,7 +84,7 @@ impl UdpGapFill {
             match request {
                 None => self.dropped += 1,
                 Some((request, _)) if request.ranges.is_empty() => {
-                    // A test request: the answer has no messages, like a heartbeat.
+                    // A request without ranges is a test; its answer has no messages, like a heartbeat.
                     let next = store.next_sequence();
                     self.pending.push_back((received.from, next, next));
                 }
@@ -133,7 +133,7 @@ impl UdpGapFill {
     }
 }
 
-/// The request of one client, and its progress.
+/// Message ranges that a client requested, and the progress of the answer.
 #[derive(Default)]
 pub(super) struct RequestedRanges {
     /// First and end of each range still to be sent; `None` until the request is complete.
@@ -203,7 +203,7 @@ impl Client<RequestedRanges> {
         1
     }
 
-    /// Continues the answer; returns the amount of work done and the number of messages sent.
+    /// Sends the next part of the answer; returns the amount of work done and the number of messages queued.
     fn write(&mut self, now: Nanos, stream: &Stream, store: &Store, buffer: &mut [u8]) -> (usize, u64) {
         if self.state.is_done {
             self.tcp.end_sending();

@@ -1,4 +1,4 @@
-//! The state of an IEX feed after its messages: the content of a SNAP answer.
+//! The state of an IEX channel, built from its messages. SNAP answers are written from it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,7 +26,7 @@ struct SymbolImage {
     orders: BTreeMap<u64, AddOrder>,
 }
 
-/// The state of one channel.
+/// The market state of one IEX channel, built from its messages.
 pub(crate) struct Image {
     feed: Feed,
     system: Option<SystemEvent>,
@@ -34,7 +34,7 @@ pub(crate) struct Image {
     /// Symbol and arrival number of each order, by order id.
     locations: HashMap<u64, ([u8; 8], u64)>,
     arrivals: u64,
-    /// Current number of orders and levels, and its maximum.
+    /// Number of orders and price levels in the image, and the maximum number.
     entry_count: usize,
     entries_max: usize,
     is_whole: bool,
@@ -169,7 +169,7 @@ impl Listener for Image {
             let was_there = self.symbol(message.symbol.0).levels.remove(&key).is_some();
             self.entry_count -= usize::from(was_there);
         } else if self.has_capacity() {
-            // Each level of a snapshot is a complete transaction.
+            // Event flag 1 marks each level of a snapshot as a complete book event.
             let level = PriceLevelUpdate { event_flags: 1.into(), ..*message };
             let is_new = self.symbol(message.symbol.0).levels.insert(key, level).is_none();
             self.entry_count += usize::from(is_new);

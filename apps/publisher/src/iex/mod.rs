@@ -97,7 +97,7 @@ impl Service for IexService {
     }
 }
 
-/// Returns a heartbeat of the channel, with the next sequence number and the next stream offset.
+/// Returns the heartbeat that follows the segment `last`; `None` if `last` is malformed.
 pub(crate) fn heartbeat(last: &[u8], now_ns: u64) -> Option<Vec<u8>> {
     let segment = Segment::parse(last).ok()?;
     let (next, offset) = (segment.next_sequence(), segment.stream_offset() + segment.payload().len() as u64);

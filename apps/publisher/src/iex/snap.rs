@@ -1,4 +1,4 @@
-//! SNAP: sends the state of the feed on request.
+//! SNAP: sends the state of the channel to clients on request.
 
 use std::net::SocketAddrV4;
 
@@ -15,25 +15,24 @@ use crate::clients::{Client, Clients};
 
 /// Maximum number of clients at a time; [`Clients`] describes the handling of further clients.
 const CONNECTIONS_MAX: usize = 16;
-/// Maximum number of bytes of an answer queued for one client, and the number of additional bytes for
-/// refusals.
+/// Capacity of a client's send queue for answers, and the additional capacity for refusals, in bytes.
 const PENDING_LEN: usize = 64 << 10;
 const REFUSALS_LEN: usize = 1 << 10;
-/// Maximum bytes of an answer queued at a time, as whole frames; a refusal may follow such a piece.
+/// Maximum number of bytes queued at once, in whole frames: a refusal may be queued between two pieces.
 const PIECE_LEN: usize = 16 << 10;
 const _: () = assert!(data_len(MESSAGE_LEN_MAX) <= PIECE_LEN);
 /// A connection is closed after this time without a request or a sent part of an answer.
 const IDLE_MAX: Nanos = Nanos::from_secs(IDLE_TIMEOUT_S);
 
-/// The answer to one client, and the number of its bytes that were sent.
+/// The answer to one client, and the number of its bytes that were queued for sending.
 #[derive(Default)]
 pub(super) struct Answer {
     bytes: Vec<u8>,
     sent: usize,
 }
 
-/// Serves snapshots of one channel. Tokens are not checked, because the data are public; connections and
-/// requests are bounded.
+/// Serves snapshots of one channel. The tokens in requests are not checked, because the data are public;
+/// connections and requests are bounded.
 pub(super) struct SnapServer {
     pub(super) clients: Clients<Answer>,
     requests: u32,
@@ -66,7 +65,7 @@ impl SnapServer {
         let mut work = 0;
         let client = &mut self.clients.list[index];
         let is_closed = !matches!(client.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
-        // Handle at most one frame per duty cycle.
+        // Handle at most one frame of each client per duty cycle.
         match next_frame(client.tcp.received()) {
             Ok(None) => client.is_disconnected |= is_closed,
             Ok(Some((frame, used))) => {
@@ -165,7 +164,7 @@ fn check(
     last.filter(|last| *last >= request.minimum.0).ok_or(ErrorCode::NOT_YET)
 }
 
-/// Builds a complete answer: its start, a frame for each message, its end.
+/// Builds a complete answer: a start frame, a frame for each message, an end frame.
 fn snapshot(stream: &Stream, image: &Image, last: u64) -> Vec<u8> {
     let mut head = [0; Header::LEN];
     let Stream { feed, channel, session, sent } = *stream;

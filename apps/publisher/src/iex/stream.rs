@@ -18,8 +18,8 @@ pub(super) struct Stream {
     pub(super) sent: Nanos,
 }
 
-/// Writes a segment of the messages `first..end` into `buffer`, as many as fit and are stored; returns their
-/// number and the segment.
+/// Writes the stored messages of `first..end` that fit into a segment in `buffer`; returns their number and
+/// the segment.
 pub(super) fn write_segment<'a>(
     stream: &Stream,
     store: &Store,
@@ -42,7 +42,7 @@ pub(super) fn write_segment<'a>(
     (count, &buffer[..len])
 }
 
-/// Stream offset of a stored message, or of the one after the last; 0 if unknown.
+/// Stream offset of a stored message, or of the message after the last stored one; 0 if unknown.
 fn offset_of(store: &Store, sequence: u64) -> u64 {
     let behind = |sequence: u64| {
         let (message, offset) = store.message(sequence.checked_sub(1)?)?;

@@ -1,4 +1,4 @@
-//! The state of an XDP channel after its messages: the content of a refresh.
+//! The state of an XDP channel, built from its messages. Refreshes are written from it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ struct SymbolImage {
     last_symbol_seq_num: u32,
 }
 
-/// The state of one channel.
+/// The market state of one XDP channel, built from its messages.
 pub(super) struct Image {
     symbols: BTreeMap<u32, SymbolImage>,
     /// Arrival number of each order, by symbol index and order id.
@@ -66,7 +66,7 @@ impl Image {
         let _ = decode(message, self);
     }
 
-    /// Indexes of the mapped symbols.
+    /// Returns the indexes of the symbols whose mapping is known.
     pub(super) fn symbols(&self) -> impl Iterator<Item = u32> {
         self.symbols.iter().filter(|(_, symbol)| symbol.mapping.is_some()).map(|(index, _)| *index)
     }
@@ -224,7 +224,7 @@ impl Listener for Image {
         }
     }
 
-    // The messages below change no book, but they have a symbol sequence number.
+    // The messages below change no book: only their symbol sequence numbers are recorded.
     fn on_non_displayed_trade(&mut self, message: &tickpath_nyse::NonDisplayedTrade) {
         self.symbol(message.symbol_index.get(), message.symbol_seq_num.get());
     }

@@ -17,7 +17,7 @@ pub(super) const JOBS_MAX: usize = 256;
 const PACKETS_PER_CYCLE: usize = 16;
 /// Maximum number of symbols refreshed in one duty cycle.
 const SYMBOLS_PER_CYCLE: usize = 8;
-/// Length in bytes of the short form of the refresh header.
+/// Length in bytes of the refresh header's short form, used in all packets of a refresh but the first.
 const SHORT_HEADER_LEN: usize = 8;
 /// Number of bytes for messages in a refresh packet.
 const REFRESH_CAPACITY: usize = PACKET_LEN_MAX - HEADER_LEN - RefreshHeader::LEN;
@@ -28,9 +28,9 @@ type Builder = PacketBuilder<[u8; PACKET_LEN_MAX]>;
 
 /// An accepted request.
 pub(super) enum Job {
-    /// Retransmission of messages `next..end`; `is_sole` is true until the first packet is sent.
+    /// Retransmission of messages `next..end`; `is_sole` is true if no packet has been sent yet.
     Messages { next: u64, end: u64, is_sole: bool },
-    /// Refreshes of symbols, or with `is_mapping` only the mappings of their indexes.
+    /// Refreshes of symbols; if `is_mapping`, only their symbol index mappings.
     Symbols { symbols: VecDeque<u32>, is_first: bool, is_single: bool, is_mapping: bool },
 }
 
@@ -96,8 +96,8 @@ impl Jobs {
         1
     }
 
-    /// Sends one packet of the messages in `run`, or reports messages as unavailable. Returns the sequence
-    /// number with which to continue.
+    /// Sends one packet: the first messages of `run`, or a report that they are unavailable. Returns the
+    /// sequence number with which to continue.
     fn send_messages(
         &mut self,
         (product, channel): (u8, u8),
@@ -144,8 +144,8 @@ impl Jobs {
         let packets = packets_of(image, index);
         let total = packets.len() as u16;
         let last = (store.next_sequence() - 1) as u32;
-        // A refresh of one symbol has the flag "one" in a single packet, and the flag "part" in each of
-        // several packets.
+        // A refresh of a single symbol has `REFRESH_ONE` if it is one packet, otherwise `REFRESH_PART` in
+        // each packet.
         let flag = match flag {
             DeliveryFlag::REFRESH_ONE if total > 1 => DeliveryFlag::REFRESH_PART,
             other => other,
@@ -182,7 +182,7 @@ impl Jobs {
     }
 }
 
-/// Distributes the messages of a symbol's refresh to packets; returns at least one.
+/// Distributes the messages of a symbol's refresh among packets; returns at least one packet.
 fn packets_of(image: &Image, index: u32) -> Vec<Vec<Vec<u8>>> {
     let mut packets: Vec<Vec<Vec<u8>>> = Vec::new();
     let (mut packet, mut len) = (Vec::new(), 0);

@@ -1,5 +1,4 @@
-//! The services of an XDP channel: the request server over TCP, and the channels of retransmission and
-//! refresh.
+//! The services of an XDP channel: the request server over TCP, and the retransmission and refresh channels.
 
 mod image;
 mod jobs;
@@ -23,7 +22,7 @@ use requests::{Market, RequestServer};
 
 /// Product and channel number for recordings that name none: NYSE's product, and the first channel.
 pub(crate) const PRODUCT_DEFAULT: (u8, u8) = (11, 1);
-/// Heartbeat interval of the channels of retransmission and refresh.
+/// Heartbeat interval of the retransmission and refresh channels.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
 /// Offsets of the ports of the retransmission and refresh channels from the line's port.
 const PORT_STEPS: [u16; 2] = [1_000, 2_000];

@@ -26,7 +26,7 @@ const REQUESTS_PER_DAY: u32 = 5_000;
 /// Interval of the heartbeats to a client, and the client's time limit for its response.
 const HEARTBEAT: Nanos = Nanos::from_secs(60);
 const HEARTBEAT_ANSWER: Nanos = Nanos::from_secs(5);
-/// Receive buffer of a client in bytes: requests are short.
+/// Size of a client's receive buffer in bytes: requests are short.
 const RECEIVE_LEN: usize = 2 << 10;
 /// Maximum number of packets read from one client in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 16;
@@ -169,7 +169,7 @@ impl RequestServer {
         self.respond(index, &response);
     }
 
-    /// Counts a request of a source, unless its limit is reached.
+    /// Counts a request of a source; refuses it if there are too many sources or requests.
     fn count(&mut self, source: SourceId, is_refresh: bool) -> Result<(), RequestStatus> {
         if !self.request_counts.contains_key(&source) && self.request_counts.len() >= SOURCES_MAX {
             return Err(RequestStatus::BAD_SOURCE);
@@ -183,8 +183,8 @@ impl RequestServer {
         Ok(())
     }
 
-    /// Allows one connection for each source: a new connection replaces the old one. Connections without a
-    /// source are not restricted.
+    /// Sets the source of a connection, and disconnects any older connection of the same source.
+    /// [`SourceId::NONE`] is ignored.
     fn set_source(&mut self, index: usize, source: SourceId) {
         if source == SourceId::NONE {
             return;
@@ -220,11 +220,11 @@ impl RequestServer {
 impl Client<ClientState> {
     fn send(&mut self, bytes: &[u8]) {
         let outcome = self.tcp.send(bytes);
-        // Disconnects a client that does not read its answers.
+        // Disconnect a client that does not read its answers.
         self.is_disconnected |= !matches!(outcome, Ok(SendOutcome::Sent | SendOutcome::Pending));
     }
 
-    /// Sends a due heartbeat; true if the response is overdue and the client must be disconnected.
+    /// Sends a heartbeat when due. If the response is overdue, disconnects the client and returns true.
     fn keep_alive(&mut self, now: Nanos) -> bool {
         self.flush();
         if self.state.answer_by.is_some_and(|by| now > by) {
@@ -291,7 +291,7 @@ fn messages(begin: u64, end: u64, store: &Store) -> Result<Job, RequestStatus> {
     Ok(Job::Messages { next: begin, end, is_sole: true })
 }
 
-/// Returns the job for one symbol or, for 0, for all mapped symbols.
+/// Returns the job for the symbol `index`, or for all mapped symbols if `index` is 0.
 fn symbols(index: u32, is_mapping: bool, market: &Market<'_>) -> Result<Job, RequestStatus> {
     let symbols: VecDeque<u32> =
         market.image.symbols().filter(|known| index == 0 || *known == index).collect();

@@ -23,7 +23,7 @@ fn request(session: u32, ranges: &[Range]) -> Vec<u8> {
     Request::encode(Feed::Deep10.protocol_id(), 1, session, ranges, &mut buffer).unwrap().to_vec()
 }
 
-/// A publisher that has sent its whole recording, and the messages of the recording.
+/// Returns a publisher that has sent its whole recording, and the recorded messages.
 fn published(
     feed: Feed,
     options: impl FnOnce(PublishOptions) -> PublishOptions,
@@ -103,7 +103,7 @@ fn up_to_a_thousand_messages_are_resent_by_udp() {
     while !outstanding.is_empty() {
         assert!(!take(&mut outstanding));
     }
-    // A test request, and a range that includes messages that do not exist yet.
+    // A request without ranges is a test. The second request includes messages that do not exist yet.
     ask(&request(SESSION, &[]));
     assert!(take(&mut outstanding), "a test is answered like a heartbeat");
     ask(&request(SESSION, &[Range::new(COUNT as u64, COUNT as u64 + 50)]));
@@ -161,7 +161,7 @@ fn messages_that_are_too_old_are_not_sent() {
     assert_eq!(report.channels[0].stored, stored as u64);
 }
 
-/// Symbol, side, and price and quantity of the orders of that side, in priority order.
+/// Symbol, side, and (price, quantity) of each order of that side in priority order.
 type Queue = (&'static str, Side, Vec<(i64, u64)>);
 
 fn levels(builder: &BookBuilder<DirectBooks>) -> Vec<Queue> {

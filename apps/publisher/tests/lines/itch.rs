@@ -19,7 +19,7 @@ fn session() -> Session {
     Session::new("TICKPATH").unwrap()
 }
 
-/// A publisher that has sent its whole recording, and the messages of the recording.
+/// Returns a publisher that has sent its whole recording, and the recorded messages.
 fn published() -> (Publisher, Vec<Vec<u8>>) {
     let folder = tempfile::tempdir().unwrap();
     let file = itch_day(folder.path());
@@ -44,7 +44,7 @@ fn client() -> UdpSocket {
     socket
 }
 
-/// Returns the answer to a request, if one arrives soon.
+/// Returns the answer to a request, if one arrives within the socket's read timeout.
 fn ask(socket: &UdpSocket, publisher: &Publisher, first: u64, count: u16) -> Option<Vec<(u64, Vec<u8>)>> {
     let request = Request { session: session(), sequence: Sequence(first), message_count: count };
     socket.send_to(&request.to_bytes(), publisher.address("retransmission")).unwrap();
@@ -65,7 +65,7 @@ fn messages_are_resent_one_packet_at_a_time() {
         let given = ask(&socket, &publisher, next, (400 - next) as u16).unwrap();
         assert!(!given.is_empty());
         for (sequence, message) in given {
-            // A late answer to an earlier request is a duplicate.
+            // Ignore a late answer to an earlier request.
             if sequence == next {
                 assert_eq!(messages[sequence as usize - 1], message);
                 next += 1;

@@ -34,7 +34,7 @@ pub(crate) struct Publisher {
     thread: Option<JoinHandle<PublishReport>>,
 }
 
-/// Options for maximum speed with recovery, and a linger time that no test waits for.
+/// Options for maximum speed with recovery; the linger time is longer than any test.
 pub(crate) fn options(file: &Path) -> PublishOptions {
     PublishOptions {
         line_b: Some(free_multicast_group().unwrap()),
@@ -81,7 +81,7 @@ impl Publisher {
         self.thread.take().unwrap().join().unwrap()
     }
 
-    /// Waits until the publication ends without a stop.
+    /// Waits until the publication ends by itself.
     pub(crate) fn finish(mut self) -> PublishReport {
         self.thread.take().unwrap().join().unwrap()
     }
@@ -96,7 +96,7 @@ impl Drop for Publisher {
     }
 }
 
-/// The keys of the first channel and their values, without quotes.
+/// Returns the first channel's keys in `config` with their values, without quotes.
 fn values(config: &str) -> HashMap<String, String> {
     let pairs = config.lines().filter_map(|line| line.split_once(" = "));
     let mut values = HashMap::new();

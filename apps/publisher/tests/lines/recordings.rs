@@ -20,14 +20,14 @@ pub(crate) const SESSION: u32 = 0x4381_0000;
 
 const FLOW: ItchDayConfig = ItchDayConfig { messages: 12_000, symbols: 12, live: 300, seed: 5 };
 
-/// A day of ITCH as a file.
+/// Writes a generated day of ITCH to a file.
 pub(crate) fn itch_day(folder: &Path) -> PathBuf {
     let (mut day, mut bytes) = (ItchDay::new(FLOW).unwrap(), Vec::new());
     while day.append_frames(1_000, &mut bytes) > 0 {}
     write(folder, "day.itch", &bytes)
 }
 
-/// A day of XDP as a capture of both lines.
+/// Writes a generated day of XDP to a capture of both lines.
 pub(crate) fn xdp_day(folder: &Path, channels: u8) -> PathBuf {
     let config = XdpDayConfig { flow: FLOW, channels, lines: 2, ..XdpDayConfig::xdp_500() };
     let (mut day, mut bytes) = (XdpDay::new(config).unwrap(), pcap_header().to_vec());
@@ -82,7 +82,7 @@ pub(crate) fn iex_messages(feed: Feed, count: usize) -> Vec<Vec<u8>> {
     messages
 }
 
-/// The messages of [`iex_messages`] as a capture, in segments of seven messages.
+/// Writes the messages of [`iex_messages`] to a capture, in segments of seven messages.
 pub(crate) fn iex_day(folder: &Path, feed: Feed, count: usize) -> PathBuf {
     let mut bytes = pcap_header().to_vec();
     let mut builder = SegmentBuilder::new([0; 1_400], feed, 1, SESSION);

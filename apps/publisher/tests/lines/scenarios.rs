@@ -1,5 +1,5 @@
-//! Scenarios of this project's feed handler with a publisher that drops packets: the handler's books must
-//! equal books that are built from all messages.
+//! Tests of the feed handler with a publisher that drops packets: the handler's books must equal books that
+//! are built from all messages.
 
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -27,22 +27,22 @@ const SYMBOLS: u32 = 12;
 /// Symbol, best bid and best ask.
 type Best = (Symbol, Option<i64>, Option<i64>);
 
-/// The state of a handler that has all messages of its one channel and trusts every book.
+/// The state of a handler that received all messages of its channel, and the publisher's report.
 struct HandlerResult {
     status: ChannelStatus,
     books: Vec<Best>,
     report: PublishReport,
 }
 
-/// Publishes and receives until the next message has number `next` and `symbols` books are live. A late
-/// handler is opened after the recording was sent.
+/// Runs a publisher and a handler until the handler's next message is `next` and `symbols` books are live. If
+/// `is_late`, the handler is opened after the recording was sent.
 fn run_handler(options: PublishOptions, next: u64, symbols: u32, is_late: bool) -> HandlerResult {
     let publication = Publication::open(options).unwrap();
     let text = format!("{}max_instruments = 64\nmax_orders = 16384\n", publication.feed_config());
     let mut config: LiveConfig = tickpath_config::parse("feed.toml", &text).unwrap();
     config.finish().unwrap();
     if is_late {
-        // Gaps of more messages than `max_gap` are recovered by a snapshot.
+        // The late handler lacks more messages than `max_gap`, so it recovers by a snapshot.
         config.channels[0].max_gap = 1_000;
     }
     let clock = TscClock::shared();

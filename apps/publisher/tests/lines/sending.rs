@@ -1,4 +1,4 @@
-//! The packets sent on the lines.
+//! Tests of the packets that are sent on the lines.
 
 use std::net::Ipv4Addr;
 
@@ -115,7 +115,6 @@ fn other_files_and_truncated_ones_are_reported() {
     assert_eq!(report.to_json()["whole"], false);
 }
 
-/// The printed configuration has everything that a handler needs to know about the recording.
 #[test]
 fn the_printed_configuration_has_the_day_and_capacity_for_the_instruments() {
     let folder = tempfile::tempdir().unwrap();
@@ -139,7 +138,7 @@ fn the_printed_configuration_has_the_day_and_capacity_for_the_instruments() {
     assert!(!text.contains("max_instruments"), "{text}");
 }
 
-/// A recording may lack the directory, but every message has its locate.
+/// A recording may lack stock directory messages, but every message has a stock locate.
 #[test]
 fn a_used_port_is_an_error_and_locates_without_a_directory_are_counted() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! XDP: the request server, and the channels of retransmission and refresh.
+//! XDP: the request server, and the retransmission and refresh channels.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -30,7 +30,7 @@ struct Feed {
 }
 
 impl Feed {
-    /// A publisher that has sent its whole recording of one channel.
+    /// Starts a publisher of one channel and waits until it has sent the whole recording.
     fn published(change: impl FnOnce(PublishOptions) -> PublishOptions) -> Feed {
         let folder = tempfile::tempdir().unwrap();
         let file = xdp_day(folder.path(), 1);
@@ -68,7 +68,7 @@ fn source() -> SourceId {
     SourceId::new(SOURCE).unwrap()
 }
 
-/// Returns the next packet of a group that is not a heartbeat.
+/// Returns the next packet of a group, without the heartbeats before it.
 fn next_of(receiver: &mut MulticastReceiver) -> Vec<u8> {
     loop {
         let bytes = receive(receiver);
@@ -156,14 +156,14 @@ fn requests_are_rejected_with_the_specified_codes() {
     assert!(is_closed(&mut huge));
 }
 
-/// If the beginning of a range is no longer stored, the channel reports that part as unavailable and sends
-/// the remaining messages.
+/// If the beginning of a range is no longer stored, the retransmission channel reports that part as
+/// unavailable and sends the remaining messages.
 #[test]
 fn messages_no_longer_stored_are_reported_unavailable() {
     let mut feed = Feed::published(|options| PublishOptions { store_bytes: 1, ..options });
     let last = feed.messages.len() as u32;
     let mut stream = feed.connect();
-    // About 1800 messages are stored in 64 KiB: the index has a capacity of 2048.
+    // The store of 64 KiB holds about the last 1800 messages, so the first requested ones are too old.
     let (first, end) = (last - 2_100, last - 1_400);
     let request = RetransmissionRequest::new(first, end, source(), feed.product, feed.channel);
     assert_eq!(ask(&mut stream, &request).1, RequestStatus::ACCEPTED);

@@ -1,4 +1,4 @@
-//! Captures of packets, pcap and pcapng: a report for each recording in them.
+//! Replays packet captures, pcap and pcapng, with a report for each recording in a capture.
 
 use tickpath_capture::{Format, PacketCounters, Packets, RecordingFile};
 use tickpath_recording::{Captures, Pass, Protocol, UnknownPackets};

@@ -1,5 +1,5 @@
-//! Databento DBN files: orders (mbo) as events; from the other schemas, levels for the books, and trades and
-//! definitions for the report.
+//! Replays Databento DBN files. The schema mbo has order events. In the other schemas, levels build the
+//! books; trades and definitions go to the report.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ fn replay_levels(
     definitions.retain(|definition| chosen.is_empty() || chosen.contains(&definition.symbol));
     report.definitions = definitions;
     if schema == DbnSchema::Definition {
-        // A file of definitions has no messages from which books could be built.
+        // A file of definitions has no book messages, so reservations about books do not apply.
         report.recording.reservations.clear();
     }
     Ok(report)

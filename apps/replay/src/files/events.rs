@@ -16,7 +16,7 @@ use crate::order_book_rows::RowCheck;
 use crate::report::FileReport;
 use crate::session::Session;
 
-/// Number of events in a block that is read before any of it is applied.
+/// Maximum number of events in a block.
 const BLOCK_LEN: usize = 4_096;
 /// One in this number of blocks is read completely before it is applied, which measures the cost of reading.
 /// The events of the other blocks are applied as they are read.

@@ -1,4 +1,4 @@
-//! Events applied as they are read give the same result as events applied in blocks.
+//! Tests that events applied as they are read give the same result as events applied in blocks.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn applying_events_one_by_one_equals_applying_blocks() {
     let orders_max = Some(300);
     let options = ReplayOptions { orders_max, ..ReplayOptions::default() };
     let (at_once, rows) = exported(&path, options.clone());
-    // With a limit, the replay applies whole blocks.
+    // With a limit, the replay reads each whole block before it applies the events.
     let (in_blocks, block_rows) = exported(&path, ReplayOptions { limit: Some(u64::MAX), ..options });
     assert!(at_once.decode.unwrap().blocks < at_once.books.unwrap().blocks, "most blocks are not read first");
     assert_eq!(in_blocks.decode.unwrap().blocks, in_blocks.books.unwrap().blocks);

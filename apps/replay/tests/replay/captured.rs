@@ -1,4 +1,4 @@
-//! Captures of packets, generated and recorded.
+//! Replays of packet captures, both generated and recorded ones.
 
 use std::net::SocketAddrV4;
 
@@ -42,7 +42,7 @@ impl Capture {
         self
     }
 
-    /// Appends a UDP datagram to an address.
+    /// Appends a UDP datagram that is sent to `dst`.
     pub fn udp(&mut self, dst: &str, payload: &[u8]) -> &mut Capture {
         let header =
             [&[0x30, 0x39][..], &port(dst), &(8 + payload.len() as u16).to_be_bytes(), &[0, 0]].concat();
@@ -50,7 +50,7 @@ impl Capture {
         self.frame(&frame)
     }
 
-    /// Appends a TCP segment to an address.
+    /// Appends a TCP segment that is sent to `dst`.
     pub fn tcp(&mut self, dst: &str, sequence: u32, flags: u8, payload: &[u8]) -> &mut Capture {
         let mut header =
             [&[0x30, 0x39][..], &port(dst), &sequence.to_be_bytes(), &[0; 4], &[0x50, flags]].concat();
@@ -59,7 +59,7 @@ impl Capture {
         self.frame(&frame)
     }
 
-    /// Appends a MoldUDP64 packet on a line.
+    /// Appends a MoldUDP64 packet that is sent to the line `dst`.
     pub fn mold(&mut self, dst: &str, session: &str, sequence: u64, messages: &[&[u8]]) -> &mut Capture {
         let session = Session::new(session).unwrap();
         let mut builder = PacketBuilder::new([0; 1_400], session, Sequence(sequence));
@@ -97,7 +97,7 @@ fn ethernet(dst: &str, protocol: u8, segment: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The messages of a day.
+/// Returns the messages of a day, without their length prefixes.
 pub fn messages(day: &Day) -> Vec<&[u8]> {
     let mut rest = &day.bytes[..];
     let mut messages = Vec::new();
@@ -238,8 +238,9 @@ fn numbers_that_jump_back_are_reported() {
         ]
     );
     assert_eq!(report.messages, whole.messages);
-    // The new numbering continues. Message 13 may be a late duplicate and does not count. The sixteenth
-    // packet that jumps back has message 4: there the numbering and the books restart.
+    // The new numbering continues with messages 3 to 13, then 1 to 13. Message 13 may be a late duplicate and
+    // does not count. The sixteenth packet that jumps back is message 4: there the numbering and the books
+    // restart.
     for index in (0..13).chain(0..13).skip(2) {
         capture.mold(LINE_A, "DAY1", 1 + index as u64, &messages[index..=index]);
     }
@@ -292,7 +293,7 @@ fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
     assert_eq!(report.reservations, ["session DAY1 begins with message 4: books lack what rested before"]);
     let text = report.to_string();
     assert!(text.contains("reliable only in part:\n  session DAY1 begins"), "{text}");
-    // A crossed book shows that the books are wrong.
+    // If a recording lacks its first messages, a crossed book shows that the books are wrong.
     let mut crossed = Day::default();
     crossed.add(1, BuySell::SELL, 100, 1_000_000);
     crossed.add(1, BuySell::BUY, 100, 1_000_100);
@@ -316,7 +317,7 @@ fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
 
 #[test]
 fn times_of_a_venue_in_utc_are_shown_in_utc() {
-    // Messages from 09:30 on: captured at 13:30 UTC, their times are in New York time; at 09:30 UTC, in UTC.
+    // The messages have times from 09:30 on: New York times if captured at 13:30 UTC, UTC if at 09:30 UTC.
     let day = Day::small();
     let captured = |ns: u64| {
         let mut capture = Capture::new();
@@ -417,8 +418,8 @@ fn a_snapshot_of_several_packets_is_no_part_of_a_session() {
     }
     snapshot.push(EndOfSnapshot::of(Sequence(12)).as_bytes());
     let (messages, snapshot) = (messages(&day), self::messages(&snapshot));
-    // The snapshot's sequence numbers exceed or overlap the session's. It is sent before, amid or after the
-    // session.
+    // The snapshot's sequence numbers exceed or overlap the session's. The snapshot is sent before, during or
+    // after the session.
     for first in [5_001, 1] {
         for place in [0, 10, messages.len()] {
             let mut capture = Capture::new();
@@ -451,7 +452,7 @@ fn a_line_with_only_adds_is_identified_by_a_packet_of_its_session() {
     }
     let mut capture = Capture::new();
     for (index, message) in messages(&day).into_iter().enumerate() {
-        // From message 7 on, line A loses every third message; line B begins there and has all of them.
+        // From message 7 on, line A loses every third message; line B begins there and loses none.
         if index % 3 != 0 || index < 6 {
             capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
         }
@@ -513,7 +514,7 @@ fn a_snapshot_over_tcp_is_identified_by_its_end() {
         assert_eq!(report.reliability(), Reliability::Complete, "{report}");
         let last = report.by_type.iter().find(|entry| entry.code == "G").unwrap();
         assert_eq!((last.name, last.count), ("End of Snapshot", 1));
-        // A snapshot is the book at one moment, and has no events.
+        // A snapshot is the book at one moment, so its messages do not count as events.
         assert_eq!((report.messages, report.snapshot_messages), (7, 7));
         assert_eq!((report.span.is_none(), report.statistics[0].1.adds), (true, 0));
         assert_eq!(report.tops[0].sides[0][0].qty.0, 100);
@@ -552,7 +553,7 @@ fn messages_from_before_the_first_are_no_duplicates() {
     let messages = messages(&day);
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 4, &messages[3..6]);
-    // Messages 2 to 5 on request: the line's first message is 4, and 4 and 5 arrived in another packet.
+    // Messages 2 to 5 are resent on request. Line A began with messages 4 to 6, in one packet.
     capture.mold(REQUESTED, "DAY1", 2, &messages[1..5]);
     capture.mold(LINE_A, "DAY1", 7, &messages[6..]);
     let report = capture.run(&checked());

@@ -72,7 +72,7 @@ fn a_day_of_xdp() {
         |code: &str| report.by_type.iter().find(|entry| entry.code == code).map_or(0, |entry| entry.count);
     assert_eq!((count(&orders, ",add,"), count(&orders, ",delete,")), (of("100"), of("102")));
     assert_eq!(count(&orders, ",execute,"), of("103"));
-    // A modification counts as a replacement or as a reduction.
+    // A modification is exported as a replacement or as a reduction.
     assert_eq!(count(&orders, ",replace,") + count(&orders, ",reduce,"), of("101") + of("104"));
     // An execution that is part of a cross is counted by the cross.
     assert_eq!(count(&trades, ",hidden,") + count(&trades, ",cross,"), of("110") + of("111"));

@@ -112,7 +112,7 @@ fn a_reset_session_begins_with_empty_books() {
         let more = level(Side::Buy, true, sent, 20, 9_000);
         capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 10 * sent, &[&bid]));
         capture.udp(GROUP, &segment(Feed::Deep10, 2, 32, 10 * sent + 1, &[&more]));
-        // The first segment again, late: an old duplicate, not a restart.
+        // The first segment arrives again, late: it is a duplicate, not a restart.
         capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 10 * sent, &[&bid]));
     }
     let report = capture.run(&checked());

@@ -87,7 +87,8 @@ fn bids(report: &FileReport, symbol: &str) -> Vec<i64> {
     book.unwrap().sides[0].iter().map(|level| level.price.0).collect()
 }
 
-/// A capture without message 4, a bid. Message 6 comes 200 ms after message 5, so that message 4 is lost.
+/// A capture that lacks message 4, a bid. Message 6 comes 200 ms after message 5, so message 4 counts as
+/// lost.
 fn with_a_loss() -> Capture {
     let mut capture = Capture::new();
     capture.udp(LINE, &original(1, &[second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_000)]));
@@ -190,7 +191,8 @@ fn a_timely_retransmission_fills_the_gap() {
 #[test]
 fn markets_are_separate_recordings() {
     let mut capture = Capture::new();
-    // Index 7 is another symbol in each market. The product identifies one market, the mappings the other.
+    // Index 7 is a different symbol in each market. The product number identifies one market, the mappings
+    // the other.
     capture.udp(LINE, &packet(DeliveryFlag::SEQUENCE_RESET, 1, 1, &[reset(11, 1)]));
     capture.udp(OTHER, &packet(DeliveryFlag::ORIGINAL, 1, 1, &[second(), mapping(7, "BBB", 3)]));
     capture.udp(LINE, &original(2, &[second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_000)]));

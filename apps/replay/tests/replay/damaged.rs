@@ -127,7 +127,7 @@ fn references_never_added_are_counted_with_their_offset() {
     day.delete(1, 999).execute(1, 998, 1);
     let report = contradictions(&day, &[&format!("2 references to unknown orders, first at byte {at}")]);
     assert_eq!(report.messages, 15);
-    // In decode-only mode, references are not checked.
+    // In decode-only mode, references to orders are not checked.
     let (_folder, path) = file("day", &day.bytes);
     assert!(run(&path, &ReplayOptions { decode_only: true, ..ReplayOptions::default() }).is_trustworthy());
 }
@@ -179,7 +179,7 @@ fn crossed_books_are_counted_by_the_state_of_session_and_symbol() {
         [&counts.before_open, &counts.trading, &counts.halted, &counts.after_close].map(|found| found.count),
         [2, 1, 3, 0]
     );
-    // The changes of state count too, since the book is still crossed after them.
+    // The state change messages count too, since the book is still crossed after them.
     assert_eq!(counts.contradictory.count, 3);
     let first = counts.trading.first.unwrap();
     assert_eq!(first, format!("byte {at} (bid 100.0200 at ask 100.0200)"));

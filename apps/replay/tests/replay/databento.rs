@@ -85,7 +85,8 @@ fn prices_keep_the_precision_of_the_format() {
     let exports = Exports { bbo: Some(bbo.clone()), orders: Some(orders.clone()), ..Exports::default() };
     let options = ReplayOptions { exports, ..checked() };
     let records = [
-        // 6E in half pips, a note in 256ths, a price of one billionth, a negative price and the highest one.
+        // Prices of a euro future in half pips, and of a Treasury note in 256ths; the smallest, a negative
+        // and the highest price.
         add(1, OPENED_NS, 1, b'B', 1_084_550_000, false),
         add(1, OPENED_NS + 1, 2, b'A', 1_084_600_000, false),
         add(2, OPENED_NS + 2, 3, b'B', 110_007_812_500, false),
@@ -221,7 +222,7 @@ fn best_levels_and_trades_of_mbp_1_are_read() {
     let text = fs::read_to_string(&trades).unwrap();
     assert_eq!(text.lines().nth(1).unwrap(), format!("{},2,1,1.08455,2,sell,trade,", OPENED_NS + 1));
     assert_eq!(report.statistics[0].1.volume, 2);
-    // The tick follows from the levels, not from the prices of the events.
+    // The tick size is derived from the prices of the levels, not of the events.
     assert_eq!(report.statistics[0].1.tick, 50_000);
     let exports = Exports { orders: Some(folder.path().join("o.csv")), ..Exports::default() };
     let (_folder, path) = file("levels.dbn", &dbn(Schema::Mbp1, &records));

@@ -1,5 +1,4 @@
-//! Order events that clients received: the events of those expected messages whose bytes equal the received
-//! ones.
+//! Order events that clients received. A received message counts if its bytes equal the expected message.
 
 use tickpath_types::{Nanos, OrderEventKind};
 
@@ -21,7 +20,8 @@ pub(super) fn all_events(case: &Case<'_>, place: usize) -> Option<Vec<ReceivedEv
     if !case.views.losses.is_empty() {
         return None;
     }
-    // A trader does not request messages from before its start: those that the log causes count as received.
+    // A trader does not request messages from before its start, so expected messages that it lacks count as
+    // received.
     let is_trader = case.observed.traders.iter().any(|instance| instance.user == place);
     let len = received.len().max(stream.len());
     let mut events = Vec::with_capacity(len);
@@ -29,7 +29,7 @@ pub(super) fn all_events(case: &Case<'_>, place: usize) -> Option<Vec<ReceivedEv
         let expected = stream.get(index);
         let unrequested = || expected.filter(|_| is_trader).map(|message| &message.bytes);
         let message = received.get(index).and_then(Option::as_ref).or_else(unrequested)?;
-        // The checker of streams reports an unexpected message.
+        // Skip an unexpected message: the checker `streams` reports it.
         let Some(expected) = expected.filter(|expected| expected.bytes == *message) else { continue };
         match expected.event {
             Some(event) => events.push(ReceivedEvent::Order((event.ts, event.kind))),
@@ -40,13 +40,13 @@ pub(super) fn all_events(case: &Case<'_>, place: usize) -> Option<Vec<ReceivedEv
     Some(events)
 }
 
-/// Returns true for OUCH's System Event of the day's start.
+/// Returns true if the message is OUCH's System Event for the start of the day.
 fn is_start_of_day(message: &[u8]) -> bool {
     const EVENT_CODE_AT: usize = 9;
     message.first() == Some(&b'S') && message.get(EVENT_CODE_AT) == Some(&b'S')
 }
 
-/// Returns only the order events of a client, as [`all_events`] does.
+/// Returns the order events among [`all_events`] of a client.
 pub(super) fn of_client(case: &Case<'_>, place: usize) -> Option<Vec<TimedOrderEvent>> {
     let of_order = |event| match event {
         ReceivedEvent::Order(order_event) => Some(order_event),

@@ -1,4 +1,4 @@
-//! Cancel-on-disconnect: in time, and never while the user is logged in.
+//! Cancel-on-disconnect cancels in time, and never while the user is logged in.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// Returns the presences by connection, in order.
+/// Returns the presence of each connection, in the order of the connections.
 fn presences_of(client: &ClientLog) -> Vec<Presence> {
     let mut presences: BTreeMap<u32, Presence> = BTreeMap::new();
     for event in &client.events {
@@ -50,7 +50,7 @@ fn presences_of(client: &ClientLog) -> Vec<Presence> {
     presences.into_values().collect()
 }
 
-/// The venue cancels for a user only while the user is logged out and its grace since the disconnect has
+/// The venue cancels a user's orders only if the user is logged out and its grace since the disconnect has
 /// passed.
 fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presence]) {
     let name = &case.observed.setup.users[place].name;
@@ -60,7 +60,7 @@ fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presenc
         let Some(instance) = case.views.instance_at(at).map(|instance| case.views.instances[instance]) else {
             continue;
         };
-        // A stopping venue may cancel for every user.
+        // A venue that is about to stop may cancel every user's orders.
         if instance.end == InstanceEnd::Stopped && at + case.observed.setup.reaction_max >= instance.ended_at
         {
             continue;
@@ -152,7 +152,7 @@ fn is_cancel_lost(case: &Case<'_>, place: usize, instance: &VenueInstance, due: 
         || read.last().is_none_or(|last| last.sequence() < known)
 }
 
-/// Returns true for the venue's own cancel of a user.
+/// Returns true if the venue itself cancels all orders of a user by this command.
 fn is_own_cancel(command: &LogCommand, place: usize) -> bool {
     let own = CommandKind::CancelAll { reason: CancelReason::System };
     command.engine_kind() == Some(&own) && place_of(command.session()) == Some(place)

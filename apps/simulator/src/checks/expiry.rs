@@ -31,11 +31,11 @@ fn check_end(case: &Case<'_>) {
     }
 }
 
-/// Checks a client's orders, from its messages alone.
+/// Checks the expiry of a client's orders, from the client's messages alone.
 fn check_client(case: &Case<'_>, place: usize) {
     let Some(received) = client_events::all_events(case, place) else { return };
     case.about(case.observed.setup.users[place].name.clone());
-    // The checker of the clients' orders reports inconsistencies.
+    // The checker `client_orders` reports inconsistent messages.
     let mut book = Book::default();
     for received in received {
         match received {

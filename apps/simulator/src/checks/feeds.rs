@@ -16,7 +16,7 @@ pub(super) fn check(case: &Case<'_>) {
     for instance in &case.observed.feeds {
         let name = format!("feed handler {} from {} ns on", instance.handler, instance.started_at.0);
         case.about(if instance.recovered == 0 { name.clone() } else { format!("{name}, recovered") });
-        // Market data that a loss of the log made invalid cannot be checked.
+        // Skip a handler that may have received messages about commands that the log lost.
         if !case.views.may_be_unknown(instance.started_at) {
             match (instance.unrecorded, instance.recovered) {
                 (0, 0) => check_updates(case, &expected, instance),
@@ -37,7 +37,7 @@ fn check_updates(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance: &
     for (place, update) in instance.updates.iter().enumerate() {
         match update.health() {
             BookHealth::Stale => return,
-            // A loss before the feed handler knew any instrument appears only in the feed handler's counter.
+            // Only the counter `lost` shows a loss from before the feed handler knew any instrument.
             BookHealth::Suspect if place == 0 && instance.lost > 0 => return,
             BookHealth::Suspect => {
                 return case.fail(|| format!("message {} contradicted its book", update.sequence));

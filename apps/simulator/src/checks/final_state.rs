@@ -50,7 +50,7 @@ fn check_open(case: &Case<'_>) {
     }
 }
 
-/// Returns the displayed orders that replaying the log results in, in book order.
+/// Returns the displayed orders after a replay of the log, in book order.
 pub(super) fn displayed(case: &Case<'_>) -> Vec<Order<()>> {
     let instruments = case.truth.table.iter().map(|instrument| instrument.id);
     let sides = instruments.flat_map(|id| Side::BOTH.map(|side| (id, side)));

@@ -1,4 +1,4 @@
-//! Published packets are gap-free, equal on both lines and in retransmissions, and have the log's messages.
+//! Published packets are gap-free, equal on both lines and in retransmissions, and carry the log's messages.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -16,8 +16,8 @@ pub(super) fn check(case: &Case<'_>) {
             let Some(instance) = case.views.instance_at(sent.at) else { continue };
             let expected = match next {
                 Some((its, next)) if its == instance => next,
-                // A new instance starts after the recovered log: a message that was not sent before can only
-                // be retransmitted.
+                // A new instance continues after the recovered log. It only retransmits older messages, even
+                // those never sent.
                 _ => Sequence(case.truth.market_after(case.views.instances[instance].after) + 1),
             };
             case.expect(packet.sequence == expected.0, || {

@@ -1,4 +1,5 @@
-//! After the faults, every client is logged in, has all answers and messages, and nothing is stuck.
+//! After the faults, the venue and the feed handlers are running. Every client is logged in and has all
+//! messages, and the venue has read all of its requests.
 
 use super::views::InstanceEnd;
 use super::{Case, requests};
@@ -55,7 +56,7 @@ pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &Clien
     check_arrived(case, name, client, login.connection);
 }
 
-/// Checks that all requests sent on a live connection were read.
+/// Checks that the venue read all requests that the client sent on `connection`.
 fn check_arrived(case: &Case<'_>, name: &str, client: &ClientLog, connection: u32) {
     let is_sent = |event: &&ClientEvent| {
         event.connection == connection && matches!(event.kind, ClientEventKind::Sent(_))

@@ -48,8 +48,8 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// Returns true if the venue may refuse to start: after a power loss under `async`, the operator must accept
-/// the possible loss of acknowledged records.
+/// Returns true if the venue may refuse to start: after a power loss under the journal policy `async`, the
+/// operator must accept the possible loss of acknowledged records.
 fn is_excused(case: &Case<'_>) -> bool {
     let is_power = |kind: &VenueEvent| {
         matches!(kind, VenueEvent::Crashed(crate::HostFailure::Power) | VenueEvent::PowerLostAtStart)
@@ -58,7 +58,8 @@ fn is_excused(case: &Case<'_>) -> bool {
         && case.observed.venue.iter().any(|event| is_power(&event.value))
 }
 
-/// Checks that the records on the disk at a start are in the final log, unless they were lost later.
+/// Checks that the records found at a start end with `last`, and that they are in the final log unless lost
+/// later.
 fn compare_start(case: &Case<'_>, at: Nanos, last: Sequence, found: &[LogCommand]) {
     if let Some(end) = found.last() {
         case.expect(end.sequence() == last, || {

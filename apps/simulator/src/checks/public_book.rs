@@ -13,7 +13,8 @@ pub(super) struct PublicBook {
 }
 
 impl PublicBook {
-    /// Applies an event; returns a feed handler's update for it, without the health, if an order changes.
+    /// Applies an event. If an order changes, returns the update that a feed handler publishes, without the
+    /// health.
     pub(super) fn apply(&mut self, event: &MarketEvent) -> Option<MarketUpdate> {
         let instrument = event.instrument;
         let (kind, order) = match event.kind {

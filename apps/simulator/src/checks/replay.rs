@@ -1,4 +1,4 @@
-//! The log reproduces the recorded states, from its beginning and from every snapshot.
+//! A replay of the log, from its beginning or from any snapshot, leads to the recorded states.
 
 use std::collections::BTreeMap;
 
@@ -83,8 +83,8 @@ fn check_recorded(case: &Case<'_>, recorded_hashes: &BTreeMap<Sequence, Vec<u64>
     }
 }
 
-/// Returns the state hashes that snapshots and starts recorded, by last command, for the part of the log that
-/// was never lost.
+/// Returns the state hashes of snapshots and venue starts, by last command. A start is omitted if its part of
+/// the log may have been lost.
 fn recorded(case: &Case<'_>) -> BTreeMap<Sequence, Vec<u64>> {
     let mut recorded_hashes: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
     for snapshot in &case.observed.log.snapshots {

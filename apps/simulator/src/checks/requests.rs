@@ -77,7 +77,7 @@ pub(super) fn origins(case: &Case<'_>) -> (Origins, Vec<String>) {
     (origins, problems)
 }
 
-/// Returns true for a client's request.
+/// Returns true if a client requested the command, false for the venue's own commands.
 fn is_request(command: &Command) -> bool {
     matches!(
         command.kind,
@@ -103,7 +103,7 @@ fn match_instance(
     let executed = commands.iter().filter_map(LogCommand::engine);
     let own = executed.filter(|command| command.session == session && is_request(command));
     for command in own {
-        // Skip reads that the venue may drop, since the client was not certainly logged in.
+        // Skip requests that the venue may drop, since the client was not certainly logged in.
         while reads.next_if(|read| !read.is_certain && !is_same(table, &read.bytes, command)).is_some() {}
         match reads.next_if(|read| is_same(table, &read.bytes, command)) {
             Some(read) => origins[command.sequence.0 as usize - 1] = Some(read.clone()),
@@ -116,7 +116,7 @@ fn match_instance(
             }
         }
     }
-    // A crashed venue may have read requests that it did not log, and a stopping one drops them.
+    // A venue that crashed, failed or stopped may have read requests that it did not log.
     let must_log_all = instance.end == InstanceEnd::Alive && !instance.has_failed;
     let missing = reads.find(|read| must_log_all && read.is_certain)?;
     Some(format!(
@@ -125,7 +125,7 @@ fn match_instance(
     ))
 }
 
-/// Returns true for a request that the venue logs.
+/// Returns true unless the request is malformed: the venue logs no malformed requests.
 fn is_logged(table: &InstrumentTable, bytes: &[u8]) -> bool {
     !matches!(decode_request(bytes, |symbol| table.find(symbol)), Err(RequestError::Malformed(_)))
 }
@@ -172,7 +172,7 @@ pub(super) fn reads_of(client: &ClientLog) -> Vec<ReadRequest> {
 #[derive(Default)]
 struct Stream {
     bytes: Vec<u8>,
-    /// True once the client logged out or sent invalid SoupBinTCP: later bytes do not count.
+    /// True once the client logged out or sent invalid SoupBinTCP: later bytes are ignored.
     is_over: bool,
 }
 

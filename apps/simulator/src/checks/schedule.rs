@@ -1,4 +1,4 @@
-//! The steps of the venue's day run on time, regardless of its other work.
+//! By the end of a run, the venue has run every step of its schedule that was due `reaction_max` earlier.
 
 use tickpath_exchange::{LogCommandKind, VenueCommandKind};
 use tickpath_types::Nanos;

@@ -6,10 +6,10 @@ use tickpath_types::Sequence;
 use super::{Case, requests};
 
 pub(super) fn check(case: &Case<'_>) {
-    // The checker of requests reports commands without a matching request.
+    // The problems are dropped: the `requests` checker reports them.
     let origins = requests::origins(case).0;
     let journal = &case.observed.log.commands;
-    // The venue's own commands follow the requests drained with them.
+    // The venue's own commands follow the requests of the same duty cycle.
     let key = |place: usize| {
         origins[place].as_ref().map_or((u64::MAX, None), |it| (it.kernel_ns, Some(journal[place].session())))
     };

@@ -1,4 +1,4 @@
-//! Every message that a client received is the expected one for its sequence number, at each delivery.
+//! Every message that a client received, repeated ones included, is the expected one for its sequence number.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -20,7 +20,7 @@ pub(super) fn check_client(case: &Case<'_>, name: &str, stream: &[ExpectedMessag
     check_messages(case, name, stream, client);
 }
 
-/// Within a connection, sequence numbers increase by one from the login answer's, which is the requested one.
+/// The login answer has the requested sequence number, and the messages after it are numbered without gaps.
 fn check_numbers(case: &Case<'_>, client: &ClientLog) {
     let session = client.session;
     let (mut requested, mut next, mut connection) = (Sequence(0), None, 0);
@@ -62,7 +62,7 @@ fn check_messages(case: &Case<'_>, name: &str, stream: &[ExpectedMessage], clien
             ClientEventKind::Received { sequence, bytes } => {
                 check_message(case, name, stream, [logged_in_at, event.at], (*sequence, bytes));
             }
-            // The answer to a login states the next message: at most one beyond the end of the stream.
+            // A login's answer has the next message's number: at most one beyond the end of the stream.
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
                 let end = stream.len() as u64 + 1;
                 case.expect(sequence.0 <= end || case.views.may_be_unknown(logged_in_at), || {
@@ -79,7 +79,7 @@ fn check_message(
     case: &Case<'_>,
     name: &str,
     stream: &[ExpectedMessage],
-    // Losses count from the login: bytes in flight at a power loss, even the login's answer, arrive later.
+    // A power loss after the login may affect this message: bytes sent before the loss can arrive after it.
     [logged_in_at, at]: [Nanos; 2],
     (sequence, bytes): (Sequence, &[u8]),
 ) {

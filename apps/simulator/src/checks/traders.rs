@@ -127,10 +127,11 @@ struct Account {
     net_qty: i128,
     /// Quantity, notional and number of fills, for purchases and for sales.
     traded: [[i128; 3]; 2],
-    /// Average cost of the open position, and the profit of closing fills.
+    /// Cost of the open position at average prices.
     cost: f64,
+    /// Profit of the closing fills.
     realised: f64,
-    /// Number of fills and reversals, which is also the maximum rounding difference, in units.
+    /// Number of fills and reversals. Each may round the trader's profit by up to one unit.
     roundings: u64,
 }
 
@@ -157,7 +158,7 @@ impl Account {
         self.roundings += 1;
     }
 
-    /// Returns the money received minus the money paid.
+    /// Returns the notional sold minus the notional bought.
     fn cash(&self) -> i128 {
         self.traded[Side::Sell.index()][1] - self.traded[Side::Buy.index()][1]
     }
@@ -215,7 +216,7 @@ impl Ledger {
         accounts.filter(|(_, position, account)| !account.matches(position)).collect()
     }
 
-    /// Returns side and open quantity of each open order in an instrument.
+    /// Returns the side and open quantity of each open order in an instrument.
     fn open_in(&self, instrument: InstrumentId) -> impl Iterator<Item = (Side, u64)> {
         self.book.orders.iter().filter_map(move |(user_ref, open)| {
             let (of, side) = self.known[user_ref];
@@ -224,8 +225,8 @@ impl Ledger {
     }
 }
 
-/// Positions, payments and profits match the venue's reports. A killed instance may have processed only some
-/// of its received events: the positions may match after any number of them.
+/// Positions and profits match the venue's executions. A killed instance may not have processed all events
+/// that it received: its positions must match after some number of them.
 fn check_positions(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents) {
     let mut ledger = Ledger::default();
     let end = if instance.ended.is_none() { logged.events.len() } else { logged.received };
@@ -258,7 +259,7 @@ fn check_limits(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvent
         case.expect(open.leaves <= limits.max_order_qty.0, || {
             format!("order {user_ref} has {}, and the limit is {}", open.leaves, limits.max_order_qty)
         });
-        // The trader does not count orders that it had given up, or positions changed by broken executions.
+        // A reopened order or a broken execution may exceed these limits without an error of the trader.
         if instance.reopened > 0 || ledger.broken.contains(&instrument) {
             continue;
         }
@@ -278,7 +279,7 @@ fn check_limits(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvent
     }
 }
 
-/// Every sent request came from the engine.
+/// The trader sent no more requests of a kind than its engine decided on.
 fn check_requests(case: &Case<'_>, instance: &TraderInstance) {
     let connections = connections_of(case, instance);
     let events = case.observed.clients[instance.user].events.iter();
@@ -332,7 +333,7 @@ fn check_end(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents, 
     }
 }
 
-/// A trader that ended without open orders has left none at the venue.
+/// A trader that stopped and counted no open orders has none at the venue.
 fn check_no_orders_left(case: &Case<'_>, logged: &LoggedEvents) {
     let mut ledger = Ledger::default();
     logged.events[..logged.received].iter().for_each(|event| _ = ledger.on_event(event));
@@ -341,7 +342,7 @@ fn check_no_orders_left(case: &Case<'_>, logged: &LoggedEvents) {
     }
 }
 
-/// Returns executed and open quantity of an instance's orders that rest at the end.
+/// Returns the executed and open quantity of each of an instance's orders that is open at the end.
 fn resting(case: &Case<'_>, instance: &TraderInstance, ledger: &Ledger) -> BTreeMap<UserRefNum, (Qty, Qty)> {
     let session = case.observed.clients[instance.user].session;
     let orders = case.truth.engine.open_orders().filter(|order| order.session == session);

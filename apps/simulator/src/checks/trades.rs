@@ -28,7 +28,7 @@ pub(super) fn of_all(case: &Case<'_>) -> Option<BTreeMap<(MatchId, Nanos), Vec<P
                     orders.insert(order.user_ref, (order.instrument, order.side));
                 }
                 OrderEventKind::Executed { user_ref, qty, price, match_id, .. } => {
-                    // The checker of orders reports unknown orders.
+                    // The `client_orders` checker reports executions of unknown orders.
                     let Some((instrument, side)) = orders.get(&user_ref).copied() else { continue };
                     let part = Part { user, user_ref, instrument, side, qty, price };
                     trades.entry((match_id, ts)).or_default().push(part);

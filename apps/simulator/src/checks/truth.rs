@@ -26,7 +26,7 @@ pub(super) struct Truth {
     pub(super) market: Vec<MarketMessage>,
     /// Number of open orders by user, recorded with each command that changed it.
     pub(super) open_counts: Vec<Vec<(Sequence, usize)>>,
-    /// Orders still open after their expiry, each with a command that took effect meanwhile.
+    /// Orders that were still open at or after their expiry, each with the command that was applied then.
     pub(super) overdue: Vec<(Sequence, ReferenceOrder)>,
     /// The engine after the last command.
     pub(super) engine: ReferenceEngine,

@@ -29,7 +29,7 @@ pub(super) struct VenueInstance {
     pub(super) last: Sequence,
 }
 
-/// Acknowledged commands that were lost without a broken guarantee: a power loss under `async`.
+/// A power loss under policy `async`: it may lose acknowledged commands without breaking a guarantee.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
     pub(super) at: Nanos,

@@ -1,7 +1,7 @@
-//! The bytes on the wires, parsed by the checkers' own code: framing, and every field of each event.
+//! Parses framing and fields of messages at the offsets of the specifications, without the product's codecs.
 //!
-//! The expected streams are built with the product's codecs and compared byte for byte with those sent. That
-//! misses a codec that is wrong in both uses. This checker finds it by the offsets of the specifications.
+//! The `streams` checker compares the sent bytes with expected bytes that the product's codecs encoded. It
+//! misses an error in a codec, since both sides have it. This checker finds such errors.
 //!
 //! Sources: Nasdaq OUCH 5.0, TotalView-ITCH 5.0, SoupBinTCP 3.00, MoldUDP64 1.00. Numbers are big-endian.
 
@@ -66,12 +66,12 @@ fn long_price(price: Price) -> u64 {
     if price == Price::MARKET { MARKET } else { price.0.cast_unsigned() }
 }
 
-/// Returns a symbol's eight letters as a number; without a symbol 0, which no symbol equals.
+/// Returns a symbol's eight letters as a number; 0 without a symbol, since no symbol encodes to 0.
 fn text(symbol: Option<Symbol>) -> u64 {
     symbol.map_or(0, |symbol| u64::from_be_bytes(symbol.0))
 }
 
-/// Returns the fields of a mass cancel or its answer after the UserRefNum, which is at offset `at`. An empty
+/// Returns the fields that follow the UserRefNum (at offset `at`) in a mass cancel or its answer. An empty
 /// option list is two zero bytes.
 fn mass_cancel(at: usize, request: &MassCancel, symbol: Option<Symbol>) -> Vec<Field> {
     const SIDE_TAG: u64 = 27;
@@ -94,7 +94,7 @@ fn firm_at(at: usize, firm: [u8; 4]) -> Field {
     (at, 4, u64::from(u32::from_be_bytes(firm)))
 }
 
-/// Returns the required fields of an OUCH message.
+/// Returns the fields that the event's OUCH message must have.
 fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
     let order_fields = |at: usize, order: &EnterOrder, order_id: OrderId| {
         vec![
@@ -136,7 +136,7 @@ fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
     with(fields, &[(0, 1, u64::from(kind)), (1, 8, event.ts.0), (9, 4, u64::from(user_ref.0))])
 }
 
-/// Returns the required fields of an ITCH message.
+/// Returns the fields that the event's ITCH message must have.
 fn market_event(event: &MarketEvent, symbol: Option<Symbol>) -> Vec<Field> {
     let price_at = |at: usize, price: Price| (at, 4, price.0.cast_unsigned());
     let symbol_at = |at: usize| (at, 8, text(symbol));
@@ -178,7 +178,7 @@ fn market_event(event: &MarketEvent, symbol: Option<Symbol>) -> Vec<Field> {
     with(fields, &[(0, 1, u64::from(kind)), (1, 2, u64::from(event.instrument.0)), (5, 6, event.ts.0)])
 }
 
-/// Returns true if an OUCH request has the fields of the logged one.
+/// Returns true if the bytes of an OUCH request have the fields of the logged request.
 pub(super) fn is_request(
     bytes: &[u8],
     logged: &OrderRequest,
@@ -211,8 +211,8 @@ pub(super) fn is_request(
     holds(bytes, &with(fields, &[(0, 1, u64::from(kind)), (1, 4, u64::from(user_ref.0))]))
 }
 
-/// Returns true if an OUCH request has the UserRefNum and client order id of a refusal; only new orders have
-/// a client order id.
+/// Returns true if an OUCH request has the UserRefNum and client order id of a rejection. Only new orders and
+/// replacements have a client order id.
 pub(super) fn is_refused(bytes: &[u8], user_ref: UserRefNum, client_order_id: ClientOrderId) -> bool {
     let (number_at, text_at) = match bytes.first() {
         Some(b'O') => (1, Some(31)),
@@ -226,7 +226,7 @@ pub(super) fn is_refused(bytes: &[u8], user_ref: UserRefNum, client_order_id: Cl
     is_text && holds(bytes, &[(number_at, 4, u64::from(user_ref.0))])
 }
 
-/// Returns type, payload and length of the first SoupBinTCP packet; `None` until it is complete.
+/// Returns the type, payload and length of the first SoupBinTCP packet; `None` until it is complete.
 pub(super) fn soup_packet(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
     let len = number(bytes, 0, 2)? as usize;
     let (kind, payload) = bytes.get(2..2 + len)?.split_first()?;

@@ -1,4 +1,4 @@
-//! The injection of faults during a run, and their end.
+//! Injects the faults of a run, and ends them.
 
 use tickpath_exchange::{AdminCommand, BandWidth, LimitsChange, Phase};
 use tickpath_journal::DiskFaults;
@@ -184,7 +184,7 @@ impl Simulation {
         let now = self.now;
         for (_, end) in self.faults.ends.extract_if(.., |(at, _)| *at <= now) {
             match end {
-                // Another cut of the same host may still last; it ends as well.
+                // If another cut of the same host is in progress, it ends as well.
                 FaultEnd::Cut(host) => self.network.wires().network.heal(VENUE, host),
                 FaultEnd::Disk => self.node.disk.set_faults(DiskFaults::default()),
             }

@@ -1,4 +1,4 @@
-//! One corrupted run for each guarantee.
+//! Each test corrupts a clean run in one way. The responsible checker must report a violation.
 
 use tickpath_exchange::{LogCommand, LogCommandKind, VenueCommandKind};
 use tickpath_matching::CommandKind;
@@ -151,7 +151,7 @@ fn a_venue_that_refuses_its_log() {
     });
 }
 
-/// Exchanges two consecutive requests of different kinds from one client.
+/// Swaps two consecutive requests of different kinds from one client in the log.
 #[test]
 fn swapped_requests() {
     assert_found("requests", |observed| {
@@ -177,7 +177,7 @@ fn a_request_missing_from_the_log() {
     });
 }
 
-/// One duty cycle reads two clients; the kernel received the second one's request first.
+/// The log has two requests of one duty cycle in the wrong order: the kernel received the second one first.
 #[test]
 fn requests_not_in_receive_order() {
     assert_found("sequencing", |observed| {
@@ -220,7 +220,7 @@ fn an_unexpected_open_order() {
     }
 }
 
-/// Returns the received cancels with this reason code, the 18th byte of the message, in order.
+/// Returns the received cancel messages with this reason code (at offset 17), in order.
 fn cancels(observed: &mut Observed, reason: u8) -> impl Iterator<Item = &mut Vec<u8>> {
     let all = observed.clients.iter_mut().flat_map(|client| &mut client.events);
     let messages = all.filter_map(|event| match &mut event.kind {
@@ -268,7 +268,7 @@ fn an_order_open_after_its_expiry() {
         observed.last.stopped_at = Nanos(Nanos::DAY.0 - 1);
         check(&observed).iter().any(|violation| violation.check == "expiry")
     };
-    // Not every one of these runs ends with an open order that would expire.
+    // Only some of these runs end with an open order that has an expiry.
     assert!((1..=8).any(is_found));
 }
 
@@ -282,7 +282,7 @@ fn displayed_orders_in_another_order() {
     assert_found("final state", |observed| observed.last.displayed.swap(0, 1));
 }
 
-/// Flips a bit of byte `at` of an execution. The quantity begins at the 13th byte, the price at the 17th.
+/// Flips a bit of the byte at offset `at` of an execution. The quantity begins at offset 13, the price at 17.
 fn corrupt_execution(observed: &mut Observed, at: usize) {
     let all = observed.clients.iter_mut().flat_map(|client| &mut client.events);
     let mut messages = all.filter_map(|event| match &mut event.kind {
@@ -367,7 +367,7 @@ fn a_feed_handler_that_is_behind() {
     assert_found("feeds", |observed| observed.feeds[0].next.0 -= 1);
 }
 
-/// Returns the index of the last command by which the venue cancelled for a disconnected user.
+/// Returns the index of the last command that cancelled a disconnected user's orders.
 fn cancel_on_disconnect_index(observed: &Observed) -> usize {
     let own = CommandKind::CancelAll { reason: CancelReason::System };
     observed.log.commands.iter().rposition(|command| command.engine_kind() == Some(&own)).unwrap()
@@ -396,7 +396,7 @@ fn a_cancel_without_cancel_on_disconnect() {
     assert_found("disconnects", |observed| observed.setup.users[1].cancel_on_disconnect = None);
 }
 
-/// The cancel comes long after it was due.
+/// The venue cancels a disconnected user's orders long after the grace period.
 #[test]
 fn a_late_cancel() {
     assert_found("disconnects", |observed| {

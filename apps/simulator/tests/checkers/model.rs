@@ -1,4 +1,4 @@
-//! A synthetic run: the engine, perfect wires, two instances of the venue, four clients, one feed handler.
+//! A synthetic run: two instances of the venue, four clients and one feed handler on a perfect network.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,9 @@ use zerocopy::IntoBytes;
 
 /// Virtual time between commands, in nanoseconds.
 const STEP: u64 = 1_000_000;
-/// Client requests per instance.
+/// Number of random actions, mostly client requests, of the first venue instance.
 const REQUESTS: u64 = 450;
-/// Grace after a disconnect before a user's orders are cancelled, for users with cancel-on-disconnect.
+/// Time from a disconnect to the cancel of the user's orders, for users with cancel-on-disconnect.
 pub const GRACE: Nanos = Nanos(20 * STEP);
 const USERS: u16 = 4;
 
@@ -36,8 +36,9 @@ struct World {
     outputs: Outputs,
     observed: Observed,
     now: Nanos,
-    /// By user: number of messages, and the next UserRefNum.
+    /// Number of messages so far, by user.
     message_counts: Vec<u64>,
+    /// Next UserRefNum, by user.
     next_ref: Vec<u32>,
     connection: Vec<u32>,
     is_disconnected: Vec<bool>,
@@ -217,7 +218,7 @@ impl World {
         }
     }
 
-    /// Disconnects the client; its orders are cancelled after its grace, if it has one.
+    /// Disconnects the client, and cancels its orders after its grace period, if it has one.
     fn disconnect(&mut self, session: SessionId) {
         self.record(session, ClientEventKind::Disconnected(DisconnectCause::Client));
         self.record(session, ClientEventKind::DisconnectedAtVenue);
@@ -285,7 +286,7 @@ impl World {
         self.rng.below(bound)
     }
 
-    /// Makes a client's request, which is read and sequenced immediately.
+    /// Sends a random request of a client; the venue reads and sequences it immediately.
     fn act_of(&mut self, session: SessionId) {
         let request = self.request(session);
         let table = InstrumentTable::new(&self.observed.setup.instruments);
@@ -338,7 +339,7 @@ impl World {
                 firm: *b"FIRM",
             }),
             98 => OrderRequest::Enter(self.order(user_ref, Qty(10), price)),
-            // Repeats the last UserRefNum that was used, by any kind of request.
+            // Uses the client's last UserRefNum again.
             _ => OrderRequest::Enter(self.order(UserRefNum(user_ref.0.saturating_sub(1).max(1)), qty, price)),
         }
     }
@@ -387,7 +388,7 @@ impl World {
         Nanos(10 * self.now.0)
     }
 
-    /// Passes a command into the log, through the engine, and to all receivers.
+    /// Expires due orders, then logs and applies the command, and delivers the resulting messages.
     fn sequence(&mut self, session: SessionId, kind: impl Into<LogCommandKind>) {
         self.now.0 += STEP / 2;
         // Orders expire before other events of the same time.
@@ -428,7 +429,7 @@ impl World {
         }
     }
 
-    /// Messages to a disconnected client wait for its next login.
+    /// Delivers a message to a client, or queues it for the next login of a disconnected client.
     fn deliver(&mut self, session: SessionId, sequence: Sequence, bytes: Vec<u8>) {
         let place = usize::from(session.0) - 1;
         match self.is_disconnected[place] {
@@ -488,7 +489,7 @@ impl UpdateListener for Updates {
     }
 }
 
-/// Returns a feed handler that has received all of line A.
+/// Returns the results of a feed handler that received all packets of line A.
 fn feed(observed: &Observed) -> FeedInstance {
     let limits = BookLimits::new(InstrumentId(observed.setup.instruments.len() as u16), 1 << 12);
     let mut builder = BookBuilder::new(DirectBooks::new(limits));

@@ -1,4 +1,4 @@
-//! Faults planted in the engine alone, which appear without a network.
+//! Plants faults in the engine. The checkers must find each of them in a synthetic run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -17,11 +17,12 @@ use tickpath_types::{Price, Symbol};
 /// The first line of the file: the column names.
 pub const CSV_HEADER: &str = "ts_generate_ns,symbol,sequence,symbol_sequence,type,bid_qty,bid,ask,ask_qty,price,qty,aggressor,volume,state";
 
-/// Capacity of the ring in ticks: those of some milliseconds at full speed, or of more than half a second
-/// at 100,000 ticks/s.
+/// Capacity of the ring in ticks: some milliseconds at full speed, more than half a second at 100,000
+/// ticks/s.
 pub(super) const RING_CAPACITY: usize = 1 << 16;
-/// Pause before a retry: of the producer when the ring is full, of the writer when the ring is empty.
+/// Pause of the producer before it retries to add to a full ring.
 pub(super) const FULL_WAIT: Duration = Duration::from_micros(200);
+/// Pause of the writer before it retries to read from an empty ring.
 const EMPTY_WAIT: Duration = Duration::from_millis(2);
 /// Length in bytes of the text that is collected for one write to the file.
 const BLOCK_LEN: usize = 1 << 16;

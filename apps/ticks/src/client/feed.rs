@@ -42,7 +42,7 @@ impl Clock {
     }
 }
 
-/// Folder and name of a segment.
+/// Folder and name of a shared-memory segment.
 #[derive(Clone, Debug)]
 pub struct SegmentPlace {
     /// The folder of segments.
@@ -65,7 +65,7 @@ pub struct Feed {
     pub(super) sink: Sink,
 }
 
-/// The position in a session when a connection to it ended.
+/// The next sequence numbers of a session when a connection to it ended.
 struct SessionPosition {
     session: u64,
     /// The next sequence number of the session.
@@ -101,7 +101,7 @@ impl Feed {
         let mut symbols = Vec::new();
         if self.sink.scope == Some(Scope::Listed) {
             let last = u16::try_from(hello.symbol_count.get()).unwrap_or(u16::MAX);
-            // For a symbol that this connection did not define, keep the number of the connection before it.
+            // For a symbol that this connection did not define, keep the number from the previous connection.
             let before = self.sink.previous.take().filter(|previous| previous.session == session);
             let before = before.map(|previous| previous.symbols).unwrap_or_default();
             symbols.extend((0..=last).map(|instrument| {
@@ -148,7 +148,7 @@ impl Feed {
         result
     }
 
-    /// Publishes the parser's counters to observers.
+    /// Publishes the parser's counters in the shared state.
     #[inline]
     fn publish_counters(&self) {
         let (stats, shared) = (self.parser.stats(), &self.sink.shared);

@@ -179,10 +179,10 @@ impl Latencies {
     }
 }
 
-/// Maximum number of ticks per batch whose latencies are recorded; in a longer batch they are evenly spaced.
+/// Maximum number of ticks per batch whose latencies are recorded; of a longer batch, evenly spaced ticks.
 const MEASURED_MAX: usize = 32;
 
-/// Returns the distance between two measured ticks in a batch of `count` ticks.
+/// Returns the index step between measured ticks in a batch of `count` ticks.
 #[inline]
 pub(super) fn step(count: usize) -> usize {
     count.div_ceil(MEASURED_MAX).max(1)

@@ -26,8 +26,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// Number of silent heartbeat intervals after which the server is considered lost.
 const SILENT_INTERVALS: u64 = 5;
-/// Interval of the checks for heartbeats and timeouts, and the longest wait of a read; half a heartbeat
-/// interval if that is shorter.
+/// Interval of the checks for heartbeats and timeouts, and read timeout. After the hello, half the heartbeat
+/// interval applies if it is shorter.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(50);
 /// Interval at which the clock is compared with the system's clock.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -39,7 +39,7 @@ const REQUEST: u32 = 1;
 pub struct ClientConfig {
     /// Host and port of the server.
     pub address: String,
-    /// The symbols to subscribe to; none: all.
+    /// The symbols to subscribe to; empty for all symbols.
     pub symbols: Vec<Symbol>,
     /// The segment that shares the cache with other processes, if any.
     pub segment: Option<SegmentPlace>,
@@ -312,7 +312,7 @@ impl Link {
         Ok(None)
     }
 
-    /// Does the periodic work: checks requests of the user and timeouts, and sends heartbeats.
+    /// Does the periodic work: checks the user's requests and the timeouts, and sends heartbeats.
     fn run_maintenance(
         &mut self,
         connection: &mut Connection,

@@ -1,4 +1,4 @@
-//! The symbols of a session and their latest values.
+//! The symbol cache: the symbols of a session and their latest values.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tickpath_shm::SegmentWriter;
 use tickpath_ticks::message::{Quote, Status, SymbolDefinition, Tick, TickKind, Trade};
 use tickpath_types::{BookHealth, Price, PriceLevel, Qty, Symbol, TopOfBook};
 
-/// The attributes of a symbol that the server defines in advance.
+/// The attributes of a symbol, which the server sends before the symbol's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SymbolAttributes {
     /// The symbol's name.
@@ -19,7 +19,7 @@ pub struct SymbolAttributes {
     pub tick_size: Price,
 }
 
-/// A symbol as readers see it.
+/// One symbol's attributes and latest values, as [`Market::read_into`] returns them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketRow {
     /// The symbol's instrument number in the session.
@@ -30,12 +30,12 @@ pub struct MarketRow {
     pub top: TopOfBook,
     /// Quantity traded in the session.
     pub volume: u64,
-    /// Ticks received.
+    /// Number of ticks received for the symbol.
     pub ticks: u64,
 }
 
-/// The symbols of a session, for any number of readers. The writer does not wait for readers, except to
-/// define a symbol.
+/// The symbol cache of a session, which any number of threads may read. Its [`MarketWriter`] waits for
+/// readers only when it defines a symbol.
 pub struct Market {
     session: u64,
     attributes: Mutex<Vec<Option<SymbolAttributes>>>,
@@ -51,13 +51,13 @@ impl Market {
         MarketWriter::new(0, 0, None).market.into_new()
     }
 
-    /// Returns the session of the market; 0 before the first one.
+    /// Returns the session's number; 0 before the first session.
     #[must_use]
     pub const fn session(&self) -> u64 {
         self.session
     }
 
-    /// Returns the exclusive upper bound of the instrument numbers.
+    /// Returns the highest instrument number plus one.
     #[must_use]
     pub fn rows_end(&self) -> usize {
         self.volumes.len()
@@ -89,7 +89,7 @@ impl Market {
     }
 }
 
-/// The writer of a [`Market`] and of its segment.
+/// The writer of a [`Market`] and of the shared-memory segment with the same rows, if there is one.
 pub struct MarketWriter {
     market: Arc<Market>,
     quotes: table::Writer<TopOfBook>,
@@ -100,8 +100,8 @@ pub struct MarketWriter {
 }
 
 impl MarketWriter {
-    /// Creates the writer of a session with instruments 1 to `symbol_count`. The segment has a row for each
-    /// of them.
+    /// Creates the writer of a session with instruments 1 to `symbol_count`. The segment must have
+    /// `symbol_count + 1` rows.
     #[must_use]
     pub fn new(session: u64, symbol_count: u16, segment: Option<SegmentWriter>) -> MarketWriter {
         let rows = usize::from(symbol_count) + 1;
@@ -129,17 +129,18 @@ impl MarketWriter {
         &self.market
     }
 
-    /// Returns the segment, if any.
+    /// Returns the shared-memory segment, if there is one.
     pub fn segment(&mut self) -> Option<&mut SegmentWriter> {
         self.segment.as_mut()
     }
 
-    /// Takes the segment out, for the next session.
+    /// Removes the segment from the writer and returns it.
     pub fn take_segment(&mut self) -> Option<SegmentWriter> {
         self.segment.take()
     }
 
-    /// Records name and attributes of a symbol; returns false if the symbol has no row or no valid name.
+    /// Records a symbol's name and attributes. Returns false if the name is invalid or the instrument number
+    /// has no row.
     pub fn define(&mut self, definition: &SymbolDefinition) -> bool {
         let index = usize::from(definition.header.instrument.get());
         let Some(symbol) = definition.symbol() else { return false };
@@ -160,14 +161,14 @@ impl MarketWriter {
         true
     }
 
-    /// Returns the name of an instrument; `None` when it was not defined.
+    /// Returns an instrument's name; `None` if the instrument was not defined.
     #[inline]
     #[must_use]
     pub fn name(&self, instrument: u16) -> Option<Symbol> {
         self.names.get(usize::from(instrument)).copied().flatten()
     }
 
-    /// Applies a tick to the cache; returns false when its instrument has no row.
+    /// Applies a tick to the cache; returns false if its instrument has no row.
     #[inline]
     pub fn apply(&mut self, tick: &Tick) -> bool {
         let index = usize::from(tick.header.instrument.get());
@@ -192,8 +193,8 @@ impl MarketWriter {
         written
     }
 
-    /// Marks a symbol, or all symbols if `instrument` is 0, as stale: wrong values are possible until its
-    /// next tick.
+    /// Marks a symbol, or all symbols if `instrument` is 0, as stale: its values may be wrong until its next
+    /// tick.
     pub fn mark_stale(&mut self, instrument: u16) {
         let one = usize::from(instrument);
         let range =
@@ -227,7 +228,7 @@ fn set_trade(top: &mut TopOfBook, trade: &Trade) {
 
 #[cold]
 fn set_status(top: &mut TopOfBook, status: &Status) {
-    // An unknown state code is stored as received; readers see it as `None`.
+    // An unknown state code is stored as received; `TopOfBook::trading_state` returns `None` for it.
     top.trading_state = status.state;
 }
 

@@ -1,8 +1,8 @@
 //! The subscriber: a thread that connects, subscribes, verifies checksums and sequence numbers, fills the
 //! symbol cache, and reconnects when the connection is lost.
 //!
-//! [`Client::start`] starts the thread. Observers read [`Shared`]: counters, latencies and the [`Market`].
-//! The thread does not wait for them.
+//! [`Client::start`] starts the thread. Other threads read the client's counters, latencies and
+//! [`Market`] from [`Shared`]. The client's thread does not wait for them.
 
 mod backoff;
 mod csv;

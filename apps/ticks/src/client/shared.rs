@@ -1,4 +1,4 @@
-//! The state that the client's thread publishes to observers.
+//! The state that the client's thread publishes to other threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub enum LinkState {
     /// The client is connecting.
     #[default]
     Connecting = 0,
-    /// The client is connected and waits for the grant of its subscription.
+    /// The client is connected and waits until the server grants its subscription.
     Subscribing = 1,
     /// The client is subscribed.
     Live = 2,
@@ -36,7 +36,7 @@ impl LinkState {
         }
     }
 
-    /// Returns the state as one label.
+    /// Returns the state's name, for display.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl LinkState {
 
 macro_rules! counts {
     ($( $(#[$doc:meta])* $name:ident = $text:literal, )+) => {
-        /// The counters, over all connections.
+        /// The client's counters. Each counts over all its connections.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Count { $( $(#[$doc])* $name, )+ }
 
@@ -73,7 +73,7 @@ counts! {
     Bytes = "bytes",
     /// Socket reads that returned data.
     Reads = "reads",
-    /// Quotes, trades and states.
+    /// Ticks received: quotes, trades and trading states.
     Ticks = "ticks",
     /// Trades, which `Ticks` includes.
     Trades = "trades",
@@ -81,21 +81,21 @@ counts! {
     Others = "other_messages",
     /// Messages of unknown types.
     Unknown = "unknown_messages",
-    /// Ticks of instruments that the session does not have.
+    /// Ticks and symbol definitions with an instrument number that the session does not have.
     UnknownInstrument = "unknown_instruments",
     /// Number of gaps in the sequence numbers.
     Gaps = "gaps",
     /// Number of missing sequence numbers.
     Lost = "lost",
-    /// Messages that the server reported as left out.
+    /// Messages that the server reported as omitted.
     Skipped = "skipped",
     /// Ticks with a sequence number that was received before.
     Duplicates = "duplicates",
-    /// Damaged positions in the stream.
+    /// Number of times that damaged data was found in the stream.
     Corrupt = "corrupt",
     /// Bytes skipped to find the next valid message.
     ResyncBytes = "resync_bytes",
-    /// Messages that a session sent while the client was not connected.
+    /// Messages that the server sent while the client was not connected.
     Missed = "missed_while_away",
     /// Attempts to connect.
     Attempts = "attempts",
@@ -122,13 +122,13 @@ impl Counts {
         self.0[count as usize]
     }
 
-    /// Returns the increase of each counter since `earlier`.
+    /// Returns the increase of each counter since the snapshot `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts(std::array::from_fn(|index| self.0[index].saturating_sub(earlier.0[index])))
     }
 
-    /// Returns a copy with another value of one counter.
+    /// Returns a copy in which one counter has this value.
     #[must_use]
     pub const fn with(mut self, count: Count, value: u64) -> Counts {
         self.0[count as usize] = value;
@@ -142,7 +142,7 @@ impl Counts {
     }
 }
 
-/// Counters, state, latencies and the market: written by the client's thread, read by observers.
+/// Counters, state, latencies and the market, which the client's thread writes and other threads read.
 pub struct Shared {
     counts: [AtomicU64; Count::ALL.len()],
     state: AtomicU8,
@@ -190,7 +190,7 @@ impl Shared {
         Nanos(self.retry_at_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns the symbols of the latest session.
+    /// Returns the symbol cache of the latest session.
     #[must_use]
     pub fn market(&self) -> Arc<Market> {
         Arc::clone(&self.market.lock().unwrap_or_else(PoisonError::into_inner))
@@ -202,7 +202,7 @@ impl Shared {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the latencies by hop.
+    /// Returns the latency histograms of all spans.
     #[must_use]
     pub const fn latencies(&self) -> &Latencies {
         &self.latencies
@@ -249,7 +249,7 @@ impl Shared {
         self.reconnect.store(true, Ordering::Release);
     }
 
-    /// Returns true once after each request to reconnect.
+    /// Returns true if a reconnect was requested since the last call.
     pub(super) fn take_reconnect(&self) -> bool {
         self.reconnect.load(Ordering::Acquire) && self.reconnect.swap(false, Ordering::AcqRel)
     }

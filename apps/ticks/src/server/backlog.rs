@@ -11,9 +11,9 @@ const CAPACITY_MIN: usize = 1 << 12;
 /// A ring of ticks. The place of a tick is its position in the session, counted from 0: its sequence number
 /// less one.
 ///
-/// Ticks are written first and sealed later, when the time of sending is known. Each subscriber reads from
-/// its own place. The ring never waits for readers, so a reader first checks that its place is within
-/// [`retained`](Backlog::retained).
+/// Ticks are written first and sealed later: sealing adds the time of sending and the checksum. Each
+/// subscriber reads from its own place. The ring never waits for subscribers, so each first checks that its
+/// lag is at most [`retained`](Backlog::retained).
 #[derive(Debug)]
 pub(super) struct Backlog {
     ticks: Box<[Tick]>,
@@ -51,7 +51,7 @@ impl Backlog {
         self.sealed
     }
 
-    /// Returns space for the next ticks, up to `count` of them, and fewer at the ring's end.
+    /// Returns space for the next `count` ticks, or for fewer of them at the ring's end.
     #[inline]
     pub(super) fn write_space(&mut self, count: usize) -> &mut [Tick] {
         let at = self.index(self.written);
@@ -59,7 +59,7 @@ impl Backlog {
         &mut self.ticks[at..end]
     }
 
-    /// Commits the first `count` ticks of the [space](Backlog::write_space).
+    /// Marks the first `count` ticks of the [space](Backlog::write_space) as written.
     #[inline]
     pub(super) fn commit(&mut self, count: usize) {
         self.written += count as u64;
@@ -76,7 +76,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the ticks from place `from` to before place `end`, but not beyond the end of `ticks`.
+    /// Returns the ticks from place `from` to before place `end`, or fewer of them at the ring's end.
     #[inline]
     pub(super) fn ticks(&self, from: u64, end: u64) -> &[Tick] {
         debug_assert!(self.written - from <= self.ticks.len() as u64 && end <= self.sealed);

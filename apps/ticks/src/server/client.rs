@@ -1,4 +1,4 @@
-//! One subscriber: its place in the stream of ticks, and the messages that wait to be sent to it.
+//! One client: its connection, its place in the stream of ticks, and the messages to be sent to it.
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown};
@@ -49,11 +49,11 @@ pub(super) struct Client {
     pub(super) requested: Option<Subscription>,
     /// Place (see [`Backlog`]) of the next tick to be sent, or to be omitted if its symbol is not subscribed.
     place: u64,
-    /// Number of messages of the subscribed symbols: `base` before the subscription, `passed` since then,
-    /// sent or omitted.
+    /// Messages of the subscribed symbols: `base` were generated before the subscription, `passed` were sent
+    /// or omitted since then.
     base: u64,
     passed: u64,
-    /// A tick whose first `partial_from` bytes were sent; it waits unless all [`TICK_LEN`] were.
+    /// A tick of which the kernel has accepted the first `partial_from` bytes; [`TICK_LEN`]: no bytes remain.
     partial_tick: [u8; TICK_LEN],
     partial_from: usize,
     /// Messages other than ticks, to be sent before the next tick.
@@ -61,7 +61,7 @@ pub(super) struct Client {
     outbox_from: usize,
     /// True while the kernel's buffer is full; the poller reports when the kernel accepts bytes again.
     pub(super) is_blocked: bool,
-    /// Deadline while the connection is closing: until then, only the outbox is still sent.
+    /// Time at which a closing connection is closed; until then, only the outbox is sent. `None`: open.
     closing: Option<Nanos>,
     /// True once the last message is sent and the sending side is closed.
     pub(super) has_ended: bool,
@@ -106,7 +106,7 @@ impl Client {
         self.outbox.extend_from_slice(with_checksum(message).as_bytes());
     }
 
-    /// Returns the place of the next tick for this client; `None` for a client that gets no ticks.
+    /// Returns the place of the next tick; `None` if the client has no subscription or is closing.
     pub(super) fn tick_place(&self) -> Option<u64> {
         (self.subscription.is_some() && self.closing.is_none()).then_some(self.place)
     }
@@ -122,7 +122,7 @@ impl Client {
         (self.subscription, self.place) = (Some(subscription), place);
     }
 
-    /// Ends the stream: nothing is sent after the outbox, and the connection is closed at the deadline.
+    /// Ends the stream: no more ticks are sent, and the connection is closed at the deadline.
     pub(super) fn close_by(&mut self, deadline: Nanos) {
         self.closing = Some(self.closing.unwrap_or(deadline).min(deadline));
     }
@@ -173,8 +173,8 @@ impl Client {
         }
     }
 
-    /// Sends the partial tick and the outbox as far as the kernel accepts them; then, if closing, ends the
-    /// stream.
+    /// Sends the partial tick and the outbox as far as the kernel accepts them. If the connection is closing
+    /// and all is sent, closes the sending side.
     pub(super) fn flush_messages(&mut self, flush: &mut Flush<'_>) -> Result<(), ConnectionEnd> {
         if self.is_blocked
             || flush.now < self.stalled_until
@@ -185,7 +185,7 @@ impl Client {
         if self.closing.is_some() { self.finish() } else { Ok(()) }
     }
 
-    /// Closes the sending side after the last message.
+    /// Closes the sending side of the socket, after the last message.
     fn finish(&mut self) -> Result<(), ConnectionEnd> {
         if !self.has_ended {
             self.has_ended = true;
@@ -195,8 +195,8 @@ impl Client {
         Err(ConnectionEnd::Finished)
     }
 
-    /// Sends the remaining bytes of a partial tick, then the outbox; false if the kernel did not accept all
-    /// bytes.
+    /// Sends the remaining bytes of a partial tick, then the outbox. Returns false if the kernel did not
+    /// accept all bytes.
     fn send_messages(&mut self, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         if self.partial_from < TICK_LEN {
             let sent = send(&self.socket, &self.partial_tick[self.partial_from..], flush.counters)?;
@@ -223,8 +223,8 @@ impl Client {
         Ok(true)
     }
 
-    /// Sends the sealed ticks. Returns true when the slow policy or a fault interrupted it: the caller then
-    /// sends the queued messages and calls again.
+    /// Sends the sealed ticks. Returns true if the slow policy or a fault interrupted the sending: the caller
+    /// then sends the queued messages and calls again.
     fn send_ticks(&mut self, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let end = flush.backlog.sealed();
         while self.place < end {
@@ -251,8 +251,8 @@ impl Client {
         Ok(false)
     }
 
-    /// Sends every tick before place `end`, directly from the backlog; false when the kernel did not accept
-    /// all of them.
+    /// Sends the ticks of all symbols before place `end`, directly from the backlog. Returns false if the
+    /// kernel did not accept all bytes.
     #[inline]
     fn send_all(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let bytes = flush.backlog.ticks(self.place, end).as_bytes();
@@ -269,7 +269,8 @@ impl Client {
         Ok(sent == bytes.len())
     }
 
-    /// Sends the ticks of subscribed symbols before place `end`; false when the kernel did not accept all.
+    /// Sends the ticks of the listed symbols before place `end`. Returns false if the kernel did not accept
+    /// all bytes.
     fn send_chosen(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let Some(subscription) = &self.subscription else { return Ok(true) };
         let examined_to = flush.selection.fill(flush.backlog, subscription, self.place, end);
@@ -311,13 +312,13 @@ impl Client {
         }
     }
 
-    /// Applies the server's policy to this client, which reads too slowly.
+    /// Applies the server's policy for slow subscribers to this client.
     #[cold]
     fn apply_slow_policy(&mut self, flush: &mut Flush<'_>) {
         let Some(subscription) = self.subscription.take() else { return };
         flush.counters.slow += 1;
         let end = flush.backlog.sealed();
-        // Number of ticks that the client has not received: by place if all symbols are subscribed, else by
+        // Number of subscribed ticks not yet sent: from the places if all symbols are subscribed, else from
         // the symbols' sequence numbers.
         let missed = |client: &Client| match &subscription {
             Subscription::All => end - client.place,
@@ -352,7 +353,7 @@ impl Client {
         (self.subscription, self.place) = (Some(subscription), end);
     }
 
-    /// Injects the tick fault that is due at the client's place.
+    /// Injects the fault that is due for the tick at the client's place.
     #[cold]
     fn inject_fault(&mut self, flush: &mut Flush<'_>) {
         let (Some(faults), Some(subscription)) = (&mut self.faults, &self.subscription) else { return };

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 pub struct ServerCounters {
     /// Ticks generated.
     pub ticks: u64,
-    /// Ticks that were late by more than a second and were not generated.
+    /// Ticks not generated because the server was more than a second behind the schedule.
     pub given_up: u64,
-    /// Ticks handed to the kernel, over all subscribers.
+    /// Ticks that the kernel accepted for sending, summed over all subscribers.
     pub ticks_sent: u64,
-    /// Bytes handed to the kernel.
+    /// Bytes that the kernel accepted for sending.
     pub bytes_sent: u64,
     /// Write system calls.
     pub writes: u64,
-    /// Other system calls of the sockets and the poller: reads, accepts, polls, changes of interest.
+    /// System calls other than writes: reads, accepts, polls and changes of the polled events.
     pub other_calls: u64,
     /// Writes of which the kernel accepted nothing or only a part.
     pub blocked: u64,
@@ -23,10 +23,10 @@ pub struct ServerCounters {
     pub accepted: u64,
     /// Connections that ended, for any reason.
     pub closed: u64,
-    /// Connections closed to admit others: those without a subscription, or of the address with the most
+    /// Connections closed to admit others: without a subscription, or from the address with the most
     /// connections.
     pub evicted: u64,
-    /// Connections refused because the maximum was reached.
+    /// Connections refused because the maximum number of clients was reached.
     pub refused_full: u64,
     /// Clients refused because of a different protocol version.
     pub refused_version: u64,
@@ -40,21 +40,21 @@ pub struct ServerCounters {
     pub subscriptions: u64,
     /// Number of times that the policy for slow subscribers was applied.
     pub slow: u64,
-    /// Ticks left out for subscribers that were too far behind.
+    /// Ticks omitted because a subscriber was too far behind, summed over all subscribers.
     pub skipped: u64,
     /// Subscribers disconnected because they were too far behind.
     pub slow_disconnected: u64,
-    /// Clients disconnected because they were silent too long.
+    /// Clients disconnected because they sent nothing for too long.
     pub silent: u64,
     /// Heartbeats sent.
     pub heartbeats: u64,
-    /// Ticks left out by fault injection.
+    /// Ticks omitted by fault injection.
     pub fault_gaps: u64,
     /// Ticks damaged by fault injection.
     pub fault_corrupt: u64,
-    /// Stalls made by fault injection.
+    /// Stalls caused by fault injection.
     pub fault_stalls: u64,
-    /// Disconnections made by fault injection.
+    /// Disconnections caused by fault injection.
     pub fault_disconnects: u64,
 }
 

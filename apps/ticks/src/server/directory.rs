@@ -1,4 +1,4 @@
-//! The symbols of a session by name, and the subscriptions.
+//! The symbols of a session, found by name, and the subscriptions to them.
 
 use tickpath_flowgen::TickGeneratorConfig;
 use tickpath_ticks::checksum::with_checksum;
@@ -47,8 +47,8 @@ impl Directory {
         Some(self.names[at].1)
     }
 
-    /// Appends the answer to a granted request and a definition of each of its symbols, for a stream that
-    /// resumes at `place`.
+    /// Appends to `out` the answer that grants a request, and a definition of each subscribed symbol. The
+    /// ticks after them begin at `place`.
     pub(super) fn define(
         &self,
         request: u32,
@@ -126,7 +126,7 @@ impl Subscription {
         }
     }
 
-    /// Returns the number of messages of the subscribed symbols so far.
+    /// Returns the number of messages generated so far for the subscribed symbols.
     pub(super) fn messages(&self, states: &[SymbolState]) -> u64 {
         let wanted = states.iter().zip(0_u16..).filter(|(_, at)| self.has(*at));
         wanted.map(|(state, _)| state.symbol_sequence - 1).sum()

@@ -1,4 +1,4 @@
-//! Fault injection, drawn independently for each client.
+//! Fault injection: random faults, independent for each client.
 
 use tickpath_types::{Nanos, Rng};
 
@@ -13,7 +13,7 @@ const PPM: u64 = 1_000_000;
 /// A fault to inject into a client's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TickFault {
-    /// Leave out this number of ticks, beginning with this one.
+    /// Omit this number of ticks, beginning with this one.
     Gap(u64),
     /// Flip this bit of the tick.
     Corrupt(usize),
@@ -28,7 +28,7 @@ pub(super) enum LinkFault {
     Disconnect,
 }
 
-/// The next faults of one client: places of tick faults, times of connection faults.
+/// The next fault of each kind for one client: tick faults by place, connection faults by time.
 #[derive(Debug)]
 pub(super) struct Faults {
     settings: FaultSettings,
@@ -50,7 +50,7 @@ impl Faults {
         faults
     }
 
-    /// Draws the places and times of all next faults, from `place` and `now` on.
+    /// Draws the place or time of the next fault of each kind, from `place` and `now` on.
     fn begin(&mut self, place: u64, now: Nanos) {
         self.gap_at = place.saturating_add(self.ticks_until(self.settings.gaps.ppm));
         self.corrupt_at = place.saturating_add(self.ticks_until(self.settings.corrupt.ppm));
@@ -58,8 +58,8 @@ impl Faults {
         self.disconnect_at = self.time_after(now, self.settings.disconnect);
     }
 
-    /// Returns the place of the next tick with a fault, from `place` on. A fault before `place`, which the
-    /// client has already passed, is drawn again.
+    /// Returns the place of the next tick with a fault, from `place` on. A fault before `place` was missed,
+    /// so a new one is drawn.
     pub(super) fn next_place(&mut self, place: u64) -> u64 {
         if self.gap_at < place {
             self.gap_at = place.saturating_add(self.ticks_until(self.settings.gaps.ppm));

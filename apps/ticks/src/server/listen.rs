@@ -25,11 +25,11 @@ const READS_MAX: usize = 4;
 /// Maximum number of excess connections that receive a refusal at a time; further ones are closed without a
 /// message.
 pub(super) const REFUSED_MAX: usize = 64;
-/// Maximum number of answer bytes that wait for a client that sends requests without reading, besides the
-/// answer to one request. A client that exceeds it gets no more answers and is disconnected. The output of
-/// `SlowClient::Sample` is smaller.
+/// Maximum number of bytes queued for a client that sends requests without reading, in addition to the
+/// longest possible answer. A client that exceeds it gets no more answers and is disconnected. The sample
+/// that `SlowClient::Sample` queues is always shorter than this.
 const ANSWERS_MAX: usize = 128 << 10;
-/// Upper bound of the bytes of an answer per symbol: one definition.
+/// Upper bound of a message's length in an answer, in bytes. An answer defines each symbol in one message.
 const ANSWER_LEN: usize = 64;
 
 impl TicksServer {
@@ -51,7 +51,7 @@ impl TicksServer {
                 self.read(at, now);
             }
         }
-        // Accept last: a request that has arrived is read before its connection may be closed for another.
+        // Accept last: accepting may close another connection, whose waiting request must be read first.
         if self.ready.iter().any(|ready| ready.key == LISTENER_KEY) {
             self.accept(now);
         }
@@ -61,8 +61,8 @@ impl TicksServer {
     fn accept(&mut self, now: Nanos) {
         for _ in 0..ACCEPTS_MAX {
             self.counters.other_calls += 1;
-            // Without a free file descriptor, a connection stays queued. A connection that was reset is
-            // skipped.
+            // If no file descriptor is free, the connection stays in the kernel's queue. A connection that
+            // was reset has no peer address and is closed.
             let Ok((socket, peer)) = StreamSocket::accept(&self.listener) else { return };
             let Some(peer) = peer.filter(|_| !self.is_shutting_down) else { continue };
             if let Some(bytes) = self.settings.send_buffer {
@@ -74,8 +74,8 @@ impl TicksServer {
         }
     }
 
-    /// Closes a connection without a subscription if no slot is left for a new connection of `peer`. First
-    /// reads from that connection once more, because its request may have arrived.
+    /// If no slot is free for a new connection of `peer`, closes a connection that has not subscribed. Reads
+    /// from it first, because its request may have arrived.
     fn evict_if_full(&mut self, peer: Ipv4Addr, now: Nanos) {
         let Some(at) = self.pre_login.victim(peer) else { return };
         self.read(at as usize, now);
@@ -146,7 +146,7 @@ impl TicksServer {
         }
     }
 
-    /// Sends a client messages other than ticks; ticks wait for the next flush.
+    /// Sends a client's queued messages, and also its ticks if no tick waits to be sealed.
     pub(super) fn flush_messages(&mut self, at: usize, now: Nanos) {
         let Some(client) = &mut self.clients[at] else { return };
         let is_full_flush = self.backlog.written() == self.backlog.sealed();
@@ -285,15 +285,15 @@ struct RequestHandler<'a> {
     directory: &'a Directory,
     states: &'a [SymbolState],
     counters: &'a mut ServerCounters,
-    /// Place of the first tick after a new subscription.
+    /// Place of the first tick that a new subscription receives.
     place: u64,
     next_sequence: u64,
     granted: Option<Subscription>,
     /// The subscription built so far from the parts of a request.
     requested: Option<Subscription>,
     answers: Vec<u8>,
-    /// Maximum number of bytes of answers. A client that exceeds it is disconnected, so no more requests are
-    /// answered.
+    /// Maximum number of bytes in `answers`. A client whose answers exceed it is disconnected, so its further
+    /// requests are not answered.
     answers_max: usize,
 }
 

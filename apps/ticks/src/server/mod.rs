@@ -1,9 +1,9 @@
 //! Generates ticks and sends them to any number of subscribers.
 //!
-//! One thread does all the work. It encodes each due tick once, into a backlog that all subscribers share,
-//! and sends each subscriber the ticks from its own place on. For a subscriber of some symbols, it first
-//! copies their ticks into a separate buffer. Other threads may generate the ticks; the sequence numbers
-//! remain consecutive.
+//! One thread serves all clients. It writes each due tick once, into a backlog that all subscribers share,
+//! and sends each subscriber the ticks from its own place on. If a subscriber listed symbols, it first copies
+//! the ticks of these symbols into a separate buffer. With [`ServeSettings::threads`] above 1, other threads
+//! generate the ticks; the sequence numbers remain consecutive.
 //!
 //! ```
 //! use tickpath_agent::{Agent, TscClock};
@@ -90,13 +90,13 @@ pub struct TicksServer {
     backlog: Backlog,
     pace: Pace,
     has_started: bool,
-    /// Number of unsealed ticks that triggers a flush before `next_flush`.
+    /// Number of ticks waiting to be sealed that triggers a flush before `next_flush`.
     fill: u64,
     selection: TickSelection,
     counters: ServerCounters,
     /// Index of the client that the next flush begins with; the clients take turns.
     turn: usize,
-    /// Place of the most advanced subscriber; `None` without one.
+    /// Place of the most advanced subscriber; `None` without subscribers.
     furthest: Option<u64>,
     /// True once the kernel accepts bytes again for a blocked subscriber.
     has_unblocked: bool,
@@ -116,15 +116,15 @@ impl TicksServer {
         ensure!(symbols <= SYMBOLS_MAX, "{symbols} symbols: give 1 to {SYMBOLS_MAX}");
         ensure!(settings.heartbeat_ms > 0, "a heartbeat interval of 0 ms: give 1 to 65535");
         let source = Source::start(&settings.market, settings.threads)?;
-        // All clients may subscribe at once, even from one address.
+        // One address may hold all connections, as long as no other address needs one.
         let places = PreLoginLimits {
             connections: settings.clients_max,
             per_address: settings.clients_max,
-            // No deadline: the rule for silent clients closes those that never subscribe.
+            // No deadline: `check_client` disconnects clients that send nothing.
             deadline: Nanos(u64::MAX),
         };
-        // Descriptors: `clients_max` each for connections with and without a subscription, one per connection
-        // being refused, and a reserve.
+        // File descriptors: `clients_max` for subscribers, as many for connections without a subscription,
+        // one for each connection being refused, and a reserve.
         let wanted = 2 * settings.clients_max as u64 + listen::REFUSED_MAX as u64 + 64;
         let files = tickpath_net::raise_open_files(wanted)?;
         ensure!(
@@ -143,7 +143,7 @@ impl TicksServer {
             .context("cannot watch for clients")?;
         let now = clock.now();
         let backlog = Backlog::new(settings.backlog);
-        // Clamped in the structure below, so that `unpaced_count` permits at least two such writes to wait.
+        // Clamped in the structure below: the lag that `unpaced_count` permits is at least two such writes.
         let fill = (settings.fill_bytes / TICK_LEN) as u64;
         Ok(TicksServer {
             session: now.0,
@@ -189,7 +189,7 @@ impl TicksServer {
         self.session
     }
 
-    /// Returns the counts since the start.
+    /// Returns the server's counters.
     #[must_use]
     pub fn counters(&self) -> &ServerCounters {
         &self.counters
@@ -243,8 +243,8 @@ impl TicksServer {
         count
     }
 
-    /// Returns the number of ticks to generate at [`TickRate::Max`]: those of one write, or 0 if the most
-    /// advanced subscriber would then be more than a quarter of the backlog behind.
+    /// Returns the number of ticks to generate at [`TickRate::Max`]: enough for one write, or 0 if even the
+    /// most advanced subscriber would then lag by more than a quarter of the backlog.
     fn unpaced_count(&self) -> u64 {
         let Some(furthest) = self.furthest else { return 0 };
         let behind = self.backlog.written() - furthest;
@@ -281,7 +281,7 @@ impl TicksServer {
         self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };
     }
 
-    /// Sends to one client as much as the kernel accepts.
+    /// Sends the messages and ticks of one client, as far as the kernel accepts them.
     #[inline]
     fn flush_client(&mut self, at: usize, now: Nanos) {
         let Some(client) = &mut self.clients[at] else { return };
@@ -306,7 +306,8 @@ impl TicksServer {
         }
     }
 
-    /// Checks each client for silence, a due heartbeat and due faults; drops ticks that are too late.
+    /// Checks each client for silence, a due heartbeat and due faults. Drops the due ticks if they are more
+    /// than a second late.
     fn sweep(&mut self, now: Nanos) {
         self.next_sweep = now + SWEEP_INTERVAL;
         self.counters.given_up += self.pace.drop_late(now);
@@ -351,7 +352,7 @@ impl TicksServer {
         }
     }
 
-    /// Begins the shutdown: sends the last ticks and End of Stream to all.
+    /// Begins the shutdown: sends the last ticks, and then End of Stream, to all clients.
     fn start_shutdown(&mut self, now: Nanos) {
         self.is_shutting_down = true;
         self.flush(now);

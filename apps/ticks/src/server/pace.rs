@@ -4,14 +4,14 @@ use tickpath_types::Nanos;
 
 use super::settings::TickRate;
 
-/// Maximum lag behind the schedule; later ticks are dropped.
+/// Maximum lag behind the schedule. At a larger lag, all due ticks are dropped.
 const LAG_MAX: Nanos = Nanos::from_secs(1);
 
-/// The schedule of a rate: tick `i` is due at start + i / rate, independent of the ticks before it.
+/// The schedule of a rate: tick `i` is due at start + i / rate, however late earlier ticks were generated.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Interval between two ticks: whole nanoseconds, and the remainder `interval_rest` in units of 2^-32 ns.
-    /// Both are 0 without a rate.
+    /// Both are 0 at [`TickRate::Max`].
     interval: u64,
     interval_rest: u32,
     /// Time at which the next tick is due: nanoseconds, and `due_rest` in units of 2^-32 ns.
@@ -59,7 +59,7 @@ impl Pace {
         ts
     }
 
-    /// Drops ticks that are late by more than a second; returns their number.
+    /// If the next tick is more than [`LAG_MAX`] late, drops all due ticks and returns their number.
     pub(super) fn drop_late(&mut self, now: Nanos) -> u64 {
         let late = now.since(Nanos(self.due));
         if late <= LAG_MAX || self.interval == 0 {

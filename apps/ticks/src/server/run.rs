@@ -11,11 +11,11 @@ use super::{ServeSettings, ServerCounters, TickRate, TicksServer};
 
 /// Interval between progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
-/// Shortest idle time in which the thread sleeps.
+/// The thread sleeps only if it has no work for at least this time.
 const SLEEP_MIN: Nanos = Nanos::from_micros(200);
 /// A sleep is this much shorter than the idle time, because the kernel may wake a thread late.
 const WAKE_EARLY: Nanos = Nanos::from_micros(80);
-/// Duty cycles between two checks of the stop signal.
+/// Maximum number of duty cycles between two checks of the stop signal.
 const CYCLES: u32 = 64;
 
 /// The reason for which a server ended.
@@ -38,12 +38,12 @@ pub struct ServeReport {
     pub counters: ServerCounters,
     /// Number of sleeps while no work was due.
     pub sleeps: u64,
-    /// The requested rate.
+    /// The requested rate of ticks.
     pub rate: TickRate,
 }
 
 impl ServeReport {
-    /// Returns the reason for which the result cannot be trusted, if any.
+    /// Returns a warning if the server could not keep the requested rate and dropped ticks.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         (self.counters.given_up > 0).then(|| {
@@ -117,7 +117,7 @@ impl ServeReport {
 /// Serves until the stop signal is raised or `time` is over. Passes the server's address and progress lines
 /// to `print_line`.
 ///
-/// Spins while ticks come closer together than 200 us, and sleeps between them otherwise.
+/// The thread spins if the next work is due within 200 us; otherwise it sleeps until shortly before it.
 ///
 /// # Errors
 /// The server cannot be [opened](TicksServer::open), or a system call fails.
@@ -162,7 +162,8 @@ pub fn serve(
     Ok(ServeReport { end, elapsed, counters: *server.counters(), sleeps, rate: settings.rate })
 }
 
-/// Sleeps until shortly before the next work, if that is far enough away; returns true if it slept.
+/// Sleeps until shortly before the next work, if that is at least [`SLEEP_MIN`] away. Returns true if it
+/// slept.
 fn sleep_if_idle(server: &TicksServer, now: Nanos) -> bool {
     let idle = server.idle_until().since(now);
     if idle < SLEEP_MIN {

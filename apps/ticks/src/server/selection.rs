@@ -1,4 +1,4 @@
-//! Selects the ticks to send to a subscriber of some symbols, and to a slow subscriber.
+//! Selects the ticks to send to a subscriber that listed symbols, and to a slow subscriber.
 
 use tickpath_ticks::checksum::with_checksum;
 use tickpath_ticks::message::{Skipped, TICK_LEN, Tick};
@@ -24,8 +24,8 @@ impl TickSelection {
         TickSelection { ticks, places: vec![0; SELECTION_MAX].into(), len: 0 }
     }
 
-    /// Copies the ticks of the subscribed symbols from a part of the stream. Returns the place up to which it
-    /// examined the stream: `end`, or less when the buffer is full.
+    /// Copies the ticks of the subscribed symbols from place `from` to before place `end`. Returns the place
+    /// before which it stopped: `end`, or less if the buffer is full.
     pub(super) fn fill(
         &mut self,
         backlog: &Backlog,
@@ -67,8 +67,9 @@ impl TickSelection {
         bytes
     }
 
-    /// Appends to `out`, for the `missed` messages, the latest quote of each subscribed symbol if the backlog
-    /// retains it, and between these quotes the number of omitted messages. Returns the number of quotes.
+    /// Appends to `out` a sample of the `missed` messages: the latest quote of each subscribed symbol, if the
+    /// backlog retains it, and [`Skipped`] messages with the numbers of messages omitted between the quotes.
+    /// Returns the number of quotes.
     pub(super) fn sample(
         &mut self,
         backlog: &Backlog,
@@ -91,7 +92,7 @@ impl TickSelection {
         );
         self.places[..count].sort_unstable();
         let (mut place, mut kept, mut left_out) = (from, 0, 0);
-        // The number of messages before `from` is known, but the backlog no longer retains their ticks.
+        // `missed` includes the messages before `from`, which the backlog no longer retains.
         let mut unreported = missed - count_chosen(backlog, subscription, from, end);
         for quote in &self.places[..count] {
             unreported += count_chosen(backlog, subscription, place, *quote);

@@ -13,7 +13,7 @@ use tickpath_types::Nanos;
 pub enum TickRate {
     /// This number of ticks a second, 1 to 100 million, evenly spaced.
     PerSecond(u32),
-    /// As many as the fastest subscriber takes; none while there is no subscriber.
+    /// As many as the fastest subscriber reads; none while there is no subscriber.
     Max,
 }
 
@@ -60,10 +60,10 @@ pub enum SlowClient {
     /// Drops the waiting ticks, reports their number, and continues with the newest tick.
     #[default]
     Drop,
-    /// Sends, of the waiting ticks, the latest quote of each of its symbols, and between these quotes the
-    /// number of omitted ticks.
+    /// Of the waiting ticks, sends only the latest quote of each subscribed symbol. Reports the number of
+    /// ticks omitted between these quotes.
     Sample,
-    /// Reports the reason and disconnects.
+    /// Reports the reason to the subscriber and disconnects it.
     Disconnect,
 }
 
@@ -92,17 +92,17 @@ impl fmt::Display for SlowClient {
     }
 }
 
-/// Fault injection, independent for each subscriber, drawn from the seed. A value of zero disables that
+/// Frequencies of injected faults, which are random and independent for each subscriber. Zero disables a
 /// fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultSettings {
-    /// Share of ticks at which one to five are left out without a report.
+    /// Share of ticks at which a gap begins: one to five ticks are omitted without a report.
     pub gaps: Fraction,
-    /// Share of ticks of which one bit is flipped.
+    /// Share of ticks in which one bit is flipped.
     pub corrupt: Fraction,
     /// Mean time between two stalls. During a stall nothing is sent, not even heartbeats.
     pub stall: Nanos,
-    /// Mean time between two disconnections, in the middle of a message.
+    /// Mean time between two disconnections, which come without an End of Stream message.
     pub disconnect: Nanos,
 }
 
@@ -137,7 +137,7 @@ impl FromStr for FaultSettings {
     }
 }
 
-/// Settings of a [`TicksServer`](super::TicksServer).
+/// The settings of a [`TicksServer`](super::TicksServer).
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
     /// Address to listen on; port 0 selects a free port.
@@ -150,7 +150,7 @@ pub struct ServeSettings {
     pub threads: usize,
     /// Maximum number of connections; further ones are refused and closed.
     pub clients_max: usize,
-    /// Capacity of the backlog in ticks; a power of two from 2^12 on.
+    /// Capacity of the backlog in ticks; rounded up to a power of two of at least 2^12.
     pub backlog: usize,
     /// Policy for subscribers that are too far behind.
     pub slow_client: SlowClient,
@@ -165,7 +165,7 @@ pub struct ServeSettings {
     pub send_buffer: Option<usize>,
     /// Fault injection.
     pub faults: FaultSettings,
-    /// Seed from which the faults are drawn.
+    /// Seed of the random faults.
     pub seed: u64,
 }
 

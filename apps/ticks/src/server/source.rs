@@ -1,4 +1,4 @@
-//! The source of ticks: generated on the server's thread or on separate threads.
+//! The source of ticks, which it generates on the server's thread or on separate threads.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
@@ -36,7 +36,7 @@ impl Source {
         Threads::start(market, threads).map(Source::Threads)
     }
 
-    /// Returns the symbols' states after the ticks taken so far.
+    /// Returns the states of the symbols after all ticks that [`take`](Source::take) has returned.
     pub(super) fn states(&self) -> &[SymbolState] {
         match self {
             Source::Inline(tick_writer) => tick_writer.states(),
@@ -44,8 +44,8 @@ impl Source {
         }
     }
 
-    /// Writes the next ticks into `buffer`, the first at `place`. Returns their number, which is lower than
-    /// the buffer's length when the threads lag.
+    /// Writes the next ticks into `buffer`; the first has place `place`. Returns their number, which is less
+    /// than the buffer's length if the threads have not generated enough.
     #[inline]
     pub(super) fn take(&mut self, place: u64, buffer: &mut [Tick], next_ts: impl FnMut() -> Nanos) -> usize {
         match self {
@@ -67,7 +67,8 @@ struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The threads that generate ticks, and the position in the block of the thread whose turn it is.
+/// The threads that generate ticks. `block` is the current block of thread `turn`, of which `taken` ticks
+/// were used.
 pub(super) struct Threads {
     workers: Vec<Worker>,
     stop: StopSignal,

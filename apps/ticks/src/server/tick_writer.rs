@@ -20,7 +20,7 @@ pub(super) struct SymbolState {
 #[derive(Debug)]
 pub(super) struct TickWriter {
     generator: TickGenerator,
-    /// Number of ticks already taken from the generator's batch.
+    /// Number of ticks of the generator's current batch that were already encoded.
     taken: usize,
     /// Instrument number of the first symbol on the wire.
     first_instrument: u16,
@@ -28,8 +28,8 @@ pub(super) struct TickWriter {
 }
 
 impl TickWriter {
-    /// Creates a writer for a generator with this number of symbols; the first has `first_instrument` on the
-    /// wire.
+    /// Creates a writer for a generator with this number of symbols; the first has the instrument number
+    /// `first_instrument` on the wire.
     pub(super) fn new(generator: TickGenerator, first_instrument: u16, symbols: usize) -> TickWriter {
         let states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; symbols];
         TickWriter { generator, taken: 0, first_instrument, states }
@@ -40,8 +40,8 @@ impl TickWriter {
         &self.states
     }
 
-    /// Fills `buffer` with the next ticks, the first at `place`, each created at the time that `next_ts`
-    /// returns.
+    /// Fills `buffer` with the next ticks. The first has place `place`, and `next_ts` returns the generation
+    /// time of each.
     #[inline]
     pub(super) fn make(&mut self, place: u64, buffer: &mut [Tick], mut next_ts: impl FnMut() -> Nanos) {
         let (mut rest, mut place) = (buffer, place);
@@ -70,7 +70,7 @@ impl TickWriter {
     }
 }
 
-/// Encodes a quote or a trade; checksum and delay are set later. The order of quotes and trades is
+/// Encodes a quote or a trade; checksum and send delay are set later. The order of quotes and trades is
 /// unpredictable, so nothing here branches on the kind: a misprediction would cost more than encoding both.
 #[inline]
 fn message_of(tick: &tickpath_flowgen::Tick, symbol_sequence: u32, sequence: u64, ts: Nanos) -> Tick {

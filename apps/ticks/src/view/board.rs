@@ -1,4 +1,4 @@
-//! The user's view settings, and the contents of the last frame.
+//! The arrangement of the symbol table: the user's view settings, and the values of the last frame.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub enum Sort {
     Change,
     /// Ticks per second, the most first.
     Ticks,
-    /// Name, in the order of the alphabet.
+    /// Name, in alphabetical order.
     Symbol,
 }
 
@@ -34,7 +34,7 @@ impl Sort {
         }
     }
 
-    /// Returns the sort order as one label.
+    /// Returns the sort order's name, for display.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -71,11 +71,11 @@ impl Move {
 /// The directions in which a row's values moved, and its tick rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moves {
-    /// Move of the bid since the previous frame.
+    /// Direction of the bid's change since the previous frame.
     pub bid: Move,
-    /// Move of the ask since the previous frame.
+    /// Direction of the ask's change since the previous frame.
     pub ask: Move,
-    /// Move of the last price at its latest change.
+    /// Direction of the last price's latest change.
     pub last: Move,
     /// Ticks per second between the previous frame and this one.
     pub ticks_per_s: f64,
@@ -86,24 +86,24 @@ struct DrawnRow {
     top: TopOfBook,
     ticks: u64,
     moves: Moves,
-    /// Time of the row's latest change that was already drawn.
+    /// Time of the latest tick that a drawn frame has shown in this row.
     drawn_ts: u64,
 }
 
-/// The user's view settings, and the contents of the last frame.
+/// The user's view settings, the values of the last frame, and the order of the rows.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
     /// The sort order of the rows.
     pub sort: Sort,
     /// True for the reverse order.
     pub is_reversed: bool,
-    /// Part of the names to show, in capitals; empty: all.
+    /// Text that the names of the shown symbols contain, in capitals; empty: all symbols are shown.
     pub filter: String,
     /// True while the user types the filter.
     pub is_typing: bool,
     /// True while the help is shown.
     pub is_help: bool,
-    /// Rows skipped at the top.
+    /// Number of rows that are scrolled off at the top.
     pub scroll: usize,
     /// Maximum number of rows shown.
     pub rows_max: usize,
@@ -120,7 +120,7 @@ impl Board {
         Board { rows_max, ..Board::default() }
     }
 
-    /// Computes the moves from the previous frame to `view`, and arranges the rows.
+    /// Computes each row's [`Moves`] from the previous frame to `view`, and arranges the rows.
     pub fn observe(&mut self, view: &TicksView) {
         let end = view.rows.last().map_or(0, |row| usize::from(row.instrument) + 1);
         if self.session != view.session || self.drawn.len() != end {
@@ -175,7 +175,7 @@ impl Board {
         }
     }
 
-    /// Returns the indices of the rows to show in `TicksView::rows`, in order, from the scroll position on.
+    /// Returns the rows to show, in display order, as indices into `TicksView::rows`.
     #[must_use]
     pub fn shown(&self) -> &[usize] {
         let shown = &self.order[self.scroll.min(self.order.len())..];
@@ -188,13 +188,14 @@ impl Board {
         self.order.len()
     }
 
-    /// Returns the moves of a row's values.
+    /// Returns the directions in which a row's values moved, and its tick rate.
     #[must_use]
     pub fn moves(&self, row: &MarketRow) -> Moves {
         self.drawn.get(usize::from(row.instrument)).map_or_else(Moves::default, |drawn| drawn.moves)
     }
 
-    /// Returns the times of the changes that a frame with the first `rows` rows shows for the first time.
+    /// Among the first `rows` rows shown, finds those whose latest tick was not drawn yet. Returns the times
+    /// of these ticks, and marks them as drawn.
     pub fn newly_drawn(&mut self, view: &TicksView, rows: usize) -> Vec<u64> {
         let shown: Vec<usize> = self.shown().iter().copied().take(rows).collect();
         let mut times = Vec::with_capacity(shown.len());
@@ -216,7 +217,8 @@ pub fn change(row: &MarketRow) -> Option<Price> {
     Some(Price(last.0.saturating_sub(row.attributes.reference_price.0)))
 }
 
-/// Returns the change in hundredths of a percent; `None` also when there is no reference price.
+/// Returns the [`change`] in hundredths of a percent; `None` before the first trade or without a positive
+/// reference price.
 #[must_use]
 pub fn change_percent(row: &MarketRow) -> Option<i128> {
     let reference = i128::from(row.attributes.reference_price.0);

@@ -4,43 +4,43 @@ use std::time::Duration;
 
 use crate::client::{Count, Counts, LinkState, MarketRow, Percentiles, Shared, Span};
 
-/// A snapshot of a client.
+/// A snapshot of a client's connection state, counters, latencies and symbols.
 #[derive(Clone, Debug)]
 pub struct TicksView {
     /// The server's address.
     pub address: String,
-    /// Time since the start of the watch.
+    /// Time since the client was started.
     pub elapsed: Duration,
-    /// Planned duration; `None`: until stopped.
+    /// Duration after which the watch ends; `None`: it runs until stopped.
     pub planned: Option<Duration>,
     /// The connection state of the client.
     pub state: LinkState,
     /// Time of the next attempt to connect while waiting, in nanoseconds since the Unix epoch.
     pub retry_at_ns: u64,
-    /// Name of the session; 0 before the first.
+    /// Number of the session; 0 before the first session.
     pub session: u64,
     /// Every symbol, in the order of the instrument numbers.
     pub rows: Vec<MarketRow>,
     /// Counts since the start or the last reset.
     pub counts: Counts,
-    /// Ticks per second, over about the last second.
+    /// Ticks per second, averaged over about the last second.
     pub ticks_per_s: f64,
-    /// Bytes per second, over about the last second.
+    /// Bytes per second, averaged over about the last second.
     pub bytes_per_s: f64,
-    /// Latencies by hop.
+    /// Latency percentiles of each span.
     pub latencies: [(Span, Percentiles); Span::ALL.len()],
     /// The client's last failure.
     pub last_error: Option<String>,
     baseline: Counts,
-    /// Elapsed time and counts at the ends of the last intervals, the oldest first.
+    /// Elapsed time and counts at the last updates, the oldest first.
     recent: [(Duration, Counts); RECENT],
 }
 
-/// Number of intervals over which a rate is computed: one second at two frames a second.
+/// Number of updates over which a rate is averaged: one second at two updates a second.
 const RECENT: usize = 2;
 
 impl TicksView {
-    /// Creates the view before any data has arrived.
+    /// Creates a view without data.
     #[must_use]
     pub fn new(address: &str, planned: Option<Duration>) -> TicksView {
         TicksView {
@@ -61,7 +61,7 @@ impl TicksView {
         }
     }
 
-    /// Reads the client's current state.
+    /// Replaces the snapshot by the client's current state.
     pub fn update(&mut self, shared: &Shared, elapsed: Duration) {
         let counts = shared.counts();
         let market = shared.market();
@@ -88,13 +88,13 @@ impl TicksView {
         self.recent[RECENT - 1] = (elapsed, counts);
     }
 
-    /// Resets the counts.
+    /// Restarts the counts at zero.
     pub fn reset(&mut self, shared: &Shared) {
         self.baseline = shared.counts();
         self.counts = Counts::default();
     }
 
-    /// Returns a span's percentiles.
+    /// Returns the latency percentiles of a span.
     #[must_use]
     pub fn latency(&self, span: Span) -> Percentiles {
         self.latencies[span as usize].1

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::board::{Board, Sort};
 
-/// The user's request, by a key.
+/// An action that a key requests from the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
@@ -14,11 +14,11 @@ pub enum Action {
     Interrupt,
     /// Reconnect, and reset the counts.
     Reconnect,
-    /// Draw again with the same data.
+    /// Draw the same data again.
     Redraw,
 }
 
-/// Rows that a page key scrolls by.
+/// Number of rows by which a page key scrolls.
 const PAGE: usize = 10;
 /// Maximum length of a filter, in characters.
 const FILTER_LEN_MAX: usize = 8;
@@ -36,7 +36,7 @@ pub(super) const KEYS: &[(&str, &str)] = &[
 ];
 
 impl Board {
-    /// Handles a key; returns the user's request, or `None` if the key has no function.
+    /// Handles a key; returns the requested action, or `None` if the key has no function.
     pub fn on_key(&mut self, key: KeyEvent) -> Option<Action> {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return Some(Action::Interrupt);
@@ -55,7 +55,7 @@ impl Board {
         let last = self.matching().saturating_sub(1);
         match code {
             KeyCode::Char('q' | 'Q') => return Some(Action::Quit),
-            // Esc first clears the filter, then ends the program.
+            // Esc clears a filter; without a filter it ends the program.
             KeyCode::Esc if self.filter.is_empty() => return Some(Action::Quit),
             KeyCode::Esc => self.filter.clear(),
             KeyCode::Char('r' | 'R') => return Some(Action::Reconnect),

@@ -1,4 +1,4 @@
-//! The view as lines: one a second while the server is connected, no escape codes, safe to pipe.
+//! The view as lines of text without escape codes, safe to pipe: one a second while connected.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};
@@ -8,7 +8,7 @@ use tickpath_monitor::format;
 use super::data::TicksView;
 use crate::client::{Count, LinkState, Span};
 
-/// Formats the whole view as one line.
+/// Formats the view's state, tick rate, main counters and latency as one line.
 #[must_use]
 pub fn plain_line(view: &TicksView) -> String {
     let mut line = format::clock(view.elapsed);
@@ -38,8 +38,8 @@ pub fn plain_line(view: &TicksView) -> String {
     line
 }
 
-/// Writes a line each second, and each failure once. Without a connection, omits lines with the figures of
-/// the last one.
+/// Writes a line each second, and each failure once. Without a connection, omits a line whose figures equal
+/// those of the line before.
 pub(super) struct PlainWriter<W> {
     out: W,
     second_written: Option<u64>,
@@ -56,14 +56,14 @@ impl<W: Write> PlainWriter<W> {
         PlainWriter { out, second_written: None, last_error_written: None, status_written, is_closed: false }
     }
 
-    /// Writes the line and the failure that are due. Does nothing once the reader closed the pipe.
+    /// Writes the status line and the failure, if they are due. Does nothing once the reader closed the pipe.
     pub(super) fn draw(&mut self, view: &TicksView) -> io::Result<()> {
         let mut text = String::new();
         if view.last_error.is_some() && view.last_error != self.last_error_written {
             let last_error = view.last_error.as_deref().unwrap_or_default();
             let _ = writeln!(text, "note: {}", format::printable(last_error));
         }
-        // An equal error text after a successful connection is a new failure.
+        // A successful connection clears the stored error, so that the same error after it is written again.
         if view.last_error.is_some() || view.state == LinkState::Live {
             self.last_error_written.clone_from(&view.last_error);
         }

@@ -13,9 +13,9 @@ use super::data::TicksView;
 use super::keys::KEYS;
 use crate::client::{Count, LinkState, MarketRow, Percentiles, Span};
 
-/// Rows above the table: title, counters, and the table's own heading.
+/// Number of rows taken by the title, the counters and the table's heading.
 const ROWS_ABOVE: u16 = 3;
-/// Rows of the latencies: a blank one, the heading, one for each span.
+/// Number of rows taken by the latencies: a blank one, the heading, and one for each span.
 const LATENCY_ROWS: u16 = 2 + Span::ALL.len() as u16;
 
 const COLUMNS: &[Column] = &[
@@ -33,8 +33,8 @@ const COLUMNS: &[Column] = &[
     Column::text("state", 7, 7),
 ];
 
-/// Draws into `area` of any size, at `now` in nanoseconds since the Unix epoch. Returns the number of symbols
-/// shown.
+/// Draws the view into `area`, which may have any size; `now` is the time since the Unix epoch. Returns the
+/// number of symbols shown.
 pub fn render(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, now: Nanos) -> usize {
     let area = area.intersection(buf.area);
     if area.is_empty() {
@@ -55,7 +55,7 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, now
     count
 }
 
-/// Draws the area between the counters and the keys; returns the number of symbols shown.
+/// Draws the area between the counters and the key line; returns the number of symbols shown.
 fn body(inner: Rect, buf: &mut Buffer, view: &TicksView, board: &Board) -> usize {
     if board.is_help {
         help(inner, buf);
@@ -114,7 +114,7 @@ fn title(area: Rect, buf: &mut Buffer, view: &TicksView) {
     buf.set_line(area.right() - width, area.y, &right, width);
 }
 
-/// Draws the counters, or the failure and the time of the next attempt.
+/// Draws the counters. Without a connection, draws the failure and the time until the next attempt instead.
 fn status(area: Rect, buf: &mut Buffer, view: &TicksView, now: Nanos) {
     let is_lost = matches!(view.state, LinkState::Waiting | LinkState::Ended | LinkState::Connecting);
     if let Some(last_error) = view.last_error.as_deref().filter(|_| is_lost) {
@@ -212,7 +212,7 @@ fn symbol_cells(row: &MarketRow, board: &Board, decimals: usize) -> Vec<Cell> {
         (format::money(i128::from(change.0), decimals), signed(i128::from(change.0)))
     });
     let percent_cell = change_percent(row).map_or_else(none, |hundredths| {
-        // Hundredths of a percent are formatted as a price with two decimals.
+        // Formatted as an amount in units of 10^-4, with two decimals.
         (format::money(hundredths * 100, 2) + "%", signed(hundredths))
     });
     vec![

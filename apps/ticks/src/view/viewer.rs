@@ -1,4 +1,4 @@
-//! The viewer: the program opens it, draws into it, reads its keys and closes it.
+//! The viewer, which draws the view on a terminal or as lines, and reads keys.
 
 use std::io::{self, Stdout, Write, stdout};
 use std::thread;
@@ -19,8 +19,8 @@ use super::plain::PlainWriter;
 use super::screen::render;
 use crate::client::{Shared, Span};
 
-/// A full screen on a terminal, or a line a second. Dropping it, or a panic of any thread, restores the
-/// terminal.
+/// The view, as a full screen on a terminal or as a line a second. Dropping it, or a panic of any thread,
+/// restores the terminal.
 pub struct Viewer {
     surface: Surface,
 }
@@ -69,8 +69,8 @@ impl Viewer {
     /// once.
     ///
     /// # Errors
-    /// [`Mode::Tui`] fails without a terminal; use [`Mode::Plain`]. [`Mode::Auto`] falls back to plain by
-    /// itself.
+    /// [`Mode::Tui`] fails without a terminal; use [`Mode::Plain`]. [`Mode::Auto`] then selects plain
+    /// lines.
     pub fn open(mode: Mode, rows_max: usize) -> io::Result<Viewer> {
         let tui = match mode {
             Mode::Tui => Some(FullScreen::open()?),
@@ -84,7 +84,8 @@ impl Viewer {
         Ok(Viewer { surface })
     }
 
-    /// Draws a new frame. The age of each change drawn for the first time is recorded as a latency.
+    /// Draws a new frame, or writes the lines that are due. On a full screen, records the age of each tick
+    /// that is drawn for the first time as [`Span::Draw`].
     ///
     /// # Errors
     /// An error of the terminal or of the file behind standard output.
@@ -103,7 +104,7 @@ impl Viewer {
         }
     }
 
-    /// Draws the same data again with the user's current settings.
+    /// Draws the same data again with the user's current view settings; without a full screen does nothing.
     ///
     /// # Errors
     /// An error of the terminal.
@@ -115,7 +116,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// Waits at most `timeout` for a key with a function. Without a keyboard it waits and returns `None`.
+    /// Waits at most `timeout` for a key with a function. Without a full screen, sleeps and returns `None`.
     ///
     /// # Errors
     /// An error of the terminal, for instance that it is closed.

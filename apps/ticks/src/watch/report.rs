@@ -11,11 +11,11 @@ use crate::client::{Count, Counts, Percentiles, Shared, Span};
 /// The reason for which a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The user quit, or the CSV writer ended.
+    /// The user quit, or the CSV writer ended early.
     Quit,
     /// The user pressed Ctrl-C.
     Interrupted,
-    /// The planned duration is over.
+    /// The duration of [`WatchOptions`](super::WatchOptions) is over.
     TimeOver,
     /// The client failed.
     Failed,
@@ -30,13 +30,13 @@ pub struct WatchReport {
     pub elapsed: Duration,
     /// The client's counters.
     pub counts: Counts,
-    /// Latencies by hop.
+    /// Latency percentiles of each span.
     pub latencies: Vec<(Span, Percentiles)>,
     /// True if the client was subscribed at the end.
     pub is_live: bool,
     /// The client's last failure.
     pub last_error: Option<String>,
-    /// The reason for the end.
+    /// The reason for which the watch ended.
     pub ended: Ended,
     /// Number of rows in the CSV file; `None` without a file.
     pub csv_rows: Option<u64>,
@@ -47,8 +47,8 @@ impl WatchReport {
         Span::ALL.map(|span| (span, shared.latencies().percentiles(span))).to_vec()
     }
 
-    /// Returns in one line the reason for which the result cannot be trusted, and the remedy; `None` if it
-    /// can.
+    /// Returns a warning in one line if the client failed, was not connected at the end, or ticks are missing
+    /// from the CSV file.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let last_error = || self.last_error.clone().unwrap_or_else(|| format!("{}: no answer", self.address));

@@ -1,4 +1,4 @@
-//! Injected faults, as a client sees them.
+//! Effects of injected faults on a client.
 
 use tickpath_ticks_app::server::{FaultSettings, ServeSettings};
 
@@ -32,7 +32,7 @@ fn only_damaged_ticks_are_lost() {
         (stats.lost, client.received.skipped.len()),
         (client.received.gaps.iter().map(|gap| gap.lost).sum(), 0)
     );
-    // The last tick may be damaged, in which case its gap is not yet detected.
+    // If the last tick is damaged, its gap is not detected yet.
     assert!(stats.lost.abs_diff(stats.corrupt) <= 1, "{stats:?}");
     assert!(server.stop().fault_corrupt >= 20);
 }

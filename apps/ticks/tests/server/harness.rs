@@ -1,4 +1,4 @@
-//! A server on a thread, and a client that records the messages it receives.
+//! A ticks server that runs on a thread, and a client that records the messages it receives.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -23,7 +23,7 @@ pub fn settings() -> ServeSettings {
     let market = TickGeneratorConfig::market(MarketRegime::Neutral, 10, 7);
     ServeSettings {
         rate: TickRate::PerSecond(20_000),
-        // The backlog retains thirteen seconds of ticks, so that none are lost on a busy machine.
+        // The backlog retains thirteen seconds of ticks, so that a busy machine causes no omissions.
         backlog: 1 << 19,
         heartbeat_ms: 10_000,
         coalesce: Nanos::from_millis(1),
@@ -64,13 +64,13 @@ impl Server {
         self.thread.join().unwrap()
     }
 
-    /// Requests the server's stop without waiting for it, so that the clients can read its last messages.
+    /// Requests the server's stop without waiting for it, so that the test can still read the last messages.
     pub fn request_stop(&self) {
         self.stop.stop();
     }
 }
 
-/// Everything that a client received.
+/// The messages and errors that a client received.
 #[derive(Default)]
 pub struct Received {
     pub hello: Option<Hello>,
@@ -118,7 +118,7 @@ impl TickListener for Received {
     }
 }
 
-/// A client on the test's thread.
+/// A client that runs on the test's thread.
 pub struct Client {
     pub stream: TcpStream,
     pub parser: TickParser,
@@ -178,7 +178,7 @@ impl Client {
         }
     }
 
-    /// Reads the available bytes; sends a heartbeat each half second.
+    /// Reads the available bytes. Sends a heartbeat if nothing was sent for half a second.
     pub fn listen_once(&mut self) {
         if self.last_sent.elapsed() > Duration::from_millis(500) {
             self.last_sent = Instant::now();
@@ -197,7 +197,7 @@ impl Client {
         }
     }
 
-    /// Reads until a condition is true.
+    /// Reads until `is_done` returns true; panics with `what` if that takes too long.
     pub fn listen_until(&mut self, what: &str, mut is_done: impl FnMut(&Client) -> bool) {
         let deadline = Deadline::start();
         while !is_done(self) {
@@ -216,7 +216,7 @@ impl Client {
     }
 }
 
-/// Settings with which a client soon falls behind: a million ticks a second, and small buffers.
+/// Returns settings with which a client soon falls behind: a million ticks a second, and small buffers.
 pub fn slow(policy: SlowClient) -> ServeSettings {
     ServeSettings {
         slow_client: policy,

@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 
 use super::harness::{Client, Server, settings};
 
-/// Checks that the server still serves other clients.
+/// Checks that the server still serves a new client.
 fn check_that_it_serves(server: &Server) {
     let mut client = Client::subscribe(server, &[]);
     client.listen_for(100);
@@ -115,7 +115,8 @@ fn an_unknown_symbol_is_refused_and_the_subscription_stays() {
     server.stop();
 }
 
-/// If one address holds all connections, only its oldest one is closed to admit another address.
+/// If one address holds all connections, the server closes the oldest of them to admit another address. It
+/// closes no further one.
 #[test]
 fn one_address_cannot_exclude_others() {
     let server = Server::start(&ServeSettings { clients_max: 3, ..settings() });
@@ -146,7 +147,7 @@ fn one_client_too_many_is_refused() {
     third.listen_to_the_end();
     assert_eq!(third.received.refused, [(0, RefusedReason::ClientsFull, 0)]);
     drop(first);
-    // The connection slot becomes free as soon as the server detects the close.
+    // The server frees the slot of the closed connection when it detects the close, so retry until then.
     loop {
         let mut another = Client::subscribe(&server, &[]);
         another.listen_until("ticks or a refusal", |client| {
@@ -178,7 +179,7 @@ fn silent_connections_displace_no_subscriber() {
 fn a_silent_client_is_disconnected_with_the_reason() {
     let server = Server::start(&ServeSettings { heartbeat_ms: 20, ..settings() });
     let mut client = Client::connect(&server);
-    // The test's client sends a heartbeat each half second, which is too late.
+    // The client sends heartbeats only each half second; the server's limit is 100 ms.
     client.listen_until("the end", |client| client.is_closed || !client.received.ends.is_empty());
     assert_eq!(client.received.ends, [EndReason::Silent]);
     assert_eq!(server.stop().silent, 1);

@@ -1,4 +1,4 @@
-//! Scenarios of the ticks server: real connections on loopback, a separate server for each test.
+//! Tests of the ticks server over loopback connections. Each test has its own server.
 #![allow(clippy::unwrap_used)]
 
 mod faults;

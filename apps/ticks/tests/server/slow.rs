@@ -8,13 +8,13 @@ use tickpath_ticks_app::server::SlowClient;
 
 use super::harness::{Client, Server, slow};
 
-/// Reads nothing from `client` until the server has generated 400,000 ticks more, as a witness observes.
+/// Reads the first ticks of `client`, and then nothing until the server has generated 400,000 more.
 fn fall_behind(server: &Server, client: &mut Client) {
     client.listen_until("its first ticks", |client| client.received.ticks.len() > 10);
     let behind = client.received.ticks.last().unwrap().header.sequence.get() + 400_000;
     let deadline = Deadline::start();
     loop {
-        // A new witness each time: the hello that it receives has the session's next sequence number.
+        // The hello that a new client receives has the session's next sequence number.
         let mut witness = Client::connect(server);
         witness.listen_until("a hello", |witness| witness.received.hello.is_some());
         if witness.received.hello.unwrap().header.sequence.get() > behind {
@@ -25,7 +25,7 @@ fn fall_behind(server: &Server, client: &mut Client) {
     }
 }
 
-/// Returns the number of ticks reported as omitted so far. The first report covers only part of the backlog.
+/// Returns the number of ticks that the server has reported to the client as omitted.
 fn skipped(client: &Client) -> u64 {
     client.received.skipped.iter().map(|skipped| skipped.count.get()).sum()
 }
@@ -40,7 +40,7 @@ fn dropped_ticks_are_reported_and_the_newest_follow() {
     client.listen_for(before + 100);
     let received = &client.received;
     assert_eq!((received.gaps.len(), received.corrupt), (0, 0), "an announced loss is no gap");
-    // The received and the skipped ticks add up to all ticks.
+    // Every tick from the first to the last received one was either received or reported as skipped.
     let first = received.ticks[0].header.sequence.get();
     let last = received.ticks.last().unwrap().header.sequence.get();
     let skipped = skipped(&client);
@@ -92,7 +92,7 @@ fn a_sample_has_the_latest_quote_of_each_symbol() {
     let skipped = skipped(&client);
     // Count only up to the last received tick: omissions after it may not be reported yet.
     assert_eq!(received.ticks.len() as u64 + skipped, last - first + 1);
-    // The symbols of the sampled quotes: those that follow a skipped range.
+    // The symbols of the sampled quotes, which are the ticks that directly follow omitted ones.
     let jumps: Vec<_> = received
         .ticks
         .windows(2)
@@ -107,7 +107,8 @@ fn a_sample_has_the_latest_quote_of_each_symbol() {
 fn a_slow_client_is_disconnected_with_the_reason() {
     let server = Server::start(&slow(SlowClient::Disconnect));
     let mut client = Client::subscribe(&server, &[]);
-    // The client continues to read, but too late: the server closes two seconds after it sent the reason.
+    // The client reads, but too slowly. The server queues the reason and closes the connection two seconds
+    // later.
     client.listen_until("its first ticks", |client| client.received.ticks.len() > 10);
     let mut other = Client::subscribe(&server, &[]);
     let deadline = Deadline::start();

@@ -1,4 +1,4 @@
-//! The messages that subscribers receive.
+//! Tests of the messages that subscribers receive.
 
 use tickpath_ticks::message::{EndReason, Scope, TickKind};
 use tickpath_ticks_app::server::{ServeSettings, TickRate};
@@ -46,7 +46,7 @@ fn ticks_follow_the_schedule_of_the_rate() {
     server.stop();
     let times: Vec<_> = client.received.ticks.iter().map(|tick| tick.ts_generate.get()).collect();
     for pair in times.windows(2) {
-        // If the machine pauses for more than a second, the schedule shifts once.
+        // If the machine pauses for more than a second, the server drops the late ticks.
         let interval = pair[1] - pair[0];
         assert!((142_857..=142_858).contains(&interval) || interval > 900_000_000, "{interval}");
     }
@@ -161,7 +161,7 @@ fn a_write_is_limited_to_a_part_of_the_backlog() {
 
 #[test]
 fn a_quiet_stream_has_heartbeats() {
-    // Ticks are a second apart, so there is time for heartbeats between two of them.
+    // Ticks are a second apart, so the server sends heartbeats between them.
     let server =
         Server::start(&ServeSettings { rate: TickRate::PerSecond(1), heartbeat_ms: 300, ..settings() });
     let mut client = Client::subscribe(&server, &[]);

@@ -1,4 +1,4 @@
-//! A server that follows a test's script, on a free port of the loopback interface.
+//! A server on a free loopback port, of which a test scripts every action.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -26,7 +26,7 @@ impl Server {
         Server { listener: listen().0, heartbeat_ms: 60_000 }
     }
 
-    /// Starts a server whose clients give up after half a second.
+    /// Starts a server with a heartbeat interval so short that clients time out after half a second.
     pub fn start_impatient() -> Server {
         Server { heartbeat_ms: 100, ..Server::start() }
     }
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-/// The messages that a client sent.
+/// Summary of the messages that a client sent.
 #[derive(Default)]
 pub struct ClientMessages {
     pub hellos: usize,
@@ -81,7 +81,7 @@ impl RequestListener for ClientMessages {
     }
 }
 
-/// A connection to one client, at the server's end.
+/// The server's end of the connection to one client.
 pub struct Peer {
     stream: TcpStream,
     parser: RequestParser,
@@ -97,7 +97,7 @@ impl Peer {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// Reads the client's messages until `is_enough` is true of them.
+    /// Reads the client's messages until `is_enough` returns true.
     #[track_caller]
     pub fn read_until(&mut self, is_enough: impl Fn(&ClientMessages) -> bool) {
         let mut buffer = [0; 4096];
@@ -176,7 +176,7 @@ pub fn client(server: &Server) -> Client {
     Client::start(config(server.address()), None).unwrap()
 }
 
-/// Waits until the client's counters meet a condition.
+/// Waits until `is_done` returns true for the client's counters, and returns them.
 #[track_caller]
 pub fn wait_for_counts(shared: &Shared, is_done: impl Fn(&Counts) -> bool) -> Counts {
     wait_until("the counters", || is_done(&shared.counts()));

@@ -1,4 +1,4 @@
-//! Instruments that the venue adds while a trader runs: it ignores them, and trades the ones it knows.
+//! The venue adds instruments while a trader runs: the trader ignores them and trades those it knows.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -22,7 +22,7 @@ use crate::threads::trader_of;
 
 /// Session of the second user.
 const RIVAL: u16 = 2;
-/// An instrument for which the trader's feed has a book, and one without.
+/// Added instruments: the trader's feed handler has a spare book for SPARE and none for BEYOND.
 const SPARE: InstrumentId = InstrumentId(2);
 const BEYOND: InstrumentId = InstrumentId(3);
 
@@ -114,8 +114,8 @@ fn a_trader_ignores_added_instruments() {
     trader.join().unwrap();
 
     let snapshot = view.snapshot().unwrap();
-    // Updates of SPARE: halted, open, an order, an execution. Update of BEYOND: an order that no book
-    // accepted.
+    // SPARE has four updates: halted, open, an order and an execution. BEYOND has one: an order, for which
+    // there is no book.
     assert!(snapshot.counters.unknown_instruments >= 5, "{:?}", snapshot.counters);
     assert_eq!(snapshot.positions.len(), 1);
     let feed = feed.result.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap();

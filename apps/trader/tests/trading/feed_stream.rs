@@ -1,4 +1,4 @@
-//! A strategy on the books of a feed handler, through its segment.
+//! A strategy that reads the books of a feed handler from its shared-memory segment.
 
 use tickpath_agent::Agent;
 use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentReader, SegmentWriter};

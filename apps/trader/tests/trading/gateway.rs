@@ -1,4 +1,4 @@
-//! The order gateway alone, between its rings and a venue.
+//! Tests of the order gateway and a venue, without an engine: the tests use the gateway's rings.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use tickpath_types::{CancelOrder, EnterOrder, Nanos, OrderRequest, Price, Qty, S
 
 use crate::site::{ALPHA, FaultProxy, QUERY, instruments, venue_settings};
 
-/// Capacity for the gateway's events.
+/// Capacity of the gateway's event ring.
 const EVENTS: usize = 8;
 
 struct Bench {
@@ -135,7 +135,7 @@ fn reconciliation_needs_a_later_message_and_is_reported_once() {
     bench.until(|bench| bench.counters.logged_in.read() == 1);
     let login = bench.now;
     assert_eq!(bench.take_events(), [GatewayEvent::Disconnected, GatewayEvent::Reconnected]);
-    // The proxy forwards no answers: elapsed time alone reconciles nothing.
+    // Without answers from the venue, elapsed time alone does not reconcile a request.
     bench.proxy.forwards_answers = false;
     bench.until(|bench| bench.now.since(login) > RECONCILE_AFTER + RECONCILE_AFTER);
     assert_eq!(bench.take_events(), []);
@@ -149,7 +149,7 @@ fn reconciliation_needs_a_later_message_and_is_reported_once() {
 
 #[test]
 fn no_duty_cycle_waits_for_a_connection() {
-    /// Maximum duration of a connection attempt, and the wait after it.
+    /// Maximum duration of a connection attempt; `PAUSE` is the wait before the next one.
     const ATTEMPT: Nanos = Nanos::from_secs(2);
     const PAUSE: Nanos = Nanos::from_secs(1);
     let mut bench = Bench::new();
@@ -158,7 +158,7 @@ fn no_duty_cycle_waits_for_a_connection() {
     bench.until(|bench| bench.counters.disconnects.read() == 1);
     assert_eq!(bench.errors(), 1);
     let lost_at = bench.now;
-    // The venue also reports the lost connection, but `errors` counts only those of the gateway.
+    // `errors` counts the gateway's errors, and not the venue's error about the lost connection.
     let pass = |bench: &mut Bench, end| bench.until(|bench| bench.now >= end);
     let moment = Nanos::from_millis(50);
     pass(&mut bench, lost_at + PAUSE + ATTEMPT - moment);
@@ -169,7 +169,7 @@ fn no_duty_cycle_waits_for_a_connection() {
     assert!(error.contains("no answer from") && error.contains("within 2 s"), "{error}");
     pass(&mut bench, lost_at + PAUSE + ATTEMPT + PAUSE + ATTEMPT + moment + moment);
     assert_eq!(bench.errors(), 3, "and again after a pause");
-    // In real time a duty cycle takes microseconds, even if the kernel does not answer.
+    // In real time a duty cycle takes microseconds, even while a connection attempt is unanswered.
     assert!(bench.longest_cycle < Duration::from_millis(500), "{:?}", bench.longest_cycle);
 
     // Requests made without a connection are returned immediately.
@@ -189,7 +189,7 @@ fn a_new_login_allocates_nothing() {
     for round in 1..=3 {
         bench.proxy.cut();
         bench.until(|bench| bench.counters.disconnects.read() == round);
-        // Formatting the message about the loss allocates; nothing does afterwards.
+        // Formatting the error about the lost connection allocates; reconnecting does not.
         bench.allocations = 0;
         bench.until(|bench| bench.counters.logged_in.read() == 1);
         assert_eq!(bench.allocations, 0);
@@ -202,7 +202,7 @@ fn answers_before_the_end_of_the_session_are_delivered() {
     bench.proxy.forwards_answers = false;
     bench.requests.try_push(enter(1)).unwrap();
     bench.until(|bench| bench.venue_view.order_server.responses.read() == 1 + QUERY);
-    // The answer and the end of the session arrive in one read.
+    // Let the answer and the end of the session arrive in one read.
     bench.now = bench.now + Nanos::from_millis(1);
     while bench.venue_view.order_server.disconnects.read() == 0 {
         bench.now = bench.now + Nanos::from_millis(1);
@@ -217,7 +217,7 @@ fn answers_before_the_end_of_the_session_are_delivered() {
         "{received:?}"
     );
     let counters = &bench.counters;
-    // Before the answer comes the start of the day, and after it the end of the day: these are not answers.
+    // The messages for the start and the end of the day are numbered, but are not answers.
     assert_eq!((counters.answers.read(), counters.last_sequence.read()), (1, 3 + QUERY));
     assert_eq!((counters.logged_in.read(), counters.disconnects.read()), (0, 1));
     assert!(bench.gateway.counters().agents[0].last_error().unwrap().contains("session has ended"));

@@ -1,4 +1,4 @@
-//! An engine that reads too slowly: its resulting requests have no triggering message.
+//! An engine that is too slow and loses market updates: requests caused by the loss have no trigger message.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use tickpath_types::{
 use crate::site::{ALPHA, buy, instruments};
 
 const SESSION: SessionId = SessionId(1);
-/// Number of updates that the engine may be behind.
+/// Capacity of the ring of market updates.
 const CAPACITY: usize = 4;
 
 fn update(sequence: u64) -> MarketUpdate {
@@ -24,7 +24,7 @@ fn update(sequence: u64) -> MarketUpdate {
     MarketUpdate { sequence, ts_event: 0, order_id: sequence, ..quote }
 }
 
-/// Enters an order at the first update, is too slow at the second, and cancels when the book is stale.
+/// Enters an order at the first update, overflows the ring at the second, and cancels when the book is stale.
 struct Slow {
     market: Arc<Mutex<broadcast::Sender<MarketUpdate>>>,
     order: Option<UserRefNum>,

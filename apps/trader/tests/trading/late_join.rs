@@ -187,7 +187,7 @@ fn losses_on_both_lines_are_recovered_by_snapshots() {
         feed.loss = Some(LossModel::new(&loss));
     });
     market.trade(200);
-    // The last loss may show only at a heartbeat, so wait for the recovery.
+    // The loss of the last message is detected only at a heartbeat, so wait for the recovery.
     for view in [&by_tcp, &by_multicast] {
         assert!(view.counters.injected_losses[0].read() >= 5);
         market.until("the healing", |_| view.counters.snapshots.waiting.read() == 0);

@@ -155,7 +155,7 @@ fn the_kill_switch_cancels_after_the_reconnect() {
     let snapshot = site.snapshot();
     assert_eq!((snapshot.open_orders, snapshot.stopped), (2, Some(StopReason::Killed)));
     site.wait_for_login();
-    // The second order never existed; the first one's cancel is lost, given up and sent once more.
+    // The venue received neither the second order nor the first cancel; the trader sends the cancel again.
     site.until("the end of all", |site| site.script.changes_of(1).len() == 3);
     let snapshot = site.snapshot();
     assert_eq!((snapshot.open_orders, snapshot.counters.unanswered), (0, 2));

@@ -1,4 +1,4 @@
-//! A trader at a real venue over loopback sockets: first in one thread at simulated time, then on threads.
+//! Tests of a trader and a venue over loopback sockets: in one thread at simulated time, or on threads.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod added;

@@ -48,7 +48,7 @@ fn an_instrument_with_another_symbol_is_not_traded() {
         wait_until("the count", || trader.feed().counters.other_symbols.read() == others);
         if others == 0 {
             wait_until("an order", || enter(&script, SECOND).is_ok());
-            // BRAVO has a spare book, for which no symbol is expected.
+            // BRAVO is in a spare book, and the feed handler expects no symbol for that.
             assert_eq!(trader.other_symbols(), None);
         } else {
             wait_until("the warning", || trader.other_symbols().is_some());

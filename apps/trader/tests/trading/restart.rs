@@ -1,4 +1,4 @@
-//! A trader that is restarted at a venue whose session continues.
+//! A trader is restarted while the venue's session continues.
 
 use tickpath_agent::TscClock;
 use tickpath_exchange::VenueSettings;
@@ -27,7 +27,8 @@ fn run_until_traded(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
 
 #[test]
 fn a_restarted_trader_continues_the_order_numbers() {
-    // The venue retains fewer messages than a run causes: a restarted trader does not request earlier ones.
+    // The venue retains fewer messages than a run causes, so a restarted trader must not request earlier
+    // ones.
     let venue = RunningVenue::start(&VenueSettings { retained_responses: 64, ..venue_settings() });
     let mut first = 1;
     for seed in 1..=3 {

@@ -17,7 +17,7 @@ fn orders_trade_and_positions_are_right() {
 
     let bought = site.enter(NewOrder { time_in_force: TimeInForce::Ioc, ..buy(60, 1_000_000) });
     let resting = site.enter(sell(50, 1_000_200));
-    // The rival's offer at 100.00 still has 40 and trades first: the strategy's offer gets 20 of the 60.
+    // The remaining 40 of the rival's own offer at 100.00 trade first, so the strategy's offer sells 20.
     site.rival_enters(2, Side::Buy, 60, 1_000_200, TimeInForce::Ioc);
     site.until("the sale", |site| site.script.changes_of(resting).len() == 2);
 

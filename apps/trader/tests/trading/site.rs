@@ -1,4 +1,4 @@
-//! A venue, a trader and a rival in one thread, and a fault proxy between them.
+//! A venue, a trader and a rival in one thread. A fault proxy connects the trader to the venue.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
@@ -26,10 +26,10 @@ use tickpath_types::{
 
 use crate::strategy::{Action, Script};
 
-/// Simulated time of one step: the engine runs its timer every 5 ms and publishes its view every 100 ms.
+/// Simulated time of one step: short, compared with the engine's timer (5 ms) and view (100 ms) intervals.
 const STEP: Nanos = Nanos::from_micros(500);
 pub const ALPHA: InstrumentId = InstrumentId(1);
-/// Number of queries that precede all orders: a gateway queries its first UserRefNum.
+/// Number of requests before the first order: the gateway queries its first UserRefNum.
 pub const QUERY: u64 = 1;
 
 pub fn instruments() -> InstrumentTable {
@@ -234,7 +234,7 @@ impl Site {
         self.script.log().sent[count]
     }
 
-    /// Ends the venue, and with it the rival's connection.
+    /// Closes the venue and the rival's connection.
     pub fn close_venue(&mut self) {
         self.rival = None;
         if let Some(mut venue) = self.venue.take() {
@@ -253,9 +253,9 @@ pub struct FaultProxy {
     pub address: SocketAddrV4,
     venue: SocketAddrV4,
     streams: Option<[TcpStream; 2]>,
-    /// The venue's end of a connection that was cut without the venue noticing.
+    /// Stream to the venue that `cut_client_side` leaves open.
     half_open: Option<TcpStream>,
-    /// False while requests do not reach the venue: their bytes are lost when the connection is cut.
+    /// False while requests are not forwarded to the venue; `cut` discards them.
     pub forwards_requests: bool,
     /// False while the venue's answers are not forwarded.
     pub forwards_answers: bool,
@@ -316,7 +316,7 @@ impl FaultProxy {
         self.half_open = self.streams.take().map(|[_, venue]| venue);
     }
 
-    /// Drops the requests since the last step, and sends a debug message of the venue instead.
+    /// Drops the requests since the last step, and sends the client a debug message as if from the venue.
     pub fn drop_requests_with_notice(&mut self) {
         let [client, _] = self.streams.as_mut().unwrap();
         let mut lost = [0; 4_096];

@@ -1,4 +1,4 @@
-//! A trader as run by a program: on separate threads, from its configuration.
+//! A trader that is started from its configuration, with agents on separate threads.
 
 use std::time::Instant;
 
@@ -99,7 +99,7 @@ fn a_full_venue_ends_the_trader_with_the_reason() {
     first.join().unwrap();
 }
 
-/// Returns the only client of a venue that accepts no more clients, logged in.
+/// Returns a logged-in trader that takes the only connection of a venue with `max_connections: 1`.
 fn only_client(venue: &RunningVenue) -> Trader {
     let quiet = RandomStrategy::new(2, Default::default());
     let trader = Trader::start(&trader_of(venue, "RIVAL", 2), quiet.into(), TscClock::system()).unwrap();

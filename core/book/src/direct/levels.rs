@@ -49,7 +49,8 @@ impl BookSide {
         grid: Grids::NONE,
     };
 
-    /// Makes the open level `index` the best if its key is. Keys are equal only while there is no best level.
+    /// Makes the open level `index` the best one if no other has a better key. Keys are equal only if it is
+    /// the best level already, or there is none.
     #[inline(always)]
     fn update_best(&mut self, index: u32, key: i64) {
         let is_best = key >= self.best_key;
@@ -97,7 +98,7 @@ impl Levels {
             .collect();
         let first_cell = (max_levels + 1).next_multiple_of(CELLS);
         let mut records = Vec::with_capacity(first_cell + sides.len() * CELLS);
-        // Record 0 is that of NIL.
+        // Record 0 is the null record, `NIL`.
         records.extend((0..first_cell).map(|slot| {
             let next = if (1..max_levels).contains(&slot) { slot as u32 + 1 } else { NIL };
             LevelRecord { head: next, ..LevelRecord::closed(InstrumentId(0), Side::Buy) }
@@ -129,7 +130,7 @@ impl Levels {
         &mut self.records[index as usize]
     }
 
-    /// The last order of a record; NIL if it has none, or the index is invalid.
+    /// The last order of the level at an index; NIL if it has none, or the index is invalid.
     #[inline(always)]
     pub(super) fn tail_of_any(&self, index: u32) -> u32 {
         self.records.get(index as usize).map_or(NIL, |level| level.tail)
@@ -204,7 +205,7 @@ impl Levels {
         self.count -= u32::from(orders_left == 0);
         let book = &mut self.sides[side as usize];
         book.open.set(index as usize % CELLS, orders_left != 0);
-        // One branch: a compiler makes two of `&&`. No CPU could predict whether a level closes.
+        // One branch, since `&&` compiles to two and no CPU could predict whether a level closes.
         if orders_left | (book.best ^ index) == 0 {
             self.find_best(side, key);
         }
@@ -212,8 +213,8 @@ impl Levels {
 
     /// Index of the level of a key, opened if needed; the caller has ensured that there is capacity.
     ///
-    /// Of two levels with the same cell, the better one gets it, since most orders are added and removed
-    /// there. So this may move another level, if it has few orders.
+    /// Of two levels with the same cell, the better one gets it, since most orders are added and removed at
+    /// better prices. So this may move the other level out of the cell, if it has few orders.
     pub(super) fn find_or_open(&mut self, side: u32, key: i64, orders: &mut [OrderRecord]) -> u32 {
         let cell = self.cell(side, key);
         let level = self.get(cell.index);
@@ -246,7 +247,7 @@ impl Levels {
     }
 
     /// Moves a worse level with few orders, if any, out of the cell for `key`. Returns false if the cell
-    /// stays taken.
+    /// stays occupied.
     fn vacate(&mut self, side: u32, cell: Cell, key: i64, orders: &mut [OrderRecord]) -> bool {
         let level = self.get(cell.index);
         if level.order_count == 0 {
@@ -338,7 +339,7 @@ impl Levels {
         }
     }
 
-    /// Finds the best level after the level with the key `closed`, which had a cell, has closed.
+    /// Finds the new best level after a level in a cell has closed; `closed` was its key.
     #[inline(always)]
     fn find_best(&mut self, side: u32, closed: i64) {
         let book = self.sides[side as usize];
@@ -410,7 +411,8 @@ impl Levels {
         merged(&self.records, inside, self.ladders.iter(self.side(side).ladder))
     }
 
-    /// Counts an order added outside the cells. True once enough such orders pay for a move to another grid.
+    /// Counts an order added outside the cells. True once such orders are as many as the levels and orders to
+    /// move to another grid.
     fn should_change_grid(&mut self, side: u32) -> bool {
         let book = &mut self.sides[side as usize];
         book.outside_adds = book.outside_adds.saturating_add(1);
@@ -418,7 +420,7 @@ impl Levels {
         adds >= OUTSIDE_ADDS_MIN && adds.is_power_of_two() && self.moves_at_most(side, adds.min(MOVES_MAX))
     }
 
-    /// True when a side has at most `moves` levels and orders, all of which move when its grid changes.
+    /// True when a side has at most `moves` levels and orders together; all move when its grid changes.
     fn moves_at_most(&self, side: u32, moves: u32) -> bool {
         let mut left = self.of_side(side).scan(moves, |left, level| {
             let needed = self.get(level).order_count.saturating_add(1);

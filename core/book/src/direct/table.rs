@@ -5,7 +5,8 @@ use tickpath_lockfree::cpu::prefetch_index;
 use crate::record::OrderRecord;
 use crate::table::{Bucket, Buckets, Spot, Table, free_id};
 
-/// Number of orders in one bucket: more would need a second cache line, and a CPU fetches only a few at once.
+/// Number of orders in one bucket: more would need a second cache line, and a CPU fetches only a few lines at
+/// once.
 const BUCKET_LEN: usize = 2;
 
 /// Bytes per bucket: one cache line.
@@ -13,7 +14,7 @@ const BUCKET_BYTES: usize = BUCKET_LEN * size_of::<OrderRecord>();
 
 const _: () = assert!(BUCKET_BYTES == 64);
 
-/// Slots of the table for each order that may rest, so that consecutive ids have a bucket each, and three
+/// Number of slots for each order of the maximum number. So consecutive ids have a bucket each, and three
 /// scattered ids rarely share one.
 const PLACES_PER_ORDER: u32 = 2 * BUCKET_LEN as u32;
 
@@ -36,7 +37,7 @@ impl OrderBuckets {
         // Buckets begin at cache lines, as far as the allocator's alignment allows.
         let unaligned = (records.as_ptr() as usize % BUCKET_BYTES) / size_of::<OrderRecord>();
         let first = (2 * BUCKET_LEN - unaligned) as u32;
-        // The allocator returns untouched zeroes, which would cause page faults with the first orders.
+        // `black_box` makes the program write the memory now, so that the first orders cause no page faults.
         records.extend((0..first).map(|_| std::hint::black_box(OrderRecord::FREE)));
         records.extend((0..bound).map(|place| {
             let id = free_id::<[OrderRecord; BUCKET_LEN]>((place / BUCKET_LEN) as u32);
@@ -201,7 +202,8 @@ mod tests {
             assert_eq!(table.spot_of(*id).is_some(), count < BUCKET_LEN);
         }
         assert!(table.is_full() && table.spot_for(1 << 20).is_none());
-        // One order is displaced, so the home bucket cannot exclude the id, and the fast path rejects it.
+        // The home bucket has displaced orders, so the id may be open in another bucket: the fast path
+        // rejects it.
         table.take(table.find(ids[0]).unwrap());
         assert!(table.spot_for(ids[0]).is_none());
     }

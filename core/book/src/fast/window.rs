@@ -1,4 +1,4 @@
-//! The most active prices of a side, found without a search.
+//! A window of a side's most active prices, which finds their levels without a search.
 
 use crate::grid::{CELLS, Grids, OpenCells};
 
@@ -34,15 +34,15 @@ impl Window {
         outside_adds_left: FIRST_ADDS_MAX,
     };
 
-    /// The window around the best key `best` for prices `distance` apart, all keys above `bound`; unplaced
-    /// if there is no such window.
+    /// The window around the best key `best` for prices `distance` apart, with all its keys above `bound`;
+    /// unplaced if there is no such window.
     pub(super) fn around(best: i64, distance: u64, bound: i64, grids: &mut Grids) -> Window {
         let mut place = || {
             let size = i64::try_from(distance).ok()?;
             let fitting = best.saturating_sub(bound).checked_sub(1)? / size;
             let below = fitting.min(CELLS as i64 - LEAD - 1).checked_mul(size)?;
             let base = best.checked_sub(below)?;
-            // A window must not wrap around the greatest number.
+            // The window's keys must not overflow.
             base.checked_add(size.checked_mul(CELLS as i64)?)?;
             // The window has its own base, so any grid with this distance will do.
             let grid = Some(grids.through(0, distance)).filter(|grid| *grid != Grids::NONE)?;

@@ -5,10 +5,10 @@ use tickpath_types::Price;
 /// Distribution of order prices.
 #[derive(Clone, Copy, Debug)]
 pub enum Prices {
-    /// Prices from 0 to this one.
+    /// Prices from 0 to below this number.
     UpTo(u32),
-    /// Prices near one that wanders by steps of this size and sometimes jumps; a few are between the steps,
-    /// far off or at the ends of the price range.
+    /// Prices near a mid price that moves in steps of this size and sometimes jumps. A few are between the
+    /// steps, far from the mid or at the ends of the price range.
     Wander(i64),
 }
 

@@ -9,11 +9,12 @@ use super::{Framing, PacketHeader, PacketKind};
 /// Segments of one channel of an IEX feed.
 ///
 /// The lines may divide messages into segments differently, but every message has a sequence number. A
-/// segment that begins at 1 and was sent well after all others restarts the numbering.
+/// segment that begins at message 1 restarts the numbering if it was sent after all other segments and at
+/// least 1 s after the first of the current numbering.
 #[derive(Clone, Copy, Debug)]
 pub struct IexTp;
 
-/// Identifies a numbering: feed, channel and session.
+/// Identifies a numbered stream of messages: feed, channel and session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IexStream {
     /// Message Protocol ID, which identifies the feed and its version.

@@ -30,7 +30,7 @@ pub enum PacketKind {
 /// The contents of a packet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketHeader<S> {
-    /// Identifies the numbering that the packet belongs to.
+    /// Identifies the session or stream to which the sequence numbers belong.
     pub session: S,
     /// The kind of the packet.
     pub kind: PacketKind,
@@ -59,19 +59,19 @@ pub trait Framing {
     type Session: Copy + Eq + Debug;
     /// A request for lost messages.
     type Request: Copy + Debug;
-    /// Storage for the longest message that can be held.
+    /// Storage for the longest message that the reorder buffer can hold.
     type Storage: MessageStorage;
     /// True if the server answers a request by one packet, with the messages that fit; false if by several.
     const ANSWERS_ARE_ONE_PACKET: bool;
 
     /// Reads the header of a packet; `None` if it is missing or inconsistent. `near` is the next expected
-    /// sequence number, which completes the numbers of protocols that send only the low part.
+    /// sequence number. It supplies the high bits in protocols that send only the low bits.
     fn header(datagram: &[u8], near: u64) -> Option<PacketHeader<Self::Session>>;
 
-    /// Returns the messages of a packet with a valid header, in order; `None` unless all are whole.
+    /// Returns the messages of a packet with a valid header, in order; `None` if a message is truncated.
     fn messages(datagram: &[u8]) -> Option<impl Iterator<Item = &[u8]>>;
 
-    /// Returns the part of a packet that is equal on both lines, without the header's transmission fields.
+    /// Returns the part of a packet that is equal on both lines: the bytes after the header.
     fn body(datagram: &[u8]) -> &[u8];
 
     /// Returns the request for `count` messages from `first` on.

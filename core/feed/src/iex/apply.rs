@@ -236,7 +236,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
             }
             self.report(&Change { kind: UpdateKind::Reduce, qty: by, ..change });
         } else {
-            // More quantity, or another price, moves the order behind the others at the price.
+            // An order with more quantity or a new price moves behind the other orders at its price.
             instruments.take(instrument, order_id);
             self.enter(&change);
             self.report(&change);

@@ -69,7 +69,7 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Applies one message of a DEEP+ event of one or more messages.
+    /// Applies one message of a DEEP+ event; an event may have several messages.
     fn handle_part(
         &mut self,
         sequence: Sequence,
@@ -165,7 +165,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         &mut self.state.instruments
     }
 
-    /// A datagram too short to name its feed passes to the arbiter, which counts it as malformed.
+    /// Admits datagrams of this feed, and those too short to name one, which the arbiter counts as malformed.
     #[inline]
     fn admits(&mut self, datagram: &[u8]) -> bool {
         datagram.get(2..4).is_none_or(|id| id == self.feed.protocol_id().to_le_bytes())

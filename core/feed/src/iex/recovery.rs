@@ -1,4 +1,4 @@
-//! Recovery of lost messages by gap fill over UDP, and of lost books by SNAP over TCP.
+//! Recovery of lost messages by gap fill over UDP, and of stale books by SNAP snapshots over TCP.
 
 use tickpath_iex::gap_fill::{Range, Request};
 use tickpath_iex::snap::{self, ErrorCode, Frame, SnapshotRequest};
@@ -25,7 +25,7 @@ pub struct IexRecovery {
     needs_snapshot: bool,
     /// True if the connection is established, and the snapshot request is not yet sent.
     is_request_due: bool,
-    /// The time at which the server counts as silent.
+    /// The time at which the client disconnects if the server stays silent.
     deadline: Nanos,
     counters: RecoveryCounters,
 }

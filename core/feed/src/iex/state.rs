@@ -49,7 +49,7 @@ pub(super) struct State<B> {
 const SYMBOL: std::ops::Range<usize> = 10..18;
 
 impl<B: BooksById> State<B> {
-    /// Creates empty books without symbols.
+    /// Creates the state of a feed whose books are empty and whose symbols are unknown.
     pub(super) fn new(books: B) -> State<B> {
         let max = books.limits().max_instrument;
         let count = usize::from(max.0) + 1;
@@ -119,7 +119,7 @@ pub(super) fn symbol_of(message: &[u8]) -> Option<Symbol> {
     message.get(SYMBOL)?.try_into().ok().map(Symbol)
 }
 
-/// Substitutes the previous best prices in updates of a book during a change.
+/// Forwards updates. Those of a book whose change is incomplete get the best prices before the change.
 pub(super) struct TransitionListener<'a, L> {
     pub(super) transitions: &'a [Transition],
     pub(super) out: &'a mut L,

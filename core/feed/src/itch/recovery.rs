@@ -1,4 +1,4 @@
-//! Recovery of an ITCH channel: lost messages from the MoldUDP64 request server, lost books from snapshots.
+//! Recovery of an ITCH channel: lost messages from the MoldUDP64 request server, stale books from snapshots.
 
 use tickpath_nasdaq::moldudp64::{Packet, Request};
 use tickpath_nasdaq::soupbintcp::{ClientEvent, ClientSession, LoginRequest};
@@ -14,7 +14,7 @@ use crate::snapshot_recovery::{SnapshotOutcome, SnapshotScope};
 
 /// Time without a snapshot message after which the client disconnects. Heartbeats do not extend it.
 const SILENCE_MAX: Nanos = Nanos::from_secs(2);
-/// Time in the snapshot group before the next attempt at the GLIMPSE server.
+/// Time that the client stays in the snapshot group before it tries the GLIMPSE server again.
 const GROUP_DURATION: Nanos = Nanos::from_secs(10);
 /// Time from a failure to the next attempt.
 const RETRY_WAIT: Nanos = Nanos::from_millis(20);
@@ -38,7 +38,7 @@ enum State {
         deadline: Nanos,
     },
     InGroup {
-        /// Sequence number of the group's next message.
+        /// Sequence number of the group's next message; `None` before its first packet.
         next: Option<Sequence>,
         until: Nanos,
     },
@@ -73,7 +73,7 @@ impl ItchRecovery {
         }
     }
 
-    /// Starts with the wanted source if it is configured, else with the other one, if any.
+    /// Starts to read from the wanted source if it is configured, else from the other one, if any.
     fn start(&mut self, now: Nanos, wanted: Source) {
         self.state = match (wanted, self.has_glimpse, self.has_group) {
             (Source::Glimpse, true, _) | (_, true, false) => State::Connecting,
@@ -212,9 +212,9 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
                         self.state = State::Idle;
                         return StreamProgress::Finished;
                     }
-                    // The group may have a better snapshot.
+                    // After a failure the client reads the snapshot group, whose snapshot may be usable.
                     Some(SnapshotOutcome::TooFarAhead) => return StreamProgress::Failed,
-                    // The server took this snapshot too early; a later one will do.
+                    // This snapshot is not usable: request another one after a wait.
                     Some(SnapshotOutcome::TooOld | SnapshotOutcome::Ignored) => {
                         recovery.abandon();
                         self.state = State::Waiting { until: now + RETRY_WAIT, next: Source::Glimpse };

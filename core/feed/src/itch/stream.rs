@@ -66,7 +66,7 @@ impl SoupStream {
             channel.follow(out);
             (self.counters.next, self.has_ended) = (Sequence(1), false);
         } else if next < self.counters.next {
-            // The server withdrew the messages from which the books were built.
+            // The books contain messages that the server no longer has: start over.
             self.counters.jumps_back += 1;
             channel.books_mut().handle_restart(out);
             self.counters.next = Sequence(1);

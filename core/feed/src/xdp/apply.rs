@@ -23,7 +23,8 @@ pub(super) struct Apply<'a, B, L> {
 }
 
 impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
-    /// Returns the instrument of a symbol index and records its SymbolSeqNum; counts an unmapped index.
+    /// Returns the instrument of a symbol index and records a message's SymbolSeqNum; counts unmapped
+    /// indexes.
     #[inline(always)]
     fn instrument(&mut self, symbol_index: u32, symbol_seq_num: u32) -> Option<InstrumentId> {
         let known = self.instrument;
@@ -38,7 +39,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
 
     #[inline(always)]
     fn time(&self, source_time_ns: u32) -> Nanos {
-        // Without updates, the time is not needed.
+        // Only updates need the time.
         if L::WANTS_UPDATES {
             self.state.clocks[usize::from(self.channel.0)].time(source_time_ns)
         } else {
@@ -56,7 +57,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         self.state.instruments.report(change, self.out);
     }
 
-    /// Adds the order of a change and reports it; counts `None` as a refused order.
+    /// Adds the order of `change` and reports it; counts `None` as a refused order.
     #[inline(always)]
     fn add_and_report(&mut self, change: Option<Change>, id: InstrumentId) {
         match change {
@@ -68,7 +69,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         }
     }
 
-    /// Reports a trade without a resting order.
+    /// Reports a trade that changes no order in the book.
     fn report_trade_of(&mut self, id: InstrumentId, source_time_ns: u32, units: u32, volume: u32) {
         // Updates and books cannot represent a price with more than four decimals.
         let Some(price) = self.price(id, units) else { return };
@@ -224,7 +225,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let id = instrument!(self, message);
         let ts = self.state.full_time(message.source_time.get(), message.source_time_ns.get());
         if message.security_status == SecurityStatusCode::CLOSED {
-            // The remaining orders expire without messages.
+            // The remaining orders expire; the feed sends no message for each of them.
             self.state.instruments.clear(id);
         }
         let before = self.state.instruments.instrument(id).and_then(|state| state.trading);
@@ -263,7 +264,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     }
 }
 
-/// Returns the trading state that a status leads to; `None` when it does not state one.
+/// Returns the trading state after a security status message; `None` if the message does not state one.
 #[must_use]
 pub fn trading_state(message: &SecurityStatus) -> Option<TradingState> {
     let halted = match message.halt_condition {

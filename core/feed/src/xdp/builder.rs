@@ -21,7 +21,7 @@ use crate::message_books::MessageBooks;
 /// as unmapped. A message that contradicts its book is counted and applied as far as possible. It makes the
 /// book [`Suspect`](BookHealth::Suspect), as does a gap in a symbol's own sequence numbers. Lost messages
 /// make their channel's books [`Stale`](BookHealth::Stale). A symbol clear empties the book and makes it
-/// live: the feed sends its orders again. At the close the remaining orders expire.
+/// live: the feed then sends its orders again. At the close, the remaining orders expire.
 ///
 /// Books have prices of four decimals. An order with more decimals makes its book suspect. For books of
 /// several channels, call the methods with a channel argument. Through [`MessageBooks`] all messages belong
@@ -34,8 +34,8 @@ pub struct BookBuilder<B> {
 const SINGLE_CHANNEL: Channel = Channel(0);
 
 impl<B: BooksById> BookBuilder<B> {
-    /// Creates a builder with empty books. `midnight` is that of the exchange's day, since the Unix epoch;
-    /// times in updates are relative to it.
+    /// Creates a builder with empty books. `midnight` is the start of the exchange's day, since the Unix
+    /// epoch; times in updates are relative to it.
     #[must_use]
     pub fn new(books: B, midnight: Nanos) -> BookBuilder<B> {
         BookBuilder { state: State::new(books, midnight) }
@@ -48,8 +48,9 @@ impl<B: BooksById> BookBuilder<B> {
         self.handle_batch(messages.map(|(sequence, message)| Message::new(channel, sequence, message)), out);
     }
 
-    /// Applies queued messages in order. The result is that of [`handle_message_on`](Self::handle_message_on)
-    /// for each message, but memory is prefetched. Returns the number of messages.
+    /// Applies queued messages in order. The result is the same as with
+    /// [`handle_message_on`](Self::handle_message_on) for each message, but memory is prefetched. Returns the
+    /// number of messages.
     #[inline]
     pub fn handle_batch<'a>(
         &mut self,
@@ -81,8 +82,8 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Returns the prefetch request for an order message, else an empty one. Has no branch on the type, which
-    /// a CPU cannot predict: reads each message both as an add and as one about an existing order.
+    /// Returns the prefetch request for an order message, else an empty one. Reads each message both as an
+    /// add and as one about an existing order, since the CPU could not predict a branch on the type.
     #[inline(always)]
     fn prefetch_request(&self, message: &[u8]) -> PrefetchRequest {
         let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else {
@@ -104,13 +105,13 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Sets the send time of a packet, which its messages use until the first time reference.
+    /// Begins a packet. Its messages use its send time until the channel's first time reference.
     #[inline]
     pub fn begin_packet(&mut self, channel: Channel, sent: SendTime) {
         self.state.clocks[usize::from(channel.0)].begin_packet(sent, self.state.midnight_secs);
     }
 
-    /// Applies the message of `sequence` of a channel and reports its effect.
+    /// Applies a channel's message with the number `sequence` and reports its effect.
     #[inline]
     pub fn handle_message_on(
         &mut self,
@@ -140,7 +141,7 @@ impl<B: BooksById> BookBuilder<B> {
         state.instruments.end_message(out);
     }
 
-    /// Handles the loss of messages of a channel before the next one.
+    /// Handles the loss of messages of a channel: its books become stale.
     pub fn handle_lost_on(&mut self, channel: Channel, out: &mut impl UpdateListener) {
         for id in self.state.symbols.ids() {
             if self.state.row(id).channel == channel.0 {
@@ -149,8 +150,8 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Restarts the numbering of a channel and of its symbols: their books are empty and live, and their
-    /// trading states unknown.
+    /// Handles a sequence reset of a channel: the SymbolSeqNums of its symbols restart, their books are empty
+    /// and live, and their trading states unknown.
     pub fn handle_restart_on(&mut self, channel: Channel, out: &mut impl UpdateListener) {
         for id in self.state.symbols.ids() {
             let row = self.state.row_mut(id);
@@ -171,7 +172,7 @@ impl<B: BooksById> BookBuilder<B> {
         self.state.instrument_of(symbol_index)
     }
 
-    /// Returns the symbol index that was mapped to an instrument; `None` beyond the mapped instruments.
+    /// Returns the symbol index that was mapped to an instrument; `None` if no index was.
     #[must_use]
     pub fn symbol_index(&self, id: InstrumentId) -> Option<u32> {
         (1..=self.state.symbols.count()).contains(&id.0).then(|| self.state.row(id).index)
@@ -183,14 +184,14 @@ impl<B: BooksById> BookBuilder<B> {
         self.state.row(id).next_seq
     }
 
-    /// Sets the last SymbolSeqNum that an instrument's state includes, as a refresh stated it.
+    /// Sets the SymbolSeqNum of the last message that an instrument's state includes, as a refresh states it.
     pub fn set_symbol_seq(&mut self, id: InstrumentId, last: u32) {
         if self.symbol_index(id).is_some() {
             self.state.row_mut(id).next_seq = last.wrapping_add(1);
         }
     }
 
-    /// Returns the instrument that any message names; 0 if it names none or an unmapped one.
+    /// Returns the instrument that a message of any type names; 0 if it names none or an unmapped symbol.
     pub(super) fn named_by(&self, message: &[u8]) -> InstrumentId {
         match message.get(2..8) {
             Some(&[3, 0, a, b, c, d]) => self.state.symbols.find(u32::from_le_bytes([a, b, c, d])),
@@ -210,7 +211,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         &mut self.state.instruments
     }
 
-    /// Uses the packet's send time for its messages until there is a time reference.
+    /// Admits every packet. Messages use the packet's send time until there is a time reference.
     #[inline]
     fn admits(&mut self, datagram: &[u8]) -> bool {
         if let Ok((header, _)) = Header::ref_from_prefix(datagram)
@@ -243,7 +244,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         self.handle_batch(numbered, out);
     }
 
-    /// Restarts the numbering of the channel and also the symbols' own sequence numbers.
+    /// Handles a sequence reset: books are emptied, and the SymbolSeqNums restart too.
     fn handle_restart(&mut self, out: &mut impl UpdateListener) {
         self.state.instruments.restart(out);
         for id in self.state.symbols.ids() {
@@ -251,8 +252,8 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         }
     }
 
-    /// A mapping applies even while the book waits, since messages about the symbol are unreadable without
-    /// it. A clear is held like other messages: it resets only the book, and a refresh contains more state.
+    /// Returns 0 for a mapping, so that it applies even while the book waits for a refresh: messages about an
+    /// unmapped symbol are unreadable. A symbol clear is held, since it does not replace the refresh.
     #[inline]
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
         match message.get(2..4) {
@@ -262,7 +263,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 }
 
-/// Returns the order that a replace message creates; `None` for other messages.
+/// Returns the id of the order that a replace message creates; `None` for other messages.
 #[inline(always)]
 fn new_order_of(message: &[u8]) -> Option<OrderId> {
     let (head, rest) = message.split_first_chunk::<HEAD_LEN>()?;
@@ -270,8 +271,8 @@ fn new_order_of(message: &[u8]) -> Option<OrderId> {
     (u16::from_le_bytes(part(head, 2)) == ReplaceOrder::TYPE).then(|| OrderId(u64::from_le_bytes(*id)))
 }
 
-/// Lengths in bytes. Every order message begins with size, type, time, symbol index, SymbolSeqNum and order
-/// id. An add continues with price, volume and side, and a replace with the new order id.
+/// Every order message begins with size, type, time, symbol index, SymbolSeqNum and order id: `HEAD_LEN`
+/// bytes. The next `MORE_LEN` bytes of an add are price, volume and side; a replace has the new id there.
 const HEAD_LEN: usize = 24;
 const MORE_LEN: usize = 9;
 const NO_MORE: [u8; MORE_LEN] = [0; MORE_LEN];

@@ -5,7 +5,7 @@ use tickpath_types::Nanos;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The clock of one channel: messages state only nanoseconds; the second is that of the last time reference.
+/// The clock of one channel. Messages state only nanoseconds; the last time reference gives the second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChannelClock {
     /// Current second, in nanoseconds since midnight; that of the packet's send time before any reference.
@@ -39,13 +39,13 @@ impl ChannelClock {
         if self.has_reference {
             return Nanos(self.second_ns + nanos);
         }
-        // No event is later than its packet: a larger nanosecond part is of the previous second.
+        // An event precedes its packet, so a larger nanosecond part belongs to the previous second.
         let is_earlier = source_time_ns > self.sent_nanos;
         Nanos((self.second_ns + nanos).saturating_sub(if is_earlier { NANOS_PER_SECOND } else { 0 }))
     }
 }
 
-/// Returns the nanoseconds from midnight to a second of the Unix epoch; zero if it is earlier.
+/// Converts a Unix time in seconds to nanoseconds since midnight; zero if it is before midnight.
 pub(super) const fn since_midnight(secs: u32, midnight_secs: u64) -> u64 {
     (secs as u64).saturating_sub(midnight_secs) * NANOS_PER_SECOND
 }

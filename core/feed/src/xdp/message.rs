@@ -1,6 +1,6 @@
 //! Channels, and messages with their channel and sequence number.
 
-/// A channel of the feed: one partition of the matching engine, with its own numbers and clock.
+/// A channel of the feed: one partition of the matching engine, with its own sequence numbers and clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Channel(pub u8);
 

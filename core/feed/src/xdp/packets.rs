@@ -13,7 +13,7 @@ use crate::framing::{Framing, PacketHeader, PacketKind};
 pub struct Packets;
 
 /// Messages that both lines lost, for a [`RetransmissionRequest`](tickpath_nyse::RetransmissionRequest). The
-/// sender adds the client and the channel.
+/// sender of the request adds the ids of the client and the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// Sequence number of the first missing message.
@@ -72,7 +72,7 @@ pub const fn widened(sequence: u32, near: u64) -> u64 {
     let ahead = sequence.wrapping_sub(near as u32).cast_signed() as i64;
     match near.checked_add_signed(ahead) {
         Some(wide) => wide,
-        // The nearest number would be negative, so this one is far ahead.
+        // The nearest number would be negative, so return the lowest that is not.
         None => sequence as u64,
     }
 }

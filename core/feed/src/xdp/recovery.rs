@@ -1,5 +1,5 @@
-//! Client of the XDP request server, over TCP. Retransmissions and refreshes arrive in a multicast group
-//! each.
+//! Client of the XDP request server, over TCP. Retransmissions arrive in one multicast group, refreshes in
+//! another.
 
 use tickpath_book::BooksById;
 use tickpath_nyse::{
@@ -19,7 +19,7 @@ use crate::recovery::{
     Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 
-/// Time without a packet after which the server counts as lost. The server sends a heartbeat every minute.
+/// Time without a packet after which the client reconnects. The server sends a heartbeat every minute.
 const SILENCE_MAX: Nanos = Nanos::from_secs(150);
 
 type Target<'a, B, L> = Recovering<'a, BookBuilder<B>, Packets, L>;
@@ -35,18 +35,19 @@ pub struct RequestSource {
     pub channel_id: u8,
 }
 
-/// Recovers an XDP channel: requests messages from the request server, and refreshes while books need one.
+/// Recovers an XDP channel: requests lost messages from the request server, and refreshes while books need
+/// them.
 pub struct XdpRecovery {
     source: RequestSource,
     /// Sequence number of the next packet to the server.
     number: u32,
-    /// A request queued for the connection.
+    /// A retransmission request that is not sent yet.
     queued: Option<Missing>,
-    /// Sequence number of the latest request for messages.
+    /// Sequence number of the latest retransmission request.
     requested: Option<u32>,
-    /// Server heartbeats without an answer yet.
+    /// Number of server heartbeats that the client has not answered yet.
     heartbeats: u32,
-    /// Arrival time of the latest packet of the server.
+    /// Arrival time of the latest packet from the server.
     received_at: Nanos,
     needs_refresh: bool,
     refresh: Refresh,
@@ -54,9 +55,9 @@ pub struct XdpRecovery {
 }
 
 impl XdpRecovery {
-    /// Index of the group of retransmissions, which is always needed.
+    /// Index of the multicast group of retransmissions, which is joined all the time.
     pub const RETRANSMISSION_GROUP: usize = 0;
-    /// Index of the group of refreshes.
+    /// Index of the multicast group of refreshes, joined while books need one.
     pub const REFRESH_GROUP: usize = 1;
 
     /// Creates a client that identifies itself as `source`.
@@ -150,7 +151,8 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for XdpRec
             return;
         }
         self.counters.answers += 1;
-        // Use answers to other clients too. Skip the group's heartbeats, which are numbered separately.
+        // Retransmissions for other clients are used too. Heartbeats of the group, numbered separately, are
+        // not.
         let near = channel.arbiter().next_sequence().0;
         if Packets::header(datagram, near).is_some_and(|header| header.count > 0) {
             channel.handle_packet(now, Line::Recovery, datagram, out);

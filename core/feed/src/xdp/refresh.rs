@@ -1,4 +1,4 @@
-//! Refreshes of XDP: snapshots of one symbol, or of all, one after another.
+//! Refreshes of XDP: a snapshot of one symbol, or those of all symbols in turn.
 
 use tickpath_book::BooksById;
 use tickpath_nyse::{DeliveryFlag, Message, Packet, RefreshHeader};
@@ -15,7 +15,7 @@ use crate::snapshot_recovery::{SnapshotRecovery, SnapshotScope};
 /// Time without a packet after which a refresh request is repeated; it doubles with each repetition.
 const SILENCE_MIN: Nanos = Nanos::from_secs(2);
 const DOUBLINGS_MAX: u32 = 6;
-/// Wait between a refresh and the next request, for books that still need one.
+/// Time from the end of a refresh to the next request, if books still need one.
 const NEXT_WAIT: Nanos = Nanos::from_millis(100);
 /// Maximum number of waiting books that are refreshed singly; beyond it, one refresh covers all.
 const SINGLE_MAX: u32 = 4;
@@ -32,7 +32,7 @@ struct Requested {
     is_of_all: bool,
 }
 
-/// The refresh of one symbol that is being read.
+/// The refresh of one symbol, while its packets are read.
 #[derive(Clone, Copy)]
 struct Loading {
     instrument: InstrumentId,
@@ -76,7 +76,7 @@ impl Refresh {
         Some(single.and_then(|id| channel.books().symbol_index(id)))
     }
 
-    /// Notes that the request that was due has been sent.
+    /// Records that the due request was sent, as packet `number`.
     pub(super) fn handle_requested(&mut self, now: Nanos, number: u32, is_of_all: bool) {
         self.requested = Some(Requested { deadline: now + self.silence_max(), number, is_of_all });
     }
@@ -190,7 +190,7 @@ impl Refresh {
         if let Some(end) = self.all.take().filter(|_| is_of_all && flag == DeliveryFlag::REFRESH_END) {
             recovery.end_cycle(Sequence(end), books, out);
         }
-        // The next request, for books that still wait, is due soon: this refresh may have been too early.
+        // If this refresh was too old, books still wait for one, so the next request is due soon.
         if let Some(requested) = &mut self.requested {
             requested.deadline = now + NEXT_WAIT;
         }

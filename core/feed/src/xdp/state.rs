@@ -96,7 +96,7 @@ impl<B: BooksById> State<B> {
     #[cold]
     fn note_seq_gap(&mut self, id: InstrumentId, expected: u32) {
         let health = self.instruments.instrument(id).map_or(BookHealth::Suspect, |state| state.health);
-        // No message is missing before a symbol's first, and a stale book lacks messages anyway.
+        // Nothing is missing before a symbol's first message, and a stale book is known to lack messages.
         if expected != 0 && health < BookHealth::Stale {
             self.instruments.count_symbol_gap(id);
         }
@@ -116,7 +116,7 @@ impl<B: BooksById> State<B> {
         if rests { shared } else { OrderId(order_id) }
     }
 
-    /// Adds an order; a book that refuses it is suspect.
+    /// Adds an order; a book that refuses it becomes suspect.
     #[inline(always)]
     pub(super) fn add(&mut self, change: &Change) {
         let &Change { instrument, order_id, side, price, qty, .. } = change;
@@ -150,7 +150,7 @@ impl<B: BooksById> State<B> {
             .add(&Change { order_id: shared_key(change.instrument, change.order_id.0), ..*change });
     }
 
-    /// Removes an order from its book; if it is not there, the book is suspect.
+    /// Removes an order from its book; if it is not there, the book becomes suspect.
     #[inline(always)]
     pub(super) fn take(&mut self, instrument: InstrumentId, order_id: u64) -> Option<Order<()>> {
         let key = self.key(instrument, order_id);
@@ -186,8 +186,7 @@ impl<B: BooksById> State<B> {
     }
 }
 
-/// Returns the name of an instrument whose symbol exceeds eight characters: `#` and its symbol index in base
-/// 36.
+/// Returns a substitute for a symbol of more than eight characters: `#` and the symbol index in base 36.
 fn unnamed(mut index: u32) -> Symbol {
     let mut name = *b"#0000000";
     for place in name[1..].iter_mut().rev() {
@@ -197,8 +196,8 @@ fn unnamed(mut index: u32) -> Symbol {
     Symbol(name)
 }
 
-/// Returns a substitute id for an order whose id another symbol's order has. In venue ids, the market is
-/// below 16 and the highest byte is zero, so every bit that changes here is zero.
+/// Returns a substitute id for an order whose id another symbol's order has. It sets only bits that are zero
+/// in venue ids, whose market is below 16 and whose highest byte is zero.
 const fn shared_key(InstrumentId(id): InstrumentId, order_id: u64) -> OrderId {
     let id = id as u64;
     OrderId(order_id ^ ((id & 0xff) << 56 | (id >> 8 & 0xf) << 36 | (id >> 12) << 44))

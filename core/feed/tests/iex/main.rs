@@ -1,4 +1,4 @@
-//! Books of IEX: scenarios of levels, orders and quotes, and a reference model on seeded messages.
+//! Tests of IEX books: scenarios of levels, orders and quotes, and comparison with a reference model.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 

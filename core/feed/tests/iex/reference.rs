@@ -1,4 +1,4 @@
-//! The builder against a reference model (a map) on seeded messages: equal books after each message.
+//! Compares the builder with a reference model (a map): equal books after each of many random messages.
 
 use std::collections::BTreeMap;
 

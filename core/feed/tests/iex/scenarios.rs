@@ -49,8 +49,8 @@ fn best_prices_change_when_the_last_level_of_a_change_came() {
     let mut deep = Channel::trading(Feed::Deep10);
     deep.send(&level(Side::Buy, true, 100, 100));
     deep.send(&level(Side::Sell, true, 100, 110));
-    // A trade removes the bid, then the ask moves down: the books between these messages never existed in the
-    // market.
+    // A trade removes the bid, then the ask moves down. The books between these messages never existed in the
+    // market, so no update states their best prices.
     let update = deep.send(&level(Side::Buy, false, 0, 100))[0];
     assert_eq!((update.kind(), best(&update)), (Some(UpdateKind::Delete), (Some(100), Some(110))));
     assert_eq!(best(&deep.send(&level(Side::Buy, false, 50, 90))[0]), (Some(100), Some(110)));

@@ -67,7 +67,7 @@ fn a_request_names_the_first_and_the_last_number() {
     assert_eq!((missing.begin_seq_num, missing.end_seq_num), (5, 14));
 }
 
-/// Messages lost on one line arrive on the other, and those lost on both are reported.
+/// Messages lost on one line arrive on the other, and those lost on both are reported as lost.
 #[test]
 fn two_lines_with_losses_give_one_sequence() {
     let flow = ItchDayConfig { messages: 30_000, symbols: 20, live: 1_000, seed: 5 };

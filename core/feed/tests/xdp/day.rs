@@ -1,4 +1,4 @@
-//! A whole day: its books are those of the ITCH day with the same order flow.
+//! A whole XDP day: its books must equal those of the ITCH day with the same order flow.
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, Level};
 use tickpath_feed::xdp::Channel;

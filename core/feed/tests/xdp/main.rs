@@ -1,4 +1,4 @@
-//! Books from NYSE's Integrated Feed.
+//! Tests of the books built from NYSE's Integrated Feed.
 #![allow(clippy::unwrap_used)]
 
 mod arbitration;

@@ -1,4 +1,4 @@
-//! The builder against a reference model of maps and lists, on random messages, some of them inconsistent.
+//! Compares the builder with a reference model of maps and lists on random messages, some inconsistent.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -90,7 +90,7 @@ impl ReferenceModel {
         }
     }
 
-    /// Returns price and volume of the orders of a side from the front.
+    /// Returns price and volume of the orders of a side, by price and time priority.
     fn orders(&self, symbol: u32, side: Side) -> Vec<(i64, u64)> {
         let mut sorted = BTreeMap::new();
         for ((of, _), order) in &self.orders {
@@ -150,7 +150,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     vec(operation, 0..400)
 }
 
-/// Symbol mappings between orders, and order messages of every unusual kind.
+/// The messages are symbol mappings between orders, and every unusual kind of order message.
 #[test]
 fn messages_that_come_together_do_what_each_does_alone() {
     let with_len = |mut bytes: Vec<u8>, len: u16| {

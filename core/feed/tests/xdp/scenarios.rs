@@ -141,7 +141,7 @@ fn an_index_that_was_never_mapped_is_counted() {
     feed.send(&add_of(9, 1, 10, Side::Buy, 100_000, 1));
     assert_eq!(feed.builder.instruments().counters().unmapped, 1);
     check_health(&feed, BookHealth::Live, None);
-    // The books have no capacity for the third symbol.
+    // The books have no capacity for a third symbol.
     feed.send(&mapping(2, "GAMMA", 4));
     feed.send(&add_of(2, 1, 10, Side::Buy, 100_000, 1));
     assert_eq!(feed.builder.instruments().counters().unmapped, 2);
@@ -172,7 +172,7 @@ fn prices_are_those_of_the_scale_exactly() {
     feed.send(&add(1, 10, Side::Buy, 10_010_000, 1_200));
     assert_eq!(feed.orders(1, Side::Buy), [(10, 100_100, 1_200)]);
     check_health(&feed, BookHealth::Live, None);
-    // A trade at a price with more decimals still changes the order, but no update states its price.
+    // A trade at a price with more than four decimals changes the order, but no update states its price.
     feed.send(&execution(2, 10, 10_010_050, 200));
     assert_eq!((feed.last().kind(), feed.last().qty), (Some(UpdateKind::Reduce), 200));
     check_health(&feed, BookHealth::Live, None);
@@ -193,7 +193,7 @@ fn numbers_of_orders_are_a_symbols_own() {
     assert_eq!(feed.last().order_id, 10, "the venue's number is published");
     feed.send(&add_of(1, 4, 10, Side::Buy, 50_000, 2));
     feed.send(&delete(3, 10));
-    // The second order 10 rests under a substitute id. A third is its duplicate, though id 10 is free.
+    // BETA's order 10 rests under a substitute id. Another is its duplicate, though the books' id 10 is free.
     feed.send(&add_of(1, 5, 10, Side::Buy, 50_000, 2));
     assert_eq!(feed.builder.instruments().counters().duplicate_order, 1);
     feed.send(&xdp::OrderExecution::new(
@@ -296,7 +296,7 @@ fn off_book_trades_are_published_and_change_nothing() {
     feed.send(&xdp::CrossCorrection::new(7, INDEX, 6, 6, 800));
     feed.send(&xdp::RetailPriceImprovement::new(7, INDEX, 7, xdp::RpiIndicator::BID));
     feed.send_bytes(&[5, 0, 140, 0, 1]);
-    // The order's SymbolSeqNum follows that of the retail price message.
+    // The order's SymbolSeqNum follows that of the retail price improvement message.
     feed.send(&add(8, 11, Side::Buy, 99_000, 1));
     let counters = feed.builder.instruments().counters();
     assert_eq!((counters.unknown_type, counters.symbol_gaps), (1, 0));

@@ -57,7 +57,7 @@ impl Feed {
         self.builder.handle_message_on(CHANNEL, Sequence(self.sequence), message, &mut self.updates);
     }
 
-    /// Returns the orders of a side from the front: id, price, quantity.
+    /// Returns id, price and quantity of the orders of a side, by price and time priority.
     pub fn orders(&self, id: u16, side: Side) -> Vec<(u64, i64, u64)> {
         let orders = self.builder.instruments().books().orders(InstrumentId(id), side);
         orders.map(|order| (order.id.0, order.price.0, order.qty.0)).collect()

@@ -1,4 +1,4 @@
-//! Operations of every structure, and the digest that must be equal for all.
+//! Operations that every book structure implements, and the digest that must be equal for all.
 
 use tickpath_book::{FastBooks, Level, Order, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
@@ -14,7 +14,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Number of sides of all books.
+    /// Number of book sides, including those of the unused id 0.
     pub fn sides(self) -> usize {
         (usize::from(self.max_instrument.0) + 1) * 2
     }
@@ -48,7 +48,7 @@ pub fn price(side: Side, key: i64) -> Price {
     Price(key * side.sign())
 }
 
-/// A resting order, as included in the digest.
+/// A resting order, with the fields that the digest covers.
 #[derive(Clone, Copy, Debug)]
 pub struct Resting {
     /// Order reference.
@@ -132,7 +132,7 @@ impl IdMap for Hashed {
     }
 }
 
-/// Books by handle, with a map from order references to handles.
+/// Books that find orders by handle, combined with a map from order references to handles.
 pub struct Indexed<B, I> {
     books: B,
     index: I,

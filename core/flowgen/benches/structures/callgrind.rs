@@ -15,7 +15,8 @@ use crate::options::count_arguments;
 /// last level is a core's private second level of 2 MiB, since other load on the host shares the third.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64"];
 
-/// Number of messages counted in a full and in a quick run: callgrind is a hundred times slower than the CPU.
+/// Number of messages that are counted in a full and in a quick run. Callgrind is about 100 times slower than
+/// the CPU.
 const COUNTED_MESSAGES: u64 = 1_000_000;
 const QUICK_COUNTED_MESSAGES: u64 = 200_000;
 
@@ -59,7 +60,7 @@ pub fn count_all(
     (totals.map(|totals| totals.map(by_message)).collect(), Some(config))
 }
 
-/// Runs a structure over the day in a file; the body of callgrind's child process.
+/// Runs a structure over the day in `file`; called in the child process under callgrind.
 pub fn run_counted(structure: &str, file: &str, limits: Limits) -> Result<(), String> {
     let bytes = std::fs::read(file).map_err(|error| format!("cannot read {file}: {error}"))?;
     (catalogue::by_name(structure)?.open)(limits).run(&bytes);

@@ -1,4 +1,4 @@
-//! A standard day in memory, in the framing of a file.
+//! A standard day in memory, framed as in a file: each message after its length.
 
 use tickpath_flowgen::{ItchDay, ItchDayConfig};
 use tickpath_types::InstrumentId;

@@ -1,7 +1,7 @@
-//! Levels of each side in an array with a slot for every tick around the touch.
+//! Levels of each side in an array with a slot for every tick near the best price.
 //!
 //! An ordered map holds prices off the tick or out of range of the array, so the books are correct for every
-//! price. The array follows the best price: it moves when the best price leaves its upper part. Levels that
+//! price. The array follows the best price: it moves when the best price leaves its upper half. Levels that
 //! enter or leave its range move between array and map.
 
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ const fn slot(tick: i64) -> usize {
     tick.cast_unsigned() as usize % WINDOW
 }
 
-/// Tick of a key; `None` if the key is off the tick.
+/// Tick of a key; `None` if the key is not a multiple of [`TICK`].
 #[inline]
 fn tick_of(key: i64) -> Option<i64> {
     let tick = key.div_euclid(TICK);
@@ -66,7 +66,7 @@ impl Ladder {
         self.base..self.base + WINDOW as i64
     }
 
-    /// Slot of a key in the array; `None` if the key is in the map.
+    /// Slot of a key in the array; `None` if the key belongs in the map.
     #[inline]
     fn slot(&self, key: i64) -> Option<usize> {
         tick_of(key).filter(|tick| self.ticks().contains(tick)).map(slot)
@@ -126,7 +126,7 @@ impl Ladder {
         const WORDS: usize = WINDOW / WORD;
         let top = slot(self.base - 1);
         let (first, below) = (top / WORD, u64::MAX >> (WORD - 1 - top % WORD));
-        // The word of the highest tick also has the lowest ticks, above `top`: they are checked last.
+        // The word of the highest tick also holds the lowest ticks, in the bits above `top`: check them last.
         let found = |word: usize, bits: u64| {
             let slot = word * WORD + bits.checked_ilog2()? as usize;
             Some(self.base + WINDOW as i64 - 1 - ((top + WINDOW - slot) % WINDOW) as i64)
@@ -172,7 +172,7 @@ impl Ladder {
         }
     }
 
-    /// Levels from the best.
+    /// Levels, best first.
     fn levels(&self) -> Vec<(i64, Queue)> {
         let near = self.ticks().map(|tick| (tick * TICK, slot(tick))).filter(|(_, slot)| self.is_open(*slot));
         let near = near.map(|(key, slot)| (key, self.queues[slot]));

@@ -12,7 +12,7 @@ use tickpath_types::{InstrumentId, MarketUpdate, OrderId, Price, Qty, Sequence, 
 use crate::books::{self, Books, Limits};
 use crate::day::frames;
 
-/// Digest of a structure's state: equal for equal results.
+/// Digests of a structure's results; all structures must have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
     /// Digest of levels and queues of all books.
@@ -145,8 +145,8 @@ impl<B: Books> Runner for Sequential<B> {
     }
 }
 
-/// The driver of feed handlers and of `lab bench`: batches with prefetched memory, every reference checked,
-/// and an update with both best levels for each message.
+/// The driver of feed handlers and of `lab bench`: batches with prefetched memory, every order reference
+/// checked, and an update with both best levels for each message.
 pub struct LookAhead<B> {
     builder: BookBuilder<B>,
     next: Sequence,

@@ -1,4 +1,4 @@
-//! The machine, and the CPU time of this thread.
+//! Description of the machine, and measurement of this thread's CPU time.
 
 use std::fs::read_to_string;
 use std::process::Command;
@@ -48,7 +48,7 @@ impl Stopwatch {
 
     /// Description of the measured quantity.
     pub fn what(&self) -> &'static str {
-        self.ran.map_or("time passed", |_| "time on the processor")
+        self.ran.map_or("elapsed time", |_| "CPU time")
     }
 }
 

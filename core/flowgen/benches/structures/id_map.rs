@@ -4,7 +4,7 @@ use tickpath_book::OrderHandle;
 
 use crate::books::{IdMap, Limits};
 
-/// The standard map. Its default hasher resists keys that a peer chooses to collide.
+/// The standard map. Its default hasher withstands keys that an attacker chose to collide.
 pub type Std = std::collections::HashMap<u64, OrderHandle>;
 
 impl IdMap for Std {

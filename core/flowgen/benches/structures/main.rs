@@ -1,4 +1,4 @@
-//! Compares data structures for books on the same day of ITCH 5.0: decoding and full order-by-order books.
+//! Compares data structures for order-by-order books: each decodes and applies the same day of ITCH 5.0.
 //!
 //! `cargo bench -p tickpath-flowgen --bench structures` generates the standard days in memory and runs each
 //! through every structure. For each structure it prints nanoseconds per message (median of interleaved
@@ -6,8 +6,8 @@
 //! on a smaller day), and peak memory. Every structure must give the same digest eight times in the day
 //! (levels, quantities, order counts, the queue of every level), and the same best prices after each message.
 //!
-//! `-- --help` lists the options and the running time. In `cargo test --benches`, or with `--test`, it runs
-//! tiny days and one with odd prices, and checks only that all structures equal the reference model.
+//! `-- --help` lists the options and the running time. In `cargo test --benches`, or with `--test`, the bench
+//! runs tiny days and one with odd prices, and checks only that all structures equal the reference model.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench reads the clock and files")]
 
 mod books;
@@ -38,7 +38,7 @@ use report::{Conditions, DaySummary, Measured, Table};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<HeldBytes> = CountingAllocator::new();
 
-/// Divisors of the standard days for a quick run and for a test.
+/// A quick run and a test divide the messages of the standard days by these numbers.
 const QUICK_DIVISOR: u32 = 10;
 const TEST_DIVISOR: u32 = 1_000;
 

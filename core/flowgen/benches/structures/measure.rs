@@ -29,7 +29,8 @@ pub fn verify(entry: &Entry, day: &Day, expected: &[Digest]) {
     }
 }
 
-/// Compares the digests of all structures; returns the final one, and each structure's peak memory in bytes.
+/// Checks that all structures have equal digests. Returns the final digest, and each structure's peak memory
+/// in bytes.
 pub fn verify_all(entries: &[&Entry], day: &Day) -> (Digest, Vec<usize>) {
     eprintln!("structures: {}, the books that all must equal: {}", day.name, reference().name);
     let expected = digests(reference(), day);

@@ -1,5 +1,6 @@
-//! An unrealistic day: prices off the tick, very low and very high, crossed books, levels that appear and
-//! vanish far from the best. Structures must be correct for every price, not only for standard days.
+//! An unrealistic day: prices that are not multiples of the tick, very low and very high prices, crossed
+//! books, levels that appear and vanish far from the best price. Structures must be correct for every price,
+//! not only for standard days.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -13,7 +14,8 @@ use crate::day::{Day, PIECES};
 
 const MESSAGES: u64 = 24_000;
 const INSTRUMENTS: u16 = 3;
-/// Approximate maximum number of resting orders. Once reached, deletes prevail until a quarter is left.
+/// Approximate maximum number of resting orders. At this number, deletes begin to outnumber adds, until a
+/// quarter is left.
 const LIVE_MAX: usize = 400;
 const TRACKING: u16 = 0;
 

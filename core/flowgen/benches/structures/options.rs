@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of the bench.
 
 use crate::books::Limits;
 use tickpath_types::InstrumentId;
@@ -6,7 +6,7 @@ use tickpath_types::InstrumentId;
 pub const USAGE: &str = "usage: cargo bench -p tickpath-flowgen --bench structures -- [--quick] [--day 500|8000] \
                          [--structure NAME]... [--rounds N] [--json FILE] [--markdown FILE]; --help says more";
 
-/// Rounds without `--rounds`.
+/// Default of `--rounds`.
 const ROUNDS: u32 = 5;
 
 /// Help text; the names of the structures follow.
@@ -49,7 +49,7 @@ pub enum Command {
 pub struct Options {
     pub is_quick: bool,
     pub rounds: u32,
-    /// Suffix of the chosen day's name, if any.
+    /// Suffix of the name of the standard day to measure; `None` for all days.
     day: Option<String>,
     /// Names of the chosen structures; empty for all.
     pub structures: Vec<String>,
@@ -74,7 +74,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
     if has("--help") || has("-h") {
         return Ok(Command::Help);
     }
-    // Without `--bench` the bench runs as a test, and unknown options are those of the test runner.
+    // Without `--bench` or an option of [`OWN`], run as a test; any other options are for the test runner.
     let is_own = |argument: &String| OWN.contains(&argument.as_str());
     if has("--test") || !(has("--bench") || arguments.iter().any(is_own)) {
         return Ok(Command::Test);

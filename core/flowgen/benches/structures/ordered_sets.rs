@@ -1,5 +1,5 @@
-//! One ordered set of orders per side, by price and arrival, and a map from references to copies of the
-//! orders, or to the orders themselves.
+//! One ordered set of orders per side, by price and arrival, and a map from order references to copies of the
+//! orders, or to their nodes in the set.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -186,7 +186,7 @@ struct Placed {
     side: u32,
 }
 
-/// Red-black trees with nodes identified by location: a search is needed only to add an order.
+/// Red-black trees, and a map from order references to nodes: only adding an order searches a tree.
 pub struct Handles {
     sets: Vec<Set>,
     nodes: Sets<Placed>,

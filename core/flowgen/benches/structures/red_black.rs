@@ -211,8 +211,8 @@ impl<V: Copy + Default> Sets<V> {
         self.node_mut(child).parent = parent;
     }
 
-    /// Replaces a node with two children by the next element. Returns whether a black node is missing at the
-    /// former position of the next element, and the node that moved up there.
+    /// Replaces a node that has two children by the next element of the set. Returns whether a black node is
+    /// missing at the former position of the next element, and the node that moved up there.
     fn replace_by_next(&mut self, set: &mut Set, node: u32) -> (bool, u32) {
         let [left, right] = self.node(node).children;
         let next = self.leftmost(right);

@@ -227,7 +227,7 @@ impl Table {
         }
         let _ = writeln!(
             text,
-            "\nDigest of all books at the end: `{:#018x}`, the same for every row. Counted under callgrind: {}. \
+            "\nDigest of all books at the end: `{:#018x}`, the same for every row. Day for callgrind: {}. \
              Load after this day: {}.",
             self.digest,
             self.counted(),
@@ -270,24 +270,25 @@ impl From<&Day> for DaySummary {
     }
 }
 
-/// A page with the conditions, the meaning of the columns, and the tables.
+/// Formats a page with the conditions, the meaning of the columns, and the tables.
 pub fn to_markdown(conditions: &Conditions, tables: &[Table]) -> String {
     let Conditions { machine, commit, load_at_start, rounds, .. } = conditions;
     let mut text = format!(
         "# Data structures of the books\n\n\
-         `cargo bench -p tickpath-flowgen --bench structures`, {}, {rounds} interleaved rounds; {machine}; commit \
-         {commit}; load {load_at_start} before.\n\n\
-         Each structure takes the same day, made in memory by `tickpath_flowgen::ItchDay`: framing, decoding and full \
-         order-by-order books, and after each message the best bid and ask. All end with the same levels, quantities, \
-         order counts and queues, compared eight times in the day, and had the same best prices after each message.\n\n\
-         - `ns/message`: {}, the median over the rounds, then the least and the most.\n\
-         - `instructions`, `mispredicted`, `D1 misses`, `LL misses`: a message, simulated by callgrind on a smaller \
-         day; D1 48 KiB, LL 2 MiB (a core's own cache; the host shares the next one). The simulation knows no \
-         prefetching, so the misses of those that look ahead are counted as if they had not.\n\
-         - `peak MiB`: the most that a structure asked the allocator for at a time, all pools and maps that it is \
-         created with included.\n\
-         - `fast-look-ahead` and `direct-look-ahead` do more than the others: they check every message and make a market \
-         update with both best levels of it.\n",
+         This page compares data structures for order books, measured by `cargo bench -p tickpath-flowgen --bench \
+         structures`: {}, {rounds} interleaved rounds; {machine}; commit {commit}; load {load_at_start} before.\n\n\
+         Each structure processes the same day, which `tickpath_flowgen::ItchDay` makes in memory: framing, decoding \
+         and full order-by-order books, and after each message the best bid and ask. All had the same levels, \
+         quantities, order counts and queues at eight times of the day, and the same best prices after each \
+         message.\n\n\
+         - `ns/message`: {} per message: the median over the rounds, then the least and the most.\n\
+         - `instructions`, `mispredicted`, `D1 misses`, `LL misses`: per message, simulated by callgrind on a smaller \
+         day. D1 has 48 KiB, LL 2 MiB (like the private cache of one core). The simulation ignores prefetches, so it \
+         also counts the misses that look-ahead avoids.\n\
+         - `peak MiB`: the most memory that a structure had allocated at a time, including its initial pools and \
+         maps.\n\
+         - `fast-look-ahead` and `direct-look-ahead` do more than the others: they check every message and make a \
+         market update with both best levels.\n",
         conditions.days(),
         Stopwatch::start().what(),
     );

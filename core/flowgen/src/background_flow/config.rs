@@ -4,7 +4,7 @@ use tickpath_types::{Instrument, Nanos};
 
 use crate::ConfigError;
 
-/// Unit of shares: parts per million.
+/// Divisor of fractions that are in parts per million.
 pub(super) const PPM: u64 = 1_000_000;
 /// Units of the hidden price per tick.
 pub(super) const SUBTICKS: i64 = 1_024;
@@ -21,9 +21,10 @@ pub struct BackgroundFlowConfig {
     /// Maximum number of open orders per instrument, 16 to [`BackgroundFlowConfig::LIVE_ORDERS_MAX`]. About three
     /// quarters of it are open once the market has filled up.
     pub live_orders_max: u32,
-    /// Share of new orders that trade at once (IOC through the hidden price), in parts per million.
+    /// Fraction of new orders that trade at once (IOC orders that cross the hidden price), in parts per
+    /// million.
     pub marketable_ppm: u32,
-    /// Mean distance of resting orders from the hidden price, in ticks, except for those at the front.
+    /// Mean distance of resting orders from the hidden price, in ticks, without the one in 16 placed near it.
     pub depth_ticks: u32,
     /// Step of the hidden price per new order, up or down, in 1/1024 of a tick.
     pub step_subticks: u32,
@@ -56,7 +57,7 @@ impl Default for BackgroundFlowConfig {
 }
 
 impl BackgroundFlowConfig {
-    /// Maximum rate, for new orders and for the opening.
+    /// Maximum of `rate` and of `opening_rate`.
     pub const RATE_MAX: u32 = 100_000_000;
     /// Maximum number of sessions.
     pub const SESSIONS_MAX: u16 = 1_024;

@@ -32,7 +32,8 @@ impl Market {
         self.hidden = self.hidden.saturating_add(step_subticks).clamp(self.low, self.high);
     }
 
-    /// Price `level` ticks behind the front: for a bid, the front is the tick at or below the hidden price.
+    /// Price `level` ticks behind the front: the tick at or below the hidden price for a bid, the next tick
+    /// for an ask.
     pub fn passive_price(&self, side: Side, level: u64) -> Price {
         self.price_at(side, -i64::try_from(level).unwrap_or(i64::MAX / SUBTICKS))
     }
@@ -53,7 +54,7 @@ impl Market {
         Price(target.clamp(lowest.max(1), high.div_euclid(tick)) * tick)
     }
 
-    /// True if the order is on the wrong side of the hidden price.
+    /// True if the order is on the wrong side of the hidden price: a bid above it, or an ask below it.
     pub fn is_stale(&self, order: &LiveOrder) -> bool {
         let front = self.passive_price(order.side, 0);
         order.side.is_better(order.price, front)

@@ -13,8 +13,8 @@ use super::message::{At, Buffer, NO_TRACKING, locate, put, put_message, wire_pri
 use super::symbol::{Security, TICK};
 use super::weights::qty;
 
-/// Number of messages per security before system hours, besides market makers: directory, trading action, Reg
-/// SHO.
+/// Number of messages per security before system hours, besides market maker positions: directory, trading
+/// action, Reg SHO.
 const ENTRIES: u64 = 3;
 /// Number of market maker positions per security before system hours.
 const MAKERS: u64 = 4;
@@ -34,7 +34,7 @@ const DECLINE_LEVELS: [u64; 3] = [372_000_000_000, 348_000_000_000, 320_000_000_
 const RESTRICTED_ONE_IN: u64 = 64;
 /// One cross in this many does not take place.
 const NO_CROSS_ONE_IN: u64 = 4;
-/// Factor between the quantity of a cross and that of a random order.
+/// Ratio of the quantity of a cross to that of a random order.
 const CROSS_QTY_FACTOR: u64 = 64;
 /// Clearing prices of imbalances deviate from the reference price by at most one part in this many.
 const NEAR_PRICES_PER_REFERENCE: u64 = 32;
@@ -125,7 +125,7 @@ pub(super) fn mpid(number: u64) -> Alpha<4> {
     Alpha([b'T', b'P', b'A' + number / 26, b'A' + number % 26])
 }
 
-/// Writes the bulk print of a cross.
+/// Writes the cross trade message, the bulk print of a cross.
 pub(super) fn cross(
     at: At,
     security: &Security,
@@ -142,7 +142,7 @@ pub(super) fn cross(
     put_message!(out, at, CrossTrade(shares, security.stock, price, match_id, cross_type))
 }
 
-/// Writes the indicative result of a coming cross.
+/// Writes the imbalance message with the indicative result of the next cross.
 pub(super) fn imbalance(
     at: At,
     security: &Security,

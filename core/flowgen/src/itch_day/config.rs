@@ -64,7 +64,8 @@ impl ItchDayConfig {
         ItchDayConfig { messages, symbols, live: live as u32, ..self }.with_symbols(symbols)
     }
 
-    /// Changes the number of securities. Live orders increase if needed to cover each security.
+    /// Changes the number of securities. Increases the live orders if they do not cover both sides of each
+    /// security.
     #[must_use]
     pub fn with_symbols(self, symbols: u32) -> ItchDayConfig {
         ItchDayConfig { symbols, live: self.live.max(symbols.saturating_mul(LIVE_PER_SYMBOL_MIN)), ..self }

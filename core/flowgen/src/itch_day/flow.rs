@@ -14,7 +14,7 @@ use super::schedule::{CLUSTER_LEN_MEAN, Schedule, Session, SessionLens, Slot};
 use super::symbol::{Securities, TICK};
 use super::weights::{power_law, qty, upper_below};
 
-/// Shares of the messages in hundred-thousandths. The rest of [`MIX_TOTAL`] are adds and deletes. The
+/// Number of messages of each kind per 100,000 messages. The rest of [`MIX_TOTAL`] are adds and deletes. The
 /// imbalances before the crosses, 1.4 percent of the day, are not part of [`MIX_TOTAL`].
 const MIX_TOTAL: u64 = 98_600;
 const REPLACES: u64 = 8_000;
@@ -24,7 +24,7 @@ const HIDDEN_TRADES: u64 = 500;
 const PRICED_EXECUTIONS: u64 = 50;
 const IMBALANCES_PER_100_000: u64 = 1_400;
 
-/// Chances in eight that an aggressor takes another order after an execution, unless the cluster ends.
+/// Probability, in eighths, that an aggressor trades with another order next, unless the cluster ends.
 const SWEEP_IN_EIGHT: u64 = 3;
 const SWEEPS: u64 =
     EXECUTIONS * (8 * CLUSTER_LEN_MEAN - SWEEP_IN_EIGHT * (CLUSTER_LEN_MEAN - 1)) / (8 * CLUSTER_LEN_MEAN);
@@ -34,16 +34,16 @@ const NAMED_ONE_IN: u64 = 44;
 const BROKEN_ONE_IN: u64 = 1 << 22;
 /// One execution in this many is partial.
 const PARTIAL_ONE_IN: u64 = 5;
-/// One execution at another price in this many is not printed.
+/// One in this many executions at another price is marked as not printable.
 const UNPRINTED_ONE_IN: u64 = 4;
 
-/// Chances in four that a message concerns the security of its cluster instead of a random one.
+/// Probability, in quarters, that a message concerns its cluster's security instead of a random one.
 const LEADER_IN_FOUR: u64 = 3;
 /// The reference price steps with one message of its security in this many.
 const STEP_ONE_IN: u64 = 8;
-/// Chances in four that `pick` takes an order on the wrong side of the reference price, if there is one.
+/// Probability, in quarters, that `pick` takes an order on the wrong side of the reference price, if any.
 const STALE_IN_FOUR: u64 = 3;
-/// Median number of orders newer than the one that `pick` takes by age: it prefers new orders.
+/// Median number of orders that are newer than the one that `pick` takes by age. It prefers new orders.
 const NEWER_MEDIAN: u64 = 2;
 /// Maximum move, in ticks, of a replacement that follows the market.
 const MOVE_TICKS_MAX: u64 = 8;
@@ -55,11 +55,11 @@ const ADD_CHANCE_MIN: i64 = 3_277;
 /// Distance from the target at which the probability would reach 0 or 1: 3 orders plus a 24th of the target.
 const RETURN_ORDERS: i64 = 3;
 const RETURN_ORDERS_PER_TARGET: i64 = 24;
-/// Fraction of the pre-market's messages until the books are full, and of the post-market's until empty.
+/// Fraction of the pre-market's messages that fill the books, and of the post-market's that empty them.
 const RAMP_NUMERATOR: u64 = 7;
 const RAMP_DENOMINATOR: u64 = 8;
 
-/// Order references are multiples of this, as in the files of 2019.
+/// Order references are multiples of this, as in Nasdaq's files of 2019.
 const REF_STEP: u64 = 4;
 
 /// The imbalance messages before the crosses.
@@ -90,7 +90,7 @@ pub(super) struct Flow {
     /// Security of the current cluster.
     leader: usize,
     imbalances: Imbalances,
-    /// Set while an aggressor takes another order next: its time and security, and the side that it takes.
+    /// Set if the next message is another execution by the same aggressor: time, security and executed side.
     sweep: Option<(At, Side)>,
     /// The last order of each security that replaced another; it may no longer rest.
     last_replaced: Box<[Option<(OrderHandle, OrderId)>]>,
@@ -184,8 +184,8 @@ impl Flow {
         self.act(At { ts, security }, upper_below(choice, MIX_TOTAL), out)
     }
 
-    /// Performs the action selected by `choice`, below [`MIX_TOTAL`]; an add or a delete if it is impossible.
-    /// Returns the length of the message.
+    /// Performs the action selected by `choice`, below [`MIX_TOTAL`]; an add or a delete if that is
+    /// impossible. Returns the length of the message.
     #[inline]
     fn act(&mut self, at: At, mut choice: u64, out: &mut Buffer) -> usize {
         for (share, act) in [
@@ -298,7 +298,7 @@ impl Flow {
 
     fn next_ref(&mut self) -> OrderId {
         self.ref_count += 1;
-        // Most references are adjacent multiples; hidden and immediate orders use up the skipped ones.
+        // Most references are adjacent multiples. Skipped ones belong to hidden or immediate orders.
         let choice = self.rng.next();
         let skipped = if choice & 7 < 5 { 0 } else { 1 + upper_below(choice, 6) };
         self.last_ref += REF_STEP * (1 + skipped);
@@ -316,7 +316,7 @@ impl Flow {
             let ticks = 1 + (power_law(&mut self.rng, 1) % MOVE_TICKS_MAX) as i64;
             let moved = old.price.0 / TICK + if choice & 2 == 0 { ticks } else { -ticks };
             let front = self.securities.list[at.security].front_tick();
-            // Even after a long chain of replacements, the price leaves space for a lower bid above zero.
+            // Even after a long chain of replacements, the price is high enough for a lower bid above zero.
             let tick = moved.clamp(front / 4, front * 4);
             self.uncrossed(at.security, old.side, Price(tick * TICK))
         };
@@ -328,7 +328,8 @@ impl Flow {
         Some(put_message!(out, at, OrderReplace(old.id, id, shares, price)))
     }
 
-    /// The last replacement order, if it still rests: a participant who follows the market replaces it again.
+    /// The security's latest replacement order, if it still rests. Its owner follows the market, so replaces
+    /// it again.
     fn chased(&self, security: usize) -> Option<OrderHandle> {
         let (handle, id) = self.last_replaced[security]?;
         self.resting.rests(handle, id).then_some(handle)

@@ -38,7 +38,7 @@ pub struct ItchDayCounters {
 }
 
 impl ItchDayCounters {
-    /// Message types that occurred with their counts, in the order of their letters.
+    /// Message types that occurred, each with its count, in the order of their letters.
     pub fn by_type(&self) -> impl Iterator<Item = (u8, u64)> {
         (0..=u8::MAX).zip(self.by_type).filter(|(_, count)| *count > 0)
     }
@@ -66,22 +66,24 @@ enum Stage {
 ///
 /// - **Session**: system events O 03:04, S 04:00, Q 09:30, M 16:00, E 20:00, C 20:05 US Eastern. Before
 ///   system hours, each security has a stock directory entry, trading action, Reg SHO indicator and four
-///   market makers' positions. Each has a cross at the opening and at the close, with imbalances in the five
-///   and ten minutes before.
+///   market makers' positions. Each security has a cross at the opening and at the close, with imbalances in
+///   the five or ten minutes before it.
 /// - **Mix**, of all messages: replaces 8 percent, executions 2, cancels 1, adds with attribution 1, hidden
 ///   trades 0.5, imbalances 1.4, executions at another price 0.05, rarely a broken trade. The other 86
-///   percent are as many adds as deletes, except for orders that executions removed.
-/// - **Live orders** rise to [`ItchDayConfig::live`] over the pre-market and reach it for its last eighth.
+///   percent are adds and deletes; a delete is missing for each order that an execution removed.
+/// - **Live orders** rise to [`ItchDayConfig::live`] in the first seven eighths of the pre-market's messages.
 ///   They stay there from opening to close and are then deleted; a few percent remain at the end. The
 ///   pre-market takes 2.5 messages for each live order (at least 4 percent of all), the post-market 2 (at
 ///   least 2 percent).
 /// - **Activity**: a security's share of messages follows 1 / (rank + 8), Zipf's law with exponent 1, and its
-///   live orders follow the root of that. While books fill and empty, its messages follow its live orders.
-/// - **Time**: a rate by time of day; clusters of messages, three in four about one security, within
-///   microseconds of each other. Cluster sizes follow a power law of exponent 1, up to 512.
+///   live orders follow the square root of that. While books fill and empty, its messages follow its live
+///   orders.
+/// - **Time**: the message rate depends on the time of day. Messages come in clusters, microseconds apart,
+///   and three in four messages of a cluster concern one security. Cluster sizes follow a power law of
+///   exponent 1, up to 512.
 /// - **Orders**: newer orders are deleted, replaced or reduced more often, by a power law, so lifetimes range
 ///   from microseconds to hours. Half of the replacements concern the order that was replaced last. Distances
-///   from the touch follow a power law of exponent 1. Executions take the front of the best level.
+///   from the reference price follow a power law of exponent 1. Executions take the front of the best level.
 /// - **Prices** follow a reference price for each security. It walks in steps of 1/8192 of itself, and waits
 ///   until orders that it has passed are removed. No message leaves a book crossed or locked.
 /// - **References** increase over the whole day in multiples of 4, like those of one real matching engine.

@@ -71,7 +71,7 @@ impl Resting {
         self.books.order(handle).expect("handles of removed orders are dropped")
     }
 
-    /// True if the order `id` still rests under this handle. Slots are reused, references are not.
+    /// True if the order `id` still rests under this handle. Handles are reused, order references are not.
     pub fn rests(&self, handle: OrderHandle, id: OrderId) -> bool {
         self.books.order(handle).is_some_and(|order| order.id == id)
     }

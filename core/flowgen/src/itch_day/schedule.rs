@@ -4,7 +4,7 @@ use tickpath_types::{Nanos, Rng};
 
 use super::weights::power_law;
 
-/// Parts of the session between system events.
+/// Part of the trading day between two system events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Session {
     /// The time from the start of system hours to the opening.
@@ -24,7 +24,7 @@ struct Span {
     to: u64,
     /// Share of the session's messages, in hundredths.
     share: u64,
-    /// True if imbalances before a cross are published.
+    /// True if imbalances are published before the cross at the end of the span.
     has_imbalances: bool,
 }
 
@@ -40,7 +40,7 @@ const fn at(hour: u64, minute: u64) -> u64 {
     hour * 60 + minute
 }
 
-/// Profile of the day: quiet morning, rush at the opening, flat noon, rush to the close.
+/// Message rate over the day: quiet morning, rush at the opening, flat noon, rush to the close.
 const SPANS: [Span; 19] = {
     use Session::{Market, PostMarket, PreMarket};
     [
@@ -66,18 +66,18 @@ const SPANS: [Span; 19] = {
     ]
 };
 
-/// Pre-market messages per live order, in tenths, so that the books can fill.
+/// Minimum number of pre-market messages per live order, in tenths: enough to fill the books.
 const PRE_MARKET_TENTHS_PER_LIVE: u64 = 25;
-/// Post-market messages per live order, in tenths, so that the books can empty.
+/// Minimum number of post-market messages per live order, in tenths: enough to empty the books.
 const POST_MARKET_TENTHS_PER_LIVE: u64 = 20;
-/// Minimum shares of the pre-market and the post-market in the day's messages.
+/// Minimum percentage of the day's messages in the pre-market and in the post-market.
 const PRE_MARKET_PERCENT_MIN: u64 = 4;
 const POST_MARKET_PERCENT_MIN: u64 = 2;
 
 /// Maximum number of messages of a cluster, and the resulting mean.
 const CLUSTER_LEN_MAX: u64 = 512;
 pub(super) const CLUSTER_LEN_MEAN: u64 = 7;
-/// Interval between messages of a cluster: the median of its excess over the minimum, and the minimum.
+/// Gap between messages of a cluster: the minimum plus a random excess with this median.
 const CLUSTER_GAP_NS_MEDIAN: u64 = 800;
 const CLUSTER_GAP_NS_MIN: u64 = 40;
 
@@ -111,8 +111,8 @@ pub(super) struct Slot {
 /// Assigns the times of one day's messages.
 ///
 /// Messages come in clusters. The first messages of clusters are independent, and the others follow within
-/// microseconds. Cluster sizes have a power-law tail. The remaining time and messages determine the rate, so
-/// that every span has exactly its share.
+/// microseconds. Cluster sizes have a power-law tail. Each cluster recomputes the rate from the remaining
+/// time and messages of the span, so that every span has exactly its share.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     lens: SessionLens,
@@ -122,7 +122,7 @@ pub(super) struct Schedule {
     span_left: u64,
     session_left: u64,
     cluster_left: u64,
-    /// Mean interval between messages in the rest of the span.
+    /// Mean interval between messages in the rest of the span; limits the gaps of a cluster.
     pace_ns: u64,
     now_ns: u64,
 }
@@ -143,7 +143,7 @@ impl Schedule {
         schedule
     }
 
-    /// Number of messages in the spans in which imbalances are published, up to the rounding of shares.
+    /// Number of messages in the spans with imbalances; approximate, because shares are rounded.
     pub fn messages_before_crosses(lens: SessionLens) -> u64 {
         let before = SPANS.iter().filter(|span| span.has_imbalances);
         before.map(|span| lens.of(span.session) * span.share / 100).sum()
@@ -177,7 +177,7 @@ impl Schedule {
         Some(Slot { ts: Nanos(self.now_ns), is_head, has_imbalances: SPANS[self.span].has_imbalances })
     }
 
-    /// Advances to the next session; false after the last.
+    /// Advances to the next session; returns false if there is none.
     pub fn next_session(&mut self) -> bool {
         let Some(next) = SPANS.get(self.span + 1) else { return false };
         self.session_left = self.lens.of(next.session);

@@ -5,17 +5,17 @@ use tickpath_types::{Price, Rng, Side};
 
 use super::weights::{WeightedChoice, power_law};
 
-/// One cent: the tick of a security at one dollar or more.
+/// Tick of a security at one dollar or more: one cent, in units of 1/10,000 dollar.
 pub(super) const TICK: i64 = 100;
-/// Units of the reference price per tick.
+/// Number of subticks, the units of the reference price, in a tick.
 const SUBTICKS: i64 = 256;
-/// A step is the reference price divided by this: about 0.012%.
+/// A step is the initial reference price divided by this: about 0.012%.
 const STEPS_PER_REFERENCE: i64 = 8_192;
-/// Median distance of an order from the front of its side: the reference price divided by this.
+/// Median distance of an order from the front of its side: the initial reference price / this + 1 tick.
 const REACHES_PER_REFERENCE: i64 = 4_000;
 
-/// Flattens the most active ranks: a security's share of the messages is proportional to 1 / (rank + this),
-/// with rank 1 for the most active. This is Zipf's law with exponent 1, in Mandelbrot's form.
+/// A security's share of messages is proportional to 1 / (rank + this), with rank 1 for the most active:
+/// Zipf's law with exponent 1, in Mandelbrot's form, which makes the most active ranks more equal.
 const RANK_SHIFT: u64 = 8;
 const WEIGHT_UNIT: u64 = 1 << 40;
 
@@ -59,7 +59,7 @@ impl Security {
         self.reference = if (self.low..=self.high).contains(&moved) { moved } else { self.reference - step };
     }
 
-    /// A tick on the passive side of the reference price, at a power-law distance.
+    /// Draws a tick on the passive side of the reference price; its distance follows a power law.
     #[inline]
     pub fn passive_tick(&self, side: Side, rng: &mut Rng) -> i64 {
         let front = self.front_tick();
@@ -69,7 +69,7 @@ impl Security {
     }
 }
 
-/// All securities of a day, by locate code less one, in alphabetical order.
+/// All securities of a day, in alphabetical order; the index is the locate code minus one.
 #[derive(Clone, Debug)]
 pub(super) struct Securities {
     pub list: Box<[Security]>,
@@ -80,14 +80,14 @@ pub(super) struct Securities {
 }
 
 impl Securities {
-    /// Creates at most 65,535 securities.
+    /// Creates `count` securities with random activity and reference prices.
     pub fn new(count: u16, rng: &mut Rng) -> Securities {
         let mut ranks: Vec<u64> = (0..u64::from(count)).collect();
         for last in (1..ranks.len()).rev() {
             ranks.swap(last, rng.below(last as u64 + 1) as usize);
         }
         let activity: Vec<u64> = ranks.iter().map(|rank| WEIGHT_UNIT / (rank + 1 + RANK_SHIFT)).collect();
-        // Quiet securities have long books as well: live orders decrease with the root of the rank.
+        // Live orders decrease only with the root of the rank: inactive securities have many of them too.
         let live: Vec<u64> =
             ranks.iter().map(|rank| WEIGHT_UNIT / ((rank + 1 + RANK_SHIFT) << 16).isqrt()).collect();
         let live_total: u128 = live.iter().map(|weight| u128::from(*weight)).sum();
@@ -119,7 +119,7 @@ impl Security {
     }
 }
 
-/// Symbol `index` of `count`, evenly spaced over the four-letter strings in alphabetical order.
+/// Returns symbol `index` of `count` four-letter symbols, which are evenly spaced in alphabetical order.
 fn symbol(index: u32, count: u32) -> Stock {
     let mut rest = u64::from(LETTERS.pow(SYMBOL_LEN)) * u64::from(index) / u64::from(count);
     let mut field = Stock::BLANK;
@@ -152,7 +152,7 @@ mod tests {
             counts[securities.by_activity.sample(&mut rng)] += 1;
         }
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        // Expected ratio of rank 10 to rank r: (r + 8) / (10 + 8), within the accuracy of a million draws.
+        // Expected ratio of counts, rank 10 to rank r: (r + 8) / (10 + 8). A million draws approximate it.
         let ratio = |rank: usize| counts[9] / counts[rank - 1];
         assert!((5..=7).contains(&ratio(100)), "{}", ratio(100));
         assert!(ratio(900) >= 45, "{}", ratio(900));

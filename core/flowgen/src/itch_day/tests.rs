@@ -21,7 +21,7 @@ fn frames(config: ItchDayConfig) -> Vec<u8> {
     bytes
 }
 
-/// Observations of a day by a reader that checks everything.
+/// Statistics of a day's messages and books, with counts of the inconsistencies.
 #[derive(Default)]
 struct Observed {
     builder: BuilderCounters,
@@ -37,12 +37,12 @@ struct Observed {
     /// Length of the longest chain of replacements.
     chain_max: u32,
     refs: Vec<u64>,
-    /// Number of executions of orders that were not first on a best level.
+    /// Number of executions of orders that were not first in the queue of a best level.
     out_of_priority: u64,
-    /// Number of invalid prices and quantities.
+    /// Number of messages with a price or quantity that is not positive.
     invalid_values: u64,
     time_reversals: u64,
-    /// At noon: levels of each book, and its spread in ticks if it has two sides.
+    /// At noon: number of levels of each book, and spread in ticks of each book with two sides.
     levels: Vec<usize>,
     spreads: Vec<i64>,
     /// Best bid of each book at the opening and at the close.
@@ -159,7 +159,7 @@ impl Reader {
         entry.chain
     }
 
-    /// Checks price-time priority: an execution must be of the first order on a best level.
+    /// Checks price-time priority: an execution must be of the first order in the queue of a best level.
     fn check_priority(&mut self, instrument: InstrumentId, order_id: OrderId) {
         let books = self.builder.books();
         let is_front = Side::BOTH
@@ -218,7 +218,7 @@ fn a_day_is_consistent() {
     }
 }
 
-/// Control for the test above: it detects the loss of one message in a thousand.
+/// Control for `a_day_is_consistent`: its checks detect the loss of one message in a thousand.
 #[test]
 fn a_day_with_missing_messages_is_inconsistent() {
     let observed = Reader::new(SMALL).read(&frames(SMALL), |number: u64| !number.is_multiple_of(1_000));
@@ -319,7 +319,7 @@ fn lifetimes_reach_from_microseconds_to_hours() {
 fn activity_follows_the_rank() {
     let mut counts = OBSERVED.by_locate[1..].to_vec();
     counts.sort_unstable_by(|a, b| b.cmp(a));
-    // Expected ratio of rank 1 to rank 46: 54 / 9 in the market, less while the books fill and empty.
+    // Expected ratio of messages, rank 1 to rank 46: 54 / 9, but less while the books fill and empty.
     let ratio = counts[0] as f64 / counts[45] as f64;
     assert!((3.5..=6.5).contains(&ratio), "{ratio}");
 }

@@ -1,17 +1,18 @@
-//! Weighted choices in constant time, and draws with a heavy tail, in integers.
+//! Weighted choices in constant time, and heavy-tailed draws, in integer arithmetic.
 
 use tickpath_types::Rng;
 
 /// Draws an index in proportion to its weight, with one random number and one table access.
 ///
-/// Walker's alias method in Vose's form. Each place is drawn with the same probability. A draw below the
-/// place's threshold returns its own index, others its alias.
+/// Walker's alias method in Vose's form. The upper half of the random number selects a place, each with the
+/// same probability. If the lower half is below the place's threshold, the result is the place's own index,
+/// otherwise its alias.
 #[derive(Clone, Debug)]
 pub(super) struct WeightedChoice(Box<[Place]>);
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Draws below this return the place's own index; in units of 2^-32.
+    /// Probability of the place's own index, in units of 2^-32; `alias` has the rest.
     threshold: u32,
     alias: u16,
 }
@@ -21,7 +22,7 @@ impl WeightedChoice {
     pub fn new(weights: &[u64]) -> WeightedChoice {
         let count = weights.len() as u64;
         let total: u64 = weights.iter().sum();
-        // Weights in units in which a full place is `total`.
+        // Scales the weights so that their mean, one full place, is `total`.
         let mut shares: Vec<u64> = weights.iter().map(|weight| weight * count).collect();
         let mut places: Box<[Place]> =
             (0..weights.len()).map(|index| Place { threshold: u32::MAX, alias: index as u16 }).collect();
@@ -58,14 +59,14 @@ pub(super) fn upper_below(random: u64, bound: u64) -> u64 {
 }
 
 /// Draws from a power law of exponent 1: P(at least `x`) = `scale` / (`scale` + `x`). The mean is infinite,
-/// so the caller must bound it. `scale` is below 2^31.
+/// so the caller must bound the result. `scale` is below 2^31.
 #[inline]
 pub(super) fn power_law(rng: &mut Rng, scale: u64) -> u64 {
     let uniform = (rng.next() >> 32) + 1;
     (scale << 32) / uniform - scale
 }
 
-/// A quantity of shares: half are one round lot of 100, the others several lots, odd lots, or large.
+/// Draws a number of shares: half are one round lot of 100, the others 1 to 10 lots, odd lots or blocks.
 #[inline]
 pub(super) fn qty(rng: &mut Rng) -> u64 {
     let choice = rng.next();

@@ -14,12 +14,12 @@ const START_TICKS_MIN: i64 = 256;
 const START_TICKS_MAX: i64 = 1 << 16;
 const TICK_SIZE_MAX: i64 = 100 * Price::SCALE;
 const QTY_MAX: u32 = 1 << 23;
-/// Maximum drift and volatility per year (100 times), and maximum jump (by half), in basis points.
+/// Maximum drift and volatility per year (10,000%), and maximum deviation of a jump (50%), in basis points.
 const YEARLY_BP_MAX: u32 = 1_000_000;
 const JUMP_BP_MAX: u32 = 5_000;
 const SPREAD_CBP_MAX: u32 = 100_000;
 const PPM: u32 = 1_000_000;
-/// Maximum of standard deviation and drift per tick, so that the exponential stays accurate.
+/// Maximum standard deviation and drift per tick of the price's natural logarithm.
 const SIGMA_MAX: f64 = 0.5;
 /// Trading time per year: 252 days of six and a half hours.
 const YEAR_NS: f64 = 252.0 * 6.5 * 3_600.0 * 1e9;
@@ -48,9 +48,9 @@ pub struct TickSymbol {
     pub price: Price,
     /// Tick size, from 0.0001 to 100 units of currency.
     pub tick_size: Price,
-    /// Expected growth per year of trading time, in basis points, compounded continuously; up to 100 times.
+    /// Yearly growth of the expected price in basis points, compounded continuously; -1,000,000 to 1,000,000.
     pub drift_bp: i32,
-    /// Standard deviation of the logarithm of yearly growth without jumps, in basis points; up to 100 times.
+    /// Standard deviation of the logarithm of yearly growth without jumps, in basis points; up to 1,000,000.
     pub volatility_bp: u32,
     /// Mean spread in hundredths of a basis point of the price, up to 10%. Each spread is uniform between 0.5
     /// and 1.5 times the mean, then rounded outwards to ticks; it is at least one tick.
@@ -68,9 +68,9 @@ pub struct TickSymbol {
 pub struct TickGeneratorConfig {
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Index of the first symbol. Generators that share one list of symbols have distinct parts of it.
+    /// Index of the first symbol in the list of all symbols, of which this generator may have a part.
     pub first_symbol: u16,
-    /// Symbols, 1 to 65,536 in total.
+    /// Symbols: at least 1, at most 65,536 - `first_symbol`.
     pub symbols: Vec<TickSymbol>,
     /// Trading time from one tick of a symbol to its next, regardless of when they are sent. It determines
     /// the drift and the volatility per tick.
@@ -81,7 +81,7 @@ pub struct TickGeneratorConfig {
 
 impl TickGeneratorConfig {
     /// Creates symbols with random price (5 to 500), volatility (15% to 60% a year), spread (2 to 20 basis
-    /// points) and quantity (100 to 10,000). A tick is a second of trading time; three in ten are trades.
+    /// points) and quantity (100 to 10,000). A symbol ticks once per trading second; 30% of ticks are trades.
     #[must_use]
     pub fn market(regime: MarketRegime, symbols: usize, seed: u64) -> TickGeneratorConfig {
         let mut rng = Rng::new(seed);
@@ -90,7 +90,7 @@ impl TickGeneratorConfig {
         TickGeneratorConfig { seed, first_symbol: 0, symbols, step, trade_ppm: 300_000 }
     }
 
-    /// Sets jumps for all symbols: their share in parts per million, and their deviation in basis points.
+    /// Sets the jumps of all symbols: share of ticks in parts per million, and deviation in basis points.
     #[must_use]
     pub fn with_jumps(mut self, jump_ppm: u32, jump_bp: u32) -> TickGeneratorConfig {
         for symbol in &mut self.symbols {
@@ -99,7 +99,7 @@ impl TickGeneratorConfig {
         self
     }
 
-    /// Splits the symbols into `parts` configurations of similar size, at most one per symbol.
+    /// Splits the symbols into `parts` configurations of similar size, or fewer if there are fewer symbols.
     #[must_use]
     pub fn split(&self, parts: usize) -> Vec<TickGeneratorConfig> {
         let parts = parts.clamp(1, self.symbols.len().max(1));
@@ -113,7 +113,7 @@ impl TickGeneratorConfig {
         (0..parts).map(part).collect()
     }
 
-    /// A tick whose draw is below this is a trade.
+    /// A tick is a trade if its random draw is below this.
     pub(super) fn trade_below(&self) -> u32 {
         share(self.trade_ppm, TRADE_BITS)
     }
@@ -140,7 +140,7 @@ fn symbol(index: usize, regime: MarketRegime, rng: &mut Rng) -> TickSymbol {
         MarketRegime::Neutral => (0, 100),
     };
     let mut between = |low: u64, high: u64| low + rng.below(high - low + 1);
-    // Cents; cheap symbols are more frequent than expensive ones.
+    // Price in cents. Two draws make low prices more frequent than high ones.
     let top = between(2_000, 50_000);
     let cents = between(500, top);
     TickSymbol {
@@ -156,7 +156,7 @@ fn symbol(index: usize, regime: MarketRegime, rng: &mut Rng) -> TickSymbol {
     }
 }
 
-/// A name of four letters, distinct for each index below 26^4 and dissimilar to its neighbours.
+/// Returns a four-letter name: distinct for each index below 26^4, and dissimilar to that of the next index.
 #[must_use]
 pub fn tick_symbol_name(index: usize) -> Symbol {
     const NAMES: usize = 26_usize.pow(4);
@@ -177,7 +177,7 @@ fn share(ppm: u32, bits: u32) -> u32 {
     u32::try_from(below).expect("at most 2^bits")
 }
 
-/// Parameters of one symbol's step per tick. Model prices are real numbers; published ones are on the tick.
+/// Parameters of one symbol's step per tick. Model prices are real numbers; published ones are whole ticks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepParameters {
     /// Starting price in ticks.
@@ -186,9 +186,9 @@ pub(super) struct StepParameters {
     pub(super) drift: f64,
     /// Standard deviation per tick of the random step of the price's base-2 logarithm.
     pub(super) sigma: f32,
-    /// Standard deviation of that step with a jump: the sum of two normals, itself a normal.
+    /// Standard deviation of that step in a tick with a jump: the sum of two normals is a normal.
     pub(super) jump_sigma: f32,
-    /// A tick whose draw is below this is a jump.
+    /// A tick is a jump if its random draw is below this.
     pub(super) jump_below: u32,
     /// Half of the mean spread as a fraction of the price.
     pub(super) half_spread: f32,
@@ -223,8 +223,8 @@ impl StepParameters {
             )
         })?;
         let jump_below = share(symbol.jump_ppm, JUMP_BITS);
-        // A symmetric jump raises the mean price by e^(variance / 2) - 1, by its series. The drift per tick
-        // subtracts the logarithm of the jumps' mean factor, also by its series. Both errors are below 10^-4.
+        // `jump_mean` is a series for e^(variance / 2) - 1, by which a symmetric jump raises the mean price.
+        // `of_jumps` is a series for the logarithm of the jumps' mean factor. Both errors are below 10^-4.
         let half = jump_variance / 2.0;
         let jump_mean = half * (1.0 + half * (1.0 / 2.0 + half * (1.0 / 6.0)));
         let jump_share = f64::from(jump_below) / f64::from(1 << JUMP_BITS);

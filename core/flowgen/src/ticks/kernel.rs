@@ -1,4 +1,4 @@
-//! The loops that compute a batch.
+//! Loops that compute a batch of ticks.
 //!
 //! Each loop does one operation for all lanes, and no vector loop has a branch.
 
@@ -12,14 +12,14 @@ use super::tile::{LANES, Lanes, Tile};
 use tickpath_lockfree::vectors::Work;
 use zerocopy::FromZeros;
 
-/// Adding this to a number below 2^51 leaves the nearest integer in the lowest bits; ties round to even.
+/// Adding this to a number below 2^51 puts the nearest integer into the low bits; ties round to even.
 const ROUND: f64 = 6_755_399_441_055_744.0;
-/// As [`ROUND`], for `f32` numbers below 2^22.
+/// The same as [`ROUND`], for `f32` numbers below 2^22.
 const ROUND_F32: f32 = 12_582_912.0;
-/// Lowest bit of the exponent in an `f32`, and the biased exponent of 1.
+/// Position of the exponent in an `f32`, and the biased exponent of 1.0.
 const EXPONENT_SHIFT: u32 = 23;
 const EXPONENT_OF_ONE: u32 = 127;
-/// Maximum base-2 logarithm of a price relative to its start, and of the start relative to the price.
+/// Maximum magnitude of the base-2 logarithm of a price relative to its start: a factor of 32 up or down.
 const WANDER_LOG: f64 = 5.0;
 
 /// Bit positions in a lane's 64 random bits: four bytes for quantities and spread, then 20 bits for jump, 11
@@ -57,8 +57,8 @@ impl Walk {
     }
 }
 
-/// Words of a batch's ticks, one array per word: bid, ask, price of the latest trade, volume, quantities of
-/// bid and ask, and the latest quantity with symbol and kind.
+/// Words of a batch's ticks, one array per word: bid, ask, price of the latest trade, volume, both quantities
+/// of the quote, and the quantity of the latest trade with symbol and kind.
 pub(super) type Words = [[u64; LANES]; 6];
 
 /// The lanes of a batch, and the words of the resulting ticks.
@@ -68,12 +68,12 @@ pub(super) struct Batch {
     pairs: [u64; STREAMS],
     normals: [[f32; STREAMS]; 2],
     bits: [u64; LANES],
-    /// Steps of the logarithms, then the logarithms themselves.
+    /// Steps of the prices' logarithms; `step` replaces them by the logarithms.
     logs: [f64; LANES],
     /// Prices in ticks.
     bid: [u32; LANES],
     ask: [u32; LANES],
-    /// Price of a trade in this tick; then, by `update_totals`, that of the latest trade.
+    /// Price of a trade in this tick; `update_totals` replaces it by the price of the latest trade.
     last: [u32; LANES],
     bid_qty: [u32; LANES],
     ask_qty: [u32; LANES],
@@ -82,7 +82,7 @@ pub(super) struct Batch {
     pub(super) words: Words,
 }
 
-/// The work that computes the ticks of one chunk of a tile.
+/// Computation of the ticks of one chunk of a tile.
 pub(super) struct Next<'a> {
     pub(super) streams: &'a mut Streams,
     pub(super) walk: &'a mut Walk,
@@ -108,7 +108,7 @@ impl Work for Next<'_> {
     }
 }
 
-/// Draws random bits for each lane, and the step of its logarithm without the drift.
+/// Draws random bits for each lane, and the step of its price's logarithm without the drift.
 #[inline(always)]
 fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
     streams.fill(&mut batch.pairs);
@@ -158,7 +158,7 @@ impl Iterator for Runs {
     }
 }
 
-/// Adds each lane's step and drift to the logarithm of its symbol, within [`WANDER_LOG`].
+/// Adds each lane's step and drift to the logarithm of its symbol's price, bounded by [`WANDER_LOG`].
 #[inline(always)]
 fn step(walk: &mut Walk, tile: &Tile, chunk: usize, logs: &mut [f64; LANES]) {
     for (lanes, symbols) in Runs::new(tile, chunk) {
@@ -174,7 +174,7 @@ fn step(walk: &mut Walk, tile: &Tile, chunk: usize, logs: &mut [f64; LANES]) {
     }
 }
 
-/// Computes bid and ask around the price, rounded to ticks.
+/// Computes bid and ask around the price, rounded outwards to ticks.
 #[inline(always)]
 fn quote(lanes: &Lanes, batch: &mut Batch) {
     for lane in 0..LANES {
@@ -202,8 +202,8 @@ fn size(lanes: &Lanes, batch: &mut Batch) {
     }
 }
 
-/// Decides which ticks are trades, and sets their prices. Masks, in place of choices between two loads, keep
-/// the loop vectorised.
+/// Decides which ticks are trades, and sets their prices. Values are selected by masks, so that the compiler
+/// vectorises the loop.
 #[inline(always)]
 fn trade(trade_below: u32, batch: &mut Batch) {
     for lane in 0..LANES {
@@ -226,7 +226,7 @@ fn update_totals(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) 
         let total = &mut walk.volume[symbols];
         let len = price.len().min(qty.len()).min(kind.len()).min(volume.len());
         for at in 0..len.min(last.len()).min(last_qty.len()).min(total.len()) {
-            // All bits are set for a trade (kind 1 or 2). A comparison would compile to slow masked stores.
+            // Sets all bits for a trade (kind 1 or 2). A comparison would compile to slow masked stores.
             let mask = ((kind[at] + 1) >> 1).wrapping_neg();
             volume[at] = total[at] + u64::from(qty[at] & mask);
             price[at] = last[at] ^ (last[at] ^ price[at]) & mask;

@@ -30,7 +30,7 @@ use tile::{LANES, Tile};
 pub struct TickKind(u8);
 
 impl TickKind {
-    /// Prices or quantities changed.
+    /// A quote: prices or quantities changed, without a trade.
     pub const QUOTE: TickKind = TickKind(0);
     /// A trade at the ask: the buyer was the aggressor.
     pub const TRADE_AT_ASK: TickKind = TickKind(1);
@@ -45,12 +45,12 @@ impl TickKind {
     }
 }
 
-/// State of a symbol after an event, one cache line.
+/// State of a symbol after a quote or trade, in one cache line.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(align(64))]
 pub struct Tick(
-    /// Sequence number, time, bid, ask, price of the latest trade, volume, then quantities of bid and ask,
-    /// and the latest quantity with symbol and kind. In a shared word, the first field is in the lowest bits.
+    /// Sequence number, time, bid, ask, price of the latest trade, volume, quantities of bid and ask, then
+    /// the latest trade's quantity with symbol and kind. A shared word has its first field in the low bits.
     [u64; 8],
 );
 
@@ -96,7 +96,7 @@ tick_fields! {
     ask_qty: u32 = |words| (words[6] >> 32) as u32;
     /// Quantity of the latest trade; 0 before the first one.
     last_qty: u32 = |words| words[7] as u32;
-    /// Index of the symbol in the configuration, counted from [`TickGeneratorConfig::first_symbol`].
+    /// Index of the symbol: [`TickGeneratorConfig::first_symbol`] plus its position in the configuration.
     symbol: u16 = |words| (words[7] >> 32) as u16;
     /// Kind of the tick.
     kind: TickKind = |words| TickKind((words[7] >> 48) as u8);
@@ -113,7 +113,7 @@ pub struct TickStamps {
     pub interval: Nanos,
 }
 
-/// The ticks of a batch, stored field by field, as vectors compute them; iteration assembles each tick.
+/// The ticks of a batch, stored as one array per word; iteration assembles each tick.
 #[derive(Clone, Copy)]
 pub struct Ticks<'a> {
     words: &'a Words,
@@ -174,9 +174,9 @@ impl fmt::Debug for Ticks<'_> {
 /// An endless generator of ticks.
 ///
 /// Symbols take turns in the order of the configuration, so all tick equally often. The logarithm of a
-/// symbol's price moves by normal steps around its drift; a step may be a jump, which is a wider normal. The
-/// published bid and ask lie around the price, rounded to ticks. Quantities are uniform around the symbol's
-/// mean. All random numbers are from xoshiro256++, with 64 parallel streams.
+/// symbol's price moves by normal steps around its drift; a jump is a step with a larger standard deviation.
+/// The published bid and ask lie around the price, rounded to ticks. Quantities are uniform around the
+/// symbol's mean. All random numbers are from xoshiro256++, with 64 parallel streams.
 #[derive(Clone, Debug)]
 pub struct TickGenerator {
     width: Width,

@@ -7,7 +7,7 @@ use std::f32::consts::{FRAC_PI_4, LN_2};
 /// The maximum radius is 6.6: a normal beyond it has a probability of 10^-10.
 #[inline(always)]
 pub(super) fn normals(bits: u64) -> (f32, f32) {
-    // Odd, and so never 0. The conversion to 24 bits may round up to 1, whose logarithm is 0.
+    // Odd, so never 0. The conversion to `f32` may round up, so that `uniform` is 1 and its logarithm 0.
     let upper = (bits >> 33) as i32 | 1;
     let uniform = upper as f32 * (1.0 / (1_u32 << 31) as f32);
     let radius = (-2.0 * ln(uniform)).sqrt();
@@ -18,19 +18,19 @@ pub(super) fn normals(bits: u64) -> (f32, f32) {
 /// Natural logarithm of a positive number, with absolute and relative errors of about 10^-7.
 #[inline(always)]
 fn ln(x: f32) -> f32 {
-    /// Bits of the square root of 1/2; a mantissa below it belongs to the next exponent.
+    /// Bits of the square root of 1/2: `mantissa` is between it and the square root of 2.
     const ROOT_HALF: u32 = 0x3f35_04f3;
     let above = x.to_bits().wrapping_sub(ROOT_HALF);
     let exponent = above.cast_signed() >> 23;
     let mantissa = f32::from_bits((above & 0x007f_ffff) + ROOT_HALF);
-    // ln m = 2 artanh((m - 1) / (m + 1)), where |.| < 0.172.
+    // ln m = 2 artanh((m - 1) / (m + 1)). The absolute value of the ratio is below 0.172.
     let ratio = (mantissa - 1.0) / (mantissa + 1.0);
     let square = ratio * ratio;
     let series = 2.0 + square * (2.0 / 3.0 + square * (2.0 / 5.0 + square * (2.0 / 7.0)));
     exponent as f32 * LN_2 + ratio * series
 }
 
-/// Cosine and sine of a uniformly random angle of the whole circle.
+/// Returns the cosine and sine of a random angle that is uniform over the circle.
 ///
 /// Thirty bits give an angle within 45 degrees of the axis; the other two select the quarter of the circle.
 #[inline(always)]

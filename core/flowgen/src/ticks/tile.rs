@@ -4,13 +4,13 @@ use super::config::StepParameters;
 
 /// Maximum number of ticks in a batch.
 pub(super) const LANES: usize = 128;
-/// Maximum number of lanes in a tile with several steps, to fit into the L1 cache.
+/// Maximum number of lanes in a tile with several steps per symbol, so that it fits into the L1 cache.
 const TILE_LANES: usize = 4 * LANES;
 /// Maximum number of symbols in a tile.
 const TILE_SYMBOLS: usize = 8 * LANES;
 
-/// A group of symbols, stepped in turn a few times: lane `i` is symbol `i % symbols`. Lanes are processed
-/// [`LANES`] at a time; those after the last whole step are unused.
+/// A group of symbols, with lanes for one or more steps of each: lane `i` is a step of symbol `i % symbols`.
+/// Lanes are processed [`LANES`] at a time; those after the last step are unused.
 #[derive(Clone, Debug)]
 pub(super) struct Tile {
     /// Index of the first symbol, and the number of symbols.
@@ -18,7 +18,7 @@ pub(super) struct Tile {
     pub(super) symbols: usize,
     /// Number of lanes in use.
     used: usize,
-    /// A tick whose draw is below this is a trade.
+    /// A tick is a trade if its random draw is below this.
     pub(super) trade_below: u32,
     chunks: Vec<Lanes>,
 }
@@ -41,7 +41,7 @@ impl Tile {
     pub(super) fn build(trade_below: u32, first_symbol: u16, steps: &[StepParameters]) -> Vec<Tile> {
         let tiles = steps.len().div_ceil(TILE_SYMBOLS);
         let bound = |at: usize| at * steps.len() / tiles;
-        // With several tiles, each has one step, so that all symbols take turns.
+        // With several tiles, a tile steps each symbol once, so that all symbols take turns.
         let rounds = if tiles == 1 { rounds(steps.len()) } else { 1 };
         let tile = |at: usize| {
             Tile::new(trade_below, first_symbol, bound(at), &steps[bound(at)..bound(at + 1)], rounds)
@@ -62,7 +62,7 @@ impl Tile {
             let symbol = |lane: usize| first + (chunk * LANES + lane) % steps.len();
             Lanes {
                 symbol: std::array::from_fn(|lane| u32::from(first_symbol) + symbol(lane) as u32),
-                // Exact, because it is below 2^24.
+                // The conversion is exact, because the start is below 2^24.
                 start: std::array::from_fn(|lane| step(lane).start as f32),
                 sigma: std::array::from_fn(|lane| step(lane).sigma),
                 jump_sigma: std::array::from_fn(|lane| step(lane).jump_sigma),
@@ -90,13 +90,13 @@ impl Tile {
     }
 }
 
-/// Number of steps in a tile of `symbols` symbols that leaves the smallest fraction of lanes unused.
+/// Number of steps per symbol that leaves the smallest fraction of a tile's lanes unused.
 fn rounds(symbols: usize) -> usize {
     let most = (TILE_LANES / symbols).max(1);
     let left_over = |rounds: usize| {
         let used = rounds * symbols;
         let lanes = used.next_multiple_of(LANES);
-        // Unused lanes in parts per million; among equal shares the most steps win.
+        // Sort key: unused lanes in parts per million, then more steps first.
         ((lanes - used) * 1_000_000 / lanes, most - rounds)
     };
     (1..=most).min_by_key(|rounds| left_over(*rounds)).expect("one at least")

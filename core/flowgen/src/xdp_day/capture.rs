@@ -1,4 +1,4 @@
-//! Packets in a capture file: pcap with nanosecond times, Ethernet, IPv4, UDP.
+//! Encoding of packets as a pcap file: nanosecond times, Ethernet, IPv4 and UDP.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
@@ -10,13 +10,13 @@ const ETHERNET_LEN: usize = 14;
 const IP_LEN: usize = 20;
 const UDP_LEN: usize = 8;
 
-/// Address of the venue's sender.
+/// Source address of the venue's packets.
 const SOURCE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 197, 203, 130), 29_267);
 const SOURCE_MAC: [u8; 6] = [0x84, 0x18, 0x88, 0x21, 0xe4, 0x01];
 const TIME_TO_LIVE: u8 = 126;
 const UDP: u8 = 17;
 
-/// The group and port of a line (0 for A, 1 for B) of a channel.
+/// Returns the multicast group and port of a channel's line: 0 for A, 1 for B.
 #[must_use]
 pub fn xdp_group(channel: u8, line: u8) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(239, 253, 72 + line, 20 + channel), 29_267 + u16::from(channel))
@@ -79,7 +79,7 @@ fn addresses(to: Ipv4Addr) -> u32 {
     sum(&SOURCE.ip().octets()) + sum(&to.octets())
 }
 
-/// Sum of big-endian 16-bit words, zero-padded at the end. It cannot overflow for 1400 bytes at most.
+/// Sum of big-endian 16-bit words; the last word is zero-padded. A packet of 1400 bytes cannot overflow it.
 fn sum(bytes: &[u8]) -> u32 {
     let words = bytes.chunks_exact(2);
     let last = words.remainder().first().map_or(0, |byte| u32::from(*byte) << 8);

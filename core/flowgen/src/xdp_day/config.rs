@@ -13,7 +13,7 @@ const WINDOW_NS_MAX: u64 = 1_000_000_000;
 /// Settings of an [`XdpDay`](super::XdpDay). The same settings give the same bytes on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XdpDayConfig {
-    /// Order flow: that of the ITCH day with the same messages, symbols, live orders and seed.
+    /// Settings of the ITCH day whose order flow is converted to XDP.
     pub flow: ItchDayConfig,
     /// Number of channels, 1 to 16; the symbols are distributed over them.
     pub channels: u8,
@@ -28,7 +28,7 @@ pub struct XdpDayConfig {
 }
 
 impl XdpDayConfig {
-    /// Flow of [`ItchDayConfig::itch_500`] on two channels and one line; a packet waits for 100 microseconds.
+    /// Flow of [`ItchDayConfig::itch_500`] on two channels and one line; packets wait for 100 microseconds.
     #[must_use]
     pub const fn xdp_500() -> XdpDayConfig {
         XdpDayConfig {

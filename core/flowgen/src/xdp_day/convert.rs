@@ -22,17 +22,17 @@ use super::lines::Lines;
 /// Market and product: NYSE's Integrated Feed.
 const MARKET_ID: u16 = 1;
 const PRODUCT_ID: u8 = 11;
-/// The market assigns symbol indexes over many days: a day's do not start at 1, and have gaps.
+/// First symbol index of the day, and step to the next: real indexes do not start at 1 and have gaps.
 const SYMBOL_INDEX_FIRST: u32 = 1_003;
 const SYMBOL_INDEX_STEP: u32 = 7;
 
-/// One replacement at another price in this many is sent as a modification of the same order.
+/// One in this many replacements with a new price is sent as a modification of the order.
 const MODIFIED_ONE_IN: u64 = 4;
-/// One hidden trade in this many follows a retail price improvement message.
+/// One in this many hidden trades is preceded by a retail price improvement message.
 const RETAIL_ONE_IN: u32 = 4;
-/// One cross in this many is corrected.
+/// One in this many crosses is followed by a correction of its volume.
 const CORRECTED_ONE_IN: u32 = 64;
-/// Starting price from which a security has four decimals: with six, a later price could exceed four bytes.
+/// From this starting price on, prices have four decimals: with six, a later price could exceed four bytes.
 const SIX_DECIMALS_MAX: Price = Price(5_000_000);
 const LOT: u32 = 100;
 /// Start and end of the core session, since midnight.
@@ -44,7 +44,7 @@ const fn symbol_index(security: usize) -> u32 {
     SYMBOL_INDEX_FIRST + SYMBOL_INDEX_STEP * security as u32
 }
 
-/// A resting order; the map's key is its ITCH reference.
+/// A resting order, stored by its ITCH order reference.
 #[derive(Clone, Copy, Debug)]
 struct Resting {
     order_id: u64,
@@ -86,7 +86,7 @@ const fn secs_of(epoch_ns: u64) -> u32 {
     (epoch_ns / NANOS_PER_SECOND) as u32
 }
 
-/// The venue's order id: the order's number in the lower half, then market and partition.
+/// The venue's order id: the order's number in the lower 32 bits, then market and partition.
 const fn order_id(reference: OrderId, partition: u8) -> u64 {
     (reference.0 / 4) & 0xffff_ffff | (MARKET_ID as u64) << 40 | (partition as u64) << 48
 }
@@ -112,7 +112,7 @@ macro_rules! at {
     };
 }
 
-/// Sends a message, given its fields after nanoseconds, symbol index and the symbol's sequence number.
+/// Sends a message. `$field` are its fields after nanoseconds, symbol index and symbol sequence number.
 macro_rules! send {
     ($converter:ident, $at:expr, $message:ident($($field:expr),* $(,)?) $(,)?) => {{
         let (nanos, index) = (nanos_of($at.epoch_ns), symbol_index($at.security));
@@ -122,7 +122,7 @@ macro_rules! send {
 }
 
 impl Converter {
-    /// Creates a converter at its first message; `references` are the starting prices of the securities.
+    /// Creates a converter; `references` are the starting prices of the securities.
     pub fn new(channels: u8, lines: Lines, references: impl Iterator<Item = Price>) -> Converter {
         let listed = |reference| ListedSymbol {
             symbol_seq_num: 0,
@@ -231,7 +231,7 @@ impl Converter {
         send!(self, at, OrderExecution(order.order_id, trade_id, units, volume, printable, 0, conditions));
     }
 
-    /// Sends a new price or volume of an order that keeps its order id.
+    /// Sends the price and volume of a changed order that keeps its order id.
     fn modify(&mut self, at: At, order: Resting) {
         let units = self.units(at, order.price);
         let (id, volume) = (order.order_id, order.volume);
@@ -342,7 +342,7 @@ impl Listener for Converter {
         let volume = message.shares.get().0 as u32;
         let previous = *self.resting(old);
         self.resting.remove(&old.0);
-        // A modification of the price loses priority like a replacement, so that both give the same books.
+        // An order with a new price loses its priority in both messages, so that both give the same books.
         if price != previous.price && (reference.0 / 4).is_multiple_of(MODIFIED_ONE_IN) {
             let order = Resting { order_id: previous.order_id, price, volume };
             self.resting.insert(reference.0, order);

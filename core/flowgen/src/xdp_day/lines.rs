@@ -1,4 +1,4 @@
-//! Packets of the day on their lines, and their counters.
+//! Lines A and B: their packets in flight, losses and counters.
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ impl Lines {
         }
     }
 
-    /// Sends a packet on its lines, and counts it if it has messages.
+    /// Sends a packet on line A, and on line B if there is one. Counts it if it has messages.
     pub fn send(&mut self, packet: XdpPacket) {
         self.counters.filled += u64::from(packet.message_count > 0);
         self.waiting[0].push_back(packet);
@@ -46,8 +46,7 @@ impl Lines {
         !self.waiting[0].is_empty()
     }
 
-    /// Takes the next packet off its line, with true if it arrives and false if it is lost; `None` if
-    /// no packet is in flight.
+    /// Takes the next packet, with true if it arrives and false if it is lost; `None` if none is in flight.
     pub fn next(&mut self) -> Option<(bool, XdpPacket)> {
         let due = |line: &VecDeque<XdpPacket>| line.front().map_or(u64::MAX, |packet| packet.ts_ns);
         let line = usize::from(due(&self.waiting[1]) < due(&self.waiting[0]));
@@ -113,7 +112,7 @@ pub struct XdpDayCounters {
     pub lost: u64,
     /// Number of bytes in the packets that arrived.
     pub bytes: u64,
-    /// Number of packets with messages sent on line A, lost or not.
+    /// Number of packets sent on line A, lost or not, except heartbeats.
     pub filled: u64,
     by_type: [u64; 256],
 }

@@ -18,22 +18,23 @@ use convert::Converter;
 use lines::Lines;
 pub use lines::{XdpDayCounters, XdpPacket};
 
-/// Generates the packets of one synthetic day, by arrival. A seed gives the same bytes on every machine.
+/// Generates the packets of a synthetic day in order of arrival. A seed gives the same bytes on any machine.
 ///
 /// The order flow is that of the [`ItchDay`] with the same settings, message for message, so that the books
 /// of both have the same levels at all times:
 ///
 /// - **Start**: a sequence number reset on each channel, then for each symbol its index mapping, a symbol
 ///   clear and its status. Symbols are assigned to the channels in turn; one channel is one partition. Prices
-///   have six decimals, and four from 500 dollars on.
+///   have six decimals, or four if the symbol starts at 500 dollars or more.
 /// - **Time**: a time reference on each channel in each second with messages; nanoseconds in steps of 256.
 /// - **Orders**: adds, deletes and executions as in the ITCH day. A reduction is a modification to the
-///   remaining volume. One replacement in four at another price is a modification of the same order. There
-///   are hidden trades, retail indicators, crosses with a rare correction, imbalances, and broken trades.
+///   remaining volume. One in four replacements with a new price is sent as a modification of the order.
+///   There are hidden trades, retail indicators, crosses, rare cross corrections, imbalances and broken
+///   trades.
 /// - **Sessions**: early 04:00, core 09:30, late 16:00, closed 20:00 Eastern Time, with a status for each
-///   symbol. The orders left at the close vanish without a message, as specified.
-/// - **Packets**: a packet is sent when the next message exceeds its 1400 bytes, or when its first message
-///   has waited for [`window_ns`](XdpDayConfig::window_ns).
+///   symbol. Orders that remain at the end are removed without a message, as XDP specifies.
+/// - **Packets**: a packet is sent when the next message would exceed its 1400 bytes, or when its first
+///   message has waited for [`window_ns`](XdpDayConfig::window_ns).
 /// - **Lines**: line B has the same packets 14 microseconds later. [`loss`](XdpDayConfig::loss) drops some.
 ///
 /// ```
@@ -88,7 +89,7 @@ impl XdpDay {
         &self.converter.lines.counters
     }
 
-    /// Processes the next message of the flow, after everything that is due before it.
+    /// Sends everything that is due before the next message of the flow, then converts that message.
     fn advance(&mut self) {
         let mut message = [0; MESSAGE_LEN_MAX];
         let Some(len) = self.flow.next_message(&mut message) else {

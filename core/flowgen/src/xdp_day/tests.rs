@@ -105,7 +105,7 @@ const CONSTANT: &[(u16, &[(usize, usize)])] = &[
     (111, &[]),
 ];
 
-/// The day's messages have the lengths and constant fields of the recorded ones, and similar values.
+/// The day's messages have the lengths and constant bytes of recorded ones, and times in steps of 256 ns.
 #[test]
 fn messages_resemble_the_recorded_ones() {
     let recorded = include_str!("../../../../protocols/nyse/tests/data/packets.hex");

@@ -1,13 +1,13 @@
 //! Benchmarks contenders in interleaved rounds, so that noise and the distance between the two cores are the
 //! same for all of them.
 
-/// A contender: its name, and a function that runs some operations and returns the nanoseconds per operation.
+/// A contender: its name, and a function from a number of operations to the nanoseconds per operation.
 pub type Contender<'a> = (&'static str, Box<dyn FnMut(u64) -> f64 + 'a>);
 
 /// Runs all contenders in turn, round by round. Prints each contender's median time, and the median over the
-/// rounds of its ratio to the first contender.
+/// rounds of the ratio of its time to the first contender's.
 ///
-/// Without `--bench` among the arguments (`cargo test --benches`) it only runs one short round.
+/// Without `--bench` among the arguments (`cargo test --benches`) it runs one short round, without output.
 pub fn compare(title: &str, count: u64, mut contenders: Vec<Contender>) {
     #[allow(clippy::disallowed_methods)] //  the arguments decide whether a bench measures
     let timed = std::env::args().any(|argument| argument == "--bench");

@@ -1,4 +1,4 @@
-//! Single fields of commands as bytes.
+//! The binary encoding of single fields of commands.
 
 use tickpath_types::{
     BrokenReason, CancelReason, ClientOrderId, CrossKind, InstrumentId, MatchId, Nanos, Price, Qty,
@@ -10,7 +10,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{CodecError, Header};
 
-/// A fixed-length encoding, implemented by the value's type itself or by a marker type for another encoding.
+/// A fixed-length encoding of a value. The value's own type implements it, or a marker type if the encoding
+/// is not the usual one.
 pub trait Field {
     /// The value that the bytes represent.
     type Value: Copy;
@@ -28,11 +29,11 @@ pub trait Field {
 /// Panic message: reader and writer cannot run out of bytes.
 const LEN_IS_CHECKED: &str = "the length of all fields was checked";
 
-/// Writes fields one after the other. Their length is known at compile time, so no bound is checked at run time.
+/// Writes fields one after the other. Lengths are known at compile time, so no bounds check runs.
 pub struct FieldWriter<'a>(pub(crate) &'a mut [u8]);
 
 impl FieldWriter<'_> {
-    /// Writes `bytes` after those written before.
+    /// Appends `bytes` to those written before.
     #[inline(always)]
     pub fn put<const N: usize>(&mut self, bytes: [u8; N]) {
         let (field, rest) = std::mem::take(&mut self.0).split_first_chunk_mut().expect(LEN_IS_CHECKED);
@@ -55,7 +56,7 @@ impl<'a> FieldReader<'a> {
         if len == expected { Ok(Self(fields)) } else { Err(CodecError::Length { kind: tag, expected, len }) }
     }
 
-    /// Takes the next `N` bytes off the fields.
+    /// Returns the next `N` bytes and advances past them.
     #[inline(always)]
     pub fn take<const N: usize>(&mut self) -> [u8; N] {
         let (field, rest) = self.0.split_first_chunk().expect(LEN_IS_CHECKED);

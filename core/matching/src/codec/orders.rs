@@ -29,8 +29,8 @@ command_layouts! {
     }
 }
 
-/// Implements `Field` for a structure from its fields, in the order in which they are written. The fields
-/// after `without` are not written; in a structure that is read they have the value given there.
+/// Implements `Field` for a structure from its fields, in the order in which they are written. The field
+/// after `without` is not written; reading a structure sets it to the value given there.
 macro_rules! layout {
     ($Type:ident { $($field:ident: $type:ty),* $(,)? } $(without $rest:ident = $value:expr)?) => {
         impl $crate::codec::Field for $Type {
@@ -150,7 +150,8 @@ impl<O: SpecialOf> Field for WithSpecial<O> {
     }
 }
 
-/// Encoding of the order in [`CommandKind::Force`](crate::CommandKind::Force), always with its instructions.
+/// Encoding of the order in [`CommandKind::Force`](crate::CommandKind::Force). It always contains order
+/// instructions, which are zero for a plain order.
 pub(crate) struct Forced;
 
 impl Field for Forced {

@@ -31,7 +31,7 @@ impl<L: EventListener> Context<'_, L> {
         self.report(self.command.session, true, kind);
     }
 
-    /// Sends a session an event of its order. `is_reply` is true for the first response to the command.
+    /// Sends an order event to `session`. `is_reply` is true for the first response to the command.
     #[inline]
     pub(super) fn report(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
         let Command { sequence, ts, .. } = *self.command;

@@ -1,4 +1,4 @@
-//! Entry and replacement of orders, with the fast path for plain ones; all others go through `matcher`.
+//! Entry and replacement of orders, with the fast path for plain orders. `matcher` has the slow path.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
@@ -27,7 +27,7 @@ struct Incoming<'a> {
     limit: Price,
     /// Executed part of the order's quantity.
     executed: u64,
-    /// Id of the displayed order that it replaces, until that order's deletion is published.
+    /// Id of the displayed order that this order replaces; `None` once the old order's deletion is published.
     replaced: Option<OrderId>,
 }
 
@@ -65,7 +65,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.enter_checked(order, checked, context);
     }
 
-    /// Enters the venue's own order for the session, exempt from the session's rules.
+    /// Enters the venue's own order for the session. The session's rules do not apply to it.
     #[cold]
     pub(super) fn force(&mut self, order: &EnterOrder, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
@@ -113,7 +113,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Replaces an order by one of its side, instrument, capacity and cross type, at the tail with a new id.
+    /// Replaces an order. The new order keeps the side, instrument, capacity and cross type, gets a new id,
+    /// and goes to the tail of its level.
     ///
     /// The old order's executed quantity counts towards the new order's size. If it reaches that size, the
     /// old order is cancelled and no new one is entered.
@@ -305,7 +306,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 
     /// Trades with the other side, which the order crosses, best level first and earliest order first, until
-    /// the order is filled or no acceptable price is left. Bounded by the number of resting orders.
+    /// the order is filled or no acceptable price is left. The number of resting orders bounds the loop.
     fn trade(&mut self, incoming: &mut Incoming<'_>, context: &mut Context<impl EventListener>) {
         let EnterOrder { instrument, side, user_ref, .. } = *incoming.order;
         let mut first = Price(0);
@@ -344,7 +345,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Removes a special order's entry. Out of line: it is rare and would take registers from the loop.
+    /// Removes a special order's entry. Out of line: it is rare and would take registers from `trade`.
     #[cold]
     #[inline(never)]
     fn forget_special(&mut self, handle: OrderHandle) {

@@ -12,12 +12,12 @@ use super::context::Context;
 use super::owner::{Owner, order_key, user_ref_of};
 use crate::EventListener;
 
-/// Number of bits of an [`order_key`], and the mask of these bits.
+/// Number of bits of an [`order_key`], the mask of these bits, and the flag of a valid [`Execution`].
 const KEY_BITS: u32 = 48;
 const KEY: u64 = (1 << KEY_BITS) - 1;
 const VALID: u64 = 1 << 63;
 
-/// The two orders of an execution and their instrument, in two words: every execution writes one of these.
+/// The two orders of an execution and their instrument, packed into two words for cheap recording.
 ///
 /// The low bits of each word are an order's key. The high bits of the first word hold [`VALID`], which is
 /// clear in an unused slot and in a busted execution. The high bits of the second word hold the instrument.
@@ -142,7 +142,7 @@ impl Executions {
         id.0 as usize & (self.slots.len() - 1)
     }
 
-    /// Recorded executions that are still valid, by ascending match id.
+    /// Recorded executions that are not busted, by ascending match id.
     pub(super) fn valid_executions(&self, last: MatchId) -> impl Iterator<Item = (MatchId, Execution)> {
         let first = last.0.saturating_sub(self.slots.len() as u64 - 1).max(1);
         let all = (first..=last.0).map(MatchId).map(|id| (id, self.slots[self.slot(id)]));

@@ -31,13 +31,13 @@ impl Grid {
         }
     }
 
-    /// True for a positive multiple of the lot size that is not above the largest quantity.
+    /// True for a positive multiple of the lot size that is not above the instrument's `max_qty`.
     #[inline(always)]
     pub(super) const fn has_qty(&self, qty: Qty) -> bool {
         self.lots.quotient(qty.0).wrapping_sub(1) < self.lot_count
     }
 
-    /// True for a price on tick within the collar. For a lower price the difference wraps to a large number.
+    /// True for a price on tick within the collar. Below `first_price` the difference wraps to a huge number.
     #[inline(always)]
     pub(super) const fn has_price(&self, price: Price) -> bool {
         self.ticks.quotient(price.0.wrapping_sub(self.first_price).cast_unsigned()) < self.price_count

@@ -44,8 +44,8 @@ impl Listing {
         self.is_plain = self.state == TradingState::Trading && !has_hidden && self.band_width == Price(0);
     }
 
-    /// The lowest and the highest price at which trading does not pause. Both lie within the collar, outside
-    /// which nothing trades, so market data can encode them.
+    /// The lowest and the highest price at which trading does not pause. Both lie within the collar: nothing
+    /// trades outside it, and market data could not encode prices far outside.
     #[inline]
     pub(super) fn band(&self) -> (Price, Price) {
         let Listing { band_reference: Price(reference), band_width: Price(width), .. } = *self;
@@ -87,7 +87,7 @@ impl Listings {
         self.find(id).map_or(unbounded, Listing::band)
     }
 
-    /// Adds an instrument; false when its id is taken, zero, or beyond the bound.
+    /// Adds an instrument; false when its id is taken, zero, or above the `max` given at creation.
     pub(super) fn add(&mut self, listing: Listing) -> bool {
         let id = listing.instrument.id;
         match self.0.get_mut(usize::from(id.0)) {

@@ -15,7 +15,8 @@ use super::special::{Layer, SpecialOrder, is_special};
 use crate::EventListener;
 
 impl<B: OrderBooks<Owner>> OpenOrders<B> {
-    /// Changes the rules of the command's session. Returns false for an unknown session, without effect.
+    /// Changes the rules of the command's session. If the session is unknown, ignores the command and returns
+    /// false.
     #[cold]
     pub(super) fn set_rules(
         &mut self,
@@ -126,7 +127,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     ) {
         let end = order_key(session, UserRefNum(u32::MAX));
         let mut from = order_key(session, UserRefNum(0));
-        // Counted, since after the session's last order `first_from` would search other sessions' orders.
+        // The loop counts orders: after this session's last one, `first_from` would search other sessions.
         let mut left = self.sessions.find(session).map_or(0, |session| session.open_orders);
         while left > 0
             && let Some((key, handle)) = self.index.first_from(from).filter(|(key, _)| *key <= end)
@@ -161,7 +162,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.specials.update_expiry();
     }
 
-    /// The selected special orders, in the order of entry. The caller puts the list back into `scratch`.
+    /// Entry numbers and handles of the selected special orders, in the order of entry. The caller puts the
+    /// list back into `scratch`.
     fn specials_by_entry(&mut self, is_selected: impl Fn(&SpecialOrder) -> bool) -> Vec<(u64, OrderHandle)> {
         let mut orders = std::mem::take(&mut self.scratch);
         orders.clear();
@@ -220,7 +222,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         (self.scratch, self.carried) = (orders, parts);
     }
 
-    /// Appends all resting parts of an instrument's orders to `parts`, in the order of the books.
+    /// Appends all parts of an instrument's orders to `parts`: by side, then by layer, then by priority.
     fn collect_parts(&self, instrument: InstrumentId, parts: &mut Vec<CarriedPart>) {
         for side in Side::BOTH {
             for layer in Layer::ALL {

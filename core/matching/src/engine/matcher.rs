@@ -36,7 +36,7 @@ pub(super) struct InFlightOrder {
     pub(super) used: u64,
     /// Executed quantity of the order and of those that it replaced.
     pub(super) executed: u64,
-    /// Id of the displayed order that it replaces, until that order's deletion is published.
+    /// Id of the displayed order that this order replaces; `None` once the old order's deletion is published.
     pub(super) replaced: Option<OrderId>,
     /// True when the order is already in the index, because it waited for its stop price.
     pub(super) is_indexed: bool,
@@ -135,8 +135,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Trades with resting orders until the order is filled or no acceptable price is left. Bounded by the
-    /// number of resting parts: each iteration ends the order or a resting part.
+    /// Trades with resting orders until the order is filled or no acceptable price is left. The number of
+    /// resting parts bounds the loop: each iteration ends the order or a resting part.
     fn trade_special(
         &mut self,
         in_flight: &mut InFlightOrder,
@@ -188,7 +188,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         outcome
     }
 
-    /// Prevents a trade between two orders of one owner. Returns true when this has ended the incoming order.
+    /// Prevents a trade between two orders of one account. Returns true if this ended the incoming order.
     fn prevent(
         &mut self,
         strategy: SelfTradePrevention,
@@ -362,7 +362,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         last != Price(0) && order.side.opposite().crosses(stop_price, last)
     }
 
-    /// Parks an order until its stop price is reached.
+    /// Puts an order into the stop books, where it waits until its stop price is reached.
     pub(super) fn park(&mut self, in_flight: &InFlightOrder) {
         let InFlightOrder { order, session, id, executed, .. } = *in_flight;
         let EnterOrder { instrument, side, .. } = order;

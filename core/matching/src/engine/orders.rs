@@ -16,10 +16,10 @@ use super::stops::Stops;
 use crate::limits::check_instrument;
 use crate::{EngineLimits, EventListener};
 
-/// An open order as a whole.
+/// An open order; `leaves` is the open quantity of all of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenOrder {
-    /// Handle that the index has for the order.
+    /// Handle of the order in the index.
     pub(super) handle: OrderHandle,
     pub(super) user_ref: UserRefNum,
     pub(super) instrument: InstrumentId,
@@ -70,7 +70,7 @@ pub(super) struct OpenOrders<B> {
 }
 
 impl<B: OrderBooks<Owner>> OpenOrders<B> {
-    /// No open orders, in untouched memory, for instruments up to `max_instrument`.
+    /// Empty books for instrument ids up to `max_instrument`. Does not touch their memory.
     pub(super) fn untouched(max_instrument: InstrumentId, limits: EngineLimits) -> OpenOrders<B> {
         let special = BookLimits::new(max_instrument, limits.max_special_orders);
         let displayed = BookLimits::new(max_instrument, limits.max_resting());
@@ -143,7 +143,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// Rejects a request of an unknown session, or of one that has used all `UserRefNum`s; counts others as
-    /// duplicates. An open order's `UserRefNum` is never rejected, since that order would seem to end.
+    /// duplicates. A request with an open order's `UserRefNum` is not rejected: that order would seem to end.
     #[cold]
     #[inline(never)]
     fn reject_number(
@@ -188,7 +188,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         if is_special(handle) { self.specials.order(handle).part(Layer::Displayed) } else { Some(handle) }
     }
 
-    /// A special order's first part, with the order's own side, and the open quantity of all its parts.
+    /// A special order's first part and the open quantity of all its parts. The first part gets the order's
+    /// side, since a part that waits for its stop price is stored on the other side.
     #[cold]
     pub(super) fn special_whole(&self, special: &SpecialOrder) -> (Order<Owner>, Qty) {
         let parts = Layer::ALL.map(|layer| self.layer(layer).order(special.part(layer)?));
@@ -278,7 +279,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.update_listing(instrument);
     }
 
-    /// Recomputes whether an instrument's orders need the slow path.
+    /// Recomputes whether an instrument's orders need the slow path, and whether it has stop orders.
     #[cold]
     pub(super) fn update_listing(&mut self, id: InstrumentId) {
         let is_empty = |books: &B| Side::BOTH.iter().all(|side| books.best(id, *side).is_none());

@@ -20,7 +20,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The owner of a session's order, with its executed quantity.
+    /// The owner of an order that `session` entered; `executed` is the order's executed quantity.
     #[inline(always)]
     pub(super) const fn of(order: &EnterOrder, session: SessionId, executed: u64) -> Owner {
         let OrderAttributes { capacity, cross_type, .. } = order.attributes;
@@ -30,7 +30,7 @@ impl Owner {
 
 layout! { Owner { executed: u64, user_ref: UserRefNum, session: SessionId, capacity: u8, cross_type: u8 } }
 
-// Four orders' owners fill a cache line.
+// Four owners fill a cache line of 64 bytes.
 const _: () = assert!(size_of::<Owner>() == 16);
 
 /// Key of an order in the index: the session in the high half, the `UserRefNum` in the low one.

@@ -14,7 +14,7 @@ use super::owner::Owner;
 use super::special::Layer;
 use crate::EventListener;
 
-/// The levels of a crossed book, after its bids and asks were paired off from the best.
+/// Result of pairing off the bids and asks of a crossed book, best prices first.
 #[derive(Clone, Copy, Debug)]
 struct CrossedLevels {
     /// Largest volume that can trade at one price.
@@ -44,7 +44,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.set_trading_state(id, state, context);
     }
 
-    /// Changes the state of an instrument; if it is to trade, a crossed book is uncrossed first.
+    /// Changes an instrument's state. If the new state is `Trading`, a crossed book is uncrossed first.
     #[cold]
     pub(super) fn set_trading_state(
         &mut self,
@@ -159,7 +159,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Trades `qty` at one price, best prices first, displayed before undisplayed, earliest first.
+    /// Trades `qty` at `price`. Orders with the best limits trade first; at equal limits displayed ones trade
+    /// before undisplayed ones, and then earlier ones before later ones.
     fn trade_at(
         &mut self,
         instrument: InstrumentId,

@@ -84,7 +84,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         listing.is_some_and(|listing| qty.0.is_multiple_of(listing.instrument.lot_size.0))
     }
 
-    /// Closes an order that is no longer in the index, and informs its owner and the public.
+    /// Removes an order from the books after its removal from the index; informs its owner and the public.
     #[inline(always)]
     pub(super) fn close(
         &mut self,
@@ -200,7 +200,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.handle_part_removed(layer, resting, resting.data.executed + qty.0, context);
     }
 
-    /// Refreshes or removes an order after one of its parts left its book; `executed` is its executed qty.
+    /// Refreshes or removes an order after `part` left its book. `executed` is the order's executed quantity.
     fn handle_part_removed(
         &mut self,
         layer: Layer,

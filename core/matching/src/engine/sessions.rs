@@ -13,7 +13,7 @@ use crate::codec::orders::layout;
 pub(super) struct Session {
     pub(super) last_user_ref: UserRefNum,
     pub(super) open_orders: u32,
-    /// Number of open orders below which a plain order skips the session's rules; at zero, none skips them.
+    /// While `open_orders` is below this, a plain order skips the [`SessionRules`]; 0 disables that path.
     pub(super) max_plain_orders: u32,
 }
 
@@ -43,7 +43,7 @@ impl SessionRules {
         }
     }
 
-    /// True when no rule is set except a limit of the number of open orders.
+    /// True when no rule is set, except perhaps a limit on the number of open orders.
     fn are_plain(&self) -> bool {
         let SessionRules { max_qty, max_notional, prevention, is_killed, is_disabled, .. } = *self;
         max_qty == Qty(u64::MAX)
@@ -93,7 +93,7 @@ impl Sessions {
         }
     }
 
-    /// The session `id`, which must be within the limit.
+    /// The session `id`, which must be below `max_sessions`.
     #[inline]
     pub(super) fn session(&self, id: SessionId) -> &Session {
         &self.sessions[usize::from(id.0)]
@@ -104,7 +104,7 @@ impl Sessions {
         self.sessions.get(usize::from(id.0))
     }
 
-    /// The rules of the session `id`, which must be within the limit.
+    /// The rules of the session `id`, which must be below `max_sessions`.
     pub(super) fn rules(&self, id: SessionId) -> &SessionRules {
         &self.rules[usize::from(id.0)]
     }
@@ -172,7 +172,7 @@ impl Sessions {
         self.sessions[usize::from(id.0)].max_plain_orders = if is_plain { max } else { 0 };
     }
 
-    /// Checks a new order or replacement against its session's rules; `limit` is the price to match at.
+    /// Checks a new order or replacement against its session's rules; `limit` is its limit for matching.
     pub(super) fn check(&self, id: SessionId, order: &EnterOrder, limit: Price) -> Result<(), RejectReason> {
         let rules = self.rules(id);
         if self.is_killed || rules.is_killed {
@@ -194,7 +194,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The strategy that applies when an order of `incoming` would trade with one of `resting`.
+    /// The strategy that applies when an order of session `incoming` would trade with one of `resting`.
     pub(super) fn prevention(&self, incoming: SessionId, resting: SessionId) -> SelfTradePrevention {
         failpoint!(SelfTradesAllowed => return SelfTradePrevention::None);
         if self.rules(incoming).account == self.rules(resting).account {

@@ -204,7 +204,7 @@ fn restore_listings(listings: &mut Listings, reader: &mut Reader<'_>) -> Result<
     }
 }
 
-/// Writes the orders, or parts of orders, of one layer: for each side their count, then the orders.
+/// Writes one layer's orders or parts of orders: for each side of each book the count, then the orders.
 fn put_layer<B: OrderBooks<Owner>>(orders: &OpenOrders<B>, layer: Layer, writer: &mut Writer<'_>) {
     let books = orders.layer(layer);
     for (instrument, side) in sides(&orders.listings) {
@@ -297,7 +297,7 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
     }
 }
 
-/// Reads an entry; true if it has a displayed part.
+/// Reads an entry, and a flag that is true if it has a displayed part.
 fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool)> {
     let (entry, session) = (reader.take("entry")?, reader.take("session")?);
     let mut order = EnterOrder::limit(

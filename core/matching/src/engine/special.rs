@@ -14,8 +14,8 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// An open special order: hidden, displayed in part, waiting for its stop price, GTT or GTC.
 ///
-/// Its quantity is in the books of the layers in which it has a part. Its executed quantity is stored there
-/// too, with the first of its parts.
+/// Its open quantity is in the books of the layers in which it has a part. Its executed quantity is there
+/// too, with the part in the first of these layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SpecialOrder {
     pub(super) session: SessionId,
@@ -90,7 +90,7 @@ pub(super) const fn is_special(handle: OrderHandle) -> bool {
     handle.slot() & TAG != 0
 }
 
-/// True for an order that gets an entry if it rests.
+/// True for an order that gets an entry in [`Specials`] if it rests.
 #[inline]
 pub(super) const fn needs_entry(order: &EnterOrder) -> bool {
     order.special.is_some() || matches!(order.time_in_force, TimeInForce::Gtt | TimeInForce::Gtc)
@@ -111,7 +111,7 @@ pub(super) const fn expiry(instructions: &OrderInstructions) -> Nanos {
     Nanos(instructions.expire_at as u64 * NANOS_PER_SECOND)
 }
 
-/// Encoded order instructions, as in the log. Snapshots and the state hash store them as two separate parts.
+/// Order instructions encoded as in the log. Snapshots and the state hash use the two parts separately.
 pub(super) struct InstructionBytes {
     pub(super) leading: [u8; LEADING_LEN],
     pub(super) trailing: [u8; OrderInstructions::LEN - LEADING_LEN],

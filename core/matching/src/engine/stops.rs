@@ -1,7 +1,7 @@
 //! Orders that wait for a trade at their stop price, and those whose price was reached.
 //!
-//! They rest in separate books at their stop price: buy orders, which wait for a rising price, as asks, and
-//! sell orders as bids. So the best order of a side is the one that is triggered first.
+//! Waiting orders rest in separate books at their stop price: buy orders, which wait for a rising price, as
+//! asks, and sell orders as bids. So the best order of a side is the one that is triggered first.
 
 use tickpath_book::{BookLimits, Order, OrderBooks};
 use tickpath_types::{InstrumentId, Price, Qty, SessionId, Side, UserRefNum};

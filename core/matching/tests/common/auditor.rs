@@ -21,7 +21,7 @@ pub struct Auditor {
     last_market: u64,
     last_order_id: u64,
     last_match_id: u64,
-    /// Total quantity entered, traded (counted once per side) and cancelled since the start of the day.
+    /// Total quantities since the start: entered, traded (counted once per side) and cancelled.
     entered: u128,
     traded: u128,
     canceled: u128,
@@ -187,7 +187,7 @@ impl Auditor {
         }
     }
 
-    /// An execution is reported identically to both sides and, for displayed quantity, to the public.
+    /// Checks that an execution is reported identically to both sides and, outside crosses, to the public.
     fn execution(&mut self, events: &[Event]) {
         let (Event::Order(first), Event::Order(second)) = (&events[0], &events[1]) else {
             panic!("{events:?} is not an execution");

@@ -49,7 +49,7 @@ impl Shape {
     pub const AUCTIONS: Shape = Shape { instruments: 1, prices: 7, auctions: 120, harsh: 6, ..Shape::MIXED };
     /// Frequent limits, kill switches, suspensions and ends of day.
     pub const HARSH: Shape = Shape { rare: 120, harsh: 2, ..Shape::MIXED };
-    /// Price bands that are soon left and then set again.
+    /// Frequent changes of price bands, with auctions that end the pauses.
     pub const BANDS: Shape = Shape { auctions: 30, bands: 60, harsh: 2, ..Shape::MIXED };
 
     pub const ALL: [Shape; 6] =
@@ -133,7 +133,7 @@ impl CommandGenerator {
 
     pub fn next(&mut self) -> Command {
         let Shape { sessions, rare, auctions, bands, .. } = self.shape;
-        // One more session than exists: it is not authorised, and rarely sends.
+        // One in 30 commands comes from the session with the id `sessions`, which does not exist.
         let session = if self.one_in(30) { sessions } else { self.below(sessions) } as u16;
         let chance = self.below(1_000);
         if chance < rare + auctions + bands {
@@ -333,7 +333,7 @@ impl CommandGenerator {
         }
     }
 
-    /// A minimum quantity: zero, part of `qty`, all of it or more; rarely for an order that may not have one.
+    /// A minimum quantity: zero, part of `qty`, all of it or more; mostly zero if the order may not have one.
     fn min_qty(&mut self, is_ioc: bool, qty: Qty) -> Qty {
         match self.below(if is_ioc { 4 } else { 60 }) {
             0 => qty,

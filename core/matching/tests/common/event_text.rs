@@ -2,13 +2,13 @@
 //!
 //! | text | events |
 //! |---|---|
-//! | `accepted as #1` | the reply `Accepted`, of the order exactly as entered, live |
-//! | `rests as #1`, `rests as #1 showing 20` | the same, and it is added to the book, whole or in part |
+//! | `accepted as #1` | the reply `Accepted` with the order exactly as entered, in the state `Live` |
+//! | `rests as #1`, `rests as #1 showing 20` | the same, and all or part of the order is added to the book |
 //! | `s2 1 takes 30 @ 10.00 of s1 1 #1 m1` | the execution, sent to both owners and the public |
 //! | `s2 1 takes 30 @ 10.00 of s1 1, a hidden sell, m1` | the same with an undisplayed resting order |
 //! | `s1 1 and s2 1 trade 30 @ 10.00 OpeningCross m1` | the execution in a cross, sent to both |
 //! | `s1 1 shows 20 as #2, sell @ 10.00` | the next part is added to the book, and the owner informed |
-//! | two events with `;` between them | a removal from an order: the owner's event, then the public one |
+//! | two events with `;` between them | a cancel or a reduction: the owner's event, then the public one |
 
 use tickpath_matching::{Command, CommandKind};
 use tickpath_types::*;
@@ -27,7 +27,7 @@ pub fn format_events(command: &Command, mut events: &[Event]) -> Vec<String> {
     lines
 }
 
-/// An order that was accepted exactly as entered, and the public event of its addition.
+/// Line for an order that was accepted exactly as entered, and the number of events in the line.
 fn accepted(command: &Command, events: &[Event]) -> Option<(String, usize)> {
     let [Event::Order(reply), rest @ ..] = events else { return None };
     let CommandKind::Order(OrderRequest::Enter(entered)) = command.kind else { return None };
@@ -47,7 +47,7 @@ fn accepted(command: &Command, events: &[Event]) -> Option<(String, usize)> {
     Some((format!("accepted as #{id}"), 1))
 }
 
-/// All events of one execution.
+/// Line for all events of one execution, and the number of events in the line.
 fn execution(events: &[Event]) -> Option<(String, usize)> {
     let [Event::Order(first), Event::Order(second), rest @ ..] = events else { return None };
     let (one, liquidity, traded) = side_of_execution(first)?;
@@ -89,7 +89,7 @@ fn side_of_execution(event: &OrderEvent) -> Option<(String, Liquidity, Traded)> 
     }
 }
 
-/// The owner's and the public event of one change, as one line.
+/// Line for the owner's and the public event of one change, and the number of events in the line.
 fn pair(events: &[Event]) -> Option<(String, usize)> {
     let [first, second, ..] = events else { return None };
     let line = match (first, second) {

@@ -36,7 +36,7 @@ pub struct Log {
     pub events: Vec<Event>,
 }
 
-/// An event of either kind.
+/// An order event or a market event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Order(OrderEvent),

@@ -1,4 +1,4 @@
-//! Scenarios: commands and the engine's events, per recipient, as text.
+//! Scenarios: commands, and the events that the engine must cause, as text.
 //!
 //! A line that begins at the margin is a command; a client's command begins with `s` and the session:
 //!
@@ -27,7 +27,7 @@ use tickpath_types::*;
 use crate::auditor::Auditor;
 use crate::common::{apply, instruments, numbered, order};
 
-/// Runs the scenario on engines with both kinds of books and compares their events.
+/// Runs the scenario on an engine with each kind of books, and compares the events with the scenario's.
 pub fn check(scenario: &str) {
     check_with::<FastBooks<Owner>>(scenario);
     check_with::<ReferenceBooks<Owner>>(scenario);

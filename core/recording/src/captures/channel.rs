@@ -11,8 +11,8 @@ use crate::StreamCounters;
 /// Time in ns, by capture time, from the detection of a gap until its missing packets count as lost. Until
 /// then they may arrive on another line, or out of order.
 const REORDER_WAIT_NS: u64 = 100_000_000;
-/// Maximum delay, in ns of capture time, of a duplicate on a line that was the first to deliver other
-/// packets. A later packet is not a duplicate: its sequence number jumped back.
+/// Maximum delay of a duplicate, in ns of capture time, on a line that once delivered a packet before the
+/// other lines. A packet with a longer delay is no duplicate: its sequence number jumped back.
 const DUPLICATE_LATE_NS: u64 = 1_000_000_000;
 /// Line index of retransmitted packets, which arrive on no line and at any time.
 pub(crate) const NO_LINE: usize = usize::MAX;
@@ -25,7 +25,7 @@ const RECENT_LEN: usize = 4_096;
 /// Counters of a channel's packets and messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChannelReport {
-    /// Channel name from its packets.
+    /// Name of the channel, taken from its packets.
     pub name: String,
     /// Destination address and number of packets of each line.
     #[serde(skip)]
@@ -43,7 +43,7 @@ pub struct ChannelReport {
     /// Duplicate messages whose contents were not compared, since no packet of the same sequence numbers is
     /// remembered: the original is too old, or was cut into packets differently.
     pub uncompared: u64,
-    /// Messages numbered below `first_sequence` that arrived after that message: they are omitted.
+    /// Messages numbered below `first_sequence` that arrived after the first message; they are omitted.
     pub before_first: u64,
     /// Number of gaps that were filled: the missing messages arrived late or on another line.
     pub gaps_filled: u64,
@@ -139,7 +139,7 @@ pub(crate) struct Channel {
     past: [(u64, u64); 2],
     /// Number of consecutive packets whose numbers jumped back.
     back_run: u32,
-    /// Bit set of those of the first 64 lines that were the first to deliver some message.
+    /// One bit for each of the first 64 lines, set if the line delivered some message first.
     leaders: u64,
 }
 
@@ -163,7 +163,7 @@ impl Channel {
         self.report.lines[line].1 += 1;
     }
 
-    /// Judges a packet with messages `first..first + count` on `line`; [`NO_LINE`] for a retransmission.
+    /// Judges a packet with messages `first..first + count`. `line` is [`NO_LINE`] for a retransmission, and
     /// `content` is the digest of the messages.
     #[inline]
     pub(crate) fn judge(&mut self, line: usize, first: u64, count: u64, ts_ns: u64, content: u32) -> Verdict {
@@ -440,13 +440,13 @@ mod tests {
             assert_eq!(channel.judge(0, number, 1, ts_ns, 7), Verdict::Take(0));
         }
         // Repeat message 3 on both lines, and message 1 two seconds late. Message 1 is a duplicate on line 1,
-        // which never led, and a jump back on line 0.
+        // which never delivered a message first, and a jump back on line 0.
         for (line, number) in [(0, 3), (1, 3), (1, 1), (0, 1)] {
             assert_eq!(channel.judge(line, number, 1, 12 * SECOND + 1, 7), Verdict::Duplicate);
         }
         assert_eq!((channel.report.duplicates, channel.report.jumped_back), (3, 1));
-        // A new message ends the run of one jump; then `JUMP_BACK_PACKETS` jumps in a row restart the
-        // numbering.
+        // A new message resets the count of consecutive jumps; then `JUMP_BACK_PACKETS` jumps in a row
+        // restart the numbering.
         assert_eq!(channel.judge(1, 4, 1, 12 * SECOND + 2, 7), Verdict::Take(0));
         let verdicts: Vec<_> =
             (0..JUMP_BACK_PACKETS).map(|_| channel.judge(0, 1, 1, 12 * SECOND + 3, 7)).collect();

@@ -31,7 +31,7 @@ impl<L: Listener> Captures<L> {
         Captures { readers, recordings: Recordings::new(pass, file_len) }
     }
 
-    /// The pass over the capture.
+    /// The [`Pass`] given to [`Captures::new`].
     pub const fn pass(&mut self) -> &mut Pass<L> {
         &mut self.recordings.pass
     }
@@ -57,7 +57,7 @@ impl<L: Listener> Captures<L> {
         out.flush()
     }
 
-    /// Ends the capture: messages that are still missing are lost. Returns the pass, the reports of all
+    /// Ends the capture: messages that are still missing count as lost. Returns the pass, the reports of all
     /// recordings, and the packets of unknown protocols.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl<L: Listener> Readers<L> {
     }
 
     /// Identifies the protocol of a packet by its content. If `--protocol` names a protocol, only that one is
-    /// considered, and any messages in its framing suffice.
+    /// considered, and only its framing is checked.
     #[cold]
     fn recognise(&self, packet: &Packet<'_>, out: &Recordings<L>) -> Option<usize> {
         let requested = out.pass.selection.protocol;
@@ -134,7 +134,7 @@ impl<L: Listener> Readers<L> {
         found.filter(|_| packet.transport == Transport::Udp || !out.is_full())
     }
 
-    /// Ends the capture: messages that are still missing are lost.
+    /// Ends the capture: messages that are still missing count as lost.
     fn finish(&mut self, out: &mut Delivery<'_, '_, L>) -> Result {
         let known = |(flow, known): (usize, &Flow)| Some((flow, known.protocol?));
         let flows: Vec<(usize, usize)> = out.flows.iter().enumerate().filter_map(known).collect();

@@ -8,18 +8,18 @@ use crate::{Packet, Segment};
 /// Functions that recognise and read the packets of a protocol.
 pub(crate) struct PacketFormat<L> {
     pub(crate) protocol: Protocol,
-    /// Returns whether a datagram belongs to the protocol, by its header or by all of its messages. If
-    /// `--protocol` names the protocol (second argument), any messages in its framing suffice.
+    /// Returns whether a datagram belongs to the protocol, by its header or by all of its messages. If the
+    /// second argument is true (`--protocol` names the protocol), only the framing is checked.
     pub(crate) is_datagram: fn(&[u8], bool) -> bool,
     /// Like `is_datagram`, for a TCP stream with these first bytes.
     pub(crate) is_stream: fn(&[u8], bool) -> bool,
-    /// Creates a reader of one capture's packets; the argument says whether `--protocol` names the protocol.
+    /// Creates a reader of one capture's packets. The argument is true if `--protocol` names the protocol.
     pub(crate) reader: fn(bool) -> Box<dyn PacketReader<L>>,
 }
 
 /// Reads the packets of one protocol in a capture: finds their channels and recordings.
 ///
-/// Flow numbers are indexes over the flows of all protocols.
+/// `flow` is an index into the capture's flows, which include those of other protocols.
 pub(crate) trait PacketReader<L> {
     /// Handles a datagram of a flow of this protocol.
     fn datagram<'a>(&mut self, flow: usize, packet: &Packet<'a>, out: &mut Delivery<'_, 'a, L>) -> Result;

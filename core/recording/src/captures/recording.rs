@@ -1,4 +1,4 @@
-//! One recording in a capture: its books, and the state of its messages.
+//! One recording in a capture: its books, and the runs of messages that are applied to them.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -16,12 +16,11 @@ use crate::replay::{EndReason, Pass, Replay};
 use crate::report::RecordingReport;
 use crate::selection::Selection;
 
-/// Consecutive messages of one recording in the file, and their packets.
+/// Messages of one recording that follow each other in the file, and their packets.
 #[derive(Debug, Default)]
 pub(crate) struct MessageRun<'a> {
     pub(crate) recording: usize,
     pub(crate) messages: Vec<&'a [u8]>,
-    /// The packets of the messages.
     pub(crate) packets: Vec<PacketMark>,
     /// True when the messages are a snapshot.
     pub(crate) is_snapshot: bool,
@@ -57,7 +56,7 @@ impl<'a> MessageRun<'a> {
         })
     }
 
-    /// The packet of message `index` of the run, as text.
+    /// The number of the packet with message `index` of the run, as text.
     fn position_text(&self, index: usize) -> String {
         let at = self.packets.partition_point(|packet| packet.first <= index);
         let number = at.checked_sub(1).map_or(0, |at| self.packets[at].number);
@@ -83,7 +82,7 @@ pub(crate) trait PacketProtocol: RecordedProtocol {
     /// Resets a channel, also in the books, when its numbering restarts; returns the ids of its instruments.
     fn restart(&mut self, books: &mut BookPair<Self>, channel: u8) -> Vec<u16>;
 
-    /// Determines the calendar of the recording from the next messages, if it is unknown.
+    /// Determines the calendar of the recording from the messages of a run, if it is unknown.
     fn detect_calendar(&mut self, _selection: &Selection, _run: &MessageRun<'_>, _calendar: &mut Calendar) {}
 }
 
@@ -92,7 +91,7 @@ pub(crate) struct CapturedRecording<P: PacketProtocol> {
     /// Name of the recording in reports.
     pub(crate) name: String,
     pub(crate) replay: Replay<P>,
-    /// True when the window of the recording has ended.
+    /// True once a message at or after the end of the window was read.
     is_ended: bool,
 }
 
@@ -130,7 +129,7 @@ pub(crate) trait AnyRecording<L> {
 
     fn protocol(&self) -> Protocol;
 
-    /// True when the window of the recording has ended.
+    /// True once a message at or after the end of the window was read.
     fn is_ended(&self) -> bool;
 
     /// Applies messages to the books and passes them to the listener.

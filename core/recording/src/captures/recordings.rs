@@ -1,4 +1,4 @@
-//! The recordings of a capture and the channels of their messages, independent of protocols.
+//! The recordings and channels of a capture, in code that all protocols share.
 
 use core::net::SocketAddrV4;
 use std::hash::Hash;
@@ -21,7 +21,8 @@ use crate::{Packet, Transport};
 const CHANNELS_MAX: usize = 1 << 10;
 /// Maximum time, in ns of capture time, that packets wait for their flow to be identified.
 pub(crate) const WAIT_NS: u64 = 1_000_000_000;
-/// Maximum number of waiting packets of all flows; beyond it, flows are identified without waiting.
+/// Maximum number of packets of all flows that wait until their flow is identified. At the maximum, the flow
+/// of the next packet is identified at once.
 const ALL_WAITING_MAX: usize = 4_096;
 
 /// Key of a flow: the destination address for UDP, one direction of a connection for TCP.
@@ -72,7 +73,7 @@ pub(crate) struct PacketNumbers {
     pub(crate) count: u64,
     /// Length of the packet's header, whose content may differ from line to line.
     pub(crate) header_len: usize,
-    /// Send time of the packet, where books need it.
+    /// Send time of an XDP packet; zero for other protocols.
     pub(crate) sent: SendTime,
 }
 
@@ -80,16 +81,16 @@ pub(crate) struct PacketNumbers {
 pub(crate) struct ChannelEntry {
     pub(crate) channel: Channel,
     pub(crate) recording: usize,
-    /// Session named by the channel's packets, and send time of its latest packet in ns.
+    /// Session id in the channel's packets (IEX only), and their latest send time in ns (IEX and XDP).
     pub(crate) session: (u32, u64),
-    /// Index of the channel in the books of its recording.
+    /// Number that identifies the channel in the books of its recording.
     pub(crate) ordinal: u8,
 }
 
 /// The recordings and channels known so far.
 pub(crate) struct Recordings<L> {
     pub(crate) pass: Pass<L>,
-    /// Length of the file in bytes; 0 if unknown.
+    /// Length of the capture file in bytes; 0 if unknown.
     pub(crate) file_len: u64,
     /// The recordings, indexed by their numbers.
     list: Vec<Box<dyn AnyRecording<L>>>,
@@ -97,7 +98,7 @@ pub(crate) struct Recordings<L> {
     pub(super) flows: Vec<Flow>,
     /// Number of packets of all flows that wait for their flow to be identified.
     waiting: usize,
-    /// Number of packets beyond the maximum number of flows or channels.
+    /// Number of packets dropped because their flow or channel would exceed the maximum number.
     pub(super) beyond: u64,
 }
 
@@ -114,7 +115,7 @@ impl<L: Listener> Recordings<L> {
         }
     }
 
-    /// True when the windows of all recordings have ended.
+    /// True once every recording has read a message at or after the end of the window (`--to`).
     pub(super) fn are_windows_over(&self) -> bool {
         !self.list.is_empty() && self.list.iter().all(|recording| recording.is_ended())
     }
@@ -126,7 +127,7 @@ impl<L: Listener> Recordings<L> {
         self.list.len() - 1
     }
 
-    /// Recording `index`, which must be of protocol `P`, and the pass.
+    /// Returns recording `index` and the pass. Panics if the recording's protocol is not `P`.
     pub(crate) fn recording<P: PacketProtocol>(
         &mut self,
         index: usize,
@@ -147,8 +148,8 @@ impl<L: Listener> Recordings<L> {
         self.channels.len() - 1
     }
 
-    /// Returns the channel of `key`, which `add` creates if it is new, and its line to `dst`. `None` if the
-    /// channel is new and the maximum number of channels is reached.
+    /// Returns the channel of `key` and its line to `dst`. If no channel has this key, `add` creates one;
+    /// returns `None` at the maximum number of channels.
     pub(crate) fn find_line<K: Eq + Hash>(
         &mut self,
         by_key: &mut FxHashMap<K, usize>,
@@ -198,7 +199,7 @@ impl<L: Listener> Recordings<L> {
         self.waiting < ALL_WAITING_MAX
     }
 
-    /// Copies a packet that waits for its flow to be identified.
+    /// Copies a packet so that it can wait for its flow to be identified, and counts it.
     pub(crate) fn keep(&mut self, packet: &Packet<'_>) -> WaitingPacket {
         self.waiting += 1;
         let Packet { number, ts_ns, dst, .. } = *packet;
@@ -211,7 +212,7 @@ impl<L: Listener> Recordings<L> {
         self.list[recording].handle_loss(ordinal, next);
     }
 
-    /// Returns the pass, the final reports, and the packets of unknown protocols.
+    /// Ends all recordings. Returns the pass, their reports, and the packets assigned to no channel.
     pub(super) fn finish(self) -> (Pass<L>, Vec<RecordingReport>, UnknownPackets) {
         let unknown = self.unknown();
         let Recordings { mut pass, list, channels, .. } = self;
@@ -298,7 +299,8 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Ok(())
     }
 
-    /// Handles the messages of a packet by their sequence numbers: takes, holds or drops them.
+    /// Appends a packet's new messages to the run if they are next in sequence. Holds the packet if messages
+    /// before it are missing, and drops it if it has no new message.
     pub(crate) fn take(
         &mut self,
         channel_line: ChannelLine,
@@ -360,13 +362,14 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Ok(())
     }
 
-    /// Handles a packet without messages, which names the next sequence number.
+    /// Handles a heartbeat: a packet without messages that contains the next sequence number.
     pub(crate) fn heartbeat(&mut self, channel: usize, next: u64, ts_ns: u64) -> Result {
         self.channels[channel].channel.heartbeat(next, ts_ns);
         self.release_held(channel, Some(ts_ns))
     }
 
-    /// Handles held packets that are due, and gives up messages that have been missing too long.
+    /// Applies held packets that are now next in sequence. Counts messages as lost if they have been missing
+    /// too long, or if the capture has ended (`now_ns` is `None`).
     pub(super) fn release_held(&mut self, index: usize, now_ns: Option<u64>) -> Result {
         if !self.channels[index].channel.is_open() {
             return Ok(());
@@ -406,13 +409,13 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
     }
 }
 
-/// True when `count` sequence numbers from `first` on do not overflow.
+/// True when `first + count` does not overflow.
 pub(crate) fn is_countable(first: Sequence, count: u16) -> bool {
     first.0.checked_add(u64::from(count)).is_some()
 }
 
-/// Digest of all bytes after a packet's header, for comparison with its duplicate, whose header may have
-/// another send time.
+/// Digest of all bytes after a packet's header, for comparison with a duplicate packet. The duplicate's
+/// header may have another send time.
 pub(crate) fn content(payload: &[u8], header_len: usize) -> u32 {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let messages = payload.get(header_len..).unwrap_or(payload);

@@ -1,4 +1,4 @@
-//! The channels and the unknown packets of a capture, for its report.
+//! The part of a report that describes a capture: its channels, and the packets assigned to none.
 
 use core::net::SocketAddrV4;
 
@@ -9,7 +9,7 @@ use crate::protocol_name::Protocol;
 /// The part of a recording's report that describes its capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureReport {
-    /// Name of the recording, with its protocol.
+    /// Name of the recording, which includes its protocol.
     pub name: String,
     /// Protocol of the recording.
     pub protocol: Protocol,
@@ -26,7 +26,7 @@ pub struct CaptureReport {
 pub struct UnknownPackets {
     /// Number of these packets.
     pub count: u64,
-    /// Most frequent destinations of these packets, with the number of packets.
+    /// The most frequent destinations, at most three, each with its number of these packets.
     pub destinations: Vec<(SocketAddrV4, u64)>,
 }
 
@@ -34,13 +34,13 @@ pub struct UnknownPackets {
 pub(super) const DESTINATIONS_NAMED: usize = 3;
 
 impl CaptureReport {
-    /// Channels that begin in mid-session.
+    /// Channels whose first message in the capture is not message 1 of the session.
     fn without_beginning(&self) -> impl Iterator<Item = &ChannelReport> {
         self.channels.iter().filter(|channel| channel.first_sequence > 1)
     }
 
-    /// Describes crossed books without a known trading state in a capture that begins in mid-session: better
-    /// orders are missing from the books, or removed orders are still in them.
+    /// Describes crossed books in an unknown trading state if a channel begins in mid-session: the earlier
+    /// messages are missing, so the books are wrong.
     pub(super) fn crossed_from_the_middle(&self, integrity: &Integrity) -> Option<String> {
         let crossed = &integrity.crossed.unknown;
         let channel = self.without_beginning().next().filter(|_| crossed.count > 0)?;
@@ -54,7 +54,7 @@ impl CaptureReport {
         ))
     }
 
-    /// Reasons why the books are incomplete, or cannot be judged, as text.
+    /// Reasons, as text, why books may be incomplete: earlier messages are missing or gaps are undetectable.
     pub(super) fn reservations(&self) -> Vec<String> {
         let mut reasons: Vec<String> = self
             .without_beginning()
@@ -78,7 +78,7 @@ impl CaptureReport {
         reasons
     }
 
-    /// Reasons why the books cannot be trusted, as text.
+    /// Reasons, as text, why books may be wrong: packets are lost, malformed, or differ from line to line.
     pub(super) fn contradictions(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         for channel in &self.channels {

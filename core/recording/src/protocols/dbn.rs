@@ -1,4 +1,4 @@
-//! Databento DBN: orders (mbo) as events; books of levels, trades and definitions from the other schemas.
+//! Databento DBN: schema mbo as order events; the other schemas as books of levels, trades and definitions.
 
 use tickpath_book::{BooksById, Order};
 use tickpath_feed::{BuilderCounters, Change, UpdateListener};
@@ -27,7 +27,8 @@ pub const DBN_LEVELS_MAX: usize = 10;
 /// A DBN schema without orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DbnSchema {
-    /// The best level of each side after each event that changed it, and every trade; also for schema TBBO.
+    /// The best level of each side after each event that changed it, and every trade. Schema TBBO is read as
+    /// this one.
     Mbp1,
     /// The best ten levels of each side after each event that changed them, and every trade.
     Mbp10,
@@ -68,17 +69,17 @@ pub type DbnLevel = (Price, Qty);
 pub struct DbnRecord {
     /// Time of the event at the venue, in nanoseconds since 1970-01-01 UTC.
     pub ts_ns: u64,
-    /// Index into the reader's symbols.
+    /// Index of the instrument's symbol in [`Source::symbols`].
     pub instrument: u32,
     /// Action letter: `A`dd, `C`ancel, `M`odify, clea`R`, `T`rade, `N`one; `D` for a definition, else `?`.
     pub action: u8,
-    /// The side of the event, for a trade the incoming order's; `None` if it has none.
+    /// Side of the event's order, or of a trade's incoming order; `None` if not recorded.
     pub side: Option<Side>,
     /// The price of the event, if it has one.
     pub price: Option<Price>,
     /// The quantity of the event.
     pub qty: Qty,
-    /// True for a part of a snapshot.
+    /// True if the record is part of a snapshot.
     pub is_snapshot: bool,
     /// The best levels of bids and of asks after the event, best first.
     pub levels: [[Option<DbnLevel>; DBN_LEVELS_MAX]; 2],

@@ -10,10 +10,11 @@ use crate::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
 /// Builds order-by-order books from [`RecordedEvent`]s.
 ///
 /// A recording that reports the outcome of each fill in a separate record ([`RecordingInfo::sums_fills`]:
-/// Databento MBO) changes its books only by those records, as documented. In any other recording, a fill
-/// reduces the order. In a best-levels recording, an order below the best levels may be removed without a
-/// message. The books remove it when an event proves its removal, see [`EventBooks::unreported`]. Orders are
-/// found by their reference alone, so two instruments must not use the same reference at a time.
+/// Databento MBO) changes its books only by those records, as Databento specifies. In any other recording, a
+/// fill reduces the order. In a best-levels recording, an order below the best levels may leave the book
+/// without a message. The books remove it when an event proves that it left, see
+/// [`EventBooks::unreported`]. Orders are found by their reference alone, so two instruments must not use the
+/// same reference at the same time.
 pub struct EventBooks<B> {
     books: B,
     counters: BuilderCounters,
@@ -22,7 +23,7 @@ pub struct EventBooks<B> {
     unreported: u64,
 }
 
-/// Id in the books for an instrument index of a recording; `None` beyond the last id.
+/// Returns the books' id of the instrument with this index in the recording; `None` if it exceeds 16 bits.
 pub(crate) fn instrument_id(index: u32) -> Option<InstrumentId> {
     u16::try_from(index + 1).ok().map(InstrumentId)
 }

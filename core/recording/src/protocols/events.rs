@@ -16,7 +16,7 @@ use crate::{EventKind, IgnoredReason, RecordedEvent, RecordingInfo, Status};
 
 /// A format of recorded events.
 pub trait EventFormat: 'static {
-    /// The exchange's zone.
+    /// Time zone of the exchange.
     const ZONE: Zone;
     /// True if the times of a recording's events never run backwards.
     const IS_ORDERED_BY_TIME: bool;
@@ -28,7 +28,7 @@ pub trait EventFormat: 'static {
     fn name(code: u8) -> &'static str;
 }
 
-/// One recording of a format of events.
+/// One recording in event format `F`.
 pub struct Events<F> {
     info: RecordingInfo,
     format: PhantomData<F>,
@@ -104,7 +104,7 @@ impl<F: EventFormat> RecordedProtocol for Events<F> {
             }
             EventKind::Delete { .. } | EventKind::Reduce { .. } => view.order.must_rest = true,
             EventKind::Fill { order_id, qty, side, price, in_auction } => {
-                // A format that reports fill outcomes separately also records the trade: only that counts.
+                // With `sums_fills`, a separate record reports the trade: only that record counts.
                 let has_own_records = source.info.sums_fills;
                 view.order.is_execution = true;
                 view.order.must_rest = !has_own_records && !in_auction;

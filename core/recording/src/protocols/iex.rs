@@ -105,8 +105,8 @@ impl Iex {
         message
     }
 
-    /// Resets the state of a channel's symbols when its numbering restarts; returns their numbers, which
-    /// stay.
+    /// Resets the state of a channel's symbols when the channel's numbering restarts. Returns their numbers,
+    /// which do not change.
     fn reset_channel(&mut self, channel: u8) -> Vec<u16> {
         let known = (0..).zip(&mut self.known).skip(1).filter(|(_, known)| known.channel == channel);
         known
@@ -132,7 +132,7 @@ impl RecordedProtocol for Iex {
     type Message<'a> = IexMessage<'a>;
     /// The books use the symbol numbers of [`Iex`].
     type Books<B: BooksById> = iex::BookBuilder<B>;
-    /// Times of different symbols and types are unordered.
+    /// Messages about different symbols, or of different types, need not be in order of time.
     const IS_ORDERED_BY_TIME: bool = false;
 
     fn info(&self) -> RecordingInfo {
@@ -143,7 +143,7 @@ impl RecordedProtocol for Iex {
         RecordingInfo { time_base: TimeBase::UnixEpoch, depth, ..RecordingInfo::ORDER_BY_ORDER }
     }
 
-    /// True for TOPS too, which announces every best price.
+    /// True for TOPS too, which covers only the best level but publishes its every change.
     fn is_full_depth(&self) -> bool {
         true
     }
@@ -240,7 +240,7 @@ impl RecordedProtocol for Iex {
 
     #[inline]
     fn digest(message: &IexMessage<'_>, checksums: &mut Checksums) {
-        // `view` detects malformed messages.
+        // Ignore errors: `view` reports malformed messages.
         let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.others.fields(fields)));
     }
 
@@ -330,7 +330,8 @@ struct IexPackets {
 }
 
 impl IexPackets {
-    /// Channel and line of a segment, which are added if they are new.
+    /// Returns the channel and line of a segment, and adds them if they are new; `None` at the maximum number
+    /// of channels.
     fn find_line<L: Listener>(
         &mut self,
         flow: usize,

@@ -22,7 +22,7 @@ use crate::view::{MessageView, TradeInfo};
 /// One recording of ITCH.
 #[derive(Default)]
 pub struct Itch {
-    /// True when the zone of the midnight from which a capture's times count is known.
+    /// True once it is known in which time zone a capture's times count from midnight.
     is_midnight_known: bool,
 }
 
@@ -89,7 +89,7 @@ impl RecordedProtocol for Itch {
         };
         let mut view = MessageView::new(number, ts_ns, instrument, code);
         match code {
-            // Do not parse deletes and cancels, the most frequent messages: no other fields are needed.
+            // Do not parse deletes and cancels: they are frequent, and their other fields are not needed.
             b'D' | b'X' => view.order.must_rest = true,
             _ => view_fields(message, &mut view),
         }
@@ -98,7 +98,7 @@ impl RecordedProtocol for Itch {
 
     #[inline]
     fn digest(message: &&[u8], checksums: &mut Checksums) {
-        // `view` detects malformed messages.
+        // Ignore errors: `view` reports malformed messages.
         let _ = itch50::decode(message, &mut checksums.itch);
     }
 
@@ -191,7 +191,7 @@ pub fn size_of_messages(messages: &[&[u8]]) -> BookSize {
     BookSize { max_instrument: InstrumentId(last), max_orders: messages.len() as u32 + 1 }
 }
 
-/// True when a message has the length of its type.
+/// True when a message has a known type and the length of that type.
 fn is_whole(message: &[u8]) -> bool {
     is_end_of_snapshot(message)
         || message.first().is_some_and(|message_type| message_len(*message_type) == Some(message.len()))

@@ -1,4 +1,4 @@
-//! The Integrated Feeds of NYSE's markets, XDP, in captures.
+//! XDP, the protocol of the Integrated Feeds of NYSE's markets, in captures.
 
 mod fields;
 mod packets;
@@ -27,15 +27,15 @@ use crate::updates::Updates;
 use crate::view::{MessageView, TradeInfo};
 use crate::{RecordingInfo, TimeBase};
 
-/// A message, with its time and the meaning of its symbol index.
+/// A message, with its time, and the number and price scale of its symbol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct XdpMessage<'a> {
     bytes: &'a [u8],
     channel: Channel,
-    /// Send time of the packet, for the first message of a packet.
+    /// Send time of the packet for its first message; `None` for the others.
     sent: Option<SendTime>,
     ts_ns: u64,
-    /// Number of the message's symbol; 0 while none is mapped, and for messages without one.
+    /// Number of the message's symbol; 0 if its symbol index is not mapped, or if it has no symbol index.
     instrument: u16,
     scale: PriceScale,
     /// True when the message has a symbol index that is not mapped.
@@ -63,7 +63,7 @@ pub(crate) struct Xdp {
 /// The clock of a channel.
 #[derive(Clone, Copy, Default)]
 struct Clock {
-    /// Second stated by the channel's last time reference, since the Unix epoch; `None` before the first one.
+    /// Second in the channel's last Source Time Reference, since the Unix epoch; `None` before the first one.
     second: Option<u32>,
     /// Time of the channel's last message with a time, in nanoseconds since the Unix epoch.
     last_ns: u64,
@@ -112,7 +112,7 @@ impl Xdp {
             };
             if let Some(index) = index.filter(|_| mapped.is_none() || !self.incomplete.is_empty()) {
                 match message_type {
-                    // A Symbol Clear says that no order rests, and gives the symbol's next sequence number.
+                    // After a Symbol Clear the book is complete: no order rests in it.
                     SymbolClear::TYPE if mapped.is_some() => self.incomplete.remove(index),
                     _ => self.incomplete.hold(index, origin.channel, bytes, mapped.is_some()),
                 }
@@ -130,7 +130,7 @@ impl Xdp {
         self.clocks.insert(origin.channel, clock);
     }
 
-    /// Records a symbol index mapping, as the books do.
+    /// Records a symbol index mapping. Gives a new symbol the same number as the books do.
     #[cold]
     fn map(&mut self, bytes: &[u8], index: u32, channel: u8) -> Option<MappedSymbol> {
         let Ok(Message::SymbolIndexMapping(mapping)) = Message::parse(bytes) else { return None };
@@ -148,14 +148,15 @@ impl Xdp {
         self.incomplete.handle_loss(channel, next, symbols.map(|(index, _)| *index));
     }
 
-    /// Handles a restart of a channel's numbering: returns the ids of its instruments.
+    /// Resets a channel's clock and incomplete symbols when its numbering restarts; returns the ids of its
+    /// instruments.
     fn reset_channel(&mut self, channel: u8) -> impl Iterator<Item = u16> {
         self.incomplete.restart(channel);
         self.clocks.remove(&channel);
         self.by_index.values().filter(move |mapped| mapped.channel == channel).map(|mapped| mapped.number)
     }
 
-    /// The channel of a symbol: the one that mapped it, or that carried its messages.
+    /// The channel of a symbol: the one with its mapping, or, if it is not mapped, the one with its messages.
     fn channel_of(&self, index: u32) -> Option<u8> {
         let mapped = self.by_index.get(&index).map(|mapped| mapped.channel);
         mapped.or_else(|| self.incomplete.channel_of(index))
@@ -217,7 +218,7 @@ impl XdpMessage<'_> {
             }
             Message::DeleteOrder(_) => view.order.must_rest = true,
             Message::OrderExecution(m) => {
-                // An execution that is not printed individually is printed as part of a cross.
+                // Do not count an execution that is not printed: it is part of a cross, which is printed.
                 let counts = m.printable_flag == PrintableFlag::PRINTED;
                 let executed = TradeInfo::new(self.price(m.price.get()), shares(m.volume.get()), "executed");
                 view.execute(TradeInfo { order_id: m.order_id.get(), counts, ..executed });
@@ -245,7 +246,7 @@ fn shares(volume: u32) -> Qty {
 impl RecordedProtocol for Xdp {
     type Message<'a> = XdpMessage<'a>;
     type Books<B: BooksById> = xdp::BookBuilder<B>;
-    /// Each channel has a separate clock.
+    /// Each channel has a separate clock, so times may run backwards from one channel to another.
     const IS_ORDERED_BY_TIME: bool = false;
 
     fn info(&self) -> RecordingInfo {
@@ -315,7 +316,7 @@ impl RecordedProtocol for Xdp {
 
     #[inline]
     fn digest(message: &XdpMessage<'_>, checksums: &mut Checksums) {
-        // `view` detects malformed messages.
+        // Ignore errors: `view` reports malformed messages.
         let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.others.fields(fields)));
     }
 
@@ -355,7 +356,8 @@ impl RecordedProtocol for Xdp {
     }
 }
 
-/// Rebuilds the book of a symbol from a refresh: true if the book exists and no message contradicted it.
+/// Rebuilds the book of a symbol from a refresh. Returns true if the symbol has a book and no message
+/// contradicted it.
 fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, recovery: &BookRecovery<'_>) -> bool {
     let BookRecovery { refresh, held } = recovery;
     let channel = Channel(channel);
@@ -367,7 +369,7 @@ fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, recovery:
     }
     let Some(id) = books.find(refresh.index) else { return false };
     books.instruments_mut().clear(id);
-    // While the book is stale, a jump to the symbol numbers of the refresh is not a gap.
+    // In a stale book, the jump to the symbol sequence numbers of the refresh does not count as a gap.
     books.instruments_mut().set_health(id, BookHealth::Stale, None);
     let before = books.instruments().contradictions();
     for message in of(false) {

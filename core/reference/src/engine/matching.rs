@@ -1,4 +1,4 @@
-//! Matching, resting orders, and orders that wait for a stop price.
+//! Matching, storing resting orders, and triggering stop orders.
 
 use tickpath_types::*;
 
@@ -6,7 +6,7 @@ use super::ReferenceEngine;
 use super::requests::{is_special, may_rest, parts_of};
 use super::state::{Execution, Incoming, MatchOutcome, ReferenceOrder};
 
-/// Panic message: the triggered order is not open.
+/// Panic message if a triggered order is not open.
 const TRIGGERED_IS_OPEN: &str = "a triggered order is open";
 
 impl ReferenceEngine {
@@ -49,15 +49,15 @@ impl ReferenceEngine {
         }
     }
 
-    /// True if the minimum quantity would trade, by a trial on a copy of the whole engine.
+    /// Returns true if at least the minimum quantity would trade; tries it on a copy of the whole engine.
     pub(super) fn would_trade_minimum(&self, incoming: &Incoming) -> bool {
         let (mut trial, mut attempt) = (self.clone(), *incoming);
         trial.trade(&mut attempt);
         attempt.executed - incoming.executed >= incoming.order.min_qty.0
     }
 
-    /// Returns the first order to trade with: the best price, then displayed before hidden, then the
-    /// earliest.
+    /// Returns the index of the first resting order to trade with: best price, then displayed before hidden,
+    /// then earliest arrival.
     pub(super) fn best_against(&self, incoming: &Incoming) -> Option<usize> {
         let EnterOrder { instrument, side, .. } = incoming.order;
         let best = self.first(instrument, side.opposite())?;
@@ -196,7 +196,8 @@ impl ReferenceEngine {
         match_id
     }
 
-    /// Reduces an order's displayed or hidden part by an executed quantity; displays the next part if needed.
+    /// Reduces an order's displayed or hidden part by an executed quantity; displays the next part once the
+    /// displayed part is filled.
     pub(super) fn fill(&mut self, at: usize, qty: u64) {
         let open = &mut self.orders[at];
         open.executed += qty;
@@ -247,7 +248,7 @@ impl ReferenceEngine {
         self.delete_replaced(&mut incoming);
     }
 
-    /// Stores an open order; one that waited for its stop price keeps its entry number.
+    /// Stores an open order; a triggered stop order keeps its entry number.
     pub(super) fn store(&mut self, incoming: &Incoming, shown: u64, hidden: u64, is_waiting: bool) {
         let Incoming { order, session, id, executed, entry, .. } = *incoming;
         let (shown_at, hidden_at) = (self.last.arrival + 1, self.last.arrival + 2);
@@ -296,7 +297,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Publishes the deletion of an order that was displayed.
+    /// Publishes the deletion of a removed order, if part of it was displayed.
     pub(super) fn delete(&mut self, removed: &ReferenceOrder) {
         if removed.shown > 0 {
             self.publish(removed.order.instrument, MarketEventKind::Deleted { order_id: removed.id });

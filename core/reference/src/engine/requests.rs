@@ -18,7 +18,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Uses up a request's `UserRefNum`. Returns false when the request was rejected or is a duplicate.
+    /// Records a request's `UserRefNum` as used. Returns false if the request is rejected or a duplicate.
     pub(super) fn use_number(&mut self, user_ref: UserRefNum, client_order_id: ClientOrderId) -> bool {
         match self.sessions.get_mut(usize::from(self.command.session.0)) {
             None => {
@@ -149,7 +149,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Reduces an open order, but not to zero; hidden quantity is reduced first.
+    /// Reduces an open order by `qty`, which is less than its open quantity; reduces hidden quantity first.
     pub(super) fn reduce(&mut self, at: usize, qty: u64) {
         let open = &mut self.orders[at];
         let hidden = qty.min(open.hidden);
@@ -201,8 +201,8 @@ impl ReferenceEngine {
         qty.0.is_multiple_of(self.instruments[&open.order.instrument].instrument.lot_size.0)
     }
 
-    /// Returns the limit price for matching an order with `leaves` open that replaces `old`, or the reason
-    /// for its rejection.
+    /// Checks an order with open quantity `leaves`, which replaces `old` if given. Returns its limit price
+    /// for matching.
     fn check(
         &self,
         order: &EnterOrder,
@@ -256,7 +256,8 @@ impl ReferenceEngine {
         Ok(limit)
     }
 
-    /// True while the command is the venue's own order, which is exempt from the session's rules.
+    /// Returns true if the current command is an order of the venue, which is exempt from the session's
+    /// rules.
     fn is_forced(&self) -> bool {
         matches!(self.command.kind, CommandKind::Force(_))
     }
@@ -284,7 +285,7 @@ impl ReferenceEngine {
         if has_parts { Ok(()) } else { Err(RejectReason::BookFull) }
     }
 
-    /// Returns the limit price for matching: the collar's limit for a market order.
+    /// Returns the limit price for matching; for a market order it is a bound of the price collar.
     pub(super) fn limit_of(&self, order: &EnterOrder) -> Price {
         let instrument = &self.instruments[&order.instrument].instrument;
         match (order.price, order.side) {

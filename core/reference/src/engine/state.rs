@@ -49,7 +49,7 @@ pub struct ReferenceOrder {
     pub order: EnterOrder,
     /// The session that entered it.
     pub session: SessionId,
-    /// Entry number: ascends in the order in which orders are entered.
+    /// Entry number; orders entered later have greater ones.
     pub(super) entry: u64,
     /// Executed quantity, including that of the orders that it replaced.
     pub executed: u64,
@@ -59,10 +59,10 @@ pub struct ReferenceOrder {
     pub id: OrderId,
     /// Arrival number of the displayed part: parts of a level that arrived earlier have smaller ones.
     pub(super) shown_at: u64,
-    /// Hidden quantity, and its arrival number.
+    /// Hidden part of the open quantity; `hidden_at` is its arrival number.
     pub(super) hidden: u64,
     pub(super) hidden_at: u64,
-    /// True while no trade has reached its stop price, or the order is triggered but not yet processed.
+    /// True for a stop order until it is triggered and processed.
     pub(super) is_waiting: bool,
     /// True once a trade has reached its stop price.
     pub(super) is_reached: bool,
@@ -99,7 +99,7 @@ pub(super) struct Incoming {
     pub(super) leaves: u64,
     pub(super) executed: u64,
     pub(super) replaced: Option<OrderId>,
-    /// Entry number of an order that waited for its stop price.
+    /// Entry number of a triggered stop order; `None` for other orders.
     pub(super) entry: Option<u64>,
 }
 

@@ -8,7 +8,7 @@ fn number(datagram: &Datagram) -> u64 {
     u64::from_le_bytes(datagram.bytes.as_slice().try_into().unwrap())
 }
 
-/// Sends numbers to a group with two members that read at once; returns the numbers that each received.
+/// Sends the numbers below `COUNT` to a group with two members; returns the numbers that each received.
 fn publish(network: &mut Network) -> [Vec<u64>; 2] {
     let members = [CLIENT, HostId(3)].map(|host| network.join(host, GROUP));
     let mut received = [vec![], vec![]];

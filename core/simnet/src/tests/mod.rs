@@ -9,10 +9,10 @@ use super::*;
 const CLIENT: HostId = HostId(1);
 const SERVER: HostId = HostId(2);
 const SERVER_ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
-/// A time longer than any delivery without a partition.
+/// Longer than any delivery takes without a partition.
 const LONG: Nanos = Nanos::from_secs(1);
 
-/// Advances the time until all data has arrived that no partition holds.
+/// Advances the time until all data has arrived, except data that a partition holds back.
 fn deliver_all(network: &mut Network) {
     network.advance(network.now() + LONG);
 }
@@ -41,7 +41,7 @@ fn read_all(network: &mut Network, id: SocketId) -> (Vec<u8>, Result<StreamRead,
     }
 }
 
-/// Random bytes, in which lost, repeated or swapped parts are noticed.
+/// Random bytes, so that lost, repeated or swapped parts are noticed.
 fn bytes(count: usize) -> Vec<u8> {
     let mut rng = Rng::new(count as u64);
     (0..count).map(|_| rng.next() as u8).collect()

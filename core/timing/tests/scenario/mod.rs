@@ -1,9 +1,9 @@
-//! Scenarios: stamps as text, and their results.
+//! Scenarios: stamps written as text, and the joiner's reports of them.
 //!
 //! A line that ends in `:` starts the ring of an agent. A record is `HOP ID TSC`, `ID <- ID` or
 //! `FUNCTION TICKS`. An id is `m5` (market data message), `m5f0` (at a feed handler), `m5f0e1` (at an
-//! engine), `c3` (command), `o2.42` (a session's enter or replace) or `x2.42` (its cancel or modify).
-//! One tick is one nanosecond.
+//! engine), `c3` (command), `o2.42` (session 2 enters or replaces order 42) or `x2.42` (it cancels or
+//! modifies it). One tick is one nanosecond.
 #![allow(dead_code)] // Each test program uses only some of these items.
 
 use tickpath_timing::{
@@ -72,7 +72,7 @@ pub fn rings(text: &str) -> Vec<Vec<Stamp>> {
     rings
 }
 
-/// One record.
+/// Parses one record.
 pub fn record(line: &str) -> Stamp {
     let words: Vec<&str> = line.split_whitespace().collect();
     let number = |text: &str| text.parse::<u64>().expect(line);

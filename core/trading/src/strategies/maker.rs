@@ -12,13 +12,13 @@ use crate::{
 /// [`Limits`](crate::Limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MakerConfig {
-    /// Distance from the regular quote, in ticks: 0 for a normal market maker. A larger one places quotes
-    /// deep in the book, where they do not disturb a recorded flow.
+    /// Extra distance of every quote from the market, in ticks: 0 for a normal market maker. A larger value
+    /// places quotes deep in the book, where they do not affect a replayed recording.
     pub offset_ticks: u32,
-    /// Distance, in ticks, by which the quote that would add to the position backs away from the market at
-    /// the maximum position; proportionally less below it.
+    /// Extra distance from the market, in ticks, of the quote that would increase the position, when the
+    /// position is at its maximum; proportionally less for a smaller position.
     pub skew_ticks: u32,
-    /// Minimum distance, in ticks, from a quote to its intended price at which the quote is moved.
+    /// A quote is moved once its price differs by at least this number of ticks from the intended price.
     pub min_move_ticks: u32,
 }
 
@@ -28,16 +28,15 @@ impl Default for MakerConfig {
     }
 }
 
-/// Keeps one post-only order of a clip on each side of every instrument.
+/// Keeps one post-only order of the clip size on each side of every instrument.
 ///
-/// A quote joins the best price of its side when the fair price is at least `threshold` (price units) away
-/// from it, and fades one tick otherwise: orders trade too easily at a price towards which the market leans.
-/// The quote that would add to the inventory backs away from the market. It is removed when less than a lot
-/// may be added.
+/// A quote is at the best price of its side if the fair price is at least `threshold` price units away from
+/// it. Otherwise it is one tick behind, since an order near the fair price trades too easily. The quote that
+/// would increase the position is further from the market. It is removed when less than a lot may be added.
 ///
-/// Quotes move by replacement, one request per order at a time. They are pulled while the book cannot be
+/// Quotes move by replacement, one request per order at a time. They are cancelled while the book cannot be
 /// trusted. A second live order on a side is cancelled, as is a quote at or through the fair price that
-/// cannot be moved (rate limit, full queue). Refused requests are retried on the timer or on a change.
+/// cannot be moved (rate limit, full queue). Refused requests are retried on the timer or on a market change.
 /// One-sided markets are ignored.
 #[derive(Clone, Debug)]
 pub struct MarketMaker {
@@ -54,14 +53,14 @@ struct Quote {
 }
 
 impl MarketMaker {
-    /// Creates a maker in every instrument.
+    /// Creates a maker that quotes every instrument.
     #[must_use]
     pub const fn new(config: MakerConfig) -> MarketMaker {
         MarketMaker { config, was_refused: false }
     }
 
-    /// Creates a maker with an instance for its warm-up. The instance requotes at every tick, so that it
-    /// follows the warm-up's market even if this maker rarely moves.
+    /// Creates a maker with a second instance for its warm-up. That instance moves its quotes whenever a
+    /// price changes by a tick, so that the warm-up sends replacements even if the maker itself rarely would.
     #[must_use]
     pub const fn warmed_up(config: MakerConfig) -> WarmUp<MarketMaker> {
         let instance = MarketMaker::new(MakerConfig { min_move_ticks: 1, ..config });
@@ -147,9 +146,9 @@ fn replace_or_cancel(order: &OwnOrder, quote: &Quote, fair: Price, cx: &mut Cont
     }
 }
 
-/// Cancels every live order of a side but the oldest; unanswered ones are left alone. During a replacement
-/// there is at most one live order. There are more when an order given up after a lost connection did reach
-/// the venue. Returns false when a cancel was refused.
+/// Cancels every live order of a side but the first; orders with a pending request stay. During a replacement
+/// at most one order is live. Several are live if an order that was treated as rejected after a lost
+/// connection did reach the venue. Returns false when a cancel was refused.
 #[cold]
 fn cancel_extra_orders(instrument: InstrumentId, side: Side, cx: &mut Context<'_>) -> bool {
     let is_live = |order: &&OwnOrder| order.state == OwnState::Live;
@@ -208,8 +207,8 @@ impl Strategy for MarketMaker {
         }
     }
 
-    /// Requotes, since an answer may allow a quote to be moved. Requests that the venue refused are retried
-    /// on a change or on the timer; an immediate retry could loop.
+    /// Requotes, since an answer may allow a quote to be moved. Rejected requests are retried on a market
+    /// change or on the timer: an immediate retry could loop.
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
         let is_refused = match update.change {
             OrderChange::Rejected { reason } => reason != RejectReason::UnknownOrder,

@@ -7,12 +7,12 @@ use crate::{Context, NewOrder, OwnState, Strategy};
 /// Settings of a [`RandomStrategy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomConfig {
-    /// Time between two actions.
+    /// Minimum time between two actions.
     pub interval: Nanos,
     /// Maximum distance of an order's price from the best price of its side, in ticks up or down.
     pub offset_ticks_max: u32,
-    /// Number of open orders in an instrument at which the oldest of a side is cancelled instead of entering
-    /// one.
+    /// With this many open orders in an instrument, the strategy cancels the oldest of a side instead of
+    /// entering an order.
     pub open_orders_max: u32,
 }
 
@@ -22,8 +22,8 @@ impl Default for RandomConfig {
     }
 }
 
-/// Enters and cancels at random, at most one action per `interval`; the same seed and inputs give the same
-/// orders.
+/// Enters and cancels orders at random, at most one action per `interval`; the same seed and inputs give the
+/// same orders.
 #[derive(Clone, Debug)]
 pub struct RandomStrategy {
     config: RandomConfig,
@@ -32,7 +32,7 @@ pub struct RandomStrategy {
 }
 
 impl RandomStrategy {
-    /// Creates a strategy over every instrument.
+    /// Creates a strategy that trades every instrument.
     #[must_use]
     pub fn new(seed: u64, config: RandomConfig) -> RandomStrategy {
         RandomStrategy { config, rng: Rng::new(seed), next_at: Nanos::ZERO }

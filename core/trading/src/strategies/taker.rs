@@ -4,17 +4,17 @@ use tickpath_types::{InstrumentId, Liquidity, MarketUpdate, Nanos, Qty, UpdateKi
 
 use crate::{Context, NewOrder, OrderChange, OrderUpdate, Strategy};
 
-/// Number of own orders per instrument whose venue times are remembered. Market data may lag behind the
-/// answers by this many consecutive orders.
+/// Number of own orders per instrument whose venue times are remembered. Market data may therefore lag behind
+/// the answers by this many orders.
 const OWN_ORDERS: usize = 8;
 
 /// Follows large incoming orders. When one traded at least `threshold` (parts per million) of the quantity at
-/// the best price, it sends an IOC order for a clip in the same direction. The order is at the best remaining
-/// price and in whole lots; if no lot remains, none is sent.
+/// the best price, the taker sends an IOC order for a clip in the same direction. The order has the best
+/// remaining price and whole lots; if no lot remains, none is sent.
 ///
-/// Each incoming order is followed once, with one own order per instrument in flight; trades in the meantime
-/// are never followed. The taker's own orders are not followed either: their executions have the same venue
-/// time in the answers and in market data, which identifies them, whichever comes first. Clip, threshold and
+/// Each incoming order is followed once. Those that trade while an own order is open in the instrument are
+/// never followed. The taker's own orders are not followed either: their executions have the same venue time
+/// in the answers and in market data, which identifies them, whichever comes first. Clip, threshold and
 /// position are in the instrument's [`Limits`](crate::Limits).
 #[derive(Clone, Debug, Default)]
 pub struct LiquidityTaker {
@@ -22,12 +22,12 @@ pub struct LiquidityTaker {
     ignored: Box<[IgnoredTimes]>,
 }
 
-/// Incoming orders of one instrument that are not followed, by their venue times.
+/// Venue times of the incoming orders of one instrument that are not followed.
 #[derive(Clone, Copy, Debug, Default)]
 struct IgnoredTimes {
-    /// The latest incoming order that was large enough to follow.
+    /// Time of the latest incoming order that was large enough to follow.
     large: Option<Nanos>,
-    /// Own orders that traded on entry, the latest in the slot before `next_own`.
+    /// Times of own orders that traded on entry; the latest is in the slot before `next_own`.
     own: [Option<Nanos>; OWN_ORDERS],
     next_own: usize,
 }

@@ -99,7 +99,7 @@ fn it_quotes_each_instrument_by_itself() {
 
 #[test]
 fn a_filled_quote_comes_back_skewed_by_the_inventory() {
-    // Long 100 of 1000 with 10 ticks of skew: the bid backs off one tick.
+    // Long 100 of at most 1000, with 10 ticks of skew: the bid is one tick lower.
     let mut rig = Rig::new(MarketMaker::new(MakerConfig { skew_ticks: 10, ..MakerConfig::default() }));
     rig.market(quote(1, (100, 500), (110, 500)));
     rig.accept(1);
@@ -225,7 +225,8 @@ fn a_replacement_chain_beyond_the_maximum_size_restarts() {
     panic!("the chain never ended");
 }
 
-/// Enters bid 1, gives it up after a lost connection, and enters bid 3. An acceptance of bid 1 can follow.
+/// Enters bid 1, treats it as rejected after a lost connection, and enters bid 3. A test can accept bid 1
+/// later.
 fn with_two_bids() -> Rig<MarketMaker> {
     let mut rig = rig();
     let market = quote(1, (100, 500), (110, 500));

@@ -1,4 +1,4 @@
-//! Scenarios of the order manager, the engine and the strategies, in the short texts of [`Rig`].
+//! Tests of the order manager, the engine and the strategies; [`Rig`] shows sent requests as short texts.
 
 mod engine;
 mod maker;
@@ -54,7 +54,7 @@ impl Strategy for Scripted {
 }
 
 impl Rig<Scripted> {
-    /// Lets the strategy act on a quote of instrument 1, and returns the sent requests.
+    /// Runs `act` on a market update of instrument 1; returns the sent requests.
     pub fn act(&mut self, act: impl FnOnce(&mut Context<'_>) + 'static) -> String {
         self.engine.strategy_mut().next = Some(Box::new(act));
         self.market(crate::testing::quote(1, (100, 100), (110, 100)))

@@ -19,7 +19,7 @@ fn rig_with_bid() -> Rig<Scripted> {
     rig
 }
 
-/// Returns state, leaves and executed quantity of an order, or "gone".
+/// Returns state, open quantity and executed quantity of an order, or "gone" if it is not open.
 fn state(rig: &Rig<Scripted>, user_ref: u32) -> String {
     match rig.engine.desk().orders().order(UserRefNum(user_ref)) {
         Some(order) => format!("{:?} {}/{}", order.state, order.leaves_qty(), order.cum_qty),
@@ -27,7 +27,7 @@ fn state(rig: &Rig<Scripted>, user_ref: u32) -> String {
     }
 }
 
-/// Returns the order updates since the first acceptance: UserRefNum and change.
+/// Returns UserRefNum and change of each order update after the first, which is an acceptance.
 fn changes(rig: &Rig<Scripted>) -> Vec<(u32, &'static str)> {
     let short = |update: &OrderUpdate| match update.change {
         OrderChange::Executed { .. } => "Executed",
@@ -302,7 +302,7 @@ fn a_filled_original_ends_its_replacement() {
     rig.event(executed(1, 100, 90));
     assert_eq!((state(&rig, 1), state(&rig, 2), open_qty(&rig)), ("gone".into(), "gone".into(), 0));
     assert_eq!(changes(&rig), [(1, "Executed"), (2, "Rejected UnknownOrder")]);
-    // Nasdaq sends no rejection here; this venue does.
+    // Nasdaq sends no rejection here; some venues do.
     rig.event(rejected(2, RejectReason::UnknownOrder));
     assert_eq!((changes(&rig).len(), rig.engine.desk().counters().rejects), (2, 1), "told once");
 }
@@ -455,7 +455,7 @@ fn numbers_end_with_an_error() {
     assert_eq!(orders.prepare_enter(&unknown), Err(OrderError::UnknownInstrument));
 }
 
-/// The possible actions of a hostile venue and a busy strategy, in any order.
+/// A request of a strategy, or an event of a venue; the venue's events need not be consistent.
 #[derive(Clone, Debug)]
 enum Step {
     Enter(bool, u64),
@@ -551,7 +551,7 @@ fn exposure_of_an_executed_pending_replacement_is_bounded() {
 }
 
 proptest! {
-    /// For any events in any order, lists, counts and bounds agree, and no event is lost silently.
+    /// For any events in any order, lists, counts and bounds agree, and every ignored event is counted.
     #[test]
     fn books_stay_consistent_under_any_events(steps in prop::collection::vec(step(), 1..300)) {
         let mut orders = manager(6, 1);
@@ -561,12 +561,12 @@ proptest! {
             let listed: Vec<_> = Side::BOTH.iter().flat_map(|side| orders.open(ONE, *side)).collect();
             prop_assert_eq!(listed.len(), orders.total_open());
             prop_assert_eq!(listed.len(), orders.open_count(ONE) as usize);
-            // An order that the venue reports as open counts as open, even beyond the bound.
+            // A reopened order counts as open, even beyond the manager's bound.
             let reopened = usize::try_from(orders.counters().reopened).unwrap();
             prop_assert!(listed.len() <= 6 + reopened);
             prop_assert!(listed.iter().all(|order| order.is_open()));
             for side in Side::BOTH {
-                // A pending replacement counts only with its excess over the order that it replaces.
+                // Of a pending replacement, only the excess over the order that it replaces counts.
                 let least: u64 = orders
                     .open(ONE, side)
                     .filter(|order| order.replaces.is_none())

@@ -72,7 +72,7 @@ fn quotes_alone_move_nothing() {
 
 #[test]
 fn it_does_not_follow_its_own_orders() {
-    // The answer comes first: the order is no longer open when its market data comes.
+    // The answers arrive first: the order is no longer open when its market data arrives.
     let mut rig = rig();
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 7)), "#1 buy 100 @101 ioc");
     rig.accept(1);
@@ -81,7 +81,7 @@ fn it_does_not_follow_its_own_orders() {
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 8)), "", "its own");
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 9)), "#2 buy 100 @101 ioc", "another's");
 
-    // Market data comes first, in two parts, the second after the answers.
+    // The first part of the market data arrives before the answers, the second part after them.
     rig.accept(2);
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 10)), "");
     rig.event_at(10, taken(2, 60));

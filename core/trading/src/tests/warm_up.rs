@@ -1,4 +1,4 @@
-//! A warm-up runs without end, and has no external effect.
+//! A warm-up can run indefinitely, and has no effect outside its own engine.
 
 use tickpath_timing::NoTrace;
 use tickpath_types::{Nanos, OrderRequest, Qty, Side};
@@ -11,12 +11,12 @@ use crate::{
 };
 
 const STEPS: usize = 5_000;
-/// Upper bound of the requests that one step causes for any strategy here.
+/// Maximum number of requests that one step causes, for any strategy in these tests.
 const REQUESTS_MAX: usize = 8;
-/// Maximum UserRefNum in the tests that reach it.
+/// UserRefNum after which numbering restarts, in the test of the restart.
 const USER_REF_MAX: u32 = 100;
 
-/// Returns the requests of each step, all of them answered.
+/// Runs `STEPS` steps, answers all requests, and returns the requests of each step.
 fn steps<S: Strategy>(engine: &mut WarmUpEngine<S, NoTrace>) -> Vec<Vec<OrderRequest>> {
     let step = |step: usize| {
         let now = Nanos::from_micros(100 * step as u64);
@@ -41,7 +41,7 @@ fn counts(steps: &[Vec<OrderRequest>]) -> Vec<usize> {
     steps.iter().map(Vec::len).collect()
 }
 
-/// Returns a rig around a strategy, and the engine of its warm-up, with UserRefNums up to `user_ref_max`.
+/// Returns a rig with the strategy, and its warm-up engine, which restarts UserRefNums after `user_ref_max`.
 fn warmed_up<S: Strategy>(warm_up: WarmUp<S>, user_ref_max: u32) -> (Rig<S>, WarmUpEngine<S, NoTrace>) {
     let WarmUp { strategy, instance } = warm_up;
     let rig = Rig::new(strategy);
@@ -124,7 +124,7 @@ fn numbers_restart_past_the_bound() {
     assert_numbers_restart(&taken);
 }
 
-/// Checks that UserRefNums rise to the limit, or past it by one step's requests, and then restart at 1.
+/// Checks that UserRefNums exceed the limit by at most one step's requests, and then restart at 1.
 fn assert_numbers_restart(steps: &[Vec<OrderRequest>]) {
     let numbers: Vec<_> = steps.iter().flatten().map(|request| request.user_ref().0).collect();
     let mut restarts = 0;
@@ -139,7 +139,7 @@ fn assert_numbers_restart(steps: &[Vec<OrderRequest>]) {
     assert!(restarts > 10, "{restarts}");
 }
 
-/// A boxed strategy, as from a configuration, makes the same requests as an unboxed one.
+/// A boxed strategy, as created from a configuration, makes the same requests as an unboxed one.
 #[test]
 fn a_boxed_strategy_is_warmed_up_as_well() {
     let plain = warmed_up(MarketMaker::warmed_up(MakerConfig::default()), u32::MAX).1;

@@ -7,11 +7,11 @@ use tickpath_config::thousands;
 
 /// Maximum line length, in columns.
 const WIDTH: usize = 80;
-/// Column in which a line's values begin.
+/// Width of the first column of the list of phases: the phase and its number of instruments.
 const INDENT: usize = 22;
-/// Width of one counter, in columns: its name, and its value right-aligned.
+/// Width of one counter, in columns: its name at the left, its value at the right.
 const CELL: usize = 38;
-/// Maximum number of instruments in the table of trades; with more, the phases are listed separately.
+/// Maximum number of rows in the market table; with more instruments, a list of all phases precedes it.
 const INSTRUMENTS_SHOWN: usize = 20;
 
 /// Formats the answer in lines of at most [`WIDTH`] columns.
@@ -36,7 +36,7 @@ pub(super) fn describe(answer: &Value) -> String {
             other => cells.push(cell(name, other.as_str().unwrap_or_default())),
         }
     }
-    // Fill the first column from top to bottom, then the second.
+    // Show the counters in two columns: fill the first from top to bottom, then the second.
     let rows = cells.len().div_ceil(2);
     for row in 0..rows {
         let second = cells.get(rows + row).map_or("", String::as_str);
@@ -45,7 +45,7 @@ pub(super) fn describe(answer: &Value) -> String {
     lines.join("\n")
 }
 
-/// The instruments with their phases and trades, those with the most trades first.
+/// Formats a table of the instruments' phases and trades, those with the most trades first.
 pub(in crate::commands) fn market_table(answer: &Value) -> Vec<String> {
     let mut rows: Vec<(&String, &Value)> = answer["market"].as_object().into_iter().flatten().collect();
     rows.sort_by_key(|(_, totals)| std::cmp::Reverse(totals["trades"].as_u64()));
@@ -74,7 +74,7 @@ fn cell(name: &str, value: &str) -> String {
     format!("{name}{value:>room$}")
 }
 
-/// Lists the symbols grouped by their values, as many per line as fit.
+/// Lists the symbols of each value, such as a phase, with as many symbols per line as fit.
 fn group_by_value(values: &serde_json::Map<String, Value>) -> Vec<String> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (symbol, value) in values {

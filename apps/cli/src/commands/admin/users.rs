@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-/// Column headers. Limits have the names used in commands.
+/// Column headers. Limits are named as in `tickpath admin limits`.
 const HEADS: [&str; 9] =
     ["user", "state", "logins", "failed", "refused", "messages", "open-orders", "qty", "notional"];
 /// Number of left-aligned text columns; the columns after them hold numbers.
 const WORDS: usize = 2;
-/// Separator of two columns.
+/// Separator between columns.
 const GAP: &str = "  ";
 
 /// Formats a header and a line for each user.

@@ -8,10 +8,10 @@ use tickpath_journal::Policy;
 
 use super::{Args, Front, StartFront};
 
-/// Opens the Deribit front beside a venue with these settings.
+/// Opens the Deribit front of a venue with these settings.
 ///
 /// # Errors
-/// Invalid settings under `[deribit]`, or unusable side files of the journal.
+/// Invalid settings under `[deribit]`, no journal, or an unusable file of the front beside the journal.
 pub fn open(
     args: &Args,
     venue: &VenueSettings,

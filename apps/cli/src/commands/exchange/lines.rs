@@ -20,7 +20,7 @@ impl LineLocks {
             match lock(*group, interface) {
                 Ok(socket) => locks.push(socket),
                 Err(error) if error.kind() == ErrorKind::AddrInUse => taken.push(*group),
-                // The lock failed for another reason. Trading does not depend on the lock.
+                // Ignore other failures, because trading does not depend on the lock.
                 Err(_) => {}
             }
         }

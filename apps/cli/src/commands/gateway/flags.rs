@@ -1,4 +1,4 @@
-//! Overrides of the configuration on the command line, or in a file of flags.
+//! Flags that override the configuration, from the command line or a flag file.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -54,12 +54,12 @@ impl Flags {
         self.name.as_deref()
     }
 
-    /// Returns whether a configuration, or a file of flags that may name one, is given.
+    /// Returns whether `--config` was passed, or `--flagfile`, whose file may name a configuration.
     pub const fn has_config(&self) -> bool {
         self.config.is_some() || self.flagfile.is_some()
     }
 
-    /// Returns a given flag that is valid only for the start of a gateway, if any.
+    /// Returns a flag that was passed and is valid only when a gateway is started, if any.
     pub fn of_a_start(&self) -> Option<&'static str> {
         let all = [
             (self.client_listen_address.is_some(), "--client-listen-address"),
@@ -74,7 +74,7 @@ impl Flags {
         all.into_iter().find(|(is_set, _)| *is_set).map(|(_, flag)| flag)
     }
 
-    /// Returns a given flag that selects the target gateway, if any.
+    /// Returns a flag that was passed and selects the gateway, if any.
     pub fn of_a_place(&self) -> Option<&'static str> {
         let all = [
             (self.config.is_some(), "--config"),
@@ -84,7 +84,7 @@ impl Flags {
         all.into_iter().find(|(is_set, _)| *is_set).map(|(_, flag)| flag)
     }
 
-    /// Returns the configuration with the overrides of the flags, and its file.
+    /// Loads the configuration and applies the flags to it. Returns it and the path of its file.
     pub fn config(&self) -> anyhow::Result<(GatewayConfig, PathBuf)> {
         let file = match &self.flagfile {
             Some(path) => Overrides::load(path)?,

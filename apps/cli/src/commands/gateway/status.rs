@@ -8,7 +8,8 @@ use tickpath_config::{Date, counted, thousands};
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_S: u64 = 86_400;
 
-/// Formats the gateway's answer as a short overview. `now_ns` counts nanoseconds from 1970.
+/// Formats the gateway's answer as a short overview. `now_ns` is the present time in
+/// nanoseconds since 1970.
 pub fn to_text(answer: &Value, now_ns: u64) -> String {
     let mut out = String::new();
     let mut answer = answer.clone();

@@ -7,9 +7,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tickpath_config::OutputFile;
 
-/// Number of bytes written to the system at a time.
+/// Size of the write buffer, in bytes.
 const WRITE_LEN: usize = 1 << 20;
-/// Compression level: the fastest, because synthetic data compresses about as well with it as with others.
+/// Compression level: the fastest, because slower levels hardly shrink synthetic data further.
 const ZSTD_LEVEL: i32 = 1;
 
 /// An [`OutputFile`], compressed according to its name.

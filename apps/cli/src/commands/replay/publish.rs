@@ -26,7 +26,7 @@ pub struct PublishArgs {
     /// Address of the sending interface of the lines
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", requires = "publish")]
     interface: Ipv4Addr,
-    /// Serve gap recovery and late joiners at this address, from this port on; on free ports without a port
+    /// Serve gap recovery and late joiners at this address, on PORT and the next ports [default: free ports]
     #[arg(long, value_name = "ADDRESS[:PORT]", requires = "publish", value_parser = parse_recovery)]
     serve_recovery: Option<SocketAddrV4>,
     /// Fraction of packets that line A drops, such as 1%
@@ -137,7 +137,7 @@ impl PublishArgs {
     }
 }
 
-/// Shows the progress in one line on standard error that is overwritten, if that is a terminal.
+/// Overwrites the progress line on standard error; does nothing unless it is a terminal.
 fn show_progress(progress: &PublishProgress) {
     if stderr().is_terminal() {
         let percent = (progress.bytes * 100).checked_div(progress.bytes_total).unwrap_or(0).min(100);

@@ -1,6 +1,6 @@
 //! A text table, coloured on a terminal.
 
-/// Separator of two columns.
+/// Separator between columns.
 const GAP: &str = "  ";
 
 /// Colour of a row's second column.

@@ -64,7 +64,7 @@ struct WatchedSegment {
     named: u64,
     rows: Vec<Row>,
     updated_at: Instant,
-    /// Quotes per second of all displayed rows since the previous refresh.
+    /// Number of quotes per second written to all rows together since the previous refresh.
     rate: f64,
 }
 
@@ -89,13 +89,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if !is_quiet {
             screen.show(&watched, args)?;
         }
-        // After the writer's end nothing is printed, so no failed print shows that the reader of a pipe has
-        // ended: check that here.
+        // Check here whether the reader of a pipe has ended: after the writer's end nothing is printed, so no
+        // print fails.
         if args.once || !has_reader() || wait(&stop) {
             break;
         }
         if watched.follow(&folder, &name, &args.symbols)? {
-            // The new table begins after the line about the new writer.
+            // Print the next table below the line about the new writer; do not overwrite the old table.
             screen.lines = 0;
         }
     }
@@ -138,8 +138,8 @@ impl WatchedSegment {
         }
     }
 
-    /// Switches to another segment when a writer was restarted; returns whether it did. Fails for a truncated
-    /// file before reading it.
+    /// Switches to the new segment if the writer was restarted; returns whether it did. Fails if the file of
+    /// the present segment was truncated.
     fn follow(&mut self, folder: &Folder, name: &SegmentName, symbols: &[String]) -> anyhow::Result<bool> {
         ensure!(self.reader.is_whole(), "{} is truncated: restart its writer", self.reader.path().display());
         if !self.reader.is_replaced() {
@@ -166,7 +166,7 @@ impl WatchedSegment {
         for row in &mut self.rows {
             let Some(entry) = self.reader.entry(row.index) else { continue };
             let writes = entry.writes();
-            // A row that stays busy keeps its previous quote.
+            // If the writer is changing the row, keep the previous quote.
             if let Ok(quote) = entry.try_read() {
                 row.quote = quote;
             }
@@ -235,7 +235,7 @@ struct Screen {
     is_terminal: bool,
     /// Number of lines displayed now.
     lines: usize,
-    /// Whether the end of the writer was displayed.
+    /// True if the display shows that the writer has ended.
     is_end_shown: bool,
 }
 
@@ -328,7 +328,7 @@ fn cells(watched: &WatchedSegment, row: &Row) -> Vec<String> {
         price(quote.last()),
         clock(watched.reader.header().time_base(), quote.ts_event),
     ];
-    // Add the reason only if there is one, so that the other lines stay short.
+    // Add the reason of a suspect quote only if there is one, so that the other lines stay short.
     cells.extend(quote.suspect_reason().map(|reason| reason.as_str().to_owned()));
     cells
 }
@@ -337,7 +337,7 @@ fn plain_line(watched: &WatchedSegment, row: &Row) -> String {
     cells(watched, row).join(" ")
 }
 
-/// Formats the time of day, in the venue's time or UTC.
+/// Formats the time of day: UTC with a `Z` if the segment has Unix time, otherwise the venue's time.
 fn clock(base: TimeBase, ns: u64) -> String {
     let of_day = Nanos(ns).time_of_day().0;
     let (seconds, micros) = (of_day / 1_000_000_000, of_day / 1_000 % 1_000_000);

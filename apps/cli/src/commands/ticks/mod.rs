@@ -8,15 +8,15 @@ use std::process::ExitCode;
 /// Default listening address of a server, and default target of a client.
 const ADDRESS: &str = "127.0.0.1:9200";
 
-/// Ticks over TCP: quotes and trades of many symbols, as docs/protocols/ticks.md has them
+/// Ticks over TCP: quotes and trades of many symbols, in the format of docs/protocols/ticks.md
 #[derive(clap::Subcommand)]
 pub enum Args {
     /// Generate ticks of many symbols and send them to all clients
     ///
     /// Prices follow geometric Brownian motion, with an individual price, volatility, spread and quantity for
-    /// each symbol, all drawn from the seed. A tick of a symbol is one second of trading time, at any tick
-    /// rate. Everything is sent over TCP as documented in docs/protocols/ticks.md; docs/ticks.md covers
-    /// rates, slow clients and injected faults.
+    /// each symbol, all drawn from the seed. Each tick of a symbol represents one second of trading time,
+    /// at any tick rate. Everything is sent over TCP as documented in docs/protocols/ticks.md; docs/ticks.md
+    /// covers rates, slow clients and injected faults.
     ///
     /// Runs until Ctrl-C, or for at most the time of --for. Exit code 0; 1 when the rate was not reached.
     Serve(serve::Args),

@@ -55,13 +55,13 @@ pub struct Args {
     /// Policy for a client that reads too slowly: drop, sample or disconnect
     #[arg(long, value_name = "POLICY", default_value = "drop")]
     slow_client: SlowClient,
-    /// Number of ticks kept for slow clients; half of them may wait for a client
+    /// Number of ticks kept for slow clients; a client may be behind by half of them
     #[arg(long, value_name = "N", default_value_t = 1 << 15, value_parser = clap::value_parser!(u32).range(4_096..=1 << 26))]
     backlog: u32,
     /// Minimum time between two writes to a client, to batch ticks; 0ns: each tick is written at once
     #[arg(long, value_name = "TIME", default_value = "1ms")]
     coalesce: Duration,
-    /// Size of pending ticks that triggers a write before that time
+    /// Size of pending ticks that triggers a write before the time of --coalesce
     #[arg(long, value_name = "SIZE", default_value = "56KiB")]
     fill: ByteSize,
     /// Maximum number of clients

@@ -14,7 +14,7 @@ pub struct Link {
     stream: TcpStream,
     bytes: Vec<u8>,
     pub is_closed: bool,
-    /// Session and number of the next message, once logged in.
+    /// Session name and number of the next message, from the response to the login.
     pub accepted: Option<(String, u64)>,
     /// All messages since the login.
     pub messages: Vec<Vec<u8>>,
@@ -30,7 +30,7 @@ impl Link {
         Link { stream, bytes: Vec::new(), is_closed: false, accepted: None, messages: Vec::new() }
     }
 
-    /// Sends all bytes, unless the venue ends first.
+    /// Sends all bytes, or records that the connection is closed.
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.set_nonblocking(false).unwrap();
         self.is_closed |= self.stream.write_all(bytes).is_err();

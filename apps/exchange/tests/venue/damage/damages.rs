@@ -57,10 +57,10 @@ impl Target {
     }
 }
 
-/// Damages the bytes of a file; returns whether they changed.
+/// Damages the bytes of a file; false if the file is too short for this damage.
 type Damage = fn(&mut Vec<u8>, &mut Random) -> bool;
 
-/// All kinds of damage. `removed` changes no bytes: the file is removed instead.
+/// All kinds of damage. `removed` changes no bytes: the caller removes the file.
 pub fn kinds() -> [(&'static str, Damage); 5] {
     [
         ("bit", |bytes, random| flip(bytes, random)),

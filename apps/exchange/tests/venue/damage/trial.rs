@@ -30,7 +30,7 @@ pub enum Outcome {
     Renamed,
     /// The venue started with the old session name, and a recorded message is missing.
     Lost,
-    /// The venue started with the old session name, and a recorded message's number has another message.
+    /// The venue started with the old session name, and another message has the number of a recorded one.
     Twice,
 }
 
@@ -161,7 +161,7 @@ pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
                 recorded.len(),
                 link.messages.len()
             );
-            // If the response to the new order has the number of a recorded message, that message is lost.
+            // If the new order's response has the number of the first missing message, that message is lost.
             let is_lost = fresh == same;
             outcome = outcome.max((if is_lost { Outcome::Lost } else { Outcome::Twice }, description));
         }
@@ -175,7 +175,7 @@ fn compare_market(log: &Log, rig: &mut Rig) -> (Outcome, String) {
     let first = last.saturating_sub(MARKET_COUNT) + 1;
     let count = (last - first + 1) as u16;
     let mut requester = RetransmissionClient::request(rig.endpoints.retransmission, &session, first, count);
-    // Requests for lost messages get no answer, so the number of duty cycles is bounded.
+    // The venue does not answer requests for lost messages, so stop after `TURNS_MAX` duty cycles.
     (0..TURNS_MAX).find(|_| {
         rig.turn();
         requester.read()

@@ -25,7 +25,7 @@ const POLICY: &str = "DAMAGE_VENUE_POLICY";
 const LINE: &str = "DAMAGE_VENUE_LINE";
 /// Start of the line that the process prints once it accepts orders.
 const OPEN: &str = "venue open at ";
-/// Maximum duration of a step of the process.
+/// Maximum wait for the messages that the clients expect next.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Sleep in a polling loop.
 const REST: Duration = Duration::from_micros(100);
@@ -58,7 +58,7 @@ impl Log {
     }
 }
 
-/// Settings of the venue that writes the log, and of those that start on it.
+/// Settings of the venue that writes the log, and of the venues that later start on the log.
 pub fn venue_settings(folder: &Path, policy: Policy) -> VenueSettings {
     let mut settings = settings();
     settings.journal = Some(JournalSettings {
@@ -128,7 +128,7 @@ impl Drop for Process {
 /// Writes a log with two runs of a venue. The first run is killed, the second is killed or stopped.
 pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
     let folder = tempfile::tempdir().unwrap();
-    // Another test may take the port before it is joined, so retry.
+    // Another test may take the group's port first, so retry.
     let join = |_| {
         let line = free_multicast_group().ok()?;
         Some((line, MulticastReceiver::join(line, Ipv4Addr::LOCALHOST).ok()?))
@@ -189,7 +189,7 @@ pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
     Log { policy, is_killed, folder, recorded, market }
 }
 
-/// Full name of a test of this module, without the program's name.
+/// Full name of a test of this module, as `--exact` expects it.
 fn test_name(test: &str) -> String {
     let (_, module) = module_path!().split_once("::").unwrap();
     format!("{module}::{test}")
@@ -210,7 +210,7 @@ fn burst(links: &mut [Link], next_ref: &mut u32, random: &mut Random) {
     *next_ref += BURST;
 }
 
-/// The venue's process, started by the campaign. Without the campaign's variables it does nothing.
+/// The venue's process, started by [`Process::start`]. Does nothing without the environment variables.
 #[test]
 fn venue_process() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -219,7 +219,7 @@ fn venue_process() {
     let mut settings = venue_settings(Path::new(&folder), policy);
     settings.line_a = of(LINE).parse().unwrap();
     let stop = StopSignal::on_signals().unwrap();
-    // End this process when the campaign closes its input.
+    // End this process when the campaign closes its standard input.
     thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(1);

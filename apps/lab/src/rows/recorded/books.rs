@@ -18,10 +18,10 @@ pub(super) struct RecordedBooks<B> {
     books: B,
     index: OrderIndex,
     info: RecordingInfo,
-    /// Events so far.
+    /// Number of events handled so far.
     pub(super) events: u64,
-    /// Events about orders that do not rest: in a recording of the best levels, orders older than the
-    /// recording.
+    /// Events about orders that are not in the books; in a recording of the best levels, these orders are
+    /// older than the recording.
     pub(super) unknown: u64,
     /// Events that the books cannot apply: for another instrument, for an order that already rests, for more
     /// than an order's quantity, or beyond the capacity.
@@ -137,7 +137,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
-    /// Modifies an order. A reduction keeps its priority; another price or a larger quantity loses it.
+    /// Modifies an order, which loses its priority if the price changes or the quantity grows.
     fn modify(&mut self, order_id: u64, level: Level, qty: Qty) {
         let found = self.index.find(order_id).and_then(|handle| Some((handle, self.books.order(handle)?)));
         match found {
@@ -162,8 +162,8 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         matches!(self.info.depth, Depth::Partial { .. })
     }
 
-    /// Removes orders better than an event of a best-level recording: all its events, except an auction's
-    /// fills, are at the best price.
+    /// In a best-level recording, removes orders better than `level`: every event, except an auction's fill,
+    /// is at the best price.
     #[inline]
     fn remove_better_than_best(&mut self, level: Level) {
         if matches!(self.info.depth, Depth::Partial { levels: Some(1) }) {
@@ -171,7 +171,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
-    /// Removes orders that are better than the price of a trade: they no longer rest.
+    /// Removes orders at prices better than `price`; an event at `price` shows that they no longer rest.
     #[inline]
     fn remove_better(&mut self, Level { side, price }: Level) {
         // An opposite order, priced one unit beyond `price`, would trade with exactly the better orders.
@@ -182,7 +182,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
-    /// Removes orders that an added order would cross, because an added order does not trade.
+    /// In a partial recording, removes orders that an added order would cross; an added order never trades.
     #[inline]
     fn remove_crossed(&mut self, Level { side, price }: Level) {
         if self.is_partial() {

@@ -25,8 +25,8 @@ use crate::selection::Selection;
 use crate::{Packet, Segment};
 
 const NS_PER_DAY: u64 = 86_400_000_000_000;
-/// Maximum difference in ns between an event's time and its capture time, clock errors included: far less
-/// than the difference between the two zones.
+/// Maximum difference in ns between an event's time and its capture time, clock errors included. It is far
+/// less than the difference between New York time and UTC.
 const SAME_TIME_NS: u64 = 600_000_000_000;
 
 /// Registry entry of ITCH.
@@ -66,9 +66,9 @@ impl PacketProtocol for Itch {
         (0..=u16::MAX).collect()
     }
 
-    /// Determines the zone of the midnight that ITCH times count from: New York if the message times then
-    /// match the capture times, or else UTC, as for a Tickpath venue. Messages that match neither are
-    /// skipped. An end-of-snapshot message also identifies a Tickpath venue.
+    /// Determines in which time zone ITCH times count from midnight: New York, or UTC for a Tickpath venue.
+    /// In the right zone, message times match capture times; messages that match in neither are skipped. If
+    /// no message matches, an end-of-snapshot message identifies a Tickpath venue.
     fn detect_calendar(&mut self, selection: &Selection, run: &MessageRun<'_>, calendar: &mut Calendar) {
         if self.is_midnight_known {
             return;
@@ -109,11 +109,11 @@ type SessionName = [u8; 10];
 
 /// The state of a flow.
 enum ItchFlow {
-    /// A line of a MoldUDP64 session, or its snapshots: packets wait until it is clear which.
+    /// Either a line or snapshots of a MoldUDP64 session: packets wait until it is known which.
     Waiting(Vec<WaitingPacket>),
     /// A line of a MoldUDP64 session, with the session and line of the latest packet.
     Line(Option<(SessionName, ChannelLine)>),
-    /// Snapshots of a MoldUDP64 session, with the same session name and separate sequence numbers.
+    /// Snapshots of a MoldUDP64 session, with the session name of its lines but separate sequence numbers.
     Snapshots,
     /// A stream of SoupBinTCP and its channel.
     Stream(Box<SoupStream>, usize),
@@ -130,7 +130,7 @@ impl Default for ItchFlow {
 struct ItchPackets {
     is_requested: bool,
     flows: Vec<ItchFlow>,
-    /// Channels by the names of their sessions.
+    /// Channel index of each session, by session name.
     sessions: FxHashMap<SessionName, usize>,
     /// Messages of the current TCP segment.
     stream_messages: Messages,
@@ -159,8 +159,8 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
                 waiting.push(out.keep(packet));
                 return Ok(());
             }
-            // First classify the flows that have waited for the maximum time: one of them may begin the same
-            // session.
+            // First classify the flows that have waited for the maximum time: one of them may have earlier
+            // packets of the same session.
             for flow in 0..self.flows.len() {
                 if matches!(&self.flows[flow], ItchFlow::Waiting(waiting) if has_waited(waiting, packet.ts_ns))
                 {
@@ -246,7 +246,8 @@ impl ItchPackets {
         out.release(&waiting, |packet, out| self.datagram(flow, packet, out))
     }
 
-    /// Channel and line of a session's packet, which are added if they are new.
+    /// Returns the channel and line of a session's packet, and adds them if they are new; `None` at the
+    /// maximum number of channels.
     fn find_line<L: Listener>(
         &mut self,
         session: SessionName,
@@ -319,7 +320,7 @@ fn add_channel<L: Listener>(out: &mut Recordings<L>, name: String, ts_ns: u64) -
     out.add_channel(recording, 0, name)
 }
 
-/// Applies the messages of a stream at once: the next segment overwrites `messages`.
+/// Applies the messages of a stream immediately, because the next segment overwrites `messages`.
 fn take_stream<L: Listener>(
     channel: usize,
     (number, ts_ns): (u64, Option<u64>),
@@ -346,10 +347,10 @@ fn has_waited(waiting: &[WaitingPacket], now_ns: u64) -> bool {
     waiting.first().is_some_and(|first| now_ns.saturating_sub(first.ts_ns) > WAIT_NS)
 }
 
-/// True when a packet ends with the message that ends a snapshot of ITCH.
+/// True when the last message of a packet is an end-of-snapshot message.
 fn ends_snapshot(payload: &[u8], mold: &moldudp64::Packet<'_>) -> bool {
     const LEN: usize = EndOfSnapshot::LEN;
-    // Check one byte before parsing, since packets of lines, which are most, never end with this message.
+    // Check one byte before parsing: most packets are of lines, and these never end with this message.
     let may_end = payload.len() >= LEN && payload[payload.len() - LEN] == b'G';
     may_end && mold.messages().last().is_some_and(|(_, message)| is_end_of_snapshot(message))
 }

@@ -8,7 +8,7 @@ use crate::{Segment, StreamData, StreamReader};
 /// Maximum bytes of a stream's first messages that are held until they are known to be a snapshot or not.
 const OPENING_BYTES_MAX: usize = 64 << 20;
 
-/// The server's direction of a SoupBinTCP connection.
+/// The byte stream that the server sends on a SoupBinTCP connection.
 #[derive(Debug, Default)]
 pub(super) struct SoupStream {
     stream: StreamReader,
@@ -19,7 +19,7 @@ pub(super) struct SoupStream {
     is_joined: bool,
     /// True if `--protocol` names ITCH: then any sequenced data counts as ITCH.
     is_requested: bool,
-    /// The first messages, while they may be a snapshot; `None` after any other message.
+    /// The first messages, held while they may be a snapshot; `None` once that is decided.
     opening: Option<Messages>,
     session: Option<Session>,
     malformed: u64,

@@ -1,18 +1,21 @@
-//! Field access at fixed offsets, before a message is parsed or for any message type.
+//! Reads fields at fixed offsets of a message, without parsing the whole message.
 
 use tickpath_nyse::{SendTime, SequenceNumberReset, SymbolIndexMapping};
 
 pub(super) const NS_PER_SEC: u64 = 1_000_000_000;
-/// Offsets of the nanoseconds and the symbol index in messages about orders and trades.
+/// Offset of the nanoseconds within the second, in messages about orders and trades.
 const WITHIN_SECOND: usize = 4;
+/// Offset of the symbol index in messages about orders and trades.
 const INDEX: usize = 8;
-/// Offset of the symbol index in messages with a full time.
+/// Offset of the symbol index in messages whose time has seconds and nanoseconds.
 const INDEX_OF_FULL_TIME: usize = 12;
 /// Offset of the second in a Source Time Reference.
 pub(super) const SECOND: usize = 12;
-/// Range of the symbol and offset of the market in a mapping, and offset of the product in a reset.
+/// Byte range of the symbol in a Symbol Index Mapping.
 pub(super) const SYMBOL: std::ops::Range<usize> = 8..19;
+/// Offset of the market id in a Symbol Index Mapping.
 const MARKET: usize = 20;
+/// Offset of the product id in a Sequence Number Reset.
 const PRODUCT: usize = 12;
 
 /// True for a message of type `message_type`.
@@ -20,12 +23,12 @@ pub(super) fn is_type(message: &[u8], message_type: u16) -> bool {
     word16(message, 2) == message_type
 }
 
-/// The symbol index of a message.
+/// The symbol index of a message, if it has one.
 pub(super) fn index_of(message: &[u8]) -> Option<u32> {
     time_and_index(message, word16(message, 2), None, SendTime::default()).1
 }
 
-/// The market that a message names: by its product in a reset, directly in a mapping.
+/// Returns the market id in a Symbol Index Mapping, or that of the product in a Sequence Number Reset.
 pub(super) fn market_of(message: &[u8]) -> Option<u16> {
     match word16(message, 2) {
         SymbolIndexMapping::TYPE if message.len() >= MARKET + 2 => Some(word16(message, MARKET)),
@@ -41,7 +44,8 @@ pub(super) fn market_of(message: &[u8]) -> Option<u16> {
     }
 }
 
-/// The time of a message, if it has one, and its symbol index.
+/// Returns the time and the symbol index of a message, each if it has one. `second` is the current second of
+/// the channel's clock.
 #[inline]
 pub(super) fn time_and_index(
     bytes: &[u8],
@@ -53,7 +57,8 @@ pub(super) fn time_and_index(
     match message_type {
         100..=104 | 110..=114 if bytes.len() >= INDEX + 4 => {
             let ns = word32(bytes, WITHIN_SECOND);
-            // Before the first time reference: the second of the packet's send time, or the second before it.
+            // Before the first time reference, take the second of the send time, or the one before it if the
+            // message would otherwise be later than its packet.
             let before = || sent.secs - u32::from(ns > sent.nanos && sent.secs > 0);
             (at(second.unwrap_or_else(before), ns), Some(word32(bytes, INDEX)))
         }
@@ -74,7 +79,7 @@ pub(super) fn word32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// A symbol without its trailing NUL bytes.
+/// The part of a symbol field before its first NUL byte.
 pub(super) fn until_nul(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or_default()
 }

@@ -22,7 +22,7 @@ use crate::listener::Listener;
 use crate::protocol_name::Protocol;
 use crate::selection::Selection;
 
-/// Maximum number of packets that wait until their flow is identified as a line of a channel.
+/// Maximum number of packets of one flow that wait until the flow is identified as a line of a channel.
 const WAITING_MAX: usize = 64;
 
 /// Registry entry of XDP.
@@ -35,7 +35,8 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// True for a packet with a known purpose and known message types, or with any types if `is_requested`.
+/// True for a packet that has messages, a known purpose and only known message types. If `is_requested`,
+/// having messages suffices.
 fn is_xdp(payload: &[u8], is_requested: bool) -> bool {
     let Ok(packet) = tickpath_nyse::Packet::parse(payload) else { return false };
     let is_known = |message: &[u8]| {
@@ -89,7 +90,7 @@ impl PacketProtocol for Xdp {
 }
 
 impl CapturedRecording<Xdp> {
-    /// Handles a complete refresh of a symbol: true when it recovered the book.
+    /// Handles a complete refresh of a symbol; returns true if it recovered the book.
     fn refresh(&mut self, selection: &Selection, channel: u8, refresh: &Refresh) -> bool {
         let Some((recovery, number, name)) = self.replay.protocol.refresh(channel, refresh) else {
             return false;
@@ -118,15 +119,16 @@ impl CapturedRecording<Xdp> {
 struct XdpFlow {
     /// Channel and line of the flow, once it is identified as a line.
     channel_line: Option<ChannelLine>,
-    /// Packets that wait until the flow is identified as a line of a known channel or not.
+    /// Packets that wait until the flow is identified as a line of a known or a new channel.
     waiting: Vec<WaitingPacket>,
     out_of_band: OutOfBand,
 }
 
-/// The state of a flow of retransmissions and refreshes, whose address is not that of a line.
+/// The state of a flow of out-of-band packets: retransmissions and refreshes, sent to another address than
+/// the lines.
 #[derive(Default)]
 struct OutOfBand {
-    /// Channel of the flow, once a symbol identified it.
+    /// Channel of the flow, once a packet identified it.
     channel: Option<usize>,
     /// The refresh whose packets are being collected.
     refresh: Option<Refresh>,
@@ -162,7 +164,7 @@ impl PacketPurpose {
 
 /// A channel of XDP; the books identify it by its index in [`XdpPackets::channels`].
 struct XdpChannel {
-    /// Index of the channel in the capture.
+    /// Index of the channel in [`Recordings::channels`].
     number: usize,
     /// True when a message has named the market.
     is_market_known: bool,
@@ -267,8 +269,8 @@ impl XdpPackets {
         }
     }
 
-    /// Makes a flow a line of channel `known`, or of a new channel, and handles its waiting packets; `None`
-    /// at the maximum number of channels.
+    /// Makes a flow a line of channel `known`, or of a new channel, and handles its waiting packets. Returns
+    /// `None` if a channel cannot be added because there are too many.
     fn classify<L: Listener>(
         &mut self,
         flow: usize,
@@ -342,7 +344,7 @@ impl XdpPackets {
         Ok(())
     }
 
-    /// Handles an out-of-band packet of a channel.
+    /// Handles an out-of-band packet: a retransmission, a refresh, or a packet that is only counted.
     fn out_of_band<'a, L: Listener>(
         &mut self,
         flow: usize,
@@ -376,8 +378,8 @@ impl XdpPackets {
         Ok(())
     }
 
-    /// The only channel, or that of the packet's first symbol index found in exactly one market. `None` if
-    /// there is no such index.
+    /// Returns the channel of a packet: the only channel, or else that of the packet's first symbol index
+    /// that exactly one market has. `None` if there is no such index.
     fn channel_of<L: Listener>(&self, xdp: &nyse::Packet<'_>, out: &mut Recordings<L>) -> Option<usize> {
         if let [only] = self.channels.as_slice() {
             return Some(only.number);
@@ -399,7 +401,7 @@ impl XdpPackets {
         None
     }
 
-    /// Handles a packet of a refresh of a symbol, or of symbol mappings.
+    /// Handles a packet with part of a symbol's refresh, or with symbol mappings.
     fn refresh<L: Listener>(
         &mut self,
         flow: usize,
@@ -429,9 +431,9 @@ impl XdpPackets {
     }
 }
 
-/// True for a packet with a new sequence number reset. Resets are repeated until the session begins, and
-/// arrive late on the other line. A reset is new if its packet was sent after all earlier ones of the channel
-/// and changes the next number.
+/// True for a packet with a new sequence number reset. The same reset is sent repeatedly until the session
+/// begins, and may arrive late on the other line. A reset is new if its packet was sent after all other
+/// packets received on the channel, and if it changes the next sequence number.
 fn is_new_reset<L: Listener>(
     channel_line: ChannelLine,
     xdp: &nyse::Packet<'_>,

@@ -1,4 +1,4 @@
-//! Refreshes of XDP: symbols that wait for one, and assembly of one from its packets.
+//! Refreshes of XDP: their assembly from packets, and the symbols that wait for one.
 
 use rustc_hash::FxHashMap;
 use tickpath_nyse::Message;
@@ -15,7 +15,7 @@ const REFRESH_BYTES_MAX: usize = 16 << 20;
 
 /// Offset of the symbol's sequence number in messages about orders and trades.
 const SYMBOL_SEQ: usize = 12;
-/// Offset of the symbol's sequence number in messages with the full time.
+/// Offset of the symbol's sequence number in messages whose time has seconds and nanoseconds.
 const SYMBOL_SEQ_OF_FULL_TIME: usize = 16;
 
 /// A symbol whose book is incomplete.
@@ -24,8 +24,8 @@ struct IncompleteSymbol {
     channel: u8,
     /// Sequence number of the channel's first message after the loss.
     since: u32,
-    /// Symbol sequence number of the first held message, or one past that of the last dropped message; `None`
-    /// before any message.
+    /// Symbol sequence number before which messages are missing: that of the first held message, or one past
+    /// the last dropped message. `None` before any message.
     floor: Option<u32>,
     /// Held messages about the symbol, concatenated.
     held: Vec<u8>,
@@ -62,21 +62,22 @@ impl IncompleteSymbols {
         }
     }
 
-    /// Handles a restart of a channel's numbering: none of its symbols waits any longer.
+    /// Removes all symbols of a channel when the channel's numbering restarts.
     pub(super) fn restart(&mut self, channel: u8) {
         self.since.remove(&channel);
         self.by_index.retain(|_, waiting| waiting.channel != channel);
         self.held_bytes = self.by_index.values().map(|waiting| waiting.held.len()).sum();
     }
 
-    /// Ends the wait of a symbol whose book is complete.
+    /// Removes a symbol and its held messages.
     pub(super) fn remove(&mut self, index: u32) {
         if let Some(waiting) = self.by_index.remove(&index) {
             self.held_bytes -= waiting.held.len();
         }
     }
 
-    /// Holds a message about a symbol that waits, or that is not mapped and waits from now on.
+    /// Holds a message about a symbol that waits for a refresh. A symbol that is not mapped waits from its
+    /// first message on.
     #[cold]
     pub(super) fn hold(&mut self, index: u32, channel: u8, message: &[u8], is_mapped: bool) {
         let Some(sequence) = symbol_seq(message) else { return };
@@ -99,8 +100,8 @@ impl IncompleteSymbols {
         waiting.held.extend_from_slice(message);
     }
 
-    /// Ends the wait of a refresh's symbol, and returns its held messages. `None` when its book is complete,
-    /// or when messages between the refresh and the held ones are missing.
+    /// Removes the symbol of a refresh, and returns its held messages. `None` if its book is complete, or if
+    /// messages are missing between those that the refresh covers and those that are held.
     pub(super) fn take(&mut self, channel: u8, refresh: &Refresh, is_mapped: bool) -> Option<Vec<u8>> {
         let Some(waiting) = self.by_index.get(&refresh.index) else {
             let since = self.since.get(&channel).copied().unwrap_or_default();
@@ -162,14 +163,15 @@ pub(super) struct Refresh {
     pub(super) last_symbol_seq: u32,
     /// Messages of the refresh, concatenated.
     pub(super) messages: Vec<u8>,
-    /// Number of packets of the refresh, and the next packet, counted from 1.
+    /// Number of packets of the refresh.
     total: u16,
+    /// Number of the next packet expected, from 1.
     next: u16,
 }
 
 impl Refresh {
-    /// Adds the messages that follow a refresh header; returns the refresh when it is complete. A packet that
-    /// does not continue the current refresh discards it.
+    /// Adds the messages of a packet with this refresh header to `partial`; returns the refresh when it is
+    /// complete. A packet that does not continue `partial` discards it.
     pub(super) fn take<'a>(
         partial: &mut Option<Refresh>,
         header: &[u8],
