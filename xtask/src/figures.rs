@@ -31,7 +31,7 @@ const QUOTED: [(&str, &str); 8] = [
     ("spsc_rtt", "ring round trip between two cores, 64-byte slots"),
     ("matching", "matching, 100 k resting orders in 8 books"),
     ("order_rtt", "order to its acceptance over loopback TCP"),
-    ("journal_group_ack", "answer, sent once its command is on the disk"),
+    ("journal_group_ack", "log record appended until it is on the disk, policy `group`"),
     ("itch_books", "ITCH message into full books, 8,000 symbols"),
     ("feed_live", "ITCH message, arbitrated from two lines, to its book update"),
     ("deribit_send_buy", "buy order encoded, encrypted and written over TLS"),
@@ -256,8 +256,9 @@ impl Results {
     /// Generates the table of README. For each row it prefers a host with three runs at one commit, then one
     /// with a quiet run, then the one with the newest run.
     fn quoted(&self) -> String {
-        let mut text =
-            String::from("| what | here | limit of the host | goal | host |\n|---|---|---|---|---|\n");
+        let mut text = String::from(
+            "| measurement | Tickpath | limit of the host | goal | host |\n|---|---|---|---|---|\n",
+        );
         let mut used = BTreeSet::new();
         for (name, words) in QUOTED {
             let hosts = self.hosts();

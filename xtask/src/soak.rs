@@ -226,7 +226,7 @@ mod tests {
             ["books_equal      the books", "positions_zero   they sum to zero", "hops_sum         they do"];
         let passed_lines: String =
             passed_lines.iter().map(|check_name| format!("  holds         {check_name}\n")).collect();
-        format!("Traffic in 60.0 s\n\nProofs\n{passed_lines}  {gaps:<13} gaps_healed      of 3 gaps 3\n")
+        format!("Traffic in 60.0 s\n\nChecks\n{passed_lines}  {gaps:<13} gaps_healed      of 3 gaps 3\n")
     }
 
     fn verdict_of(resident: Vec<u64>) -> Verdict {

@@ -7,7 +7,7 @@ use crate::flow::FlowResult;
 use crate::outcome::Outcome;
 
 impl Outcome {
-    /// Returns an object with `proofs`, `spans`, `hops`, `functions`, `rates`, `participants`, `feed`,
+    /// Returns an object with `checks`, `spans`, `hops`, `functions`, `rates`, `participants`, `feed`,
     /// `threads`, `flow`, `journal`, `measurement` and `host`.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -20,8 +20,8 @@ impl Outcome {
                 .collect()
         };
         json!({
-            "proofs": self.checks.iter().map(|check| {
-                (check.name.to_owned(), json!({ "ok": check.ok, "exercised": check.exercised, "words": check.description }))
+            "checks": self.checks.iter().map(|check| {
+                (check.name.to_owned(), json!({ "ok": check.ok, "exercised": check.exercised, "text": check.description }))
             }).collect::<Map<_, _>>(),
             "spans": rows(|group| group == Group::Span),
             "hops": rows(|group| group != Group::Span && group != Group::Function),

@@ -238,7 +238,7 @@ impl Outcome {
     }
 
     fn write_checks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Proofs")?;
+        writeln!(f, "Checks")?;
         for check in &self.checks {
             let verdict = match check.ok {
                 Some(true) => "holds",

@@ -157,7 +157,7 @@ impl std::fmt::Display for DeribitView {
             f.write_str(" | orders with new labels, triggers and links are refused")?;
         }
         if door.records_lost.read() != 0 {
-            f.write_str(" | what is decided is not written down")?;
+            f.write_str(" | decisions are not recorded")?;
         }
         match i32::try_from(door.storage_error.read()).map(Errno::from_raw) {
             Err(_) | Ok(Errno::UnknownErrno) => {}

@@ -38,7 +38,7 @@ pub enum SideFileError {
         kept: u64,
     },
     /// An unusable file of marks; restore it from a copy made after the last stop.
-    #[error("{path}, which says how far the files beside it were written, is {state}: {RESTORE}")]
+    #[error("{path}, which records the lengths of the files beside it, is {state}: {RESTORE}")]
     Marks {
         /// Path of the file of marks.
         path: String,
@@ -56,7 +56,7 @@ pub enum SideFileError {
 }
 
 /// Remedy for a damaged file: an older journal would undo acknowledged requests.
-const RESTORE: &str = "it was left as it is; put it back from a copy that was made after the last stop, keep the journal, or see \
+const RESTORE: &str = "it was not changed; restore it from a copy made after the last stop, keep the journal, or see \
                        'Damaged files' in docs/deribit.md";
 
 /// The files, opened for appending.

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `status` | none: state and its reason, accounts, connections, clients, limits |
 //! | `kill` | no new order leaves, all open ones are cancelled; holds after a restart |
-//! | `release NAME` | orders are taken again; the argument is the gateway's name |
+//! | `release NAME` | orders are accepted again; the argument is the gateway's name |
 //! | `limits ACCOUNT KEY=VALUE ...` | publishes limits: `order_size_max`, `notional_max`, `open_orders_max` |
 //! | `limits ACCOUNT none` | withdraws them |
 

@@ -354,7 +354,7 @@ impl GatewayConfig {
         let masters = accounts.values().filter(|account| account.master).count();
         if masters > 1 {
             return Err(ConfigError::value(
-                "more than one account says master = true: one alone asks for market data",
+                "more than one account has master = true: only one may request market data",
             ));
         }
         Ok(())
@@ -389,7 +389,7 @@ impl GatewayConfig {
         }
         match quoters().next() {
             Some((name, _)) if !self.venue.cancel_on_disconnect => Err(ConfigError::value(format!(
-                "users.{name}.mmp_group is stated: the venue takes quotes with venue.cancel_on_disconnect = true alone"
+                "users.{name}.mmp_group is set, and the venue accepts quotes only with venue.cancel_on_disconnect = true"
             ))),
             _ => Ok(()),
         }

@@ -117,7 +117,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["logout"],
         usage: "[keep_token]",
         about: "log out; the venue closes the connection, orders stay open",
-        more: "Done when the venue has closed the connection. With keep_token the token stays good; invalidate is the default. Logging out does not cancel orders, losing the connection does.",
+        more: "Done when the venue has closed the connection. With keep_token the access token stays valid; by default it is invalidated. Orders survive a logout, but not the loss of the connection.",
     },
     Entry {
         verb: Verb::Test,
@@ -130,8 +130,8 @@ pub const ENTRIES: &[Entry] = &[
         verb: Verb::Status,
         names: &["status"],
         usage: "",
-        about: "where the shell stands: venue, login, limits, subscriptions",
-        more: "In parentheses what the login allows: an order needs trade:read_write.",
+        about: "state of the shell: venue, login, limits, subscriptions",
+        more: "The login's scope is in parentheses: an order needs trade:read_write.",
     },
     Entry {
         verb: Verb::Instruments,
@@ -222,7 +222,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["positions"],
         usage: "[CURRENCY] [KIND]",
         about: "positions with their profit",
-        more: "Of a native venue: with what was won by closing them; it names no mark price to value the rest at.",
+        more: "At a native venue the profit is the realised one: the venue sends no mark price for open positions.",
     },
     Entry {
         verb: Verb::Account,

@@ -71,10 +71,10 @@ impl Step {
         match self {
             Step::Down => "has no connection",
             Step::Channels => "waits for its channels",
-            Step::Orders => "asks for open orders",
-            Step::Positions => "asks for positions",
-            Step::Funds => "asks for its money",
-            Step::Doubts => "settles uncertain orders",
+            Step::Orders => "requests open orders",
+            Step::Positions => "requests positions",
+            Step::Funds => "requests its funds",
+            Step::Doubts => "resolves uncertain orders",
             Step::Entry => "waits for its FIX session",
             Step::Ready => "is ready",
         }

@@ -35,11 +35,11 @@ impl TimeInForce {
 /// OUCH has no field for a stop price; other gateways have one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderInstructions {
-    /// Stop price: a trade at this price or beyond (buy: at least, sell: at most) triggers the order. With
-    /// the limit [`Price::MARKET`] it then becomes IOC at the collar's limit. Zero: no stop order.
+    /// Stop price: a trade at this price or beyond (buy: at least, sell: at most) triggers the order. If the
+    /// limit is [`Price::MARKET`], the order then becomes IOC at the collar's limit. Zero: no stop order.
     pub stop_price: Price,
-    /// Displayed quantity. The reserve refreshes it, each time at the tail of the level and under a new
-    /// order id. Zero: the whole quantity is displayed.
+    /// Displayed quantity. Once it has traded it is refilled from the reserve, at the tail of the price level
+    /// and under a new order id. Zero: the whole quantity is displayed.
     pub display_qty: Qty,
     /// Expiry time of a [`TimeInForce::Gtt`] order, in seconds since midnight; zero for every other order.
     pub expire_at: u32,
@@ -47,16 +47,16 @@ pub struct OrderInstructions {
     pub is_hidden: bool,
 }
 
-/// Fields that OUCH carries and echoes but matching does not interpret.
+/// Fields of OUCH orders that the venue echoes in its responses and that matching does not interpret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderAttributes {
-    /// OUCH Display, `Y` visible.
+    /// OUCH Display: `Y` for a visible order, `N` for a hidden one.
     pub display: u8,
-    /// OUCH Capacity, `A`, `P`, `R` or `O`.
+    /// OUCH Capacity: `A` agency, `P` principal, `R` riskless principal, `O` other.
     pub capacity: u8,
-    /// OUCH InterMarketSweep eligibility, `Y` or `N`.
+    /// OUCH InterMarketSweep eligibility: `Y` or `N`.
     pub intermarket_sweep: u8,
-    /// OUCH CrossType, `N` for the continuous market.
+    /// OUCH CrossType; `N` for the continuous market.
     pub cross_type: u8,
 }
 
@@ -83,13 +83,13 @@ pub struct EnterOrder {
     pub time_in_force: TimeInForce,
     /// Post-only: the order is cancelled if it would trade on entry.
     pub post_only: bool,
-    /// Minimum quantity to trade on entry, otherwise nothing trades; zero means no minimum.
+    /// If less than this quantity could trade on entry, nothing trades; zero means no minimum.
     pub min_qty: Qty,
     /// Optional order instructions.
     pub special: Option<OrderInstructions>,
-    /// Echoed attributes.
+    /// Attributes that the venue echoes.
     pub attributes: OrderAttributes,
-    /// Echoed client order id.
+    /// Client order id, which the venue echoes.
     pub client_order_id: ClientOrderId,
 }
 
@@ -151,11 +151,11 @@ impl ReplaceOrder {
     /// Creates a request that replaces an order with a plain limit order as in [`EnterOrder::limit`].
     #[must_use]
     pub fn limit(orig_user_ref: UserRefNum, user_ref: UserRefNum, qty: Qty, price: Price) -> ReplaceOrder {
-        // A replacement has neither instrument nor side.
+        // Placeholders: a replacement keeps the instrument and side of the replaced order.
         EnterOrder::limit(user_ref, InstrumentId(0), Side::Buy, qty, price).replacing(orig_user_ref)
     }
 
-    /// Returns the new order that replaces one of this instrument, side, capacity and cross type.
+    /// Returns the new order. It takes the instrument, side, capacity and cross type of the replaced order.
     #[inline]
     #[must_use]
     pub const fn entered(
@@ -175,7 +175,7 @@ impl ReplaceOrder {
             post_only: self.post_only,
             min_qty: self.min_qty,
             special: self.special,
-            // A replacement cannot change these two.
+            // A replacement cannot change the capacity and the cross type.
             attributes: OrderAttributes { capacity, cross_type, ..self.attributes },
             client_order_id: self.client_order_id,
         }
@@ -197,13 +197,13 @@ pub struct ReplaceOrder {
     pub time_in_force: TimeInForce,
     /// Post-only: the order is cancelled if it would trade on entry.
     pub post_only: bool,
-    /// Minimum quantity to trade on entry, otherwise nothing trades; zero means no minimum.
+    /// If less than this quantity could trade on entry, nothing trades; zero means no minimum.
     pub min_qty: Qty,
     /// Optional order instructions.
     pub special: Option<OrderInstructions>,
-    /// Echoed attributes, except capacity and cross type: they stay those of the old order.
+    /// Attributes that the venue echoes; capacity and cross type are ignored, those of the old order stay.
     pub attributes: OrderAttributes,
-    /// Echoed client order id.
+    /// Client order id, which the venue echoes.
     pub client_order_id: ClientOrderId,
 }
 
@@ -216,12 +216,12 @@ pub struct CancelOrder {
     pub qty: Qty,
 }
 
-/// Reduces the intended size, or changes the side marking; priority is kept.
+/// Reduces an order's intended size, or changes its side marking; the order keeps its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModifyOrder {
     /// `UserRefNum` of the order to modify.
     pub user_ref: UserRefNum,
-    /// OUCH side marking: `S`, `T` and `E` are all sells.
+    /// OUCH side marking: `B` buy, `S` sell, `T` sell short, `E` sell short exempt.
     pub side_marking: u8,
     /// New intended size, including the executed quantity.
     pub qty: Qty,
@@ -269,7 +269,7 @@ pub enum OrderRequest {
 }
 
 impl OrderRequest {
-    /// `UserRefNum` that identifies the request: that of the order for `Cancel` and `Modify`, else its own.
+    /// `UserRefNum` in the request: of an existing order for `Cancel` and `Modify`, a new number otherwise.
     #[must_use]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {
@@ -315,10 +315,10 @@ pub enum Liquidity {
 
 coded! {
     /// Self-trade prevention: handling of an order that would trade with another of its owner. The setting
-    /// of the incoming order's session applies. In a cross all orders trade.
+    /// of the incoming order's session applies. In a cross there is no self-trade prevention.
     #[derive(Default)]
     pub enum SelfTradePrevention {
-        /// Both orders trade.
+        /// The two orders trade with each other.
         #[default]
         None = 0,
         /// The remainder of the incoming order is cancelled.
@@ -337,11 +337,11 @@ coded! {
     pub enum BrokenReason {
         /// The trade was clearly erroneous.
         Erroneous = b'E',
-        /// Both sides consented.
+        /// Both sides agreed to break the trade.
         Consent = b'C',
-        /// The venue's supervision decided.
+        /// The venue's market supervision broke the trade.
         Supervisory = b'S',
-        /// A third party decided.
+        /// A third party outside the venue required the break.
         External = b'X',
     }
 }
@@ -352,13 +352,13 @@ coded! {
     pub enum CancelReason {
         /// The user requested it.
         User = 1,
-        /// The unfilled remainder of an IOC order.
+        /// The remainder of an IOC order could not trade.
         ImmediateOrCancel = 2,
         /// A post-only order would have traded.
         PostOnly = 3,
         /// The venue ended the session or the user's login.
         System = 4,
-        /// The venue's supervision decided.
+        /// The venue's market supervision cancelled the order.
         Supervisory = 5,
         /// The expiry time of a GTT order has passed.
         Expired = 6,
@@ -425,11 +425,11 @@ coded! {
         /// The displayed quantity is not a multiple of the lot size, exceeds the quantity, or belongs to an
         /// order that is hidden or does not rest.
         InvalidDisplayQty = 24,
-        /// The stop price is invalid for the instrument, or a stop order is post-only or has a minimum.
+        /// The stop price is invalid for the instrument, or a stop order is post-only or has a `min_qty`.
         InvalidStopPrice = 25,
         /// The order is GTT without a future expiry time, or has an expiry time without being GTT.
         InvalidExpireTime = 26,
-        /// The venue's log is full: only cancels are accepted until there is capacity again.
+        /// The venue's log is full: only cancels are accepted until there is space again.
         JournalFull = 27,
         /// The session has used its last `UserRefNum`, 4294967295. A new day starts from 1.
         UserRefsExhausted = 28,
@@ -520,7 +520,7 @@ pub enum OrderEventKind {
         /// Self-trade prevention setting that applied.
         strategy: SelfTradePrevention,
     },
-    /// The displayed part was refreshed and is at the tail of its level.
+    /// The order's displayed part was refilled from its reserve and is at the tail of its price level.
     Restated {
         /// `UserRefNum` of the order.
         user_ref: UserRefNum,
@@ -557,13 +557,13 @@ pub enum OrderEventKind {
         user_ref: UserRefNum,
         /// Reason for the rejection.
         reason: RejectReason,
-        /// Echoed client order id.
+        /// Client order id of the rejected request.
         client_order_id: ClientOrderId,
     },
 }
 
 impl OrderEventKind {
-    /// `UserRefNum` of the order, or of the mass request, that the event concerns.
+    /// `UserRefNum` of the order, mass cancel or [`SetOrderEntry`] request that the event concerns.
     #[must_use]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {

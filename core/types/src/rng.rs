@@ -9,7 +9,7 @@ pub struct Rng(Xoshiro256PlusPlus);
 
 /// ln 2 in units of 2^-32.
 const LN2_Q32: u64 = 2_977_044_472;
-/// Fractional bits of the logarithm that an exponential draw uses.
+/// Number of fractional bits of the logarithm in [`Rng::exponential`].
 const LOG_BITS: u32 = 24;
 
 impl Rng {
@@ -25,7 +25,8 @@ impl Rng {
         self.0.next_u64()
     }
 
-    /// A uniform number in `0..bound`; 0 for a bound of 0. Probabilities deviate by less than `bound` / 2^64.
+    /// A uniform number in `0..bound`; 0 for a bound of 0. The relative error of each number's probability is
+    /// below `bound` / 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         let product = u128::from(self.next()) * u128::from(bound);
         u64::try_from(product >> 64).expect("the product's upper half is below the bound")
@@ -51,13 +52,13 @@ impl Rng {
     }
 }
 
-/// -log2(x / 2^64), in units of 2^-LOG_BITS, rounded up; 64 for 0.
+/// -log2(x / 2^64) as a multiple of 2^-LOG_BITS, rounded up; 64 if `x` is 0.
 fn minus_log2(x: u64) -> u64 {
     let whole = u64::from(x.leading_zeros());
     if whole == 64 {
         return 64 << LOG_BITS;
     }
-    // A mantissa in [1, 2) in units of 2^-63; each squaring yields one bit of its logarithm.
+    // The mantissa is in [1, 2), in units of 2^-63; each squaring yields one bit of its logarithm.
     let mut mantissa = x << whole;
     let mut fraction = 0_u64;
     for _ in 0..LOG_BITS {

@@ -7,8 +7,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A time or a duration in nanoseconds.
 ///
-/// The origin depends on the use. `now` of agents counts from the Unix epoch. A time in a command or an event
-/// counts from the latest midnight: it stays below [`Nanos::DAY`] and restarts from zero each day.
+/// The origin of a time depends on the use. The `now` of agents counts from the Unix epoch. A time in a
+/// command or an event counts from the latest midnight: it stays below [`Nanos::DAY`] and restarts from zero
+/// each day.
 #[derive(
     Clone,
     Copy,
@@ -28,7 +29,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// The origin, or an empty duration.
+    /// The time at the origin, or a duration of zero.
     pub const ZERO: Nanos = Nanos(0);
     /// 24 hours.
     pub const DAY: Nanos = Nanos::from_secs(86_400);

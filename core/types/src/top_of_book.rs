@@ -35,7 +35,8 @@ pub struct TopOfBook {
 const _: () = assert!(size_of::<TopOfBook>() == 56 && align_of::<TopOfBook>() == 8);
 
 impl TopOfBook {
-    /// Applies an update: best prices, health and time, and the last trade if the update is a trade.
+    /// Applies an update: best prices, health and time; after a trade also the last trade, and after a status
+    /// update the trading state and suspect reason.
     #[inline]
     pub fn apply(&mut self, update: &MarketUpdate) {
         (self.bid, self.ask) = (update.bid, update.ask);

@@ -12,7 +12,7 @@ const NS_PER_SEC: i64 = 1_000_000_000;
 /// Time zone of an exchange's local clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zone {
-    /// A fixed offset, in seconds ahead of UTC.
+    /// Fixed offset from UTC, in seconds; positive when ahead.
     Fixed(i32),
     /// A zone of the United States, with summer time.
     UnitedStates {
@@ -45,11 +45,11 @@ impl Zone {
         (hours <= 14 && minutes < 60).then_some(sign * (hours * 3_600 + minutes * 60))
     }
 
-    /// Offset from UTC at a time, in seconds ahead.
+    /// Offset from UTC at the UTC time `utc_ns`, in seconds; positive when ahead.
     ///
     /// Source: the Uniform Time Act of the United States as amended. Summer time since 2007 is from the
     /// second Sunday of March to the first Sunday of November, 1987 to 2006 from the first Sunday of April to
-    /// the last Sunday of October, at two o'clock each. Earlier years use the rule of 1987.
+    /// the last Sunday of October; clocks change at 02:00. Earlier years use the rule of 1987.
     #[must_use]
     pub fn ahead_of_utc_s(self, utc_ns: u64) -> i64 {
         match self {
@@ -58,7 +58,7 @@ impl Zone {
                 let standard = -i64::from(hours_behind) * SECONDS_PER_HOUR;
                 let local = (utc_ns / NS_PER_SEC as u64).cast_signed() + standard;
                 let (year, ..) = Date::of_day((local / SECONDS_PER_DAY).max(0).cast_unsigned()).parts();
-                // Both in standard time: summer time ends at 02:00, which is 01:00 in standard time.
+                // `start` and `end` are in standard time; summer time ends at 01:00 standard time.
                 let start = summer_start(year) * SECONDS_PER_DAY + 2 * SECONDS_PER_HOUR;
                 let end = summer_end(year) * SECONDS_PER_DAY + SECONDS_PER_HOUR;
                 if (start..end).contains(&local) { standard + SECONDS_PER_HOUR } else { standard }
@@ -66,19 +66,20 @@ impl Zone {
         }
     }
 
-    /// Local date at a time.
+    /// Local date at the UTC time `utc_ns`.
     #[must_use]
     pub fn date_at(self, utc_ns: u64) -> Date {
         Date::of_day(self.local_ns(utc_ns) / (SECONDS_PER_DAY * NS_PER_SEC) as u64)
     }
 
-    /// Local time as nanoseconds since 1970-01-01.
+    /// Local time at the UTC time `utc_ns`, as nanoseconds since 1970-01-01.
     #[must_use]
     pub fn local_ns(self, utc_ns: u64) -> u64 {
         utc_ns.saturating_add_signed(self.ahead_of_utc_s(utc_ns).saturating_mul(NS_PER_SEC))
     }
 
-    /// UTC time of a local time (nanoseconds since 1970-01-01); if ambiguous, in autumn, the earlier one.
+    /// UTC time of a local time (nanoseconds since 1970-01-01). For a local time that occurs twice, at the
+    /// end of summer time, it is the earlier one.
     #[must_use]
     pub fn utc_ns(self, local_ns: u64) -> u64 {
         // Assume summer time first. If it does not apply at the result, standard time applies.
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn clocks_change_at_the_statutory_times() {
-        // From `TZ=America/New_York date -d @...` at both sides of each change.
+        // The offsets are those of `TZ=America/New_York date -d @...`, on both sides of clock changes.
         for (time, hours) in [
             ("2023-03-12 06:59:59", -5),
             ("2023-03-12 07:00:00", -4),
@@ -192,7 +193,7 @@ mod tests {
             for hour in 0..24 * 400 {
                 let time = utc("2022-12-20 00:00:00") + hour * 3_600_000_000_000;
                 let again = zone.utc_ns(zone.local_ns(time));
-                // One hour in autumn occurs twice.
+                // The local hour before the end of summer time occurs twice.
                 assert!(again == time || time - again == 3_600_000_000_000, "{zone} {hour}");
             }
         }

@@ -47,9 +47,9 @@ pub enum AdminCommand {
         /// The instrument's id.
         instrument: InstrumentId,
     },
-    /// Adds a halted instrument with the next id; the definition is checked like one in a file. Sequenced.
+    /// Adds a halted instrument with the next id. The venue checks that it can use the definition. Sequenced.
     AddInstrument(Instrument),
-    /// Changes a user's limits, until the configuration changes them. Sequenced.
+    /// Changes a user's limits. A change holds until the configuration changes the same limit. Sequenced.
     SetLimits {
         /// The user.
         session: SessionId,
@@ -83,14 +83,14 @@ pub enum AdminCommand {
 pub enum AdminOutcome {
     /// The venue carried out the command.
     Done {
-        /// Number of log commands sequenced for it.
+        /// Number of log commands that carry out the command.
         commands: u32,
     },
     /// The user does not exist; the command `users` lists the users.
     UnknownUser,
     /// The user is not connected, so there is no connection to close.
     NotConnected,
-    /// Refused for this reason; nothing was changed.
+    /// The venue refused the command for this reason; nothing was changed.
     Refused(AdminRefusal),
 }
 
@@ -133,14 +133,14 @@ pub enum AdminRefusal {
     /// The instrument cannot be added, for the reason in the inner error.
     #[error(transparent)]
     Instrument(#[from] AddInstrumentError),
-    /// The engine rejects the instrument: its sizes, prices or quantities cannot be used.
+    /// The engine rejects the instrument: its tick size, lot size, collar or maximum quantity is invalid.
     #[error("the venue could not use the instrument: it is in no book")]
     Unusable,
 }
 
 impl AdminCommand {
-    /// The one log command that carries out this command. `None` if this takes several or none, or depends on
-    /// the venue's state.
+    /// The log command that carries out this command. `None` if several or none are necessary, or if they
+    /// depend on the venue's state.
     pub(crate) fn log_command(&self) -> Option<LogCommandKind> {
         let kind = match *self {
             AdminCommand::SetTradingState { instrument, state } => {
@@ -164,7 +164,7 @@ impl AdminCommand {
         Some(kind.into())
     }
 
-    /// The instrument that the command names and that must exist, if any.
+    /// Id of the instrument to which the command applies, if any; the instrument must exist.
     #[must_use]
     pub fn instrument(&self) -> Option<InstrumentId> {
         match *self {
@@ -178,7 +178,7 @@ impl AdminCommand {
         }
     }
 
-    /// The refusal to report if the engine ignores the command's log entries.
+    /// The refusal to report if the engine ignores the log commands; `None` to report the command as done.
     #[must_use]
     pub fn without_effect(&self) -> Option<AdminRefusal> {
         match self {

@@ -10,7 +10,7 @@ use crate::log_command::LogCommand;
 pub enum LogState {
     /// The log accepts commands.
     Running,
-    /// There is no space for another segment.
+    /// There is no space for another segment of the log.
     Full,
     /// Writing has stopped; [`CommandLog::failure`] gives the reason.
     Failed,
@@ -28,8 +28,8 @@ pub trait CommandLog: Send {
     fn state(&self) -> LogState;
     /// Description of the failure that stopped the log, if any.
     fn failure(&self) -> Option<String>;
-    /// Makes the log wake the thread behind `waker` when there is something to poll.
+    /// Makes the log wake the thread behind `waker` when [`poll`](Self::poll) has work to do.
     fn wake_by(&self, waker: &Waker);
-    /// False while all free space of the current segment is reserved for cancels: log no refusals then.
+    /// False while the current segment's free space is reserved for cancels: append no refusals then.
     fn has_space_for_refusals(&self) -> bool;
 }

@@ -14,7 +14,7 @@ tickpath_lockfree::counters! {
         pub pre_login_evicted => "pre_login_evicted",
         /// Connections closed because no login arrived in time.
         pub pre_login_expired => "pre_login_expired",
-        /// Failed accepts, mostly at the limit of open files; the connection stays in the kernel's queue.
+        /// Failed `accept` calls, mostly at the limit of open files; the kernel keeps the connection queued.
         pub accept_errors => "accept_errors",
         /// Connections closed, by either side.
         pub disconnects => "disconnects",
@@ -24,11 +24,11 @@ tickpath_lockfree::counters! {
         pub logins_refused => "logins_refused",
         /// Requests sequenced, including refused ones.
         pub requests => "requests",
-        /// Requests refused before the log.
+        /// Requests refused by the checks before the engine.
         pub requests_refused => "requests_refused",
         /// Messages that are not OUCH, packets that are not SoupBinTCP, and messages that are not supported.
         pub malformed => "malformed",
-        /// Responses to users that were taken from the matcher.
+        /// Responses to users that the order server received from the matcher.
         pub responses,
         /// Times that a connection's send buffer was full, because its client does not read.
         pub full_connections => "full_connections",
@@ -38,7 +38,7 @@ tickpath_lockfree::counters! {
         pub commands => "commands",
         /// Logins with a wrong password or an unknown name.
         pub wrong_passwords => "wrong_passwords",
-        /// Logins whose check was postponed, after wrong passwords or because the queue of checks was full.
+        /// Logins whose password check was postponed, after wrong passwords or due to a full check queue.
         pub logins_delayed => "logins_delayed",
         /// Password checks whose connection was closed before they completed.
         pub checks_dropped => "checks_dropped",
@@ -46,7 +46,7 @@ tickpath_lockfree::counters! {
         pub cancels_on_disconnect => "cancels_on_disconnect",
         /// Commands of the administrator that were carried out.
         pub admin_commands => "admin_commands",
-        /// 1 while all users are killed.
+        /// 1 while the venue refuses new orders of all users because of a kill command.
         pub is_killed,
         /// 1 while the venue drains: it refuses new orders until it stops.
         pub is_draining,
@@ -60,21 +60,21 @@ tickpath_lockfree::counters! {
         pub messages => "market_messages",
         /// Packets sent on each of the two lines.
         pub packets,
-        /// Packets that the kernel did not accept, over both lines and in answer to requests.
+        /// Packets that the kernel did not accept, on both lines and in answers to requests together.
         pub unsent => "market_packets_unsent",
-        /// Requests for retransmission.
+        /// Retransmission requests received.
         pub requests => "retransmit_requests",
-        /// Retransmission requests dropped: malformed, for another session, above the rate, or over capacity.
+        /// Requests dropped: malformed, for another session, above the rate limit, or queue overflow.
         pub requests_dropped => "retransmit_dropped",
         /// Dropped requests that were malformed.
         pub requests_malformed => "retransmit_malformed",
-        /// Dropped requests that named another session.
+        /// Dropped requests that named a session other than the current one.
         pub requests_foreign => "retransmit_foreign",
-        /// Dropped requests above the rate of their address.
+        /// Dropped requests above the rate limit of their source address.
         pub requests_limited => "retransmit_limited",
         /// Requests without an answer: their messages are not published yet, or no longer kept.
         pub requests_unknown => "retransmit_unknown",
-        /// Requests passed to the journal's archive.
+        /// Requests for messages no longer in memory, passed to the archive, which reads the log.
         pub requests_archived => "retransmit_archived",
         /// Messages sent again in answer to requests.
         pub retransmitted => "retransmitted",
@@ -88,9 +88,9 @@ tickpath_lockfree::counters! {
         pub durable,
         /// Times that a command had to wait because the journal's buffer was full.
         pub delayed,
-        /// 1 while there is no space for another segment: new orders are refused.
+        /// 1 while there is no space for another log segment: new orders are refused.
         pub is_full,
-        /// Requests refused without a record, because the log's remaining space was reserved for cancels.
+        /// Requests refused without a log entry, because the log's remaining space was reserved for cancels.
         pub unlogged_refusals => "unlogged_refusals",
         /// 1 once the journal cannot be written any more: the venue sends no more responses.
         pub has_failed,
@@ -106,7 +106,7 @@ tickpath_lockfree::counters! {
 tickpath_lockfree::counters! {
     /// Counters of the drop copies.
     pub struct DropCopyCounters {
-        /// Sequence number of the last command whose messages are copied.
+        /// Sequence number of the last command whose messages are ready to be copied to readers.
         pub commands,
         /// Messages to users that were read from the log.
         pub messages,
@@ -140,11 +140,11 @@ tickpath_lockfree::counters! {
 /// Trades of an instrument since the venue's start. A trade that is broken later still counts.
 #[derive(Debug, Default)]
 pub struct TradeTotals {
-    /// Price of the last trade, in units of [`Price`], as the bits of an `i64`; no meaning before the first.
+    /// Price of the last trade, in units of [`Price`], as the bits of an `i64`; unset while `count` is 0.
     last: Counter,
     /// Traded quantity.
     pub volume: Counter,
-    /// Number of trades; a cross is one.
+    /// Number of trades; each cross counts as one.
     pub count: Counter,
 }
 

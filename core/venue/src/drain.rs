@@ -12,13 +12,13 @@ pub struct DrainWatch {
 }
 
 impl DrainWatch {
-    /// A watch for a venue that waits at most `timeout` for disconnects, from the first poll while draining.
+    /// Creates a watch. The timeout starts at the first call of [`is_over`](Self::is_over) while draining.
     #[must_use]
     pub fn new(timeout: Nanos) -> DrainWatch {
         DrainWatch { timeout, since: None }
     }
 
-    /// True once the venue has drained. Poll it while the venue runs.
+    /// True once the draining venue may stop. Call it repeatedly while the venue runs.
     pub fn is_over(&mut self, view: &VenueView, now: Nanos) -> bool {
         let server = &view.order_server;
         if server.is_draining.read() == 0 {

@@ -1,7 +1,8 @@
 //! The limits and the allowed instruments of each user, from the configuration and from commands.
 //!
-//! A commanded setting holds until the configuration changes that setting. So the log records both: a limit
-//! that the file has changed since the last start comes from the file, every other limit from the commands.
+//! A setting made by a command holds until the configuration file changes that setting. The log therefore
+//! also records the configured settings at each start. A limit that the file has changed since the last start
+//! comes from the file, every other limit from the commands.
 
 use std::fmt;
 
@@ -31,13 +32,13 @@ pub struct ReplayedUser {
     pub is_killed: bool,
     /// The effective limits.
     pub limits: UserLimits,
-    /// The configuration at the venue's last start; `None` in logs from before this was recorded.
+    /// The configuration at the venue's last start; `None` if an older version wrote the log without it.
     pub configured: Option<Configured>,
     /// Instruments that commands allowed (true) or forbade (false), overriding the configuration's list.
     pub commanded: Vec<(InstrumentId, bool)>,
 }
 
-/// A user's limits and commanded instruments at the venue's start.
+/// A user's limits, and the instruments allowed or forbidden by commands, at the venue's start.
 pub struct Entitlements {
     /// The effective limits.
     pub limits: UserLimits,
@@ -94,7 +95,7 @@ impl ReplayedUser {
 
 impl Configured {
     fn of(user: &UserSettings) -> Configured {
-        // Convert to the log's encoding and back, so that the encoding's highest value becomes no limit.
+        // The log encodes "no limit" as the highest value, so a limit of that value is no limit here too.
         let (open_orders, order_qty, order_notional) = user.limits.engine_numbers();
         let limits = user.limits.with_engine(open_orders, order_qty, order_notional);
         Configured { limits, instruments: digest(user.instruments.as_deref()) }
@@ -151,7 +152,7 @@ impl Entitlements {
         }
     }
 
-    /// The filter of the user's requests; `listed` has the instruments of the configuration's list, if any.
+    /// The filter of the user's requests; `listed` is the configuration's list of instruments, if any.
     #[must_use]
     pub fn filter(&self, listed: Option<&[InstrumentId]>, instruments: &InstrumentTable) -> RequestFilter {
         let mut filter = RequestFilter::new(self.limits.rate, listed, instruments);
@@ -159,8 +160,8 @@ impl Entitlements {
         filter
     }
 
-    /// The log commands that record the entitlements. The command with the configuration comes last: if the
-    /// start is interrupted before it is logged, the next start finds the same changes.
+    /// The log commands that record the entitlements. The command that records the configuration comes last:
+    /// if the start is interrupted before it is logged, the next start finds the same changes.
     pub fn commands(&self, replayed: &ReplayedUser) -> impl Iterator<Item = LogCommandKind> {
         let (target, configured) = (self.limits.as_command(), self.configured);
         let limits = (replayed.limits.as_command() != target).then_some(target);
@@ -170,7 +171,7 @@ impl Entitlements {
         limits.map(LogCommandKind::Engine).into_iter().chain(of_venue)
     }
 
-    /// Descriptions of commanded settings that override the file, or that the file has replaced.
+    /// Descriptions of settings made by commands that override the file, or that the file has replaced.
     #[must_use]
     pub fn notices(&self, name: &str, replayed: &ReplayedUser, instruments: &InstrumentTable) -> Vec<String> {
         let [now, file, log] = [&self.limits, &self.configured.limits, &replayed.limits].map(describe_limits);
@@ -239,7 +240,7 @@ mod tests {
         }
     }
 
-    /// Starts the venue and applies its commands to `replayed`.
+    /// Computes the entitlements as a venue's start does, and applies their log commands to `replayed`.
     fn start(user: &UserSettings, replayed: &mut ReplayedUser) -> Entitlements {
         let entitlements = Entitlements::new(user, replayed);
         let commands: Vec<LogCommandKind> = entitlements.commands(replayed).collect();

@@ -1,4 +1,4 @@
-//! The port through which a front, an order entry gateway on another thread, reaches the venue; its requests.
+//! Requests of a front (an order entry gateway on another thread), and the port that sends them to the venue.
 
 use tickpath_lockfree::spsc;
 use tickpath_matching::CommandKind;
@@ -16,7 +16,8 @@ const RING_CAPACITY: usize = 1 << 10;
 pub struct FrontRequest {
     /// The user's session.
     pub session: SessionId,
-    /// Time at which the kernel received the request, in ns since 1970; ranks it among other ports' requests.
+    /// Time at which the kernel received the request, in ns since 1970. The sequencer sorts the requests
+    /// of a batch, from all ports, by this time.
     pub received_ns: u64,
     /// The kind of the request.
     pub kind: FrontRequestKind,
@@ -25,14 +26,14 @@ pub struct FrontRequest {
 /// The kinds of requests from a front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontRequestKind {
-    /// A user's request, which passes the user's [`RequestFilter`](crate::RequestFilter).
+    /// A user's request, which the user's [`RequestFilter`](crate::RequestFilter) checks.
     Order(OrderRequest),
-    /// The venue's own order for the user, to close a position that the user can no longer pay for. The
-    /// filter, the user's limits and a kill do not apply to it, and the log marks it.
+    /// The venue's own order for the user, which closes a position in a liquidation. The user's filter,
+    /// limits and kill do not apply to it. It is logged as [`CommandKind::Force`].
     Force(EnterOrder),
     /// Sets the self-trade prevention of the user.
     PreventSelfTrades(SelfTradePrevention),
-    /// Halts an expired instrument and cancels its orders. Concerns no user.
+    /// Halts an expired instrument and cancels its orders. [`FrontRequest::session`] has no meaning.
     Suspend(InstrumentId),
 }
 

@@ -27,17 +27,18 @@ struct Applied {
 /// Internal commands that were added to the sequencer together.
 #[derive(Clone, Copy, Debug)]
 struct CommandGroup {
-    /// The last command before the group.
+    /// Sequence number of the last command before the group.
     before: Sequence,
-    /// The log's last internal command when the whole group was first seen in the log; `None` until then.
+    /// Sequence number of the group's last command or of a later internal one, set once the whole group is in
+    /// the log; `None` until then.
     last: Option<Sequence>,
 }
 
-/// An answer to the administrator that waits until its commands are durable and applied.
+/// An answer to the administrator, held back until the log commands of the request are durable and applied.
 struct PendingAnswer {
     answer: AdminAnswer,
     commands: CommandGroup,
-    /// The refusal to report if the commands had no effect.
+    /// The refusal to report instead of `answer` if the log commands had no effect.
     without_effect: Option<AdminRefusal>,
 }
 
@@ -69,11 +70,11 @@ pub struct InternalCommands {
     registry: UserRegistry,
     /// The venue's first commands, until they are applied.
     opening: Option<CommandGroup>,
-    /// The commands of the latest day step, until they are applied.
+    /// The latest commands of the schedule or the clock, until they are applied.
     day_step: Option<CommandGroup>,
     /// The answer to the administrator's latest command, until that command is applied.
     pending: Option<PendingAnswer>,
-    /// An answer that waits for no command.
+    /// An answer that is ready to be returned.
     answer: Option<AdminAnswer>,
     applied: Applied,
     /// True once the venue refuses new orders until it stops.
@@ -114,7 +115,8 @@ impl InternalCommands {
         self.opening = Some(CommandGroup::just_added(sequencer));
     }
 
-    /// Begins the step that is due by schedule, or else emits the commands that are due by the clock.
+    /// Begins the due schedule step. If there is none, adds the commands that are due by the clock: order
+    /// expiry, ends of pauses and imbalances.
     pub fn handle_time(&mut self, now: Nanos, sequencer: &mut Sequencer) {
         if !self.is_all_applied(sequencer) || sequencer.remaining_capacity() < self.day.commands_max() {
             return;
@@ -123,7 +125,7 @@ impl InternalCommands {
         let have_expired = sequencer.have_expired(now);
         let mut emit = |kind: LogCommandKind| sequencer.add(Arrival::internal(SessionId::default(), kind));
         if !self.day.step(now, &mut emit) {
-            // The sequencer inserts `ExpireOrders` only before another command, and none may be due: add it.
+            // Add `ExpireOrders` here: the sequencer inserts it only when it has another command to sequence.
             if have_expired {
                 emit(CommandKind::ExpireOrders.into());
             }
@@ -160,8 +162,8 @@ impl InternalCommands {
     }
 
     /// Executes a command of the administrator; [`poll_answer`](Self::poll_answer) returns the answer, with
-    /// the same `id`. For [`AdminCommand::Disconnect`] and [`AdminCommand::Unlock`] the caller does the work
-    /// and calls [`answer`](Self::answer).
+    /// the same `id`. Does not execute [`AdminCommand::Disconnect`] and [`AdminCommand::Unlock`]: the caller
+    /// executes them and calls [`answer`](Self::answer) instead.
     #[cold]
     pub fn handle_command(
         &mut self,
@@ -179,7 +181,8 @@ impl InternalCommands {
         outcome
     }
 
-    /// Adds a user, and sequences its commands. The registry has the user already, for readers of the log.
+    /// Adds a user, and sequences its commands. The user is already registered, so that readers of the log
+    /// find it.
     #[cold]
     pub fn handle_new_user(
         &mut self,
@@ -204,19 +207,19 @@ impl InternalCommands {
         outcome
     }
 
-    /// Sets an answer that waits for no command.
+    /// Sets an answer that the next call of [`poll_answer`](Self::poll_answer) returns.
     pub fn answer(&mut self, answer: AdminAnswer) {
         self.answer = Some(answer);
     }
 
-    /// True while an answer waits for its commands to be applied.
+    /// True while the answer to the administrator waits for log commands to be applied.
     #[inline]
     #[must_use]
     pub fn is_answer_pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// The answer to the latest command, once available.
+    /// The answer to the administrator's latest command, once available.
     #[cold]
     pub fn poll_answer(&mut self, sequencer: &Sequencer) -> Option<AdminAnswer> {
         if let Some(answer) = self.answer.take() {
@@ -232,12 +235,13 @@ impl InternalCommands {
         Some(answer)
     }
 
-    /// Sequences the last commands of a session that ends with the venue.
+    /// Adds the system events that end the day in progress, if any. Called at shutdown, if the session
+    /// does not continue after a restart.
     pub fn end_session(&mut self, sequencer: &mut Sequencer) {
         self.day.end_session(&mut |kind| sequencer.add(Arrival::internal(SessionId::default(), kind)));
     }
 
-    /// True when the commands of the latest day step and of the administrator are applied.
+    /// True when the latest commands of the schedule, the clock and the administrator are applied.
     fn is_all_applied(&mut self, sequencer: &Sequencer) -> bool {
         if let Some(commands) = &mut self.day_step
             && commands.outcome(sequencer, &self.applied).is_some()

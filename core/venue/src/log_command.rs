@@ -23,7 +23,7 @@ pub enum LogCommand {
 pub struct VenueCommand {
     /// Sequence number in the log.
     pub sequence: Sequence,
-    /// The session that the command is about; no meaning for the schedule.
+    /// The session that the command is about; unused by [`VenueCommandKind::ScheduleDone`].
     pub session: SessionId,
     /// Time at which the command was sequenced, since midnight.
     pub ts: Nanos,
@@ -45,7 +45,7 @@ pub enum VenueCommandKind {
     SetMessageRate {
         /// Sustained messages per second; 0 for no limit.
         per_second: u32,
-        /// Burst after a pause, in messages; 0 for no limit.
+        /// Maximum burst after a pause, in messages; unused if `per_second` is 0.
         burst: u32,
     },
     /// Allows or forbids the session to enter orders in an instrument, from this command on.
@@ -55,8 +55,8 @@ pub enum VenueCommandKind {
         /// True to allow, false to forbid.
         is_allowed: bool,
     },
-    /// Records the session's limits and list of instruments in the venue's configuration. A changed value
-    /// replaces the one set by earlier commands; later commands replace it again.
+    /// Records the limits and the list of instruments that the configuration has for the session. A list that
+    /// differs from the last recorded one cancels earlier `AllowInstrument` commands.
     LimitsConfigured {
         /// As [`SetMessageRate::per_second`](Self::SetMessageRate).
         per_second: u32,
@@ -71,7 +71,7 @@ pub enum VenueCommandKind {
         /// Digest of the list of instruments that the session may trade; 0 when it may trade all.
         instruments: u64,
     },
-    /// Adds a user for the session.
+    /// Adds a user, to whom the command's session belongs.
     AddUser {
         /// The user's name.
         name: UserName,
@@ -131,14 +131,14 @@ impl LogCommand {
         }
     }
 
-    /// Sequence number in the log, dense from 1.
+    /// Sequence number in the log, counted from 1 without gaps.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
         self.header().sequence
     }
 
-    /// The session that sent the command or is its subject; no meaning for commands about the whole venue.
+    /// The session that sent the command or is its subject; unused by commands about the whole venue.
     #[inline]
     #[must_use]
     pub const fn session(&self) -> SessionId {
@@ -240,7 +240,7 @@ impl From<VenueCommandKind> for LogCommandKind {
     }
 }
 
-/// Prints the engine's or venue's kind without the name of the enclosing variant.
+/// Prints the inner kind, without `Engine(...)` or `Venue(...)` around it.
 impl fmt::Debug for LogCommandKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -10,34 +10,34 @@ use crate::matcher::VenueEngine;
 use crate::replica::Replica;
 use crate::stored_log::{LogReadError, StoredLog};
 
-/// Receives the events of each command, in order, and then `on_applied`.
+/// Receives the events of each command in order, followed by a call of `on_applied`.
 pub trait LogListener: EventListener {
     /// Called after all events of the command; `engine` has the state after the command.
     fn on_applied(&mut self, command: &LogCommand, engine: &VenueEngine);
 }
 
-/// The log cannot be followed any more.
+/// The feed can no longer follow the log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogFeedError {
     /// The log cannot be read, or a snapshot needed to follow it is unusable.
     #[error(transparent)]
     Log(#[from] LogReadError),
-    /// The log no longer begins with its first command, so earlier events are unknown.
+    /// The log can no longer be read from its first command on, so earlier events are unknown.
     #[error("the journal does not begin with its first command: start the venue with --new-session")]
     Cut,
 }
 
 /// A feed of all durable commands of a venue's journal, from the first, with their events. It reads the log
-/// separately and applies it to a separate engine; the venue's duty cycles do not depend on it.
+/// itself and applies the commands to a separate engine, so a slow feed does not delay the venue.
 pub struct LogFeed {
     log: Box<dyn StoredLog>,
-    /// `None` until the first run.
+    /// `None` until `run_once` has opened the log.
     follower: Option<LogFollower>,
     /// Name of the journal's session; another session numbers its commands from 1.
     pub session: String,
-    /// The session's generation: number of its starts that may have lost commands whose responses were sent.
-    /// Later commands may have the sequence numbers of the lost ones.
+    /// Number of the session's restarts that may have lost commands after their responses were sent. Later
+    /// commands may reuse the sequence numbers of the lost ones.
     pub generation: u32,
 }
 
@@ -51,7 +51,7 @@ impl LogFeed {
     /// Passes up to `max` newly durable commands to `listener`; returns their number.
     ///
     /// # Errors
-    /// [`LogFeedError`] when the log cannot be followed any more.
+    /// [`LogFeedError`] when the feed can no longer follow the log.
     pub fn run_once(
         &mut self,
         max: usize,
@@ -78,7 +78,7 @@ impl LogFeed {
         Ok(count)
     }
 
-    /// The last command that is durable now.
+    /// Sequence number of the last durable command.
     #[must_use]
     pub fn durable(&self) -> Sequence {
         self.log.durable()

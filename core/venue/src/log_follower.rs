@@ -1,4 +1,4 @@
-//! A replica that follows a log.
+//! A replica that applies a log, starting from a snapshot.
 
 use tickpath_faults::failpoint;
 use tickpath_types::Sequence;
@@ -7,12 +7,12 @@ use crate::log_command::LogCommand;
 use crate::replica::Replica;
 use crate::stored_log::{LogReadError, LogResult, StoredCommands, StoredLog};
 
-/// A replica that starts from a snapshot and follows the log. At a snapshot that was written because a start
-/// of the venue changed the users or bounds, it continues from that snapshot.
+/// A replica that starts from a snapshot and follows the log. When it reaches a later snapshot, it continues
+/// from that snapshot's state, which may have other users or bounds.
 pub struct LogFollower {
     replica: Replica,
     commands: Box<dyn StoredCommands>,
-    /// Last command of each snapshot ahead, in descending order; each snapshot may have another definition.
+    /// Sequence number of the last command in each later snapshot that existed at the start, newest first.
     ahead: Vec<Sequence>,
 }
 
@@ -44,10 +44,10 @@ impl LogFollower {
         Ok(None)
     }
 
-    /// Passes the log's next command up to `limit`, if available, to `apply`; false if there is none.
+    /// Passes the log's next command to `apply`; returns false if there is none up to `limit`.
     ///
     /// # Errors
-    /// [`LogReadError`] when the log cannot be followed any more.
+    /// [`LogReadError`] when the log cannot be read, or an unusable snapshot has another definition.
     pub fn advance(
         &mut self,
         log: &dyn StoredLog,
@@ -67,7 +67,7 @@ impl LogFollower {
         Ok(true)
     }
 
-    /// Skips the unusable snapshot `sequence`; an error if the next usable one has another definition.
+    /// Skips the unusable snapshot `sequence`; fails if the next usable one has other users or bounds.
     fn skip(&self, log: &dyn StoredLog, sequence: Sequence) -> LogResult<()> {
         let next = self.ahead.iter().rev().find_map(|ahead| log.replica(*ahead));
         match next {

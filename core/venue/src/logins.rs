@@ -22,9 +22,9 @@ pub enum Check {
 pub trait PasswordChecks {
     /// True when some user's password is a hash: refusing an unknown name must then take as long as a check.
     fn is_used(&self) -> bool;
-    /// Submits a password for checking, against the hash of `user`, or against one that no password matches
-    /// if `None`. Trusted logins, whose user has logged in from that peer before, have a separate queue, so
-    /// that guesses do not delay them.
+    /// Queues a password check for the connection `place`: against the hash of `user` or, if `None`, against
+    /// a hash that no password matches. Trusted logins, whose user has logged in from that peer before, have
+    /// a separate queue, so that guesses do not delay them.
     fn submit(&mut self, place: usize, user: Option<usize>, is_trusted: bool, password: &Password) -> Check;
 }
 
@@ -38,7 +38,7 @@ pub trait LoginUsers {
     /// send. `is_full` is true when the port has its maximum number of clients.
     ///
     /// # Errors
-    /// [`Denial`]: the user is not logged in.
+    /// [`Denial`] when the user is not logged in.
     fn log_in(
         &mut self,
         now: Nanos,
@@ -56,7 +56,7 @@ pub enum Denial {
     Rejected(LoginRejectReason),
     /// The connection is closed without a response: clients take a rejection as final, and this is temporary.
     Full,
-    /// The login must wait, until this time at the latest.
+    /// The login cannot be answered yet: retry it. The connection's login deadline is counted from this time.
     Busy(Nanos),
 }
 
@@ -71,9 +71,9 @@ pub fn is_for_session(login: &LoginRequest, session: Session) -> bool {
 pub enum LoginStep {
     /// The password is being checked.
     Checking,
-    /// The check is postponed: earlier passwords were wrong, or the queue of checks is full.
+    /// The password check is postponed: this user and peer sent wrong passwords, or the check queue is full.
     Postponed,
-    /// The password is right, but the login must wait.
+    /// The password is right, but the login is to be retried, as for [`Denial::Busy`].
     Busy,
     /// The password is wrong, or the name unknown; the login is rejected.
     Wrong {
@@ -124,7 +124,7 @@ pub struct Logins<P> {
     pending: Box<[Option<PendingLogin<P>>]>,
     /// Connection indexes of the logged-in clients, in the order of their logins.
     clients: Vec<usize>,
-    /// The latest newly trusted pair of user and peer, until polled.
+    /// The latest pair of user and peer that became trusted; `None` once polled.
     new_trust: Option<(usize, P)>,
 }
 
@@ -156,7 +156,7 @@ impl<P: Copy + Eq> Logins<P> {
         self.clients.len() < count
     }
 
-    /// The connection to close so that a new one of `peer` can be accepted, if the capacity is used up.
+    /// The connection to close before a new one of `peer` is accepted; `None` if there is capacity.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<usize> {
         self.pre_login.victim(peer).map(|place| place as usize)
@@ -168,7 +168,7 @@ impl<P: Copy + Eq> Logins<P> {
         self.pre_login.expired(now).map(|place| place as usize)
     }
 
-    /// A newly trusted user and peer, for the file that preserves trust across restarts.
+    /// Takes the latest pair of user and peer that became trusted, to be saved in the file of trusted logins.
     pub fn poll_trusted(&mut self) -> Option<(usize, P)> {
         self.new_trust.take()
     }
@@ -328,7 +328,7 @@ mod tests {
     const NOW: Nanos = Nanos::from_secs(100);
     const PEER: u32 = 7;
 
-    /// Password checks that stay pending until the test answers them; the third is refused as `Full`.
+    /// Password checks: the first two stay pending until the test answers them; later ones return `Full`.
     #[derive(Default)]
     struct Checks {
         trusted: Vec<bool>,

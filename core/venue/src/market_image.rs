@@ -29,7 +29,7 @@ const EVENT_CODE: usize = 11;
 /// A market data message as published.
 type Message = ArrayVec<u8, MAX_STORED_MESSAGE>;
 
-/// The latest messages about one instrument that a snapshot repeats.
+/// The latest messages about one instrument; snapshots repeat them.
 #[derive(Clone, Default)]
 struct InstrumentMessages {
     directory: Message,
@@ -100,7 +100,7 @@ impl MarketImage {
         }
     }
 
-    /// Restores price bands and imbalances from the latest messages, since the engine's state has none.
+    /// Restores price bands and imbalances from the messages in `store`, since the engine does not keep them.
     fn record_auctions(&mut self, store: &MessageStore) {
         for message in (store.oldest()..store.next_sequence()).filter_map(|sequence| store.message(sequence))
         {
@@ -179,14 +179,14 @@ impl MarketImage {
             .map(|id| InstrumentId(id as u16))
     }
 
-    /// Appends the complete snapshot, including the final message with the sequence number to join at.
+    /// Appends the complete snapshot, including the final message of [`write_end`](Self::write_end).
     pub fn write_all(&self, out: &mut Vec<u8>) {
         self.system_events.iter().for_each(|system_event| put(out, system_event));
         self.instruments().for_each(|id| self.write_instrument(id, out));
         self.write_end(out);
     }
 
-    /// Appends an instrument: directory, state, auction data unless trading, bids and asks by price and time.
+    /// Appends an instrument's directory, state, auction data unless it trades, and orders by price and time.
     pub fn write_instrument(&self, id: InstrumentId, out: &mut Vec<u8>) {
         let latest = &self.latest[usize::from(id.0)];
         put(out, &latest.directory);
@@ -209,13 +209,13 @@ impl MarketImage {
         }
     }
 
-    /// Appends the final message, which has the sequence number to join at.
+    /// Appends the final message, which has the sequence number of the first message after the snapshot.
     pub fn write_end(&self, out: &mut Vec<u8>) {
         put(out, EndOfSnapshot::of(self.next).as_bytes());
     }
 }
 
-/// Appends a message after its length byte; nothing when the message is empty.
+/// Appends a length byte and the message; appends nothing if the message is empty.
 fn put(out: &mut Vec<u8>, message: &[u8]) {
     if !message.is_empty() {
         out.push(message.len() as u8);

@@ -18,7 +18,7 @@ use crate::log_command::LogCommand;
 use crate::overflow_queue::{OverflowQueue, end_ring};
 use crate::response::Response;
 
-/// Matching is timed for one in this number of commands.
+/// The tracer measures the matching time of one in this many commands.
 const TIMED_EVERY: u64 = 16;
 
 tickpath_lockfree::counters! {
@@ -32,14 +32,14 @@ tickpath_lockfree::counters! {
         pub market_events,
         /// Executions.
         pub executions => "executions",
-        /// Events that waited because the ring to their agent was full.
+        /// Events that waited in an overflow queue because their ring was full.
         pub delayed_events,
     }
 }
 
 /// The venue's matching engine.
 pub type VenueEngine = Engine<FastBooks<Owner>>;
-/// The engine at the matcher's close, for comparison once the venue has stopped.
+/// The engine after its last command, stored when the matcher closes so that other threads can inspect it.
 pub type FinalEngine = Arc<Mutex<Option<Box<VenueEngine>>>>;
 
 /// Applies the sequenced commands to the engine and emits its responses and market events.
@@ -65,12 +65,12 @@ struct Outbox<T> {
     response_overflow: OverflowQueue<Response>,
     market: spsc::Producer<MarketEvent>,
     market_overflow: OverflowQueue<MarketEvent>,
-    /// The code of each instrument's trading state, by its id.
+    /// Code of each instrument's trading state, indexed by instrument id.
     states: Arc<[Counter]>,
-    /// The trades of each instrument, by its id.
+    /// Trades of each instrument, indexed by instrument id.
     trades: Arc<[TradeTotals]>,
-    /// Price of the latest execution that was reported to its owners; its public event follows and has no
-    /// price. `None` in a cross, whose summary has the price and quantity.
+    /// Price of the latest execution reported to a user, for the trade totals: the market event that follows
+    /// may have no price. `None` in a cross: a `Cross` event has the total quantity and the price.
     execution_price: Option<Price>,
 }
 
@@ -108,8 +108,8 @@ impl<T: Tracer> Matcher<T> {
         }
     }
 
-    /// Makes the matcher publish each instrument's trading state, as its
-    /// [code](tickpath_types::TradingState::code), and its trades, at the index of the instrument's id.
+    /// Makes the matcher publish each instrument's trading state in `states`, as its
+    /// [code](tickpath_types::TradingState::code), and its trades in `trades`, indexed by instrument id.
     #[must_use]
     pub fn with_instruments(mut self, states: Arc<[Counter]>, trades: Arc<[TradeTotals]>) -> Matcher<T> {
         self.outbox.states = states;
@@ -172,7 +172,7 @@ impl<T: Tracer> Matcher<T> {
 
     /// Applies the remaining commands and emits their events. True once all are done and the rings are ended.
     pub fn finish(&mut self) -> bool {
-        // Check for the producer's end first, so that commands sequenced before it are still applied.
+        // Check the producer before polling, so that commands pushed before its end are still applied.
         let has_ended = self.commands.is_disconnected();
         let is_done = self.poll() == 0 && has_ended && !self.is_blocked() && self.commands.is_empty();
         if is_done {
@@ -202,7 +202,7 @@ impl<T: Tracer> Outbox<T> {
         self.is_drained()
     }
 
-    /// Ends the rings: their readers find that nothing follows.
+    /// Ends the rings: their readers find the producers disconnected.
     fn end(&mut self) {
         end_ring(&mut self.responses);
         end_ring(&mut self.market);

@@ -2,16 +2,16 @@
 
 use tickpath_nasdaq::ouch50::MESSAGE_LEN_MAX;
 
-/// Maximum length of a stored market data message: 64 bytes with its length field. ITCH's longest has 50.
+/// Maximum length of a market data message: a slot has 64 bytes with the length field. ITCH's longest is 50.
 pub const MAX_STORED_MESSAGE: usize = 62;
-/// Maximum length of a stored message to a user: OUCH's longest response with all its options.
+/// Maximum length of a stored message to a user: OUCH's longest response with all optional fields.
 pub const MAX_LOGGED_MESSAGE: usize = MESSAGE_LEN_MAX;
 
 /// The messages of the market data session, kept for retransmission.
 pub type MessageStore = MessageLog<MAX_STORED_MESSAGE>;
 /// The messages to one user.
 ///
-/// All messages to a client are sent from this log, in which its connection has a position.
+/// The client's connection reads from this log all messages that it sends.
 pub type SessionLog = MessageLog<MAX_LOGGED_MESSAGE>;
 
 const LEN_BYTES: usize = size_of::<u16>();

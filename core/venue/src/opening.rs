@@ -46,8 +46,8 @@ pub struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    /// Computes the opening from the replica. Publishes the users' limits in `view`, adds the file's new
-    /// instruments to the table, and adds differences between venue and configuration to `notices`.
+    /// Computes the opening from the replica. Publishes the users' limits in `view`, adds the configuration's
+    /// new instruments to the table, and describes its differences from the replica in `notices`.
     ///
     /// # Errors
     /// [`AddInstrumentError`] when a new instrument cannot be added.
@@ -101,7 +101,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// Adds the file's new instruments to the table before the log names them, so readers of the log find them.
+/// Adds the configuration's new instruments to the table before commands name them, so log readers find them.
 fn add_listed(
     settings: OpeningSettings<'_>,
     table: &InstrumentTable,
@@ -144,7 +144,7 @@ fn opening(
     }));
     let mut emit = |kind: CommandKind| opening.push((SessionId::default(), kind.into()));
     added.into_iter().for_each(|instrument| emit(CommandKind::AddInstrument(instrument)));
-    // A schedule starts the day itself.
+    // With a schedule, its steps start the day.
     match settings.day.schedule {
         None => day.open_at_once(&mut emit),
         Some(_) => day.open_more(&mut emit),

@@ -24,7 +24,7 @@ pub enum Admission {
     Sequence {
         /// The command.
         kind: CommandKind,
-        /// UserRefNum that the client gave the order.
+        /// UserRefNum of the order in the request.
         user_ref: UserRefNum,
         /// True for a new order, and for any refused request.
         is_new_order: bool,
@@ -63,7 +63,7 @@ impl Admission {
     }
 }
 
-/// The decision on a front's request.
+/// The decision on the request of a front, which is an order entry gateway on another thread.
 pub enum FrontAdmission {
     /// A user's request or its refusal is to be sequenced.
     Request {
@@ -74,9 +74,9 @@ pub enum FrontAdmission {
     },
     /// An internal command is to be sequenced.
     Internal(Arrival),
-    /// The refusal gets no record, because the log's space is reserved for cancels.
+    /// The request is refused without a log record, because the log's space is reserved for cancels.
     Unlogged,
-    /// The request has no effect: the user does not exist, or no order may be entered for it.
+    /// The request has no effect: its user does not exist, or no order may be entered for the user.
     Drop,
 }
 
@@ -84,18 +84,18 @@ pub enum FrontAdmission {
 ///
 /// Its parts are public and independent; this type has the operations that involve several of them.
 pub struct OrderEntry<P> {
-    /// Sessions of the users.
+    /// The users, with their sessions.
     pub users: Users,
     /// Connections before and after login, and the checks of logins.
     pub logins: Logins<P>,
-    /// Puts all commands into a single order.
+    /// Orders and numbers all commands.
     pub sequencer: Sequencer,
     /// Commands of the trading day and of the administrator.
     pub commands: InternalCommands,
 }
 
 impl<P> OrderEntry<P> {
-    /// Sequences the venue's first commands, and starts the disconnect timers of users without a connection.
+    /// Sequences the venue's first commands; starts the cancel-on-disconnect timers of users with messages.
     pub fn open(&mut self, opening: Vec<(SessionId, LogCommandKind)>, now: Nanos, tracer: &mut impl Tracer) {
         self.commands.open(opening, now, &mut self.sequencer, tracer);
         failpoint!(GraceForgottenAtStart => return);

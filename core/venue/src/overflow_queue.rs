@@ -7,7 +7,7 @@ use tickpath_lockfree::spsc;
 /// The queue holds the events of one command, at most
 /// [`max_events_per_command`](tickpath_matching::EngineLimits::max_events_per_command): the matcher applies
 /// no further command until it is empty. The capacity is allocated at the start. The queue always fills from
-/// its beginning, so that sweeps reuse the same pages; a larger sweep causes page faults for further pages.
+/// its beginning and so reuses its memory pages; only more events than ever before cause page faults.
 pub struct OverflowQueue<E> {
     events: Vec<E>,
     /// Number of `events` that have been moved into the ring.

@@ -30,8 +30,8 @@ impl PublishedMessage {
 
 /// The publisher's end of the queue: copies messages from the publisher's store to the ring.
 ///
-/// Messages wait in the store, so a stalled reader costs nothing. If the reader falls behind by more messages
-/// than the store keeps, it finds a gap in the sequence numbers.
+/// Messages wait in the store, so a stalled reader takes no more memory. If the reader falls behind by more
+/// messages than the store keeps, it finds a gap in the sequence numbers.
 pub struct MessageCopies {
     ring: spsc::Producer<PublishedMessage>,
     next: u64,

@@ -39,7 +39,7 @@ pub struct Definition {
 
 /// A venue without its sockets: the engine and all outbound messages, as the log determines them.
 ///
-/// Replicas with the same commands are identical to each other and to the venue. Pages are faulted in on use.
+/// Replicas with the same commands are identical to each other and to the venue. Memory is faulted in on use.
 pub struct Replica {
     definition: Definition,
     /// The matching engine.
@@ -77,7 +77,7 @@ pub struct Stream<const LEN_MAX: usize> {
 pub struct ReplayedState {
     /// Time at which the last command was sequenced, since midnight.
     pub last_ts: Nanos,
-    /// True while a kill of all users refuses their new orders.
+    /// True while all users are killed, so that their new orders are refused.
     pub is_killed: bool,
     /// State of the trading day.
     pub day: ReplayedDay,
@@ -127,7 +127,7 @@ impl Replica {
         command.apply(&mut self.engine, &mut self.streams);
     }
 
-    /// As [`Replica::apply`], and passes each message to a user to `on_message`: user index, number, bytes.
+    /// As [`Replica::apply`]; `on_message` receives user index, number and bytes of each message to a user.
     pub fn apply_with_messages(&mut self, command: &LogCommand, on_message: impl FnMut(usize, u64, &[u8])) {
         self.update(command);
         command.apply(&mut self.engine, &mut MessageTap { streams: &mut self.streams, on_message });
@@ -154,7 +154,7 @@ impl Replica {
         }
     }
 
-    /// Adds the user of the next session, without messages.
+    /// Adds a user without messages; does nothing unless `session` is the next one and below the maximum.
     #[cold]
     fn add_user(&mut self, session: SessionId, name: UserName) {
         let Definition { users, limits, retained_responses, .. } = &mut self.definition;
@@ -167,7 +167,7 @@ impl Replica {
         self.replayed.users.push(ReplayedUser::default());
     }
 
-    /// Number of each user's next message, in session order.
+    /// Sequence number of each user's next message, in session order.
     pub fn next_numbers(&self) -> impl Iterator<Item = u64> {
         self.streams.users.iter().map(|user| user.messages.next_sequence())
     }
@@ -289,7 +289,7 @@ fn difference(was: &Instrument, is: &Instrument) -> Option<String> {
     Some(format!("{name} was {was} and is {is}"))
 }
 
-/// Table of the definition's instruments and of those added since, up to the definition's maximum number.
+/// Table of the definition's instruments and of those that the engine added, up to the definition's maximum.
 fn table_of(definition: &Definition, engine: &Engine<FastBooks<Owner>>) -> InstrumentTable {
     let max_id = InstrumentId(definition.limits.max_instruments);
     let table = InstrumentTable::with_capacity(&definition.instruments, max_id);

@@ -1,4 +1,4 @@
-//! Checks of one user's requests before the log.
+//! Checks of one user's requests before they are logged.
 
 use tickpath_nasdaq::ouch50::RequestError;
 use tickpath_types::{InstrumentId, InstrumentTable, Nanos, OrderRequest, RejectReason};
@@ -13,12 +13,12 @@ type Decoded = Result<OrderRequest, RequestError>;
 pub struct RequestFilter {
     /// False while there is nothing to check, as for nearly all users: then no other field is read.
     is_checked: bool,
-    /// The reason for which new orders are refused at present.
+    /// Reason to refuse new orders now; `None` accepts them.
     refusal: Option<RejectReason>,
     is_draining: bool,
     /// Allowed instruments, one bit for each id.
     instruments: Box<[u64]>,
-    /// False while all bits of `instruments` are set.
+    /// False until an instrument is forbidden; until then, all bits of `instruments` are set.
     is_restricted: bool,
     bucket: Option<TokenBucket>,
 }
@@ -83,7 +83,7 @@ impl RequestFilter {
         decoded
     }
 
-    /// True while even the venue's own orders for the user are refused: while draining, or with a full log.
+    /// True while draining or while the log is full: even the venue's own orders for the user are refused.
     #[must_use]
     pub const fn is_shut(&self) -> bool {
         self.is_draining || self.refusal.is_some()
@@ -157,7 +157,7 @@ mod tests {
         request(b"U\0\0\0\x01\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x640YNfrom-the-test \0\0")
     }
 
-    /// The filter's reason for refusing the request, if any. Asserts that accepted requests are unchanged.
+    /// Returns the filter's refusal of the request, if any. Asserts that accepted requests are unchanged.
     fn check(filter: &mut RequestFilter, request: &OrderRequest, now: Nanos) -> Result<(), RejectReason> {
         match filter.check(Ok(*request), now) {
             Ok(passed) => {

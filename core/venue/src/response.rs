@@ -22,7 +22,7 @@ pub enum Response {
     Applied {
         /// Sequence number of the command.
         command: Sequence,
-        /// True when the engine ignored the command, for example because its subject does not exist.
+        /// True when the engine ignored the command, for example because the trade to break does not exist.
         is_ignored: bool,
     },
     /// A system event of the day.

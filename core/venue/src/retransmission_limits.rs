@@ -7,7 +7,7 @@ use crate::token_bucket::{RateLimit, TokenBucket};
 /// Maximum number of requesters kept; a new one replaces the one without requests for the longest time.
 pub(crate) const REQUESTERS_MAX: usize = 256;
 
-/// A token bucket for each host address, shared by all ports of the host: a requester can use any port.
+/// A token bucket for each host address, shared by its ports: using more ports gives a host no more tokens.
 pub struct RequestLimits<P> {
     limit: RateLimit,
     requesters: Vec<Requester<P>>,

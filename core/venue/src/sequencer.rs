@@ -18,11 +18,11 @@ const INTERNAL: u64 = u64::MAX;
 /// A request that is to be sequenced.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Time at which the kernel received the request, in nanoseconds of its clock; 0 when unknown.
+    /// Time at which the kernel received the request, in ns since 1970; 0 when unknown.
     pub kernel_ns: u64,
     /// The session that sent the request or is its subject.
     pub session: SessionId,
-    /// Links the time stamps of the request; `None` for internal commands.
+    /// Tracing token of the request's earlier time stamps; `None` if there are none.
     pub token: Option<Token>,
     /// The command to sequence.
     pub kind: LogCommandKind,
@@ -55,7 +55,7 @@ pub struct Sequencer {
     expiries: Expiries,
     batch: Vec<(u64, SessionId, u32, Arrival)>,
     sequenced: usize,
-    /// The last internal command in the log.
+    /// Sequence number of the last internal command since the start; 0 if none.
     last_internal: Sequence,
     commands: spsc::Producer<LogCommand>,
     journal: Option<Box<dyn CommandLog>>,
@@ -63,11 +63,11 @@ pub struct Sequencer {
     durable: Sequence,
     /// The journal's state at the last check.
     log_state: LogState,
-    /// Number of failed appends because the journal was full.
+    /// Number of appends that failed because the journal was full.
     delayed: u64,
 }
 
-/// Maximum time by which the clock may have been set back when a venue resumes, across midnight too.
+/// On resume, a clock less than this behind the log's last time of day counts as set back, not as a new day.
 const HALF_A_DAY: Nanos = Nanos::from_secs(12 * 3_600);
 
 impl Sequencer {
@@ -123,7 +123,7 @@ impl Sequencer {
         self.batch.push((kernel_ns, arrival.session, order, arrival));
     }
 
-    /// Sorts the batch and writes as many of its commands as fit; returns the number of requests written.
+    /// Sorts the batch and writes commands until journal or ring is full; returns how many requests it wrote.
     pub fn sequence(&mut self, now: Nanos, tracer: &mut impl Tracer) -> usize {
         let is_unsorted = self.sequenced == 0 && self.batch.len() > 1;
         failpoint!(ArrivalsUnsorted: is_unsorted = false);
@@ -200,7 +200,7 @@ impl Sequencer {
         }
     }
 
-    /// Continues after the log's last time even if the clock has been set back since.
+    /// Makes command times continue after `last_ts`, the log's last time, even if the clock was set back.
     #[cold]
     fn resume(&mut self, now: Nanos, last_ts: Nanos) {
         let ahead = Nanos((last_ts.0 + Nanos::DAY.0 - now.time_of_day().0) % Nanos::DAY.0);
@@ -267,7 +267,7 @@ impl Sequencer {
         self.durable
     }
 
-    /// Number of failed appends because the journal had no space for a command.
+    /// Number of appends that failed because the journal was full.
     #[inline]
     #[must_use]
     pub fn delayed(&self) -> u64 {
@@ -286,17 +286,17 @@ impl Sequencer {
         self.batch.is_empty()
     }
 
-    /// The last internal command in the log.
+    /// Sequence number of the last internal command since the start; 0 if none.
     pub fn last_internal(&self) -> Sequence {
         self.last_internal
     }
 
-    /// Ends the ring to the matcher, which learns that no more commands follow.
+    /// Ends the ring to the matcher, which then finds the producer disconnected.
     pub fn end(&mut self) {
         end_ring(&mut self.commands);
     }
 
-    /// Number of requests in the batch, whether or not they have a sequence number.
+    /// Number of requests in the batch, including those already sequenced.
     #[inline]
     #[must_use]
     pub fn command_batch(&self) -> usize {

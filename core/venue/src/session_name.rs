@@ -9,11 +9,11 @@ const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const MARK: u8 = b'~';
 
 /// The wire name of a session in one of its generations: the name itself in generation 0, then with the
-/// suffix `~1`, `~2` ... in base 36. A long name loses its first characters to the suffix. `None` when the
-/// name itself is too long.
+/// suffix `~1`, `~2` ... in base 36. If the result is too long, the name loses its first characters. `None`
+/// when the name without a suffix is too long.
 ///
-/// A changed name tells clients that message numbers may now denote other messages than under the name that
-/// they know. The generation comes from the log.
+/// A changed name tells clients that sequence numbers may now denote other messages than under the previous
+/// name. The log determines the generation.
 #[must_use]
 pub fn wire_name(name: &str, generation: u32) -> Option<Session> {
     if generation == 0 || name.len() > LEN_MAX {
@@ -40,7 +40,7 @@ pub fn parse_session_name(name: &str) -> Option<Session> {
     Session::new(name).filter(|_| !name.is_empty() && name.bytes().all(is_word))
 }
 
-/// A session name: `TP` and the start time, in ms since 1970, as 8 base-36 digits, enough for 89 years.
+/// A session name: `TP` and the start time, in ms since 1970, as 8 base-36 digits, enough until 2059.
 #[must_use]
 pub fn session_name_at(mut millis: u128) -> String {
     let mut name = *b"TP00000000";

@@ -7,7 +7,7 @@ use tickpath_types::Sequence;
 use crate::log_command::LogCommand;
 use crate::replica::Replica;
 
-/// A reader cannot follow the log any more; the venue itself continues.
+/// A reader can no longer follow the log; the venue itself continues.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogReadError {
@@ -25,7 +25,7 @@ pub enum LogReadError {
     /// There is no usable snapshot: restore one from a copy.
     #[error("the journal has no snapshot that can be used")]
     NoSnapshot,
-    /// A snapshot that begins another definition is unusable: restore it from a copy.
+    /// A snapshot at which the users or bounds changed is unusable: restore it from a copy.
     #[error(
         "the snapshot of command {0} cannot be used, and the commands after it were decided with other users or bounds \
          than those before it"
@@ -44,10 +44,10 @@ pub(crate) type LogResult<T> = Result<T, LogReadError>;
 
 /// A log and its snapshots, read while the venue writes them.
 pub trait StoredLog: Send {
-    /// The last durable command.
+    /// Sequence number of the last durable command.
     fn durable(&self) -> Sequence;
 
-    /// The last command of each snapshot, in ascending order.
+    /// Sequence number of the last command in each snapshot, in ascending order.
     ///
     /// # Errors
     /// [`LogReadError::Storage`].
@@ -68,7 +68,7 @@ pub trait StoredLog: Send {
 
 /// A reader of a log's commands in sequence.
 pub trait StoredCommands: Send {
-    /// The next command, if available and at most `limit`, which must be durable.
+    /// The next command; `None` if there is none up to `limit`, which must be durable.
     ///
     /// # Errors
     /// [`LogReadError::Storage`] or [`LogReadError::Command`].

@@ -8,8 +8,9 @@ use crate::token_bucket::RateLimit;
 
 /// The limits of one user. `None` means that only the engine's general limits apply.
 ///
-/// The [`RequestFilter`](crate::RequestFilter) checks the message rate before the log. The engine checks all
-/// others: a command in the log sets them, so they also apply to requests sequenced after it but sent before.
+/// The [`RequestFilter`](crate::RequestFilter) checks the rate before a request is logged. The engine checks
+/// all other limits: a command in the log sets them, so they also apply to requests sent before it but
+/// sequenced after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UserLimits {
     /// Message rate. Above it, new orders and replacements are rejected with `RateAboveLimit`; cancels,
@@ -19,7 +20,7 @@ pub struct UserLimits {
     pub open_orders: Option<u32>,
     /// Maximum quantity of one order; a larger one is rejected with `QtyAboveLimit`.
     pub order_qty: Option<Qty>,
-    /// Maximum notional (price x qty) of one order, in 10^-4; above it: `NotionalAboveLimit`.
+    /// Maximum notional (price x qty) of one order, in units of 10^-4; above it: `NotionalAboveLimit`.
     pub order_notional: Option<u64>,
 }
 

@@ -20,7 +20,7 @@ pub enum RegisterError {
     /// Another user has this name.
     #[error("there is a user '{0}' already: choose another name")]
     Taken(String),
-    /// The session has no capacity for another user; a new session has.
+    /// The session has its maximum number of users: begin another session.
     #[error("the session is limited to {0} users: begin another session by --new-session")]
     Full(usize),
 }
@@ -28,7 +28,7 @@ pub enum RegisterError {
 /// The users in session order (1, 2, 3 ...). Clones are cheap and share one registry.
 ///
 /// Users can be added up to a bound while other threads read; neither side waits. A user is registered before
-/// a ring or the log names it, so readers of these find it here.
+/// a ring element or log record refers to it, so their readers find the user here.
 #[derive(Clone, Debug, Default)]
 pub struct UserRegistry {
     /// Users by index; entries after the last user are empty.
@@ -173,7 +173,7 @@ pub struct UserView {
     pub logins: Counter,
     /// Logins with a wrong password.
     pub wrong_passwords: Counter,
-    /// Requests refused before the log.
+    /// Requests refused before they reached the engine.
     pub requests_refused: Counter,
     /// The current limits.
     pub limits: LimitsView,

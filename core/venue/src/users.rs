@@ -35,7 +35,7 @@ pub struct User {
     pub connection: Option<usize>,
     /// The current limits.
     pub limits: UserLimits,
-    /// Checks of the user's requests before the log.
+    /// Checks of the user's requests before they are logged.
     pub filter: RequestFilter,
     /// Time from disconnect until open orders are cancelled; `None` keeps them.
     pub cancel_on_disconnect: Option<Nanos>,
@@ -46,10 +46,10 @@ pub struct User {
 /// Maximum number of commands for a new user.
 const NEW_USER_COMMANDS_MAX: usize = 5;
 
-// A new user is added only when the batch has capacity for a phase: this must suffice for its commands.
+// A user is added once the batch has capacity for the commands of a phase: a new user must not have more.
 const _: () = assert!(NEW_USER_COMMANDS_MAX <= commands_max(InstrumentId(0)));
 
-/// A new user, allocated for the order server, which adds it without allocating.
+/// A new user, allocated by another thread so that the order server adds it without allocating.
 pub struct NewUser {
     /// The user to add.
     pub user: User,
@@ -125,8 +125,8 @@ pub struct Users {
 }
 
 impl Users {
-    /// Creates the users with sessions 1, 2, 3 ... in order, each with its log and its entitlements. There
-    /// may be at most `max` users. They log in to `session`.
+    /// Creates the users with sessions 1, 2, 3 ... in order, each with its log and its entitlements.
+    /// Allocates for `max` users. Their logins must name `session` or none.
     pub fn new(
         session: Session,
         settings: &[UserSettings],
@@ -143,7 +143,7 @@ impl Users {
         Users { session, users, next_cancel: NEVER }
     }
 
-    /// Users who log in to TODAY and have no messages; capacity for one more user, and two messages each.
+    /// Users of the session TODAY without messages; capacity for one more user and for two messages per user.
     #[cfg(test)]
     pub(crate) fn for_test(settings: &[UserSettings], table: &InstrumentTable) -> Users {
         let entitled = |user| Entitlements::new(user, &ReplayedUser::default());
@@ -186,7 +186,7 @@ impl Users {
         self.next_cancel
     }
 
-    /// Passes the session of each user whose timer has expired to `cancel`; if false, a later call retries.
+    /// Calls `cancel` for each user whose timer has expired; a later call retries if `cancel` returns false.
     pub(crate) fn poll_absent(&mut self, now: Nanos, mut cancel: impl FnMut(SessionId) -> bool) {
         self.next_cancel = NEVER;
         for user in &mut self.users {
@@ -248,8 +248,8 @@ impl LoginUsers for Users {
         &self.users[user].password
     }
 
-    /// The session is not available if the user is logged in, if the login names another session, or if the
-    /// requested messages are overwritten or do not exist yet.
+    /// Rejects with `SESSION_NOT_AVAILABLE` if the user is already logged in, if the login names another
+    /// session, or if the requested messages are overwritten or do not exist yet.
     fn log_in(
         &mut self,
         _now: Nanos,

@@ -45,7 +45,7 @@ impl VenueView {
         VenueView { users, engine: Arc::new(Mutex::new(None)), ..VenueView::default() }
     }
 
-    /// Restores the session's counters, and allocates the states of all possible instruments.
+    /// Restores counters and states from `replica`; allocates states and trades for all possible instruments.
     pub fn resume(&mut self, replica: &Replica) {
         let max_id = replica.streams.table.max_id();
         self.states = (0..=max_id.0).map(|_| Counter::default()).collect();

@@ -2,7 +2,7 @@
 //!
 //! A client sends command lines, and receives a line of JSON for each. [`LineServer`] holds the connections
 //! and limits them; [`AdminThread`] runs a `LineServer` on a new thread, and [`send_line`] is the client.
-//! [`command_rings`] passes commands to a duty cycle.
+//! [`command_rings`] passes commands from such a thread to a duty cycle.
 //!
 //! ```
 //! use std::time::Duration;

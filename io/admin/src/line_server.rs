@@ -9,7 +9,7 @@ use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_agent::{ListenError, Peer, UnixListener};
 use tickpath_types::Nanos;
 
-/// Maximum number of connections accepted in one call.
+/// Maximum number of connections that one call of `receive` accepts.
 const ACCEPTS_MAX: usize = 64;
 /// Mode of the socket file: only its owner may read and write.
 const SOCKET_MODE: u32 = 0o600;
@@ -19,10 +19,11 @@ const UNREAD_MAX: usize = 1 << 20;
 /// Limits of a [`LineServer`].
 #[derive(Clone, Copy, Debug)]
 pub struct LineLimits {
-    /// Maximum number of connections, in total and per process. For one more, the oldest is closed, those
-    /// without a line first. A connection that sends no line within the deadline is closed.
+    /// Maximum number of connections, in total and per process, and the deadline of a connection's first
+    /// line. For one more, a connection of the same process, or of the process with the most, is closed:
+    /// those without a line first, then the oldest.
     pub connections: PreLoginLimits,
-    /// Maximum time for which a connection may stay open after a line.
+    /// Maximum time that a connection stays open after its latest line, in addition to the deadline.
     pub stay_max: Nanos,
     /// Maximum length of a line in bytes, including its end; a longer one closes the connection.
     pub line_len_max: usize,
@@ -43,7 +44,7 @@ impl LineLimits {
     }
 }
 
-/// The connections of an admin socket. No method blocks. The owner calls [`receive`](LineServer::receive),
+/// Serves the connections of an admin socket; no method blocks. Call [`receive`](LineServer::receive), and
 /// then [`next_line`](LineServer::next_line) until it returns `None`. A connection's lines are answered in
 /// order: its next line is returned once the previous one is [answered](LineServer::answer). Silent clients
 /// do not delay others.
@@ -52,18 +53,18 @@ pub struct LineServer {
     listener: UnixListener,
     limits: LineLimits,
     connections: Vec<Connection>,
-    /// Ids of the connections, counted by process in order to bound them.
+    /// Enforces the limits on the number of connections, and their deadlines.
     places: PreLogin<u32>,
     next_id: u64,
     refused: u64,
 }
 
-/// A line that is to be answered.
+/// A received line, which must be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Id of the connection.
     pub connection: u64,
-    /// Id of the user at the other end.
+    /// Unix user id of the client.
     pub user: u32,
     /// The line without surrounding spaces.
     pub text: String,
@@ -78,7 +79,8 @@ struct Connection {
     unsent: Vec<u8>,
     /// True while a line of the connection is unanswered.
     is_waiting: bool,
-    /// True when nothing more is read, because the client has sent all its lines. Answers are still sent.
+    /// True when nothing more is read: the client has closed its side, or sent its only permitted line.
+    /// Answers are still sent.
     has_ended: bool,
     is_closed: bool,
 }
@@ -99,7 +101,8 @@ impl LineServer {
         })
     }
 
-    /// Number of connections refused: of another user, without a line in time, or above the maximum.
+    /// Number of connections refused or closed: of users other than the owner and root, past the deadline, or
+    /// above the maximum.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
@@ -169,7 +172,8 @@ impl LineServer {
         None
     }
 
-    /// Answers a connection's line. [`receive`](LineServer::receive) later sends bytes that do not fit now.
+    /// Answers a connection's line. [`receive`](LineServer::receive) later sends bytes that the socket does
+    /// not take now.
     pub fn answer(&mut self, connection: u64, answer: &Value) {
         // The client may have disconnected since.
         let Some(connection) = self.connections.iter_mut().find(|it| it.id == connection) else { return };
@@ -205,7 +209,7 @@ fn may_connect(user: u32, owner: u32) -> bool {
     user == owner || user == 0
 }
 
-/// The answer to a line that is refused with this message.
+/// Returns the answer that refuses a line with an error message.
 #[must_use]
 pub fn error_answer(message: &str) -> Value {
     json!({ "ok": false, "error": message })

@@ -5,7 +5,8 @@ use std::time::Duration;
 use tickpath_agent::{BackgroundThread, StopSignal, Waker};
 use tickpath_lockfree::spsc;
 
-/// Capacity of each queue, that of trusted logins and that of others; a check beyond it must be retried.
+/// Maximum number of unfinished checks of trusted logins, and separately of all others.
+/// [`PasswordChecker::submit`] refuses a check beyond it.
 pub const CHECKS_MAX: usize = 64;
 /// Maximum password length, in bytes.
 const PASSWORD_LEN_MAX: usize = 64;
@@ -39,8 +40,8 @@ pub struct CheckResult<K> {
 /// Checks passwords on another thread, which ends on drop. Submitting checks and taking results neither
 /// blocks nor allocates. `K` is the caller's key of a login.
 ///
-/// Trusted logins are those of users from an address where their password was right before. They have a
-/// separate queue and are checked first, so that guesses do not delay them.
+/// A login is trusted if the user's password was right from the same address before. Trusted logins have a
+/// separate queue and are checked first, so that password guesses do not delay them.
 pub struct PasswordChecker<K> {
     /// Queues of the checks of trusted logins (index 0) and of all other logins (1).
     checks: [spsc::Producer<Check<K>>; 2],
@@ -69,13 +70,13 @@ impl<K: Copy + Send + 'static> PasswordChecker<K> {
         Ok(PasswordChecker { checks: [trusted, other], waiting: [0; 2], answers, next_id: 1, thread })
     }
 
-    /// Makes each result wake the thread behind `waker`.
+    /// Makes each result wake the thread of `waker`.
     pub fn wake_by(&self, waker: &Waker) {
         self.answers.wake_by(waker);
     }
 
-    /// Submits a password for a check against that of `user`, or of no user; returns the id of the check.
-    /// `None` when the queue is full.
+    /// Submits a check of `password` against that of `user`; without a user (`None`) the check fails. Returns
+    /// the id of the check, or `None` when the queue is full.
     ///
     /// # Panics
     /// If the password has more than 64 bytes.

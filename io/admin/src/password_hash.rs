@@ -6,7 +6,7 @@ use argon2::{Argon2, Params};
 
 /// Maximum memory that a hash may need for a check, in KiB.
 const MEMORY_KIB_MAX: u32 = 256 << 10;
-/// Maximum number of passes over that memory that a hash may need.
+/// Maximum number of passes over its memory that a hash may need for a check.
 const PASSES_MAX: u32 = 16;
 
 /// The argon2 hash of a password: a PHC string (`$argon2id$v=19$...`) whose check has a bounded cost.
@@ -21,7 +21,7 @@ const PASSES_MAX: u32 = 16;
 #[derive(Clone)]
 pub struct PasswordHash(String);
 
-/// The text is not a password hash that can be checked.
+/// The text is not an argon2 hash, or its check would be too expensive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PasswordHashError {
@@ -63,7 +63,7 @@ impl PasswordHash {
         Argon2::default().hash_password(password).ok().map(|hash| hash.to_string())
     }
 
-    /// True if this is the hash of `password`. The hash's parameters make it slow: not for a duty cycle.
+    /// True if this is the hash of `password`. Takes milliseconds or more: do not call it in a duty cycle.
     #[must_use]
     pub fn is_of(&self, password: &[u8]) -> bool {
         phc::PasswordHash::new(&self.0)

@@ -1,4 +1,4 @@
-//! The users and addresses from which passwords were right, in a file that survives a restart.
+//! Pairs of a user and an address from which the user's password was right, kept in a file.
 //!
 //! Duty cycles pass new pairs through rings; another thread writes the file.
 
@@ -8,17 +8,17 @@ use std::net::Ipv4Addr;
 use tickpath_admission::TrustedPeers;
 use tickpath_lockfree::spsc;
 
-/// Maximum number of new pairs waiting to be written; pairs beyond it are forgotten at the program's end.
+/// Capacity of a ring of new pairs. Pairs that do not fit are not written, so they are lost at a restart.
 const RING_CAPACITY: usize = 1 << 10;
 
 /// A user's index, and an address from which the user's password was right.
 pub type TrustedLogin = (u32, Ipv4Addr);
 
-/// Replaces all pairs in the file.
+/// Function that replaces all pairs in the file.
 type WritePairs = Box<dyn FnMut(&TrustedPeers<Ipv4Addr>) -> io::Result<()> + Send>;
 
-/// Collects new pairs and writes the file. If that fails, only trust is lost: logins are then checked as from
-/// a new address.
+/// Collects new pairs and writes all pairs to the file. Pairs that could not be written are lost at a
+/// restart: their logins are then untrusted.
 pub struct TrustedLogins {
     known: TrustedPeers<Ipv4Addr>,
     new: Vec<spsc::Consumer<TrustedLogin>>,
@@ -64,7 +64,8 @@ impl TrustedLogins {
         sink
     }
 
-    /// Takes new pairs from the rings, and writes the file if it is not up to date; returns their number.
+    /// Takes new pairs from the rings, and writes the file if it is outdated. Returns the number of pairs
+    /// taken.
     ///
     /// # Errors
     /// The system's error when writing. The next call retries.

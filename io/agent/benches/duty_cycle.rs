@@ -1,6 +1,7 @@
 //! Costs of the runner, the clock and its calibration on this host.
 //!
-//! `cargo bench -p tickpath-agent`. Without `--bench`, as in a test run, it runs a short version of each.
+//! Run it with `cargo bench -p tickpath-agent`. Without `--bench`, as in a test run, it makes few calls and
+//! measures neither calibrations nor jitter.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -77,7 +78,7 @@ fn duty_cycles(calls: usize, clock: TscClock) {
     }
 }
 
-/// Prints the agreement of repeated calibrations, in parts per million of the rate, and the drift.
+/// Prints the deviation of nine calibrations from their median, in parts per million, and the clock's drift.
 fn calibrations() {
     let mut rates: Vec<_> = (0..9).map(|_| TscClock::calibrate().calibration().ticks_per_second()).collect();
     rates.sort_unstable();

@@ -7,7 +7,7 @@ use tickpath_types::Nanos;
 
 use crate::park::WaitSet;
 
-/// One role that runs in short duty cycles on a thread it does not own.
+/// A component that works in short duty cycles on a thread that its runner provides.
 pub trait Agent: Send {
     /// Does a bounded amount of work and returns the amount; 0 lets the runner idle.
     ///
@@ -30,17 +30,17 @@ pub trait Agent: Send {
         Ok(0)
     }
 
-    /// Warms up: runs the code of rare paths on separate data, without visible effects, so that it is in the
-    /// processor's caches and its branches are predicted when needed. Called from time to time after a cycle
-    /// in which no agent found work, if the [plan](crate::ThreadPlan::warm_up_interval) says so. Bounded,
-    /// and much shorter than the interval.
+    /// Warms up: runs the code of rare paths on separate data, without visible effects, so that this code is
+    /// in the processor's caches and its branches are predicted when needed. If the
+    /// [plan](crate::ThreadPlan::warm_up_interval) has an interval, the runner calls this at most that often,
+    /// after a cycle in which no agent found work. A call is bounded, and much shorter than the interval.
     fn warm_up(&mut self, now: Nanos) {
         let _ = now;
     }
 
     /// Called once, before [`on_start`](Self::on_start), if the agent's thread
-    /// [sleeps](crate::IdleStrategy::Park) when idle. Whatever gives the agent work from another thread, such
-    /// as a ring, must wake it through this waker.
+    /// [sleeps](crate::IdleStrategy::Park) when idle. Each source of work on another thread, such as a ring,
+    /// must wake the agent's thread through this waker.
     fn wake_by(&mut self, waker: &Waker) {
         let _ = waker;
     }
@@ -53,7 +53,7 @@ pub trait Agent: Send {
         wait.soon();
     }
 
-    /// Name for threads, counters and logs, e.g. `"sequencer"`.
+    /// Name of the agent in plans, counters and errors, e.g. `"sequencer"`.
     fn role_name(&self) -> &'static str;
 
     /// Called once on the agent's own thread before any agent of the system does work.
@@ -93,13 +93,13 @@ struct Cause {
 }
 
 impl AgentError {
-    /// An error after which the system cannot continue: it is stopped and the message is its outcome.
+    /// Creates an error after which the system cannot continue: the runner stops it and returns this error.
     #[must_use]
     pub fn fatal(message: impl fmt::Display) -> AgentError {
         AgentError(Box::new(Cause { message: message.to_string(), fatal: true }))
     }
 
-    /// An error that the agent has handled; it is counted and kept for reports.
+    /// Creates an error that the agent has handled; it is counted, and the latest one is kept for reports.
     #[must_use]
     pub fn recoverable(message: impl fmt::Display) -> AgentError {
         AgentError(Box::new(Cause { message: message.to_string(), fatal: false }))

@@ -1,4 +1,4 @@
-//! Counts each thread's allocations, to detect allocating duty cycles; puts the largest blocks on huge pages.
+//! An allocator that counts each thread's allocations and places blocks of 8 MiB or more on huge pages.
 #![allow(unsafe_code)] // an allocator is unsafe by its trait
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,8 +14,8 @@ thread_local! {
 /// Costs an addition per allocation, and nothing otherwise.
 ///
 /// Blocks of at least 8 MiB - books, indices, rings - get huge pages if the system provides them on request
-/// (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`): a look-up in a large table then
-/// misses only the cache, and not the page tables too.
+/// (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`). A look-up in a large table then
+/// causes a cache miss, but rarely a TLB miss too.
 pub struct CountingAllocator;
 
 /// Number of allocations and reallocations of this thread so far; always 0 without [`CountingAllocator`].
@@ -25,7 +25,7 @@ pub fn thread_allocations() -> u64 {
     COUNT.get()
 }
 
-/// Whether this program counts its allocations, detected by making one.
+/// True if this program counts its allocations; makes one to find out.
 #[must_use]
 pub fn counts_allocations() -> bool {
     let before = thread_allocations();
@@ -34,7 +34,7 @@ pub fn counts_allocations() -> bool {
 }
 
 fn count() {
-    // A terminating thread may have no counter any more.
+    // The counter of a terminating thread may already be destroyed.
     let _ = COUNT.try_with(|count| count.set(count.get() + 1));
 }
 
@@ -67,8 +67,8 @@ unsafe impl GlobalAlloc for CountingAllocator {
             // SAFETY: the block came from `System` by this allocator, with this layout.
             return unsafe { System.realloc(pointer, layout, new_size) };
         }
-        // SAFETY: the layouts are the caller's; the old block is as long as its layout and apart from the
-        // new.
+        // SAFETY: the layouts are the caller's; the old block has the size of its layout and does not overlap
+        // the new one.
         unsafe {
             let new = if huge::is_for(new_layout) { huge::map(new_layout) } else { System.alloc(new_layout) };
             if !new.is_null() {

@@ -16,10 +16,11 @@ pub struct BackgroundThread {
 }
 
 impl BackgroundThread {
-    /// Starts a thread that runs until its stop signal, and rests by [parking](std::thread::park_timeout).
+    /// Starts a thread that calls `run`, which must return after the stop signal. If `run` waits, it must
+    /// [park](std::thread::park_timeout): drop wakes only a parked thread.
     ///
     /// # Errors
-    /// The system refused a thread.
+    /// The system could not start a thread.
     pub fn start(name: &str, run: impl FnOnce(&StopSignal) + Send + 'static) -> io::Result<BackgroundThread> {
         let stop = StopSignal::new();
         let stopped = stop.clone();
@@ -27,11 +28,11 @@ impl BackgroundThread {
         Ok(BackgroundThread { stop, handle: Some(handle) })
     }
 
-    /// Starts a thread that repeats `work`, and calls it once more after the stop. `work` returns the time
-    /// until the next call, or `None` to end the thread.
+    /// Starts a thread that repeats `work`, and calls it once more after the stop signal. `work` returns the
+    /// time until the next call, or `None` to end the thread.
     ///
     /// # Errors
-    /// The system refused a thread.
+    /// The system could not start a thread.
     pub fn repeat(
         name: &str,
         mut work: impl FnMut() -> Option<Duration> + Send + 'static,
@@ -56,7 +57,7 @@ impl BackgroundThread {
         }
     }
 
-    /// True when the thread has ended without a stop.
+    /// True when the thread has ended before the stop signal, by itself or by a panic.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.handle.as_ref().is_none_or(JoinHandle::is_finished)

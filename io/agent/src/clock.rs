@@ -13,12 +13,13 @@ use tickpath_types::Nanos;
 
 use crate::host::TscFacts;
 
-/// Duration of a calibration. Each reading at its start and end is exact to half a bracket, about 20 ns,
-/// which bounds the error of the rate by 0.5 ppm; repeated calibrations agree to some hundredths of that.
+/// Duration of a calibration. Its start and its end are measured to about 20 ns, half the width of a
+/// `bracket`. So the error of the rate is below 0.5 ppm; repeated calibrations agree to some hundredths of
+/// that.
 const CALIBRATION_TIME: Duration = Duration::from_millis(80);
-/// Number of brackets tried at the start and at the end of a calibration; the tightest is used.
+/// Number of attempts of `bracket` at the start, and at the end, of a calibration.
 const CALIBRATION_BRACKETS: usize = 256;
-/// Number of brackets tried for a sample, which is taken while agents run.
+/// Number of attempts of `bracket` for a sample, which is taken while agents run.
 const SAMPLE_BRACKETS: usize = 8;
 
 thread_local! {
@@ -52,8 +53,8 @@ impl fmt::Display for ClockSource {
 /// A clock that costs one time-stamp read and one multiplication; a small `Copy` handle.
 ///
 /// The rate comes from `CLOCK_MONOTONIC_RAW`, which no time service adjusts, and the epoch from
-/// `CLOCK_REALTIME`. Neither is tracked afterwards, so `now` never jumps; [`drift`](TscClock::drift) reports
-/// the difference from the system clock. For the kernel's receive time stamps use
+/// `CLOCK_REALTIME`. Neither is adjusted later, so `now` never jumps; [`drift`](TscClock::drift) reports the
+/// difference from the system clock. For the kernel's receive time stamps use
 /// [`KernelTime`](crate::KernelTime), which follows the system clock.
 #[derive(Clone, Copy, Debug)]
 pub struct TscClock {
@@ -204,9 +205,10 @@ impl TscClock {
     }
 }
 
-/// Returns the tightest bracket: a reading of a system clock between two readings of the counter.
+/// Reads a system clock between two readings of the counter: a bracket. Of `tries` brackets, returns the
+/// narrowest.
 ///
-/// An interrupt or a stolen core widens a bracket; only one untouched bracket is needed.
+/// An interrupt or a preemption widens a bracket; one bracket without either is enough.
 fn bracket(tries: usize, clock: ClockId) -> ClockSample {
     let mut best = ClockSample { tsc: 0, utc: Nanos::ZERO };
     let mut tightest = u64::MAX;

@@ -13,8 +13,8 @@ pub struct AgentCounters {
     pub busy_calls: Counter,
     /// Sum of the work counts that the duty cycles returned.
     pub work: Counter,
-    /// Ticks spent in duty cycles that found work, and in those of any agent directly before them in the same
-    /// cycle that found none, whose end is not measured. Counted by a [`Runner`](crate::Runner) only.
+    /// Ticks spent in duty cycles that found work, and in calls without work directly before these in the
+    /// same cycle, by any agent: their end is not measured. Counted by a [`Runner`](crate::Runner) only.
     pub busy_ticks: Counter,
     /// Longest time that one duty cycle added to `busy_ticks`, in ticks.
     pub call_ticks_max: Counter,
@@ -58,8 +58,8 @@ impl AgentCounters {
 
 /// Counters of one thread.
 ///
-/// The part that changes with every cycle and the part of each agent lie on separate cache lines. A reader
-/// that polls some times a second costs the writer one cache miss per line and poll.
+/// `cycles` and each entry of `agents` lie on separate cache lines: a poll by a reader costs the writer one
+/// cache miss per line.
 #[derive(Debug)]
 pub struct ThreadCounters {
     /// Name of the thread.
@@ -77,12 +77,12 @@ pub struct CycleCounters {
     pub count: Counter,
     pub(crate) start_ticks: Counter,
     pub(crate) latest_ticks: Counter,
-    /// Longest time from the end of one cycle to the end of the next without giving up the core in between,
-    /// in ticks: an agent's work, or a preemption of the core.
+    /// Longest cycle in ticks. A cycle begins at the end of the one before, or of the yield, sleep or warm-up
+    /// between them. Long work of an agent or a preemption of the thread lengthens it.
     pub cycle_ticks_max: Counter,
-    /// Cycles without work that took over 10 us although the thread kept its core: stalls by the host.
+    /// Stalls by the host: cycles without work that took over 10 us, although the thread did not yield.
     pub stalls: Counter,
-    /// Ticks in stalls.
+    /// Total duration of the stalls, in ticks.
     pub stalled_ticks: Counter,
     /// Times that the thread slept because there was nothing to do.
     pub sleeps: Counter,

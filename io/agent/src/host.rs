@@ -26,14 +26,14 @@ pub struct Host {
 /// Properties of the time-stamp counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TscFacts {
-    /// The CPU reports that the counter has one rate in all power states. A hypervisor may hide this.
+    /// True when the CPU reports one rate of the counter in all power states. A hypervisor may hide this.
     pub is_invariant: bool,
-    /// The kernel found that the rate is constant and that the counter does not stop.
+    /// True when the kernel found that the rate is constant and that the counter does not stop.
     pub is_constant: bool,
     /// The kernel's clock source, e.g. `tsc` or `kvm-clock`; empty where it cannot be read.
     pub clock_source: String,
     /// True when the kernel offers the counter as a clock source, or when this cannot be read. The kernel
-    /// does not offer it when cores disagree.
+    /// does not offer it when the counters of the cores disagree.
     pub is_offered: bool,
 }
 

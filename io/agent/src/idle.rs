@@ -8,7 +8,8 @@ use tickpath_lockfree::cpu::pause;
 /// Number of empty cycles spun before [`IdleStrategy::Yield`] and [`IdleStrategy::Park`] give up the core.
 const SPINS_BEFORE_YIELD: u32 = 100;
 
-/// Idling of a thread: reaction time against core usage. Configured as `spin`, `yield` or `park`.
+/// Behaviour of a thread without work: strategies that react faster use more of the core. Configured as
+/// `spin`, `yield` or `park`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdleStrategy {
@@ -40,7 +41,7 @@ impl Idler {
 
     /// Idles after a cycle that did `work`; returns at once when there was work.
     ///
-    /// Returns whether the core was yielded: other threads may then use the time until the next cycle.
+    /// Returns true if it yielded the core, so that other threads may have run meanwhile.
     #[inline]
     pub(crate) fn idle(&mut self, work: usize) -> bool {
         if work > 0 {

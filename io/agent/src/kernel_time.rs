@@ -5,17 +5,17 @@ use tickpath_types::Nanos;
 
 use crate::clock::TscClock;
 
-/// Maximum age of the anchor, after which the clocks are compared again.
+/// Maximum age of the anchor, the latest common sample of the counter and the system clock.
 ///
-/// A system clock may be slewed by up to 500 ppm: 50 us a second, 5 us over this age. A clock that is only
-/// disciplined is some ppm off, some tens of nanoseconds over this age.
+/// A time service may slew the system clock by up to 500 ppm: 5 us over this age. Usually the clock's rate is
+/// only some ppm off: some tens of nanoseconds over this age.
 const ANCHOR_AGE_MAX: Nanos = Nanos::from_millis(10);
 
 /// Turns kernel time stamps (`CLOCK_REALTIME`) into ticks, following the system clock.
 ///
-/// One per agent that reads sockets. A fixed calibration drifts from a disciplined system clock: one part per
-/// million is 60 us after a minute, more than the whole path through the kernel. So the clocks are compared
-/// again every 10 ms of use. That costs about half a microsecond; other calls cost a comparison.
+/// Each agent that reads sockets has one. A fixed calibration drifts from a disciplined system clock: one
+/// part per million is 60 us after a minute, more than the whole path through the kernel. So the clocks are
+/// compared again every 10 ms of use. A comparison takes about half a microsecond.
 #[derive(Clone, Debug)]
 pub struct KernelTime {
     clock: TscClock,
@@ -24,7 +24,7 @@ pub struct KernelTime {
 }
 
 impl KernelTime {
-    /// Creates a converter that is anchored now.
+    /// Creates a converter, and compares the counter with the system clock.
     #[must_use]
     pub fn new(clock: TscClock) -> KernelTime {
         KernelTime { clock, anchor: clock.sample(), anchor_ticks_max: clock.nanos_to_ticks(ANCHOR_AGE_MAX) }

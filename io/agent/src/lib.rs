@@ -1,9 +1,10 @@
 //! Agents, runners, idle strategies, core pinning, the stop signal, the calibrated TSC clock, atomically
 //! created files and Unix sockets.
 //!
-//! An [`Agent`] is one role that runs in short duty cycles on a thread it does not own. [`ThreadPlan`]s given
-//! to a [`Runner`] determine which agents share a thread, its core, their order and the idling of the thread.
-//! A test drives the same agents in one thread under simulated time by an [`Invoker`].
+//! An [`Agent`] is a component that works in short duty cycles on a thread that its runner provides. The
+//! [`ThreadPlan`]s of a [`Runner`] determine which agents share a thread, its core, their order and the
+//! idling of the thread. A test drives the same agents in one thread under simulated time with an
+//! [`Invoker`].
 //!
 //! ```
 //! use tickpath_agent::{Agent, AgentError, Invoker};

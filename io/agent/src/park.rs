@@ -12,7 +12,8 @@ use tickpath_types::Nanos;
 
 use crate::clock::TscClock;
 
-/// Polling interval for events without descriptor or waker; for all events if there is no heavy barrier.
+/// Polling interval for events without a descriptor or waker, and for all events if the kernel lacks
+/// membarrier(2).
 const RECHECK_INTERVAL: Nanos = Nanos::from_millis(1);
 /// Maximum number of descriptors that a thread waits for; with more, it polls every [`RECHECK_INTERVAL`].
 const DESCRIPTORS_MAX: usize = 64;
@@ -38,8 +39,8 @@ impl WaitSet {
         (self.until, self.now) = (None, now);
     }
 
-    /// Ends the sleep when the descriptor of a socket, or of a poller of several, is readable. Without a
-    /// descriptor, as in a simulated network, the thread polls every millisecond.
+    /// Ends the sleep when the descriptor of a socket, or of a poller of several sockets, is readable.
+    /// Without a descriptor, as in a simulated network, the thread polls every millisecond.
     pub fn descriptor(&mut self, descriptor: Option<BorrowedFd<'_>>) {
         match descriptor {
             Some(fd) if self.descriptors.len() < DESCRIPTORS_MAX => {
@@ -71,7 +72,7 @@ pub struct Parker {
     wait: WaitSet,
     clock: TscClock,
     has_barrier: bool,
-    /// Number of consecutive sleeps since the latest work that a descriptor or a past deadline ended.
+    /// Number of consecutive sleeps without work that ended early, at a ready descriptor or a past deadline.
     empty_wakeups: u32,
 }
 
@@ -84,7 +85,7 @@ impl Parker {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let event = Arc::new(EventFd::from_value_and_flags(0, flags)?);
         let bell = Arc::clone(&event);
-        // The write fails only after 2^64 writes.
+        // The write fails only if the event's counter is full, after 2^64 wake-ups.
         let waker = Waker::new(move || _ = bell.write(1));
         Ok(Parker {
             event,
@@ -102,7 +103,7 @@ impl Parker {
         &self.waker
     }
 
-    /// Announces a sleep: from here on every new item wakes the thread. Check for earlier items afterwards.
+    /// Announces a sleep: from now on new work wakes the thread. Check once more for earlier work afterwards.
     pub fn announce(&self) {
         self.waker.announce(|| {
             if self.has_barrier {
@@ -111,13 +112,13 @@ impl Parker {
         });
     }
 
-    /// True while the announcement holds: the thread was not woken since.
+    /// True from the announcement of a sleep until the thread is woken or has work.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         self.waker.is_announced()
     }
 
-    /// Records work: the thread stays awake.
+    /// Records that the thread has found work, and retracts an announced sleep.
     #[inline]
     pub fn note_work(&mut self) {
         self.empty_wakeups = 0;
@@ -129,8 +130,8 @@ impl Parker {
     /// Sleeps until one of the events that `fill` adds occurs, or the thread is woken. Allocates nothing. If
     /// a descriptor ended the sleep, the thread must announce its next sleep again.
     ///
-    /// If descriptors ended the latest sleeps without any work, for example by a pending connection that the
-    /// system refuses to accept, this sleep lasts a millisecond: the thread never spins.
+    /// If descriptors ended the latest sleeps although there was no work, for example because the system
+    /// refuses to accept a pending connection, this sleep lasts a millisecond: the thread never spins.
     pub fn sleep(&mut self, fill: impl FnOnce(Nanos, &mut WaitSet)) {
         let now = self.clock.now();
         self.wait.clear(now);
@@ -152,7 +153,7 @@ impl Parker {
             let _ = self.event.read();
         }
         if ready > 0 {
-            // There is probably work: the thread is awake, so items that it gives itself need not wake it.
+            // There is probably work. The thread is awake, so work that it gives itself need not wake it.
             self.waker.retract();
         }
         let is_early = ready > usize::from(is_rung) || left == Some(Nanos::ZERO);
@@ -179,7 +180,7 @@ impl Rest {
         Ok(Rest { parker: Parker::new(clock)?, interval, is_quiet: false })
     }
 
-    /// The waker, which wakes the thread while it has nothing to do.
+    /// The thread's waker. It does not end the first rest after work, which lasts for the interval.
     #[must_use]
     pub fn waker(&self) -> &Waker {
         self.parker.waker()
@@ -192,8 +193,8 @@ impl Rest {
     }
 
     /// Call this after a check without work. The first call after work rests for the interval, or until an
-    /// event that `fill` adds. The second announces a sleep, for one more check. The third sleeps until such
-    /// an event or a wake-up.
+    /// event that `fill` adds. The second announces a sleep, so that the caller checks once more. The third
+    /// sleeps until such an event or a wake-up.
     pub fn rest(&mut self, fill: impl FnOnce(Nanos, &mut WaitSet)) {
         if self.parker.is_announced() {
             self.parker.sleep(fill);
@@ -230,7 +231,7 @@ fn timespec(duration: Nanos) -> libc::timespec {
 const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
-/// Registers the process for heavy barriers. Returns whether the kernel has them.
+/// Registers the process for membarrier(2). Returns false if the kernel refuses.
 fn register_barrier() -> bool {
     cfg!(not(miri)) && membarrier(REGISTER_PRIVATE_EXPEDITED)
 }

@@ -10,14 +10,14 @@ use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 /// A new regular file that is written as `NAME.part` and renamed to `NAME` by [`PartFile::finish`]; if
 /// dropped before, it is removed.
 ///
-/// The part is always a file created here: a link or anything else under its name is refused and never
-/// followed. The part of a killed process is replaced. A part that another process is writing is an error.
+/// The part is always a newly created file; one left by a killed process is replaced. A link or another kind
+/// of file under its name, or a part that another process is writing, is an error. Links are never followed.
 #[derive(Debug)]
 pub struct PartFile {
     /// `None` once the part was renamed.
     part: Option<PathBuf>,
     path: PathBuf,
-    /// The open part, which holds its lock.
+    /// The open part, which stays locked while it is open.
     file: File,
 }
 
@@ -25,7 +25,7 @@ impl PartFile {
     /// Begins a file that [`PartFile::finish`] will place at `path`.
     ///
     /// # Errors
-    /// The system's error, or an error when the part must not be written.
+    /// The system's error, or an error about an existing part that must not be replaced.
     pub fn create(path: &Path) -> io::Result<PartFile> {
         let part = PartFile::name_for(path);
         let file = match create_new(&part) {
@@ -76,7 +76,7 @@ impl Drop for PartFile {
     }
 }
 
-/// Creates a file, and never follows a link.
+/// Creates the part. Fails if its name exists already, also as a link.
 fn create_new(part: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(part)
 }
@@ -103,7 +103,7 @@ fn remove_left_over(part: &Path) -> io::Result<()> {
     fs::remove_file(part)
 }
 
-/// Locks a file: true when another process holds the lock. Returns false on a file system without locks.
+/// Tries to lock a file: true when another process holds the lock, false on a file system without locks.
 fn is_locked(file: &File) -> bool {
     matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }

@@ -9,10 +9,10 @@ use nix::libc;
 /// Releases the pages of code and constants that the program has touched so far, and returns the size of
 /// their mappings in bytes.
 ///
-/// A start (command line, configurations, clock calibration) touches megabytes of code only once, sixteen
-/// pages at a time. The pages stay in the system's page cache, and are mapped again from there when needed,
-/// at about a microsecond for sixteen. Call this once after the start, if memory matters more than these
-/// page faults. It removes breakpoints set before.
+/// A start (command line, configurations, clock calibration) maps megabytes of code that is needed only once.
+/// Released pages stay in the system's page cache. When needed, they are mapped again from there, sixteen at
+/// a time, in about a microsecond. Call this once after the start, if memory matters more than these page
+/// faults. It also removes a debugger's breakpoints from the pages.
 ///
 /// # Errors
 /// `/proc/self/maps` cannot be read. Outside Linux this does nothing.
@@ -41,13 +41,14 @@ fn release(start: usize, end: usize) -> u64 {
 /// Returns the addresses of a mapping of code, or of the constants at the beginning of a program file, if the
 /// line of `/proc/self/maps` describes one; source: proc_pid_maps(5).
 ///
-/// Other mappings without write access may have been written: the loader relocates some, then locks them.
+/// Other mappings without write access may have been written: the loader relocates some before it protects
+/// them.
 fn code_range(line: &str) -> Option<(usize, usize)> {
     let mut fields = line.split_ascii_whitespace();
     let (range, access, offset) = (fields.next()?, fields.next()?, fields.next()?);
     let (_device, inode, path) = (fields.next()?, fields.next()?, fields.next()?);
     let is_code = access == "r-xp" || access == "r--p" && offset.bytes().all(|digit| digit == b'0');
-    // The mapping is of no file: the kernel's own code page, or generated code.
+    // A mapping without a file is the kernel's own code page, or generated code.
     if !is_code || inode == "0" || !path.starts_with('/') {
         return None;
     }
@@ -65,7 +66,7 @@ mod tests {
         let range = |line: &str| code_range(line);
         assert_eq!(range("1000-3000 r-xp 002d3000 fe:00 77   /opt/tickpath"), Some((0x1000, 0x3000)));
         assert_eq!(range("1000-3000 r--p 00000000 fe:00 77   /opt/tickpath"), Some((0x1000, 0x3000)));
-        // Relocated and locked, writable, shared, anonymous, the kernel's, and an invalid line.
+        // Not released: relocated, writable, shared, anonymous, the kernel's, and two invalid lines.
         assert_eq!(range("1000-3000 r--p 00fb4000 fe:00 77   /opt/tickpath"), None);
         assert_eq!(range("1000-3000 rw-p 00000000 fe:00 77   /opt/tickpath"), None);
         assert_eq!(range("1000-3000 r--s 00000000 fe:00 77   /dev/shm/prices"), None);

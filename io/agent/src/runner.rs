@@ -28,17 +28,17 @@ const AWAKE_FOR: Nanos = Nanos::from_millis(1);
 
 /// Plan of one thread: its core, its idling, and its agents with the order of their calls.
 pub struct ThreadPlan {
-    /// Name of the thread, also for the system; Linux shows its first 15 bytes.
+    /// Name of the thread in reports and in the operating system; Linux shows its first 15 bytes.
     pub name: String,
     /// Core to pin the thread to; `None` leaves it to the scheduler.
     pub core: Option<usize>,
     /// Behaviour after a cycle without work.
     pub idle: IdleStrategy,
-    /// Interval of the agents' [warm-up](Agent::warm_up) while there is no work; `None` for none.
+    /// Interval of the agents' [warm-up](Agent::warm_up) while there is no work; `None` for no warm-up.
     pub warm_up_interval: Option<Nanos>,
     /// The agents of the thread.
     pub agents: Vec<Box<dyn Agent>>,
-    /// Order of the calls as indices into `agents`, an agent possibly more than once; empty calls each once.
+    /// Order of the calls as indices into `agents`, which may repeat; if empty, each agent is called once.
     pub cycle: Vec<usize>,
 }
 
@@ -47,7 +47,7 @@ pub struct ThreadPlan {
 pub struct ThreadReport {
     /// The thread's final counts.
     pub counters: Arc<ThreadCounters>,
-    /// The reason why the thread could not be pinned to its core, if so.
+    /// The reason why the thread could not be pinned to its core; `None` if it was.
     pub pin_warning: Option<String>,
 }
 
@@ -66,7 +66,8 @@ pub enum RunnerError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The system refused the event that wakes a sleeping thread, mostly by its limit of open files.
+    /// The system could not create the eventfd that wakes a sleeping thread, mostly at the limit of open
+    /// files.
     #[error("thread {name} cannot sleep: {source}: raise the limit of open files")]
     Park {
         /// Name of the thread.
@@ -89,8 +90,9 @@ pub enum RunnerError {
 
 /// A running system of agents. If dropped without [`join`](Runner::join), it runs until it is stopped.
 ///
-/// Costs two clock reads per cycle through a thread's agents, and a read and a few stores per duty cycle with
-/// work. With reads of 9 ns: 27 ns per cycle, 11 ns per agent without work and 22 ns per agent with work.
+/// Costs two clock reads per cycle through a thread's agents, and one more read and a few stores per duty
+/// cycle with work. With reads of 9 ns: 27 ns per cycle, 11 ns per agent without work and 22 ns per agent
+/// with work.
 #[derive(Debug)]
 pub struct Runner {
     threads: Vec<RunningThread>,
@@ -121,7 +123,7 @@ impl Runner {
         for duty_loop in loops {
             if let Err(error) = runner.spawn(duty_loop, ready_sender.clone(), Arc::clone(&start_flag)) {
                 runner.stop.stop();
-                runner.join().ok(); // the refused thread is the reason, regardless of other errors
+                runner.join().ok(); // the error is that of the refused thread, not a later one
                 return Err(error);
             }
         }
@@ -174,7 +176,7 @@ impl Runner {
     /// Waits until every thread has ended; raise the stop signal to end them.
     ///
     /// # Errors
-    /// The first thread, in the order of the plans, whose agent failed or panicked.
+    /// The error of the first thread, in the order of the plans, whose agent failed or panicked.
     pub fn join(self) -> Result<Vec<ThreadReport>, RunnerError> {
         // Every thread is joined, also when an early one has failed.
         let ended: Vec<_> = self.threads.into_iter().map(RunningThread::join).collect();
@@ -205,7 +207,7 @@ struct Loop {
     name: String,
     core: Option<usize>,
     idler: Idler,
-    /// Puts the thread to sleep while it has no work.
+    /// Puts the thread to sleep while it has no work; `None` unless it [parks](IdleStrategy::Park).
     parker: Option<Parker>,
     warm_up_interval: Option<Nanos>,
     invoker: Invoker,
@@ -328,8 +330,8 @@ impl Loop {
         }
     }
 
-    /// Announces that the thread is about to sleep, so that another cycle finds earlier items; or sleeps, if
-    /// nothing arrived since the announcement.
+    /// Announces a sleep, so that one more cycle can find earlier work. Called again without new work since
+    /// the announcement, it sleeps.
     #[cold]
     fn rest(&mut self) {
         let Some(parker) = &mut self.parker else { return };

@@ -13,9 +13,9 @@ use tickpath_lockfree::wake::Waker;
 /// Exit status of a program that a second Ctrl-C ended: 128 + SIGINT, as shells report it.
 const EXIT_INTERRUPTED: i32 = 130;
 
-/// Polling interval of the thread that waits for the stop signal and then arms the exit by another signal.
+/// Polling interval of the thread that waits for the stop, and then lets another signal end the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Signals closer together than this count as one.
+/// Time after the stop in which another signal counts as the same key press.
 const SAME_KEY_PRESS: Duration = Duration::from_millis(300);
 
 /// Asks a running system to stop; clones share one flag.
@@ -72,7 +72,7 @@ impl StopSignal {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker.clone());
     }
 
-    /// Whether the signal was raised. One relaxed load.
+    /// True if the signal was raised. Costs one relaxed load.
     #[inline]
     #[must_use]
     pub fn is_stopped(&self) -> bool {

@@ -59,14 +59,14 @@ impl UnixListener {
     /// Accepts the next connection. Returns its stream, in the system's default blocking mode, and its peer.
     ///
     /// # Errors
-    /// The system's error; [`ErrorKind::WouldBlock`] when there is none.
+    /// The system's error; [`ErrorKind::WouldBlock`] when no connection is pending.
     pub fn accept(&self) -> io::Result<(UnixStream, Peer)> {
         let (stream, _) = self.socket.accept()?;
         let peer = Peer::of(&stream)?;
         Ok((stream, peer))
     }
 
-    /// The id of the user who owns the file.
+    /// The id of the user who owns the socket's file.
     #[must_use]
     pub const fn owner(&self) -> u32 {
         self.owner

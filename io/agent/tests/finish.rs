@@ -50,8 +50,8 @@ impl Agent for Link {
     }
 }
 
-/// Runs a chain of links, one thread per list, until they stop themselves. Returns the number of items that
-/// each link had passed when it was closed, and the duration.
+/// Runs a chain of links, one thread per list of roles. The first link finds `available` items, and each must
+/// pass `count`. Returns the number of items that each had passed when it was closed, and the duration.
 fn run(
     threads: &[&[&'static str]],
     available: usize,

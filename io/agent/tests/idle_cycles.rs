@@ -210,7 +210,7 @@ impl Agent for BusyAgent {
     }
 }
 
-/// Returns the times of the warm-ups of two agents on one thread, each with its `work`.
+/// Runs two agents on one thread that report `work` in every cycle; returns the times of their warm-ups.
 fn run_agents(idle: IdleStrategy, warm_up_interval: Option<Nanos>, work: [usize; 2]) -> Vec<Nanos> {
     let (stop, warm_ups) = (StopSignal::new(), Arc::default());
     let agent =

@@ -30,7 +30,7 @@ fn a_guard_restores_a_set_of_cores() {
     let mut chosen = CpuSet::new();
     chosen.set(before[0]).unwrap();
     sched_setaffinity(Pid::from_raw(0), &chosen).unwrap();
-    // Fails where the process may not use the last core; the affinity is unchanged in each case.
+    // `pin` fails if the process may not use the last core; the affinity is unchanged in any case.
     drop(PinGuard::pin(*before.last().unwrap()));
     assert_eq!(allowed(), [before[0]]);
 }

@@ -270,7 +270,7 @@ fn a_message_wakes_every_thread_on_its_way() {
     let mut relays = Relays::start();
     let mut before = vec![0; 2];
     for value in 0..50 {
-        // Each sleeps once after each message.
+        // Each thread sleeps again after each message.
         let have_slept =
             |relays: &Relays| relays.sleeps().iter().zip(&before).all(|(now, before)| now > before);
         relays.wait_until("a thread without work does not sleep", have_slept);

@@ -9,10 +9,10 @@ use signal_hook::low_level::raise;
 use tickpath_agent::StopSignal;
 use tickpath_test_support::{this_test, wait_until};
 
-/// Set in the process that raises signals against itself.
+/// Environment variable of the child process, which raises signals against itself.
 const CHILD: &str = "TICKPATH_SIGNALS_CHILD";
 
-/// Runs one of the children below in a separate process; returns its exit status.
+/// Runs one of the tests `one_signal` and `two_signals` in a child process; returns its exit status.
 fn run_alone(test: &str) -> Option<i32> {
     let mut command = this_test(module_path!(), test);
     command.env(CHILD, "1").stdout(Stdio::null()).stderr(Stdio::null());

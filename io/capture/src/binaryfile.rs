@@ -1,4 +1,4 @@
-//! ITCH 5.0 day files: Nasdaq's BinaryFILE.
+//! Reader of Nasdaq's ITCH 5.0 day files, which have the BinaryFILE format.
 
 use std::io::Read;
 
@@ -160,7 +160,7 @@ fn kind(message: &Message<'_>) -> (EventKind, Option<Stock>) {
             Some(m.stock),
         ),
         Message::OrderExecuted(m) => (fill(m.order_ref.get().0, m.executed_shares.get(), None, false), None),
-        // An execution that is not printed individually is printed as part of a cross.
+        // An execution marked as not printable is reported by the trade message of its cross.
         Message::OrderExecutedWithPrice(m) => {
             let (order_id, qty) = (m.order_ref.get().0, m.executed_shares.get());
             (fill(order_id, qty, Some(m.execution_price.get()), m.printable == YesNo::NO), None)

@@ -50,7 +50,7 @@ pub struct DbnLevels {
     is_finished: bool,
 }
 
-/// An open DBN file: with orders or without, by its schema.
+/// An open DBN file. Its schema determines the variant.
 pub enum DbnFile {
     /// A file with orders, or without a stated schema.
     Orders(crate::Recording),
@@ -59,7 +59,7 @@ pub enum DbnFile {
 }
 
 impl DbnFile {
-    /// Reads the metadata of an open file.
+    /// Reads the metadata of an open file, and creates the reader for its schema.
     ///
     /// # Errors
     /// [`CaptureError`] when it is not DBN, has an unsupported schema, or is truncated.
@@ -91,7 +91,7 @@ impl DbnFile {
     }
 }
 
-/// The schema of a file's metadata; `None` for orders.
+/// Returns the schema of a file with levels, trades or definitions; `None` for a file with orders.
 fn schema_of(schema: Option<Schema>) -> Result<Option<DbnSchema>, ReadError> {
     Ok(match schema {
         None | Some(Schema::Mbo) => None,
@@ -179,7 +179,7 @@ fn record_of(
     instruments: &mut Instruments,
     definition: &mut Option<DbnDefinition>,
 ) -> DbnRecord {
-    /// A record with the fields that records of levels and trades have in common.
+    /// Builds a record from the fields that records of levels and of trades have in common.
     macro_rules! event {
         ($record:ident, $levels:expr) => {
             DbnRecord {
@@ -226,7 +226,7 @@ fn other(header: &RecordHeader, instruments: &mut Instruments, action: u8) -> Db
     }
 }
 
-/// The existing levels of bids and asks, by rank.
+/// Returns the bid and ask levels by rank; `None` for a level without price or quantity.
 fn levels(pairs: &[BidAskPair]) -> [[Option<(Price, Qty)>; DBN_LEVELS_MAX]; 2] {
     let mut levels = [[None; DBN_LEVELS_MAX]; 2];
     let level =

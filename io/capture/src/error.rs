@@ -91,8 +91,8 @@ impl ReadError {
         }
     }
 
-    /// Returns the error with offset `read`, the end of the last complete record, since more data was read
-    /// ahead.
+    /// Returns the error with the offset `read`, the end of the last complete record; the reader has read
+    /// ahead of it.
     pub(crate) fn after(self, read: u64) -> ReadError {
         match self {
             ReadError::Truncated { .. } => ReadError::Truncated { offset: read },
@@ -119,7 +119,7 @@ pub enum CaptureError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A directory: name one file in it.
+    /// The path is a directory: name one file in it.
     #[error("{} is a directory: name one file in it", path.display())]
     Directory {
         /// The directory.
@@ -142,7 +142,7 @@ pub enum CaptureError {
         /// Description of the detected contents.
         found: &'static str,
     },
-    /// Only the name of a LOBSTER file identifies its instrument, and this name has no ticker.
+    /// The name of a LOBSTER file must begin with the ticker of its instrument, and this name does not.
     #[error("the name of {} does not start with a ticker: rename it to e.g. AMZN_message_10.csv", path.display())]
     NoSymbol {
         /// The file.

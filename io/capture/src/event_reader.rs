@@ -1,4 +1,4 @@
-//! The trait of the event readers.
+//! The trait that the readers of all recordings implement.
 
 use tickpath_recording::{RecordedEvent, RecordingInfo};
 

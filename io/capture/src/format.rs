@@ -16,7 +16,7 @@ use crate::error::Stopped;
 use crate::input::{Input, InputMeter};
 use crate::{CaptureError, ReadError, lobster};
 
-/// Number of bytes of uncompressed data that determine the format.
+/// Number of uncompressed bytes that are read to detect the format.
 const SAMPLE_LEN: usize = 1024;
 /// Interval in ms between checks of the stop signal while a read from a pipe waits.
 const PIPE_WAIT_MS: u16 = 50;
@@ -24,7 +24,7 @@ const PIPE_WAIT_MS: u16 = 50;
 /// A format of recorded market data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Databento DBN; read with the feature `dbn`.
+    /// Databento DBN; readable only with the Cargo feature `dbn`.
     Dbn,
     /// A LOBSTER message file, see [`LobsterReader`](crate::LobsterReader).
     Lobster,

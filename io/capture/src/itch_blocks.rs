@@ -20,7 +20,7 @@ const USUAL_FRAME_LEN: usize = 30;
 pub struct ItchBlocks<R> {
     window: Window<R>,
     lengths: Option<Lengths>,
-    /// Number of bytes of the window that the last block used.
+    /// Number of bytes of the window that were framed into the last block; `fill` discards them.
     taken: usize,
     /// Read error; returned after everything before it was delivered.
     failure: Option<ReadError>,
@@ -28,7 +28,7 @@ pub struct ItchBlocks<R> {
     is_finished: bool,
 }
 
-/// Messages that are adjacent in memory.
+/// Consecutive messages of the file, which are adjacent in memory.
 #[derive(Clone, Debug)]
 pub struct ItchBlock<'a> {
     data: &'a [u8],
@@ -102,7 +102,7 @@ impl<R: Read> ItchBlocks<R> {
         }
     }
 
-    /// True when the window begins with a message; false at the end.
+    /// True when the window begins with a complete frame; false at the end of the data or of the session.
     fn outcome(&mut self) -> Result<bool, ReadError> {
         let (data, offset) = (self.window.data(), self.window.offset());
         if self.is_end_of_session {

@@ -42,7 +42,7 @@ impl<R: Read> LobsterReader<R> {
         }
     }
 
-    /// Reads the next event from a line of any form.
+    /// Reads the next event from a line that [`parse_usual`] does not accept.
     #[cold]
     #[inline(never)]
     fn read_unusual(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
@@ -108,18 +108,18 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
 
 /// Maximum offset of the end of the fifth column in a line that [`parse_usual`] reads.
 const USUAL_LEN_MAX: usize = 56;
-/// Number of bytes that [`parse_usual`] examines; it reads the last number together with the bytes after it.
+/// Number of bytes that [`parse_usual`] requires: it reads whole words, also past the end of a number.
 const USUAL_TEXT_LEN: usize = USUAL_LEN_MAX + 3 * WORD_LEN;
 
-/// Parses the line at the start of `text` if it has the usual form; also returns its length, end included.
-/// The usual form is six columns of digits, of which only the direction has a sign; an order id of up to 16
-/// and other numbers of up to 8 digits; a time with up to nine decimals. The result is that of [`parse`];
+/// Parses the line at the start of `text` if it has the usual form; also returns its length with the newline.
+/// The usual form is six columns of digits; only the direction may have a sign. The order id has up to 16
+/// digits, the time up to nine decimals, and other numbers up to 8 digits. The result is that of [`parse`];
 /// `None` for other lines, which [`parse`] must handle.
 #[inline(always)]
 fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     let text = text.first_chunk::<USUAL_TEXT_LEN>()?;
     let word = |at: usize| text.get(at..)?.first_chunk::<WORD_LEN>().copied();
-    // Find the ends of all columns first, so that no column depends on the previous one.
+    // Find the ends of all columns first, so that the CPU can parse the columns in parallel.
     let mut others = cpu::non_digits(text.first_chunk::<64>()?);
     let mut next_other = || {
         let at = others.trailing_zeros() as usize;
@@ -184,7 +184,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<RecordedEvent, &'static str> {
     event(ts_ns, event_type, order_id, Qty(qty), Level { side, price }).ok_or("a type that is not 1 to 7")
 }
 
-/// The event of a line's columns; `None` for an unknown type.
+/// Makes an event from the columns of a line; `None` for an unknown type.
 #[inline(always)]
 fn event(ts_ns: u64, event_type: i64, order_id: u64, qty: Qty, level: Level) -> Option<RecordedEvent> {
     let Level { side, price } = level;
@@ -209,7 +209,7 @@ fn integer(field: &[u8]) -> Option<i64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// Decimal seconds as nanoseconds; decimals beyond the ninth are floating-point noise and dropped.
+/// Parses decimal seconds into nanoseconds. Drops decimals beyond the ninth, which are floating-point noise.
 fn time_ns(field: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(field).ok()?;
     let (seconds, decimals) = text.split_once('.').unwrap_or((text, ""));
@@ -284,7 +284,7 @@ mod tests {
         assert!(reader.next_event().unwrap().is_none());
     }
 
-    /// A random line of mostly usual columns; some are at or beyond a bound, or invalid.
+    /// Generates a random line. Most columns are valid and short; some are too long or invalid.
     fn random_line(random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
         const ODD: [&str; 14] = [
             "",

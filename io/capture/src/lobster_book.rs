@@ -17,7 +17,7 @@ use crate::{CaptureError, Position, ReadError};
 
 /// Maximum number of levels in a row.
 pub const LOBSTER_LEVELS_MAX: usize = 200;
-/// Maximum length of a line in bytes: for each level and side, two numbers of at most 12 characters.
+/// Maximum length of a line in bytes: each number has at most 12 characters and a comma.
 const LINE_LEN_MAX: usize = LOBSTER_LEVELS_MAX * 4 * 13;
 /// Number of columns of one level: price and size of ask and bid.
 const COLUMNS_PER_LEVEL: usize = 4;
@@ -39,7 +39,7 @@ pub struct LobsterBookReader<R> {
 }
 
 impl LobsterBookReader<Box<dyn Read + Send>> {
-    /// Opens a file, plain, gzip or Zstandard; after the stop signal, waiting for a pipe fails.
+    /// Opens a plain, gzip or Zstandard file. After the stop signal, reads from a pipe fail.
     ///
     /// # Errors
     /// [`CaptureError`] when the file cannot be opened.

@@ -4,7 +4,7 @@
 //! own library reads the metadata. This reader parses the records in place: these three versions have the
 //! same MBO record. Meaning of the actions on CME: `T` is a trade from the incoming order's side, `F` the
 //! same trade for each order in it. Neither changes the book: the `C` and `M` records that follow in the same
-//! event do. As `M` is absolute and `C` deletes, they agree with a book to which the fills were applied.
+//! event do. `M` states the open quantity and `C` deletes the order, so both fit a book that applied `F` too.
 
 use std::hint::select_unpredictable;
 use std::io::Read;
@@ -30,7 +30,7 @@ pub const DBN_METADATA_LEN_MAX: usize = 16 * 1024 * 1024;
 /// Length in bytes of `DBN`, the version and the length of the metadata.
 const PRELUDE_LEN: usize = 8;
 const MAGIC: &[u8; 3] = b"DBN";
-/// Decimals of DBN prices; the events keep them.
+/// Number of decimals of DBN prices; the events have the same.
 pub(crate) const DBN_PRICE_DECIMALS: u8 = 9;
 
 /// Reads a DBN file of schema MBO, already decompressed.
@@ -73,14 +73,14 @@ impl<R: Read> DbnReader<R> {
         RecordedEvent {
             ts_ns: record.ts_ns,
             instrument: self.instruments.index(record.instrument_id),
-            // Each add of a snapshot is a transaction, regardless of its flags.
+            // Each record of a snapshot ends a transaction, even without the flag `LAST`.
             ends_transaction: record.flags & (flags::LAST | flags::SNAPSHOT) != 0,
             is_snapshot: record.flags & flags::SNAPSHOT != 0,
             kind: kind(record),
         }
     }
 
-    /// Reads the next event from a record of any type.
+    /// Reads the next event if [`MboRecord::at_start`] finds no record: another type, or incomplete data.
     #[cold]
     #[inline(never)]
     fn read_unusual(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
@@ -126,8 +126,8 @@ pub(crate) struct Instruments {
 }
 
 impl Instruments {
-    /// Returns the instruments that the metadata names. Its mappings are from ids to symbols, or from symbols
-    /// to ids.
+    /// Returns the instruments that the metadata names. Its mappings may lead from ids to symbols or from
+    /// symbols to ids.
     pub(crate) fn of(metadata: &Metadata) -> Instruments {
         let mut instruments = Instruments::default();
         for mapping in &metadata.mappings {
@@ -210,7 +210,7 @@ impl<R: Read> EventReader for DbnReader<R> {
     }
 }
 
-/// Reads the prelude, and checks the stated metadata length before the library allocates that much.
+/// Reads the prelude. Checks the metadata length in it before the `dbn` crate allocates that many bytes.
 fn read_prelude(reader: &mut impl Read) -> Result<[u8; PRELUDE_LEN], ReadError> {
     let mut prelude = Vec::with_capacity(PRELUDE_LEN);
     let read = reader.take(PRELUDE_LEN as u64).read_to_end(&mut prelude);
@@ -312,7 +312,7 @@ impl MboRecord {
     }
 }
 
-/// The bytes of the field at `offset`, which is inside the record.
+/// Returns the bytes of the field at `offset`. The field must be inside the record.
 #[inline(always)]
 fn field<const LEN: usize>(record: &[u8; MBO_LEN], offset: usize) -> [u8; LEN] {
     let mut bytes = [0; LEN];
@@ -320,14 +320,14 @@ fn field<const LEN: usize>(record: &[u8; MBO_LEN], offset: usize) -> [u8; LEN] {
     bytes
 }
 
-/// A record of any type.
+/// A parsed record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Record {
     Mbo(MboRecord),
     Other { ts_event: u64 },
 }
 
-/// The record at the start of `data` and its length; `None` if incomplete; the error is a description.
+/// The record at the start of `data` and its length; `None` if incomplete. An error describes the damage.
 fn whole_record(data: &[u8]) -> Result<Option<(Record, usize)>, String> {
     let Some(header) = data.first_chunk::<{ size_of::<RecordHeader>() }>() else { return Ok(None) };
     let len = RecordHeader::frame_len(header).map_err(|error| error.to_string())?;
@@ -355,12 +355,12 @@ fn kind(record: &MboRecord) -> EventKind {
     const NO_PRICE: EventKind = EventKind::Ignored(IgnoredReason::PriceNotRepresentable);
     let order_id = record.order_id;
     let qty = Qty(u64::from(record.size));
-    // Without branches, since a CPU cannot predict the side.
+    // No branch on the side: a CPU cannot predict it.
     let (is_bid, is_ask) = (record.side == b'B', record.side == b'A');
     let side = (is_bid | is_ask).then_some(select_unpredictable(is_ask, Side::Sell, Side::Buy));
     let price = price(record.price);
     let level = side.zip(price).map(|(side, price)| Level { side, price });
-    // An order without side or price cannot be placed: which of them is missing determines the reason.
+    // An order without a price or a side cannot be placed, and is ignored with a reason for each case.
     let placed = |make: &dyn Fn(Level) -> EventKind| match level {
         Some(level) => make(level),
         None if price.is_none() => NO_PRICE,
@@ -466,7 +466,7 @@ mod tests {
         let mut random = |below: usize| rng.below(below as u64) as usize;
         let mut counts = [0; 4];
         for _ in 0..20_000 {
-            // An MBO record, sometimes with a changed length or type, or truncated.
+            // Random bytes, mostly with the length and type of an MBO record; some are truncated.
             let mut data: Vec<u8> = (0..MBO_LEN + random(24)).map(|_| random(256) as u8).collect();
             data[0] = [14, 14, 14, 16, random(256) as u8, random(6) as u8][random(6)];
             data[1] = [rtype::MBO, rtype::MBO, rtype::MBO, random(256) as u8][random(4)];

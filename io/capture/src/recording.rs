@@ -28,7 +28,7 @@ impl Recording {
     /// Opens a file, detects its format and reads up to its first event.
     ///
     /// # Errors
-    /// [`CaptureError`] when there is no readable recording.
+    /// [`CaptureError`] when the file cannot be read or is not a recording.
     pub fn open(path: impl AsRef<Path>) -> Result<Recording, CaptureError> {
         Recording::of(RecordingFile::open(path)?)
     }
@@ -36,7 +36,7 @@ impl Recording {
     /// Reads an open file up to its first event.
     ///
     /// # Errors
-    /// [`CaptureError`] when there is no readable recording.
+    /// [`CaptureError`] when the file cannot be read or is not a recording.
     pub fn of(file: RecordingFile) -> Result<Recording, CaptureError> {
         let (format, meter) = (file.format(), file.meter().clone());
         let RecordingFile { path, input, .. } = file;
@@ -64,7 +64,7 @@ impl Recording {
     }
 
     #[cfg(feature = "dbn")]
-    /// Creates a recording of the DBN records after the metadata, which was read already.
+    /// Creates a recording from a DBN input whose metadata was already read.
     pub(crate) fn of_dbn(
         path: PathBuf,
         meter: InputMeter,
@@ -82,7 +82,7 @@ impl Recording {
         self.format
     }
 
-    /// The progress of reading the file, and the time spent on it.
+    /// Meter of the bytes read from the file, and of the time spent reading.
     #[must_use]
     pub const fn meter(&self) -> &InputMeter {
         &self.meter
@@ -91,8 +91,8 @@ impl Recording {
     /// Returns the next event; `None` at the end.
     ///
     /// # Errors
-    /// [`CaptureError::Read`]. When [`CaptureError::is_truncation`], everything before the truncation was
-    /// delivered, and the next call returns `None`.
+    /// [`CaptureError::Read`]. If [`CaptureError::is_truncation`] is true, all events before the truncation
+    /// were returned, and the next call returns `None`.
     pub fn next_event(&mut self) -> Result<Option<RecordedEvent>, CaptureError> {
         let mut event = RecordedEvent::NOTHING;
         Ok(self.read_event(&mut event)?.then_some(event))
@@ -113,7 +113,7 @@ impl Recording {
         read.map_err(|source| CaptureError::Read { path: self.path.clone(), source })
     }
 
-    /// The reader, for its position, symbols, and properties of the recording.
+    /// The reader, which has the position, the symbols and the properties of the recording.
     #[must_use]
     pub fn reader(&self) -> &dyn EventReader {
         match &self.reader {
@@ -131,7 +131,7 @@ fn lobster_symbol(name: &str) -> Option<&str> {
     Symbol::new(symbol).is_ok().then_some(symbol)
 }
 
-/// The number of levels in a LOBSTER file name: `_message_10`, or `level10` in collections of files.
+/// The number of levels in a LOBSTER file name: `_message_10`, or `level10` in some collections of files.
 fn lobster_levels(name: &str) -> Option<u32> {
     ["level", "message_"].iter().find_map(|marker| {
         let (_, after) = name.rsplit_once(marker)?;

@@ -66,7 +66,7 @@ impl<R: Read> Window<R> {
         self.start += len;
     }
 
-    /// Length of the next line without its end, and true if the line has an end; `None` at the end of the
+    /// Length of the next line without its newline, and true if it has a newline; `None` at the end of the
     /// data. `line` is the line's number for an error, `len_max` its maximum length in bytes.
     pub(crate) fn next_line(
         &mut self,
@@ -89,8 +89,8 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// The cause of an error at the start of the window: damage that the decompressor found, or finds later,
-    /// since its checksum is at the end. Without damage, the error itself.
+    /// Returns [`ReadError::Damaged`] if the compressed data is damaged, otherwise `error`. `failure` is an
+    /// earlier read error. Without it, reads ahead: a checksum at the end of the data shows the damage.
     pub(crate) fn damage_or(&mut self, error: ReadError, failure: Option<ReadError>) -> ReadError {
         let offset = self.offset();
         match failure.or_else(|| self.failure_ahead()) {
@@ -143,7 +143,7 @@ impl<R: Read> Window<R> {
             }
             Err(error) => {
                 self.at_end = true;
-                // If a compressed stream ends early, the record at the start of the window is incomplete.
+                // The offset is that of the incomplete record at the start of the window.
                 Err(ReadError::of_io(error, self.offset()))
             }
         }

@@ -97,7 +97,8 @@ fn run(info: RecordingInfo, limits: FlowLimits, scenario: &str) -> (Vec<String>,
     (steps, mapper.counts())
 }
 
-/// Maps adds (time, snapshot, price) with nine decimals; returns tick, lowest price and the entered prices.
+/// Maps adds of (time, is snapshot, price with nine decimals). Returns the tick size, the lowest permitted
+/// price and the prices of the entered orders.
 fn entered_at_nine_decimals(adds: &[(u64, bool, i64)]) -> (Price, Price, Vec<Price>) {
     let info = RecordingInfo { price_decimals: 9, ..CME };
     let event = |(place, &(ts_ns, is_snapshot, units)): (usize, &(u64, bool, i64))| {
@@ -126,7 +127,7 @@ fn entered_at_nine_decimals(adds: &[(u64, bool, i64)]) -> (Price, Price, Vec<Pri
 
 #[test]
 fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
-    // 6E in half pips: a snapshot with an earlier time, an add, and a price out of range.
+    // Euro futures (6E) in half pips: a snapshot with an earlier time, an add, and a price out of range.
     let euro = [(5, true, 1_084_550_000), (90, false, 1_084_600_000), (91, false, -5)];
     let (tick, low, prices) = entered_at_nine_decimals(&euro);
     assert_eq!((tick, low, prices), (Price(5), Price(108_455), vec![Price(108_455), Price(108_460)]));
@@ -134,7 +135,7 @@ fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
 
 #[test]
 fn prices_that_no_multiple_brings_into_range_are_counted_in_ticks() {
-    // Treasuries in 256ths: 102, 102 1/256, and a price out of range.
+    // Treasury futures in 1/256 points: 102, 102 1/256, and a price out of range.
     let note = [(90, false, 102_000_000_000), (90, false, 102_003_906_250), (91, false, 300_000_000_000_000)];
     let (tick, low, prices) = entered_at_nine_decimals(&note);
     assert_eq!((tick, low, prices), (Price(1), Price(26_112), vec![Price(26_112), Price(26_113)]));
@@ -217,7 +218,7 @@ fn fills_of_one_transaction_are_taken_in_priority() {
         &[&entered[..], &["take sell 100 1 of 1", "take sell 100 1 of 2"]].concat(),
     );
     assert_eq!(counts.executions.eligible, 2);
-    // An order ahead without a fill in the transaction still excludes the fill.
+    // Order 2 is ahead and has no fill in the transaction, so the fill of order 3 is excluded.
     let counts = check(
         CME,
         &format!("{book} fill 3 1 buy 100 | fill 1 1 buy 100"),
@@ -329,7 +330,8 @@ fn a_partial_recording_gets_the_orders_that_it_never_announced() {
 
 #[test]
 fn only_orders_without_later_events_are_evicted() {
-    // Order 1 sank and has no later event: it is evicted. Order 2 trades later: the fill of 4 is excluded.
+    // Order 1 has a better price than the fills but no later event: it is evicted. Order 2 trades later, so
+    // it stays, and the fill of order 4 is excluded.
     let scenario =
         "add 1 buy 101 1\n add 2 buy 100 1\n add 4 buy 100 1\n fill 4 1 buy 100\n fill 2 1 buy 100";
     let counts = check(
@@ -346,7 +348,7 @@ fn only_orders_without_later_events_are_evicted() {
     );
     assert_eq!((counts.evicted_better, counts.evicted_ahead), (1, 0));
     assert_eq!(counts.executions.excluded[Exclusion::NotFrontOfQueue.index()], 1);
-    // Fills that need an eviction, of a better order or of one ahead, are counted separately.
+    // Fills are counted separately if an order at a better price, or ahead at the same price, is evicted.
     for scenario in
         ["add 1 buy 101 1\n fill 0 1 buy 100", "add 1 buy 100 1\n add 2 buy 100 1\n fill 2 1 buy 100"]
     {
@@ -371,7 +373,7 @@ fn limits_apply_at_the_bound_and_one_beyond() {
     let (_, counts) = run(FULL, limits, "add 1 sell 5 1\n add 2 buy 6 1\n add 3 buy 6 1\n del 1");
     assert_eq!((counts.adds_excluded[Exclusion::CrossedAdd.index()], counts.entered_later), (2, 1));
 
-    // A transaction longer than the maximum is mapped in parts, so the order of the report matters.
+    // A transaction longer than the maximum is mapped in parts, so the sequence of its fills matters.
     let scenario = "add 1 buy 100 1\n add 2 buy 100 1\n fill 2 1 buy 100 | fill 1 1 buy 100";
     let limits = |transaction_len_max| FlowLimits { transaction_len_max, ..FlowLimits::default() };
     assert_eq!(run(CME, limits(2), scenario).1.executions.eligible, 2);

@@ -1,4 +1,4 @@
-//! Every reader on complete, truncated and damaged files, and on files of other formats.
+//! Tests of every reader on complete, truncated and damaged files, and on files of other formats.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -148,7 +148,7 @@ fn every_cut_gives_the_whole_messages_before_it() {
                 Some(other) => panic!("{format:?} cut at {len}: {other}"),
             }
         }
-        // A cut at the end of a record, or just before the end of a line, loses nothing.
+        // Cuts without an error: at most one after each record and one before each newline.
         assert!(clean_cuts <= 2 * all.len(), "{format:?}: {clean_cuts}");
     }
 }

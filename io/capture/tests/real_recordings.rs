@@ -1,4 +1,4 @@
-//! The mapper over whole real recordings, against a reference venue and the matching engine.
+//! Maps whole real recordings; a reference venue and the matching engine execute the requests.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -148,8 +148,8 @@ fn executions_at_the_best_level_of_nasdaq_are_repeated() {
 }
 
 /// LOBSTER's order book file has the best prices after each event; the mapper does not use them. An event
-/// may force its own side into agreement by evictions, so only the other side is checked. The bound is a
-/// little below this file's result, 90.1 %.
+/// may cause evictions that make its own side agree, so only the other side is checked. It agrees after
+/// 90.1 % of the events of this file; the asserted minimum is a little lower.
 #[test]
 fn the_side_that_an_event_does_not_touch_has_the_recorded_best_price() {
     let Some(path) = recorded(AMZN) else { return };

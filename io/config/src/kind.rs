@@ -29,7 +29,7 @@ tickpath_types::enumerated! {
 }
 
 impl FileKind {
-    /// Returns the kind of a file by keys that only this kind has; `None` without such a key.
+    /// Detects the kind of a file from keys that only one kind has; `None` if it has no such key.
     #[must_use]
     pub fn of(table: &toml::Table) -> Option<FileKind> {
         let has = |keys: &[&str]| keys.iter().any(|key| table.contains_key(*key));

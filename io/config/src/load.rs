@@ -12,10 +12,10 @@ use crate::ConfigError;
 /// Maximum length of a configuration file, or of another hand-written file that is read completely, in bytes.
 pub const TEXT_LEN_MAX: u64 = 16 << 20;
 
-/// Reads a file of at most `len_max` bytes, of any file type.
+/// Reads UTF-8 text of at most `len_max` bytes from a file, a pipe or a device.
 ///
 /// # Errors
-/// The system's error, and an error when the file is longer.
+/// The system's error, or an error when the text is longer or not UTF-8.
 pub fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(len_max + 1).read_to_end(&mut bytes)?;
@@ -25,7 +25,7 @@ pub fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }
 
-/// Loads the file at `path`.
+/// Loads the TOML file at `path`.
 ///
 /// # Errors
 /// [`ConfigError`] when the file cannot be read or is not a `T`.
@@ -35,7 +35,7 @@ pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
     parse(&path.display().to_string(), &text)
 }
 
-/// Parses `text`; errors give `file` as the name of its file.
+/// Parses `text`, which is TOML; errors give `file` as the name of its file.
 ///
 /// # Errors
 /// [`ConfigError::Syntax`] with the line when the text is not a `T`.
@@ -50,7 +50,7 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigErr
     })
 }
 
-/// Writes a configuration in the format that [`parse`] reads.
+/// Returns a configuration as TOML, which [`parse`] reads.
 ///
 /// # Panics
 /// When the type cannot be represented in TOML.

@@ -8,7 +8,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Prints one or more lines to standard output.
 ///
-/// Once the reader of a pipe has exited (`tickpath demo | head`), it prints nothing and returns no error.
+/// Once the reader of a pipe has exited (`tickpath demo | head`), prints nothing and returns no error.
 ///
 /// # Errors
 /// Any other failure to write, such as a full disk. Its message names standard output.
@@ -51,10 +51,10 @@ pub fn print_stderr_part(text: impl Display) {
     let _ = write!(stderr(), "{text}");
 }
 
-/// Standard output of a program whose main purpose is not its output.
+/// Standard output of a program that continues when the output fails.
 ///
-/// A venue continues to serve, and a trader continues to watch its orders, when the disk of their log is
-/// full. The failure is reported once on standard error, and again by [`finish`](Self::finish).
+/// A venue continues to serve, and a trader continues to watch its orders, when the disk that stores their
+/// output is full. The first failure is printed on standard error, and [`finish`](Self::finish) returns it.
 #[derive(Debug, Default)]
 #[must_use = "finish() says whether everything was printed"]
 pub struct Console {

@@ -42,7 +42,7 @@ impl OutputFile {
         Ok(OutputFile(Sink::Part(PartFile::create(&path)?)))
     }
 
-    /// Renames a complete regular file to its final name.
+    /// Flushes the file, and renames a regular file to its final name.
     ///
     /// # Errors
     /// The system's error.

@@ -6,7 +6,7 @@ use tickpath_types::Nanos;
 
 use crate::ConfigError;
 
-/// Interval at which idle agents keep their code warm.
+/// Interval of the agents' warm-up (`Agent::warm_up`) while their thread has no work.
 const WARM_UP_INTERVAL: Option<Nanos> = Some(Nanos(5000));
 
 /// One thread and the agents that run on it in turn.
@@ -29,7 +29,7 @@ pub struct Placement {
     /// Idle strategy of the threads between duty cycles without work.
     #[serde(default)]
     pub idle: IdleStrategy,
-    /// Core of the thread that drains the stamps and draws the display; not pinned when absent.
+    /// Core of the thread that reads the timing stamps and prints the display; not pinned when absent.
     #[serde(default)]
     pub observer: Option<usize>,
     /// The threads.
@@ -122,7 +122,7 @@ impl Placement {
 }
 
 impl ThreadConfig {
-    /// Takes the thread's agents out of `unplaced`.
+    /// Returns the plan of this thread, with its agents taken out of `unplaced`.
     fn plan(&self, idle: IdleStrategy, unplaced: &mut Vec<Box<dyn Agent>>) -> ThreadPlan {
         let mut agents: Vec<Box<dyn Agent>> = Vec::new();
         let mut cycle = Vec::with_capacity(self.agents.len());

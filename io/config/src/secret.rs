@@ -47,8 +47,8 @@ impl Secret {
     /// an environment variable: then a relative path begins at the current folder.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] when the named variable or file is missing or readable by others, or others can
-    /// read the configuration that contains the secret.
+    /// [`ConfigError`] when the named variable or file is missing, or others can read that file or the
+    /// configuration that contains the secret.
     pub fn resolve(&self, config: Option<&Path>) -> Result<String, ConfigError> {
         if let Some(path) = self.path(config) {
             require_private(&path)?;
@@ -97,7 +97,7 @@ impl Secret {
     /// Serializes the configured text of a setting that is configured like a secret but is not secret.
     ///
     /// # Errors
-    /// The serializer's.
+    /// The error of the serializer.
     pub fn serialize_shown<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
     }

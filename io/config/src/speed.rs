@@ -41,7 +41,7 @@ impl fmt::Display for Speed {
     }
 }
 
-/// Parses a decimal with at most two places, in hundredths.
+/// Parses a number with at most two decimals; returns it in hundredths.
 fn hundredths(number: &str) -> Option<u64> {
     let (whole, places) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || places.len() > 2 {

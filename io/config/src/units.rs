@@ -7,7 +7,7 @@ use tickpath_types::{Nanos, ParsePriceError, Price};
 
 use crate::ConfigError;
 
-/// Splits `64MiB` into its number and its unit.
+/// Splits a value such as `64MiB` into its number and its unit.
 fn split_unit(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
@@ -26,7 +26,7 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     let mut place = scale;
     for digit in fraction.bytes() {
         let digit = u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
-        // `place` is the value of the digit; if that is no whole number, only the digit 0 is exact.
+        // `place` is the weight of the digit. If the weight is not a whole number, the digit must be 0.
         let is_whole = place != 0 && place.is_multiple_of(10);
         place = if is_whole { place / 10 } else { 0 };
         if place == 0 && digit != 0 {
@@ -73,7 +73,7 @@ fn scale_of(units: &[(u64, &str)], unit: &str) -> Option<u64> {
     units.iter().find(|(_, name)| *name == unit).map(|(scale, _)| *scale)
 }
 
-/// Writes a value in the largest unit in which it is a whole number; 0 in the smallest.
+/// Writes a value in the largest unit in which it is a whole number; writes 0 in the smallest unit.
 fn write_in(units: &[(u64, &str)], value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let is_whole = |scale: u64| scale == 1 || value != 0 && value.is_multiple_of(scale);
     let (scale, unit) =

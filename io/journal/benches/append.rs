@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p tickpath-journal --bench append [-- --dir FOLDER]` uses the disk of the folder, by default
 //! the target folder's. Rounds of the journal and of bare system calls alternate, so that a slow phase of the
-//! disk affects both. "the same again" repeats the bare calls, which shows the noise. Without `--bench` it
-//! runs a short version of each measurement.
+//! disk affects both. The line "the same again" is a second measurement of the bare calls, which shows the
+//! noise. Without `--bench` it runs a short version of each measurement.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -63,7 +63,8 @@ impl Running {
         self.next = self.next.next();
     }
 
-    /// Returns the seconds from the first of `count` appends, `batch` per poll, until the last is durable.
+    /// Appends `count` records and polls after every `batch` of them. Returns the seconds until all are
+    /// durable.
     fn stream(&mut self, count: usize, batch: usize) -> f64 {
         let start = Instant::now();
         for place in 1..=count {

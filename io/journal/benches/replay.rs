@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p tickpath-journal --bench replay [-- --dir FOLDER]` journals the workload of
 //! `tickpath_matching`, then reads it from the page cache, as after a process crash. It checks the final
-//! state before it prints a time. Without `--bench` it runs a short version of each.
+//! state before it prints a time. Without `--bench` it runs a short version of each measurement.
 
 use std::hint::black_box;
 use std::path::Path;

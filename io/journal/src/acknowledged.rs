@@ -1,5 +1,5 @@
-//! The highest acknowledged sequence, stored outside the segments. It distinguishes damage at the end of a
-//! log from the torn tail of a crash.
+//! The highest acknowledged sequence, stored outside the segments. It tells whether an invalid record at the
+//! end of a log was damaged, or left incomplete by a crash.
 //!
 //! The file `acknowledged` has four slots at multiples of 512 bytes: two for the highest acknowledged
 //! sequence, then two for the newest snapshot. The slots of a pair are written alternately, so a torn write
@@ -70,7 +70,7 @@ pub(crate) struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub(crate) acknowledged: Slot,
-    /// The newest snapshot, if one was written and its slots are valid.
+    /// The newest snapshot, if one was written and a slot of it is valid.
     pub(crate) snapshot: Option<Slot>,
 }
 
@@ -101,12 +101,12 @@ fn pair(bytes: &[u8; FILE_LEN], at: usize) -> [Option<Slot>; 2] {
     [at, at + SLOT_DISTANCE].map(|at| bytes[at..].first_chunk().and_then(|slot| Slot::decode(slot, magic)))
 }
 
-/// Returns the newer slot of the pair at offset `at`. A sequence decreases only with a new generation.
+/// Returns the newer valid slot of the pair at offset `at`: compares the generations, then the sequences.
 fn newest(bytes: &[u8; FILE_LEN], at: usize) -> Option<Slot> {
     pair(bytes, at).into_iter().flatten().max_by_key(Slot::age)
 }
 
-/// Creates the file of a log whose records up to `acknowledged` are on the disk, and syncs it.
+/// Creates and syncs the acknowledged file of a log whose records up to `acknowledged` are on the disk.
 pub(crate) fn begin<S: Storage>(
     storage: &S,
     acknowledged: Slot,
@@ -127,7 +127,7 @@ pub(crate) fn begin<S: Storage>(
     Ok(Acknowledged { shared, slot: acknowledged.encode(MAGIC), is_second: false, is_synced: true })
 }
 
-/// Stores in the acknowledged file that a snapshot is on the disk. Does nothing if that file does not exist.
+/// Stores the sequence and state hash of a snapshot on the disk in the acknowledged file, if that exists.
 pub(crate) fn record_snapshot<S: Storage>(
     storage: &S,
     sequence: Sequence,

@@ -35,8 +35,8 @@ pub enum ArchiveError {
 /// no session.
 ///
 /// # Errors
-/// [`ArchiveError`] when a venue runs on the folder, the log is damaged, the name of the next session is in
-/// use here or in the archive, or the system refuses. A retry continues with the files not yet moved.
+/// [`ArchiveError`] when a venue runs on the folder, the log is damaged, this or an archived session has the
+/// name `next`, or the system refuses. A retry continues with the files not yet moved.
 pub fn archive(folder: &Path, next: Option<SessionName>) -> Result<Option<PathBuf>, ArchiveError> {
     let storage = Folder::new(folder).map_err(error(folder))?;
     let _lock = storage.lock().map_err(error(folder))?.ok_or(OpenError::InUse)?;

@@ -1,4 +1,4 @@
-//! Batches of encoded records on their way to the disk.
+//! Batches of encoded records that are to be written to the disk.
 
 use tickpath_types::Sequence;
 

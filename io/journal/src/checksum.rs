@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)] // calls a function that uses the instruction
 
-/// Minimum length, in bytes, from which computing three parts in parallel and combining them is faster.
+/// Length, in bytes, from which computing three parts in parallel is faster than one pass.
 const LONG: usize = 1024;
 
 /// Returns the CRC-32C (Castagnoli) of `bytes`, continued from `seed`.

@@ -35,7 +35,7 @@ impl Default for JournalConfig {
 }
 
 impl JournalConfig {
-    /// Rejects lengths that are inconsistent with each other.
+    /// Checks that the lengths are in range and fit each other, and that the first sequence is above 0.
     pub(crate) fn check(&self) -> Result<(), OpenError> {
         let payload_fits = (1..=PAYLOAD_LEN_MAX).contains(&self.payload_len_max);
         let buffer_fits =

@@ -12,7 +12,7 @@ pub(crate) const WRITE: &str = "cannot write to the journal";
 pub(crate) const SYNC: &str = "cannot sync the journal to the disk";
 /// [`Failure::operation`] when the next segment cannot be prepared.
 pub(crate) const PREPARE: &str = "cannot prepare the journal's next segment";
-/// [`Failure::operation`] when a segment that is in use cannot be renamed.
+/// [`Failure::operation`] when the next segment cannot get its final name, or the log cannot be closed.
 pub(crate) const NAME: &str = "cannot name the journal's next segment";
 
 /// The reason why the journal accepts no more records.

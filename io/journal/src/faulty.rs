@@ -54,7 +54,7 @@ pub struct DiskCounters {
 /// Writes go to a cache, which survives the death of a process ([`FaultyDisk::kill`]). After a power loss
 /// ([`FaultyDisk::crash`]) the disk keeps one of these parts of the unsynced data: nothing, everything, a
 /// prefix of the bytes in write order, or any subset of the sectors. It keeps a prefix of the name changes.
-/// After a kill or a crash, files that were open before always fail, because they belong to the dead process.
+/// After a kill or a crash, each file opened earlier fails every operation: it belongs to the dead process.
 #[derive(Clone, Debug)]
 pub struct FaultyDisk {
     inner: Arc<Mutex<Disk>>,
@@ -183,7 +183,7 @@ impl FaultyDisk {
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
-        // The test that panicked while it held the lock reports the panic.
+        // Ignore that the lock is poisoned: the thread that panicked reports the panic.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -232,7 +232,7 @@ impl Disk {
         self.crash_in = None;
     }
 
-    /// Must be called before each change: power may be lost before it.
+    /// Loses power if that is due at this change. Must be called before each change.
     fn before_change(&mut self) -> io::Result<()> {
         match &mut self.crash_in {
             Some(0) => {
@@ -268,7 +268,7 @@ impl Disk {
         let Contents { cached, mut stable, dirty, .. } = contents;
         let mode = self.below(4);
         let prefix = self.below(dirty.len() as u64 + 1) as usize;
-        // The length is metadata: without unsynced data it may be the old one or the new one.
+        // Without unsynced data, the disk keeps either the old or the new length of the file.
         if cached.len() != stable.len() && (!dirty.is_empty() || self.below(2) == 0) {
             stable.resize(cached.len(), 0);
         }

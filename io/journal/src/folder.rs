@@ -37,8 +37,8 @@ impl Folder {
         Ok(Folder { path: path.as_ref().to_owned() })
     }
 
-    /// Returns the names and modes of the folder (`.`) and its entries, of those only whose mode is not 0700
-    /// (folder) or 0600 (file).
+    /// Returns the name and mode of each file whose mode is not 0600 and each folder whose mode is not 0700.
+    /// The folder itself is checked too, as `.`.
     ///
     /// # Errors
     /// The system's error.
@@ -55,7 +55,7 @@ impl Folder {
             let entry = entry?;
             match entry.metadata() {
                 Ok(metadata) => check_mode(entry.file_name().to_string_lossy().into_owned(), metadata),
-                // The file was removed meanwhile.
+                // The file was removed after the folder was listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -78,7 +78,7 @@ impl Storage for Folder {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path)? {
-            // A name that is not UTF-8 is not a journal file.
+            // Skip names that are not UTF-8: they do not belong to the journal.
             names.extend(entry?.file_name().into_string());
         }
         Ok(names)

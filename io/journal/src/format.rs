@@ -11,7 +11,7 @@
 //! | 13 | 3 | zero |
 //! | 16 | 16 | name of the session, padded with spaces |
 //! | 32 | 8 | sequence of the first record |
-//! | 40 | 8 | last sequence that was on the disk at the start of the segment |
+//! | 40 | 8 | synced sequence: the last one on the disk at the start of the segment |
 //! | 48 | 8 | length of the file |
 //! | 56 | 4 | zero |
 //! | 60 | 4 | CRC-32C of the 60 bytes before |
@@ -21,7 +21,7 @@
 //! | 0 | 4 | CRC-32C of all that follows including the padding, continued from the segment header's |
 //! | 4 | 4 | length of the payload, at least 1 |
 //! | 8 | 8 | sequence |
-//! | 16 | 8 | last sequence that was on the disk when this record was appended |
+//! | 16 | 8 | synced sequence: the last one on the disk when this record was appended |
 //! | 24 | | payload, padded with zeroes to a multiple of 8 |
 //!
 //! Version 1 has a segment header of 48 bytes (no policy; first sequence at 32, four zero bytes, CRC at 44)
@@ -50,7 +50,7 @@ const HEADER_LEN_1: usize = 48;
 pub(crate) const RECORD_HEADER_LEN: usize = 24;
 /// Length of a version 1 record header.
 const RECORD_HEADER_LEN_1: usize = 16;
-/// Alignment of records, a power of two.
+/// Alignment of records in bytes, a power of two.
 const ALIGNMENT: usize = 8;
 
 /// Maximum payload length in any segment, in bytes.
@@ -65,7 +65,7 @@ pub struct SegmentHeader {
     pub version: u16,
     /// The session of the log.
     pub session: SessionName,
-    /// Failures that an acknowledged record survives; [`Policy::Group`] in version 1, which records none.
+    /// Failures that an acknowledged record survives; [`Policy::Group`] in version 1, which has no policy.
     pub policy: Policy,
     /// Sequence of the first record.
     pub first_sequence: Sequence,
@@ -167,7 +167,7 @@ fn is_either_version_damaged(bytes: &[u8]) -> bool {
 }
 
 impl Layout {
-    /// Returns whether records hold the synced sequence.
+    /// Returns whether each record has a synced sequence: true in version 2.
     const fn has_synced(&self) -> bool {
         self.record_header_len == RECORD_HEADER_LEN
     }
@@ -229,7 +229,7 @@ impl Layout {
         }
     }
 
-    /// Parses the start of `bytes`, which is not a valid record.
+    /// Parses the start of `bytes` if it is not a complete and valid record.
     #[cold]
     fn parse_other(&self, bytes: &[u8]) -> Parsed {
         let Some(start) = bytes.first_chunk::<8>() else {

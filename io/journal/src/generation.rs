@@ -1,5 +1,5 @@
 //! The generation of a session counts possible losses of acknowledged records. It is stored before the log
-//! is cut.
+//! is truncated.
 //!
 //! Sequences of lost records are reused, so a client that received a lost record would misinterpret later
 //! ones. Each possible loss therefore starts a new generation of the session, which clients can see. The file
@@ -84,7 +84,7 @@ fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, Stri
 
 /// Replaces the file. It is on the disk when this returns.
 pub(crate) fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> io::Result<()> {
-    // Programs that know only version 1 must refuse a closed log: they would append and keep `closed_at`.
+    // A program for version 1 only must refuse a closed log: it would append but not reset `closed_at`.
     let version = if now.closed_at.is_some() { VERSION_CLOSED } else { VERSION_OPEN };
     let mut bytes = header::begin::<LEN>(MAGIC, version);
     bytes[12..16].copy_from_slice(&now.number.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Header fields of the journal's files: little-endian, with a CRC-32C of all earlier bytes in the last four.
+//! Headers of the journal's files. Fields are little-endian; the last four bytes are a CRC-32C of the rest.
 
 use crate::checksum::checksum;
 

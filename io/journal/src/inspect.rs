@@ -10,7 +10,7 @@ use crate::log_requirement::LogRequirement;
 use crate::segment::{PREPARED, Remains, SegmentReader, Step, list_segments, segment_name};
 use crate::{HeaderDamage, OpenError, RecordDamage, SessionName, Storage};
 
-/// Maximum number of folder listings when files disappear between a listing and their opening.
+/// Maximum number of attempts to list the folder and open every listed file: a file may disappear meanwhile.
 const LISTINGS_MAX: usize = 5;
 
 /// Options of an inspection.
@@ -20,16 +20,16 @@ pub struct InspectOptions {
     pub session: Option<SessionName>,
     /// First sequence not covered by a snapshot. Segments that end before it are not read; 0 reads all.
     pub from: Sequence,
-    /// Accepts the loss of acknowledged records, for any reason: the log ends before the first missing one.
+    /// Accepts that acknowledged records are missing or damaged; the log then ends before the first of them.
     pub accept_loss: bool,
 }
 
-/// A log that is complete, except perhaps for its tail.
+/// Result of an inspection: a log that is complete, except perhaps for its tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
     /// The session of the log; `None` when the log is empty.
     pub session: Option<SessionName>,
-    /// Unused segments before `segments`: one of them has a damaged header, but a snapshot covers them all.
+    /// Names of unused segments before `segments`. At least one has a damaged header; a snapshot covers all.
     pub covered: Vec<String>,
     /// The segments, in order; none after a torn one.
     pub segments: Vec<Segment>,
@@ -37,8 +37,8 @@ pub struct Inspection {
     pub records_read: u64,
     /// The unusable data after the last valid record, if any.
     pub torn: Option<TornTail>,
-    /// Last record that is known to be acknowledged, from the files beside the log. `None` without
-    /// [`ACKNOWLEDGED_FILE`](crate::ACKNOWLEDGED_FILE): then only the records determine the required end.
+    /// Highest sequence known to be acknowledged, from [`ACKNOWLEDGED_FILE`](crate::ACKNOWLEDGED_FILE) and
+    /// the generation file. `None` without the former: the end of the log is then judged by its records.
     pub acknowledged: Option<Sequence>,
 }
 
@@ -53,7 +53,7 @@ pub struct Segment {
     pub last_sequence: Sequence,
     /// End offset of the last record; 0 when the records were not read.
     pub end: u64,
-    /// Highest sequence that the segment's header or the records read report as synced.
+    /// Highest sequence that the segment's header, or a record that was read, reports as synced.
     pub synced: Sequence,
 }
 
@@ -64,7 +64,7 @@ pub struct TornTail {
     pub file: String,
     /// Start offset of the torn tail.
     pub offset: u64,
-    /// Sequence of the record that should begin there.
+    /// Sequence of the record that should begin at `offset`.
     pub sequence: Sequence,
     /// Damage of that record.
     pub damage: RecordDamage,
@@ -95,17 +95,17 @@ impl Inspection {
     }
 }
 
-/// Reads a log, or its end from `options.from` on, without changes. [`open`](crate::open) begins with an
-/// inspection; an inspection can also verify a backup.
+/// Reads a log without changing it, and skips segments that end before `options.from`. [`open`](crate::open)
+/// begins with an inspection; an inspection can also verify a backup.
 ///
-/// A bad record starts a torn tail if neither the files beside the log nor a later record or segment report
-/// it as acknowledged or on the disk. It was then never acknowledged, or only under a policy that does not
-/// survive a power loss. Otherwise the bad record is damage.
+/// A bad record starts a torn tail if neither the acknowledged file, the generation file nor a later record
+/// or segment shows that it was acknowledged or synced. Either it was never acknowledged, or the policy does
+/// not protect acknowledged records from a power loss. Every other bad record is damage.
 ///
 /// # Errors
 /// [`OpenError`] with file and offset when the log is damaged, or lost an acknowledged record.
 pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Inspection, OpenError> {
-    // Read this before the log, so that the log of a running venue holds every record that the file requires.
+    // Read the acknowledged file first. Otherwise it may require records appended after the log was read.
     let recorded = acknowledged::read(storage);
     let Opened { covered, files, unreadable } = open_all(storage, options)?;
     let session = files.first().map(|file| file.reader.header.session).or(options.session);
@@ -204,31 +204,31 @@ fn add_unreadable<S: Storage>(
     Ok(())
 }
 
-/// Returns the session of the log in `storage`, from the headers of its segments, or else from the file with
-/// the last acknowledged record; `None` when there is no log. Changes nothing.
+/// Returns the session of the log in `storage`, from the headers of its segments, or, without a segment, from
+/// the acknowledged file; `None` when there is no log. Changes nothing.
 ///
 /// # Errors
-/// [`OpenError`] when a later version wrote a segment, the segments' sessions differ, or the system refuses.
+/// [`OpenError`] when a later version wrote a segment, segments differ in session, or a file cannot be read.
 pub fn session_of<S: Storage>(storage: &S) -> Result<Option<SessionName>, OpenError> {
     let Opened { files, .. } =
         open_all(storage, &InspectOptions { accept_loss: true, ..InspectOptions::default() })?;
     if let Some(file) = files.first() {
         return Ok(Some(file.reader.header.session));
     }
-    // The log may have existed although all its segments are missing.
+    // All segments of the log may be missing; the acknowledged file then still holds its session.
     let recorded = acknowledged::read(storage)?.map(|recorded| recorded.acknowledged);
     Ok(recorded
         .filter(|acknowledged| acknowledged.sequence > Sequence(0))
         .map(|acknowledged| acknowledged.session))
 }
 
-/// A segment during the inspection.
+/// A segment that is being inspected.
 struct OpenSegment<S: Storage> {
     name: String,
     reader: SegmentReader<S::File>,
     /// End offset of the last valid record.
     end: u64,
-    /// Highest sequence that the header or the records read so far report as synced.
+    /// Highest sequence that the header, or a record read so far, reports as synced.
     synced: Sequence,
 }
 
@@ -273,7 +273,7 @@ impl<S: Storage> OpenSegment<S> {
         Ok((last, fault))
     }
 
-    /// Examines the data after the last valid record, which it reads again from the file.
+    /// Reads the data after the last valid record again from the file, and returns a summary of it.
     fn survey_rest(&mut self) -> Result<Remains, OpenError> {
         self.reader.seek(self.end);
         let remains = self.reader.survey().map_err(OpenError::io(&self.name))?;
@@ -310,8 +310,8 @@ fn open_all<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Opened<
     open_listed(storage, options)
 }
 
-/// Opens every segment of one listing and checks its header. If losses are accepted, a header may be damaged:
-/// a snapshot covers the segment, or the log ends before it.
+/// Opens every segment of one listing and checks its header. With `accept_loss`, a damaged header is no
+/// error: a snapshot covers its segment, or the log ends before it.
 fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Opened<S>, OpenError> {
     let mut covered = Vec::new();
     let mut files: Vec<OpenSegment<S>> = Vec::new();

@@ -1,4 +1,4 @@
-//! The jobs that a journal gives its disk worker, the worker's reports, and the state that they share.
+//! Jobs from a journal to its disk worker, reports from the worker, and the state that both ends share.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
@@ -18,27 +18,27 @@ pub(crate) struct Shared {
     pub(crate) durable: AtomicU64,
     /// The worker's thread, which is woken when there is work for the disk.
     pub(crate) thread: OnceLock<Thread>,
-    /// Wakers of the threads that sleep until more is durable or the worker has reported.
+    /// Wakers of the threads that sleep until more records are durable or the worker has reported.
     pub(crate) wakers: Wakers,
 }
 
-/// Work for the disk.
+/// A job for the disk worker.
 pub(crate) enum Job<F> {
     /// Write the batch and sync it.
     Write(Box<Batch>),
-    /// A segment is full: sync it, and name the next one, which has begun.
+    /// Sync a full segment, whose last record is `last`, and give the next segment its final name.
     Finish { file: F, last: Sequence },
-    /// The journal was dropped: sync its last segment, and mark the whole log as synced.
+    /// Close the log of a dropped journal. Holds the log's files if the journal itself wrote them.
     Close(Option<Closing<F>>),
 }
 
-/// The file of the segment being written, and the file with the last acknowledged record.
+/// The file of the segment being written, and the acknowledged file.
 pub(crate) struct Output<F> {
     pub(crate) file: F,
     pub(crate) acknowledged: Acknowledged,
 }
 
-/// The files of a log that the journal itself wrote, to be closed.
+/// The open files of a log that is to be closed.
 pub(crate) struct Closing<F> {
     pub(crate) output: Output<F>,
     /// End offset of the last record.

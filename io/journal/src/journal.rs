@@ -31,7 +31,7 @@ enum Next<F> {
     Awaited,
     /// The segment is ready. Holds the segment's file if the journal itself writes it.
     Ready(Option<F>),
-    /// The disk is full or refuses the segment for another reason.
+    /// The segment cannot be prepared, for this reason.
     Refused(Failure),
 }
 
@@ -46,7 +46,7 @@ pub struct Journal<S: Storage> {
     worker: WorkerLink<S::File>,
     /// The first failure.
     failure: Option<Failure>,
-    /// Records appended and not yet passed to the disk.
+    /// Records appended but not yet written or passed to the worker.
     current: Box<Batch>,
     /// The second batch, unless the worker holds it.
     spare: Option<Box<Batch>>,
@@ -74,7 +74,7 @@ pub(crate) struct WorkerLink<F> {
 impl<F> WorkerLink<F> {
     /// Sends the worker a job; false when the worker has ended.
     fn send(&self, job: Job<F>) -> bool {
-        // The channel has capacity for all jobs in flight: one batch, and a segment to finish before it.
+        // The channel has capacity for all jobs in flight. An error means that the worker has ended.
         let is_sent = self.jobs.try_send(job).is_ok();
         if is_sent && let Some(thread) = self.shared.thread.get() {
             thread.unpark();
@@ -119,7 +119,8 @@ impl<S: Storage> Journal<S> {
     /// Appends a record, which is durable once [`Journal::durable`] has reached its sequence.
     ///
     /// # Errors
-    /// [`AppendError`] at a limit, after a failure, or if `sequence` is not the next. Appends nothing.
+    /// [`AppendError`] when the payload is empty or too long, the buffer or segment is full, the journal has
+    /// failed, or `sequence` is not the next. Appends nothing.
     #[inline]
     pub fn append(&mut self, sequence: Sequence, payload: &[u8]) -> Result<(), AppendError> {
         let (len, max) = (payload.len(), self.config.payload_len_max);
@@ -189,7 +190,7 @@ impl<S: Storage> Journal<S> {
             first_sequence,
             synced: match self.config.policy.acknowledges_unsynced() {
                 true => self.synced,
-                // The worker syncs the segment before this one first.
+                // The worker syncs the previous segment before it writes this header.
                 false => self.last_appended,
             },
             segment_len: self.config.segment_len,
@@ -330,7 +331,7 @@ impl<S: Storage> Journal<S> {
         self.durable == self.last_appended
     }
 
-    /// Returns the number of bytes left in the current segment: the whole capacity without a next segment.
+    /// Returns the number of bytes left in the current segment: the limit for appends without a next segment.
     #[must_use]
     pub fn remaining_len(&self) -> u64 {
         self.config.segment_len - self.position
@@ -350,7 +351,7 @@ impl<S: Storage> Journal<S> {
 }
 
 impl<S: Storage> Drop for Journal<S> {
-    /// Closes the log: all of it is synced and marked as closed, if the worker still runs.
+    /// Makes the worker sync the log and mark it as closed. After a failure, does nothing.
     fn drop(&mut self) {
         if self.failure.is_none() {
             let end = self.current.before_segment().offset;
@@ -384,7 +385,7 @@ impl DurableView {
         Sequence(self.shared.durable.load(Ordering::Acquire))
     }
 
-    /// Wakes the thread behind `waker` when more is durable, or [`poll`](Journal::poll) has work.
+    /// Registers `waker`, which is woken when more records are durable or [`poll`](Journal::poll) has work.
     ///
     /// # Panics
     /// When there are already [the maximum number](tickpath_lockfree::wake::WAKERS_MAX) of wakers.

@@ -1,9 +1,9 @@
 //! An append-only log of sequenced records on disk, its snapshots, and a disk with fault injection.
 //!
-//! [`open`] repairs the log after a crash and returns two ends. A duty cycle appends to the [`Journal`],
-//! which never waits. The [`DiskWorker`] does the slow disk work, on a [`WorkerThread`] or, in a simulation,
-//! whenever it is called. The reply to a command may be sent once [`Journal::durable`] has reached its
-//! record. The [`Policy`] determines which failures that record survives.
+//! [`open`] repairs the log after a crash and returns a [`Journal`] and a [`DiskWorker`]. A duty cycle
+//! appends to the journal, which never waits. The worker does the slow disk work, on a [`WorkerThread`] or,
+//! in a simulation, whenever it is called. The reply to a command may be sent once [`Journal::durable`] has
+//! reached the command's record. The [`Policy`] determines which failures that record survives.
 //!
 //! ```
 //! use tickpath_journal::{
@@ -37,10 +37,11 @@
 //!
 //! # Files
 //!
-//! A folder holds segments, named by their first sequence; perhaps a prepared one; snapshots ([`Snapshots`]);
-//! the session's generation; the highest acknowledged sequence ([`ACKNOWLEDGED_FILE`]); and a lock, which
-//! excludes a second process. [`Folder`] is a folder of the file system. [`FaultyDisk`] is an in-memory disk
-//! that loses power, tears writes, fails syncs and fills up, as its seed determines.
+//! A log's folder holds segments, named by their first sequence; at times a segment prepared for later use;
+//! snapshots ([`Snapshots`]); the session's generation; the highest acknowledged sequence
+//! ([`ACKNOWLEDGED_FILE`]); and a lock, which excludes a second process. [`Folder`] is a folder of the file
+//! system. [`FaultyDisk`] is an in-memory disk that loses power, tears writes, fails syncs and fills up, as
+//! its seed determines.
 //!
 //! # State after a crash
 //!
@@ -49,7 +50,7 @@
 //! until the loss is accepted. A bad record after it was never guaranteed, and is cut off with everything
 //! that follows ([`TornTail`]).
 //!
-//! After a power loss the file may be behind the log, and under [`Policy::Async`] ahead of it. Every record
+//! After a power loss this file may be behind the log, and under [`Policy::Async`] ahead of it. Every record
 //! carries the last sequence that was on the disk when it was appended, so a bad record that a later one
 //! reports as synced is damage too. Under [`Policy::Async`] unsynced records may have been acknowledged: if
 //! complete ones follow a bad one, the log is refused until the loss is accepted. Older logs without the file

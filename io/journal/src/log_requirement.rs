@@ -1,4 +1,4 @@
-//! The records that a log must hold, according to the two files beside its segments.
+//! The records that a log must hold, according to its acknowledged file and its generation file.
 
 use tickpath_types::Sequence;
 
@@ -6,12 +6,12 @@ use crate::acknowledged::{ACKNOWLEDGED_FILE, Recorded};
 use crate::generation::{self, Generation};
 use crate::{OpenError, SessionName, Storage};
 
-/// The records that a log must hold, according to the files beside it.
+/// The records that a log must hold, and the files that require them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LogRequirement {
     /// Sequence up to which the log must hold every record.
     pub(crate) required: Sequence,
-    /// True when no record after `required` was acknowledged.
+    /// True when it is certain that no record after `required` was acknowledged.
     pub(crate) is_exact: bool,
     pub(crate) recorded: Option<Recorded>,
     pub(crate) generation: Option<Generation>,

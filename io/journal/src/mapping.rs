@@ -1,4 +1,4 @@
-//! A memory mapping of the start of a file, whose contents survive the process.
+//! A memory mapping of the start of a file. The contents survive the death of the process.
 
 #![allow(unsafe_code)] // a mapping
 
@@ -59,7 +59,7 @@ impl SharedBytes for Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and no reference into it remains.
+        // SAFETY: the memory was mapped with this length, and no reference into it remains.
         let _ = unsafe { munmap(self.start.cast(), self.len.get()) };
     }
 }

@@ -1,4 +1,4 @@
-//! Opening a log: repairs it after a crash, and begins a new segment.
+//! Opens a log: repairs it after a crash, and begins a new segment.
 
 use std::io;
 use std::ops::Range;
@@ -27,18 +27,18 @@ const CHANNEL_LEN: usize = 16;
 /// Chunk size of `rewrite`, in bytes.
 const COPY_LEN: usize = 1 << 20;
 
-/// An open journal: its two ends, and the result of the inspection.
+/// An open journal, its worker, and the result of the inspection.
 #[derive(Debug)]
 pub struct Opened<S: Storage> {
-    /// The end for the sequencer's duty cycle.
+    /// The journal, for the sequencer's duty cycle.
     pub journal: Journal<S>,
-    /// The end for a separate thread: see [`WorkerThread`](crate::WorkerThread).
+    /// The worker, for a separate thread: see [`WorkerThread`](crate::WorkerThread).
     pub worker: DiskWorker<S>,
     /// The log after its repair. [`Journal::last_appended`] is the last record to replay.
     pub found: Inspection,
     /// Number of starts, including this one, before which acknowledged records may have been lost. Messages
-    /// from an earlier generation of the session may refer to lost records: inform its clients before
-    /// anything is acknowledged.
+    /// sent in an earlier generation may refer to lost records: inform the session's clients before anything
+    /// is acknowledged.
     pub generation: u32,
 }
 
@@ -48,7 +48,8 @@ pub struct Opened<S: Storage> {
 /// and begins a new segment after it.
 ///
 /// # Errors
-/// [`OpenError`] when the log is in use, damaged, of another session, or the disk refuses.
+/// [`OpenError`] when `config` is invalid, the log is in use, damaged or of another session, or a disk
+/// operation fails.
 pub fn open<S: Storage>(
     storage: &S,
     session: SessionName,
@@ -68,7 +69,7 @@ pub fn open<S: Storage>(
         false => found.last_sequence(),
     };
     if options.accept_loss && !continues(&found, last, options.from) {
-        // No segment continues the snapshot: remove all segments, and begin the new one after the snapshot.
+        // The log ends before the snapshot or has a gap after it: remove it, and begin after the snapshot.
         for segment in found.segments.drain(..) {
             storage.remove(&segment.file).map_err(OpenError::io(&segment.file))?;
         }
@@ -87,7 +88,7 @@ pub fn open<S: Storage>(
     };
     let snapshot = requirement.recorded.and_then(|recorded| recorded.snapshot);
     let begins = found.segments.first().map_or(last.next(), |segment| segment.header.first_sequence);
-    // Drop a recorded snapshot that this log does not continue: it may begin after a newer, unrecorded one.
+    // Drop a recorded snapshot that the log does not continue: a newer, unrecorded one may precede the log.
     let snapshot = snapshot.filter(|snapshot| (begins..=last.next()).contains(&snapshot.sequence.next()));
     let acknowledged =
         acknowledged::begin(storage, slot, snapshot).map_err(OpenError::io(ACKNOWLEDGED_FILE))?;
@@ -119,8 +120,8 @@ pub fn open<S: Storage>(
     Ok(Opened { journal, worker, found, generation: generation.number })
 }
 
-/// Returns whether the log, from its first record up to `last`, leaves no gap after a snapshot whose next
-/// record is `from`; true if `from` is 0.
+/// Returns whether the log, which ends with `last`, reaches a snapshot and continues it without a gap. `from`
+/// is the first record after the snapshot; 0 means that there is no snapshot, and returns true.
 fn continues(found: &Inspection, last: Sequence, from: Sequence) -> bool {
     from == Sequence(0) || last.next() >= from && found.first_sequence() <= from
 }
@@ -128,10 +129,10 @@ fn continues(found: &Inspection, last: Sequence, from: Sequence) -> bool {
 /// Returns the generation of the log being opened: a new one if acknowledged records may have been lost. It
 /// is on the disk when this returns.
 ///
-/// Records may have been lost if a loss is accepted. They may also have been lost if they need not have been
-/// on the disk ([`Policy::Async`](crate::Policy::Async)) and the system may have been rebooted since; the log
-/// need not show such a loss. A log that was closed normally lacks nothing if it still ends with the same
-/// record.
+/// Records may have been lost if `accepts_loss` is set. They may also have been lost if the policy
+/// acknowledges unsynced records ([`Policy::Async`](crate::Policy::Async)) and the system may have been
+/// rebooted since; the log need not show such a loss. A log that was closed normally lost nothing if it still
+/// ends with the record at which it was closed.
 fn advance_generation<S: Storage>(
     storage: &S,
     session: SessionName,
@@ -161,8 +162,8 @@ fn advance_generation<S: Storage>(
     Ok(now)
 }
 
-/// Removes everything but the valid part of the log, and syncs that part. A prepared segment that was in use
-/// gets its name.
+/// Removes everything but the valid part of the log, and syncs that part. Gives a prepared segment that was
+/// in use its final name.
 fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenError> {
     for file in &found.covered {
         storage.remove(file).map_err(OpenError::io(file))?;
@@ -220,7 +221,7 @@ fn rewrite(file: &mut impl StorageFile, range: Range<u64>) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the offset from which no record reports a segment's data as synced; its end if all data is synced.
+/// Returns the offset up to which a segment's data is known to be on the disk.
 ///
 /// The header of a named segment is on the disk. A segment with `end` 0 was not read, because it is covered
 /// by a snapshot, which was made from durable records.

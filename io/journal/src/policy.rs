@@ -1,4 +1,4 @@
-//! The guarantee of an acknowledgement.
+//! Policies: the failures that an acknowledged record survives.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use std::fmt;
 pub enum Policy {
     /// The record is written to the file: it survives a process crash, but not a power loss.
     Async = 1,
-    /// The batch with the record is synced to the disk: the record survives a power loss. The next batch
-    /// forms while one is synced.
+    /// The batch with the record is synced to the disk: the record survives a power loss. Records appended
+    /// meanwhile form the next batch.
     Group,
     /// As [`Policy::Group`], with batches of one record.
     Sync,
@@ -27,7 +27,7 @@ impl Policy {
         Policy::ALL.into_iter().find(|policy| policy.code() == code)
     }
 
-    /// Returns whether acknowledged records need not be on the disk.
+    /// Returns whether records may be acknowledged before they are synced to the disk.
     pub(crate) const fn acknowledges_unsynced(self) -> bool {
         matches!(self, Policy::Async)
     }

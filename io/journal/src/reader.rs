@@ -1,4 +1,4 @@
-//! A reader of a log, which may still be written.
+//! A reader of a log that may still be written.
 
 use tickpath_types::Sequence;
 
@@ -16,9 +16,9 @@ pub struct Record<'a> {
 
 /// Reads the records of a log in order, from any sequence.
 ///
-/// The caller limits how far it reads: to the end that [`open`](crate::open) or [`inspect`](crate::inspect)
-/// found, or to the [durable](crate::DurableView) end of a journal that is still written. Anything invalid up
-/// to this limit is damage.
+/// The caller passes a limit: the end that [`open`](crate::open) or [`inspect`](crate::inspect) found, or the
+/// [durable](crate::DurableView) end of a journal that is still written. Any invalid record up to this limit
+/// is damage.
 #[derive(Debug)]
 pub struct Reader<S: Storage> {
     storage: S,
@@ -32,8 +32,8 @@ impl<S: Storage> Reader<S> {
     /// Opens a reader whose first record is `from`.
     ///
     /// # Errors
-    /// [`OpenError`] when the log begins after `from` or ends too early, has another session, or cannot be
-    /// read.
+    /// [`OpenError`] when the log begins after `from`, ends more than one record before it, has another
+    /// session, or cannot be read.
     pub fn open(storage: &S, session: SessionName, from: Sequence) -> Result<Reader<S>, OpenError> {
         let firsts = list_segments(storage)?;
         let Some(place) = firsts.partition_point(|first| *first <= from).checked_sub(1) else {
@@ -53,8 +53,8 @@ impl<S: Storage> Reader<S> {
         Ok(reader)
     }
 
-    /// Returns the next record, if its sequence is at most `limit`. `None` when it is higher, or for a moment
-    /// while the next segment has no name yet.
+    /// Returns the next record if its sequence is at most `limit`; else `None`. Also returns `None` for a
+    /// moment, until the record's segment has its final name.
     ///
     /// # Errors
     /// [`OpenError`] when the record is damaged, or the file cannot be read.

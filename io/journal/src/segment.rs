@@ -8,7 +8,7 @@ use tickpath_types::Sequence;
 use crate::format::{HEADER_LEN, Layout, Parsed, RECORD_LEN_MAX, SegmentHeader};
 use crate::{HeaderDamage, JournalConfig, OpenError, RecordDamage, SessionName, Storage, StorageFile};
 
-/// Name of a segment that is ready but has not begun, or has begun but has no final name yet.
+/// Temporary name of a segment, until the segment is in use and gets its final name.
 pub(crate) const PREPARED: &str = "prepared.segment";
 /// Minimum number of bytes that a [`SegmentReader`] requests from the file at a time.
 const READ_LEN: usize = 512 * 1024;
@@ -18,7 +18,7 @@ pub(crate) fn segment_name(first: Sequence) -> String {
     format!("{:020}.journal", first.0)
 }
 
-/// Returns the first sequences of all named segments, ascending.
+/// Returns the first sequence of each named segment, ascending.
 pub(crate) fn list_segments(storage: &impl Storage) -> Result<Vec<Sequence>, OpenError> {
     list_numbered(storage, "", ".journal")
 }
@@ -128,7 +128,7 @@ impl<F: StorageFile> SegmentReader<F> {
         Some(ReadRecord { synced: record.synced, payload })
     }
 
-    /// Returns the next record; the end of the records, or damage, if there is none of sequence `expected`.
+    /// Returns the next record if its sequence is `expected`; otherwise the end of the records, or damage.
     pub(crate) fn step(&mut self, expected: Sequence) -> io::Result<Step> {
         loop {
             if let Some(record) = self.take(expected) {
@@ -186,7 +186,7 @@ impl<F: StorageFile> SegmentReader<F> {
         Ok(true)
     }
 
-    /// Examines all data from the next record's position on.
+    /// Reads all data from the next record's position to the end of the file, and returns a summary of it.
     pub(crate) fn survey(&mut self) -> io::Result<Remains> {
         let mut remains = Remains { is_zero: true, ..Remains::default() };
         loop {
@@ -220,7 +220,7 @@ impl<F: StorageFile> SegmentReader<F> {
     }
 }
 
-/// Survey of a segment after its consecutive records.
+/// Summary of a segment's data after its last consecutive record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remains {
     /// True when there are only zeroes.

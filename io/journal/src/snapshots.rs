@@ -60,7 +60,7 @@ pub struct SkippedSnapshot {
     pub sequence: Sequence,
     /// The damage.
     pub damage: SnapshotDamage,
-    /// Recorded hash of the state, if known: the log must lead to that state.
+    /// Recorded hash of the snapshot's state, if known: replay of the log must reach a state with this hash.
     pub state_hash: Option<u64>,
 }
 
@@ -99,7 +99,7 @@ pub enum SnapshotDamage {
     },
 }
 
-/// The newest usable snapshot.
+/// The newest usable snapshot, and the newer unusable ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewestSnapshot {
     /// The snapshot, if any.
@@ -108,7 +108,7 @@ pub struct NewestSnapshot {
     pub skipped: Vec<SkippedSnapshot>,
 }
 
-/// The snapshots of a log. Its methods wait for the disk.
+/// The snapshots of a log. The methods wait for the disk.
 #[derive(Clone, Debug)]
 pub struct Snapshots<S> {
     storage: S,
@@ -122,7 +122,7 @@ impl<S: Storage> Snapshots<S> {
         Snapshots { storage, session }
     }
 
-    /// Writes a snapshot. When this returns, the file is on the disk. Until then no file has its name.
+    /// Writes a snapshot, which is on the disk when this returns. Only a complete file gets the final name.
     ///
     /// First syncs the log up to `sequence`, under every policy. Otherwise a power loss could leave a log
     /// that ends before the snapshot, and the older snapshots from which it could continue would already be
@@ -166,7 +166,7 @@ impl<S: Storage> Snapshots<S> {
     /// [`OpenError::Io`] when the folder or a file cannot be read.
     pub fn newest(&self, limit: Sequence) -> Result<NewestSnapshot, OpenError> {
         let mut newest = NewestSnapshot::default();
-        // Read this before the folder is listed: a newer snapshot may be written meanwhile.
+        // Read the acknowledged file before the folder: a snapshot written in between would seem missing.
         let recorded = self.recorded()?.filter(|recorded| recorded.sequence <= limit);
         for sequence in self.list()?.into_iter().rev().filter(|sequence| *sequence <= limit) {
             match self.read(sequence)? {
@@ -207,7 +207,7 @@ impl<S: Storage> Snapshots<S> {
     /// oldest of them. Removes older files. Without a usable snapshot it removes nothing.
     ///
     /// # Errors
-    /// [`OpenError::Io`] when the disk refuses. The remaining files are consistent.
+    /// [`OpenError::Io`] when a disk operation fails. The remaining files are consistent.
     pub fn retain(&self, keep: usize) -> Result<(), OpenError> {
         let mut kept = Vec::new();
         let listed = self.list()?;
@@ -219,7 +219,7 @@ impl<S: Storage> Snapshots<S> {
         let Some(oldest) = kept.last().copied() else {
             return Ok(());
         };
-        // Snapshots go first, then segments, from the oldest on, so that each remaining snapshot has its log.
+        // Remove snapshots before segments, oldest first: each remaining snapshot then still has its log.
         let firsts = list_segments(&self.storage)?;
         let segments = firsts.windows(2).take_while(|pair| pair[1] <= oldest.next());
         let snapshots = listed.into_iter().filter(|sequence| *sequence < oldest).map(snapshot_name);
@@ -229,7 +229,7 @@ impl<S: Storage> Snapshots<S> {
     /// Removes snapshots beyond `limit`, which belong to a log that lost its end. Returns their names.
     ///
     /// # Errors
-    /// [`OpenError::Io`] when the disk refuses.
+    /// [`OpenError::Io`] when a disk operation fails.
     pub fn remove_after(&self, limit: Sequence) -> Result<Vec<String>, OpenError> {
         let later = self.list()?.into_iter().filter(|sequence| *sequence > limit);
         let names: Vec<String> = later.map(snapshot_name).collect();
@@ -267,7 +267,7 @@ impl<S: Storage> Snapshots<S> {
         Ok(self.decode(bytes, sequence))
     }
 
-    /// Describes a snapshot that cannot be used.
+    /// Describes a snapshot that cannot be used, with the state hash from its header if that is valid.
     #[must_use]
     pub fn skipped(&self, sequence: Sequence, damage: SnapshotDamage) -> SkippedSnapshot {
         let file = snapshot_name(sequence);
@@ -302,7 +302,7 @@ impl<S: Storage> Snapshots<S> {
         Ok(Snapshot { sequence: expected, state_hash, payload: bytes })
     }
 
-    /// Returns the hash of the state from a valid header with the expected fields.
+    /// Checks the fields of a header, and returns the hash of the state.
     fn check_header(&self, header: &[u8; HEADER_LEN], expected: Sequence) -> Result<u64, SnapshotDamage> {
         if !header.starts_with(&MAGIC) {
             return Err(SnapshotDamage::Cut);

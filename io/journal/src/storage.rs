@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// A folder on a disk. Names are plain file names, without folders. Each error is the system's.
+/// A folder on a disk. Names are plain file names, without folders. Errors are those of the system calls.
 #[expect(clippy::missing_errors_doc, reason = "each is the system's")]
 pub trait Storage: Clone + Send + 'static {
     /// An open file.
@@ -25,7 +25,7 @@ pub trait Storage: Clone + Send + 'static {
     /// Removes a file. The change is on the disk after [`Storage::sync_names`].
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Syncs all names to the disk.
+    /// Syncs the folder's file names to the disk: all creations, renames and removals.
     fn sync_names(&self) -> io::Result<()>;
 
     /// Returns the id of the current system boot. Unsynced writes still exist while the id is the same.
@@ -51,7 +51,7 @@ pub trait Storage: Clone + Send + 'static {
     }
 }
 
-/// An open file. Each error is the system's.
+/// An open file. Errors are those of the system calls.
 #[expect(clippy::len_without_is_empty, reason = "a file is not a collection")]
 #[expect(clippy::missing_errors_doc, reason = "each is the system's")]
 pub trait StorageFile: Send + 'static {
@@ -98,7 +98,7 @@ pub trait StorageFile: Send + 'static {
     }
 }
 
-/// The start of a file in memory, whose contents survive the death of the process.
+/// A memory mapping of the start of a file. The contents survive the death of the process.
 #[expect(clippy::missing_errors_doc, reason = "each is the system's")]
 pub trait SharedBytes: Send {
     /// Writes whole words of 8 bytes, one by one, at offset `at`, a multiple of 8. Cannot wait or fail.

@@ -19,12 +19,13 @@ use crate::jobs::{Closing, Job, Output, Report, Shared};
 use crate::segment::{PREPARED, create_empty, segment_name};
 use crate::{Failure, JournalConfig, Policy, SessionName, Storage, StorageFile};
 
-/// Number of zeroes written and synced at once in a prepared segment. Small, because batches wait meanwhile.
+/// Number of zero bytes written to the next segment per sync. Small, because batches wait for the sync.
 const FILL_LEN: usize = 256 * 1024;
-/// Interval at which an idle worker thread retries the next segment: the disk may have space by then.
+/// Interval at which an idle worker thread retries to prepare the next segment: a full disk may have space
+/// by then.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// The disk's end of a [`Journal`](crate::Journal): writes and syncs batches, prepares and names segments.
+/// Does a [`Journal`](crate::Journal)'s disk work: writes and syncs batches, prepares and names segments.
 ///
 /// Created by [`open`](crate::open). In production it has a separate thread, a [`WorkerThread`]; a simulation
 /// calls [`DiskWorker::run_once`] at any time.
@@ -36,9 +37,9 @@ pub struct DiskWorker<S: Storage> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) jobs: Receiver<Job<S::File>>,
     pub(crate) reports: SyncSender<Report<S::File>>,
-    /// The file being written, except under [`Policy::Async`].
+    /// The files being written; `None` under [`Policy::Async`], where the journal writes them.
     pub(crate) output: Option<Output<S::File>>,
-    /// End offset of the last batch in that file.
+    /// End offset of the last batch in its segment's file.
     pub(crate) written: u64,
     /// Layout of the records in the batches, for [`Policy::Sync`].
     pub(crate) layout: Layout,
@@ -48,7 +49,7 @@ pub struct DiskWorker<S: Storage> {
     pub(crate) _lock: Arc<S::Lock>,
 }
 
-/// Progress of the next segment.
+/// Progress in preparing the next segment.
 pub(crate) enum Preparation<F> {
     /// The segment does not exist yet.
     None,
@@ -59,8 +60,8 @@ pub(crate) enum Preparation<F> {
 }
 
 impl<S: Storage> DiskWorker<S> {
-    /// Does one piece of work and waits for the disk: a batch, or else a step towards the next segment.
-    /// Returns 0 when there is nothing to do, or the disk refuses the next segment.
+    /// Does one piece of work and waits for the disk: a job of the journal, or else a step in preparing the
+    /// next segment. Returns 0 when there is nothing to do, or the next segment cannot be prepared.
     pub fn run_once(&mut self) -> usize {
         match self.run_job() {
             true => 1,
@@ -122,8 +123,8 @@ impl<S: Storage> DiskWorker<S> {
             .map_err(Failure::of(NAME))
     }
 
-    /// Syncs the highest acknowledged sequence to the disk, while idle. Does nothing under [`Policy::Async`]:
-    /// the journal itself writes.
+    /// Syncs the acknowledged file to the disk, while idle. Does nothing under [`Policy::Async`], where the
+    /// journal itself writes that file.
     fn sync_acknowledged(&mut self) {
         if let Some(output) = &mut self.output
             && let Err(error) = output.acknowledged.sync()
@@ -147,7 +148,7 @@ impl<S: Storage> DiskWorker<S> {
         if let Ok((_, layout)) = SegmentHeader::decode(after.bytes) {
             self.layout = layout;
         }
-        // Nothing in the new segment may be acknowledged before the segment has its name.
+        // No record in the new segment may be acknowledged before the segment has its final name.
         let last = batch.before_segment().last;
         self.write_and_sync(Part { bytes: &after.bytes[..HEADER_LEN], offset: 0, last })?;
         self.name_next(last.next())?;
@@ -155,7 +156,7 @@ impl<S: Storage> DiskWorker<S> {
         self.write_part(rest)
     }
 
-    /// Writes and syncs a part, under [`Policy::Sync`] record by record, and publishes the durable sequence.
+    /// Writes and syncs a part, record by record under [`Policy::Sync`], and publishes the durable sequence.
     fn write_part(&mut self, part: Part<'_>) -> Result<(), Failure> {
         if self.config.policy != Policy::Sync {
             return self.write_and_sync(part);
@@ -189,7 +190,7 @@ impl<S: Storage> DiskWorker<S> {
         file.sync().map_err(Failure::of(SYNC))
     }
 
-    /// Names the segment that has begun, once its header is on the disk.
+    /// Gives the next segment, which begins with `first`, its final name. Its header is on the disk by then.
     fn name_next(&mut self, first: Sequence) -> Result<(), Failure> {
         let name = segment_name(first);
         let named = (|| {
@@ -204,10 +205,10 @@ impl<S: Storage> DiskWorker<S> {
         named.map_err(Failure::of(NAME))
     }
 
-    /// Prepares part of the next segment, in proportion to the data in this one. Returns 0 when none is due.
-    /// Does not run ahead while idle, because the next batch would have to wait.
+    /// Prepares a part of the next segment, in proportion to the data in this one; returns 0 if none is due.
+    /// Does not prepare more while idle, because the next batch would have to wait.
     fn prepare(&mut self) -> usize {
-        // Zeroes are due up to 3/2 of the data written, plus a margin for the data in flight.
+        // Zeroes are due up to 3/2 of the length of the data written, plus a margin for the data in flight.
         let due = self.written + self.written / 2 + 2 * self.config.buffer_len as u64;
         let step = match &mut self.next {
             Preparation::Ready(_) => return 0,
@@ -236,7 +237,7 @@ impl<S: Storage> DiskWorker<S> {
         }
     }
 
-    /// Returns whether the next segment would be incomplete when this one is two thirds full.
+    /// Returns whether the next segment has fewer zeroes, in bytes, than 3/2 of the data in this one.
     fn is_behind(&self) -> bool {
         matches!(self.next, Preparation::Filling(_, filled) if filled < self.written + self.written / 2)
     }
@@ -244,8 +245,8 @@ impl<S: Storage> DiskWorker<S> {
     fn begin_preparation(&mut self) -> io::Result<()> {
         let mut file = self.storage.create(PREPARED)?;
         file.allocate(self.config.segment_len)?;
-        // A sync of newly written blocks also writes the file's extents. Where records are synced, zeroes are
-        // therefore written before them.
+        // The first sync of a block also writes the file's extents, which takes longer. If the policy syncs
+        // records, zeroes are therefore written and synced before them.
         let filled = if self.config.policy == Policy::Async { self.config.segment_len } else { 0 };
         if filled > 0 {
             file.sync()?;
@@ -285,9 +286,9 @@ impl<S: Storage> std::fmt::Debug for DiskWorker<S> {
 
 /// A thread that runs a [`DiskWorker`] and sleeps while idle.
 ///
-/// Dropping it waits until everything that [`poll`](crate::Journal::poll) has handed over is on the disk,
-/// then ends the thread. Poll until everything is durable before dropping it. If the journal was dropped
-/// before, the log is closed normally and cannot lose anything until it is opened again, under any policy.
+/// Dropping it waits until everything that [`poll`](crate::Journal::poll) passed to it is on the disk, then
+/// ends the thread. Poll until everything is durable before dropping it. If the journal was dropped earlier,
+/// the log is closed normally and cannot lose anything until it is opened again, under any policy.
 #[derive(Debug)]
 pub struct WorkerThread(#[expect(dead_code, reason = "dropped, it ends")] BackgroundThread);
 
@@ -295,7 +296,7 @@ impl WorkerThread {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system refused a thread.
+    /// When the system cannot start a thread.
     pub fn start<S: Storage>(mut worker: DiskWorker<S>) -> io::Result<WorkerThread> {
         let thread = BackgroundThread::start("journal", move |stop| {
             // Register the thread before the first check for work, so that later work wakes it.

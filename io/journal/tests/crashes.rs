@@ -8,7 +8,7 @@ use tickpath_journal::{
 };
 use tickpath_types::{Rng, Sequence};
 
-/// Counts of the situations in a run, so that a test can check that the run was meaningful.
+/// Counts of the situations that occurred in a run; tests require a minimum of each.
 #[derive(Clone, Copy, Debug, Default)]
 struct Coverage {
     records: u64,
@@ -18,7 +18,7 @@ struct Coverage {
     losses: u64,
 }
 
-/// A sequencer, its journal, and a disk with faults.
+/// A disk with random faults, and the last appended and acknowledged sequences of the log on it.
 struct CrashRun {
     rng: Rng,
     disk: FaultyDisk,
@@ -69,7 +69,7 @@ impl CrashRun {
         assert!(may_lose || last >= self.acknowledged, "{last} of {} acknowledged", self.acknowledged);
         assert!(last <= self.appended, "{last} of {} appended", self.appended);
         assert_eq!(opened.journal.last_appended(), Sequence(last));
-        // A loss of acknowledged records changes the generation; otherwise the generation stays.
+        // A loss of acknowledged records changes the generation. If none can be lost, the generation stays.
         assert!(last >= self.acknowledged || opened.generation > self.generation);
         assert!(may_lose || opened.generation == self.generation);
         self.generation = opened.generation;

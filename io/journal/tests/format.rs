@@ -1,4 +1,4 @@
-//! The byte layout of both versions, and the effect of damage to any byte.
+//! Byte layout of segment versions 1 and 2, and damage to any byte.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common;
@@ -14,7 +14,7 @@ use tickpath_types::Sequence;
 
 const FIRST: &str = "00000000000000000001.journal";
 
-/// A segment of version 1 with the records "one", "three" of sequences 7 and 8, byte by byte.
+/// The bytes of a segment of version 1, in hexadecimal: record 7 is "one", and record 8 is "three".
 const VERSION_1: &str = "
     54504a4f55524e4c 0100 3000 00000000 53455353494f4e303031202020202020
     0700000000000000 00000000 <header>
@@ -75,7 +75,7 @@ fn version_2_is_written_byte_for_byte() {
 #[test]
 fn both_versions_are_read_and_continue_in_version_2() {
     for (version, bytes) in [(1, version_1()), (2, version_2())] {
-        // After the records: nothing, zeroes, or the remains of a torn record.
+        // Number of bytes after the records: none, 100 zeroes, or 3 bytes of a torn record.
         for tail in [0, 100, 3] {
             let disk = disk();
             let mut left = bytes.clone();
@@ -142,8 +142,8 @@ fn with_damage(disk: &FaultyDisk, file: &str, at: usize) -> FaultyDisk {
     copy
 }
 
-/// Damages every byte of a log of several segments. The log is refused at the damage, or cut there if no
-/// later record reports the data as synced. All records that it still returns are correct.
+/// Damages every byte of a log of several segments, one at a time. The log is refused at the damage, or cut
+/// there if no later record reports the data as synced.
 #[test]
 fn damage_to_any_byte_is_refused_or_cut() {
     let last = 130;
@@ -208,7 +208,7 @@ fn damage_to_acknowledged_records_is_refused() {
                         check_records(&copy, 1, opened.found.last_sequence().0);
                         let cut = opened.found.last_sequence();
                         copy.kill();
-                        // The accepted loss is permanent.
+                        // The next start need not accept the loss again.
                         let opened = open_with(&copy, policy).unwrap();
                         assert_eq!(
                             (opened.generation, opened.found.last_sequence()),
@@ -256,7 +256,7 @@ fn damaged_unacknowledged_records_are_cut() {
     assert!(opened.found.torn.is_some() && opened.generation == 0);
 }
 
-/// A closed log records its end even without the acknowledged file and the generation file.
+/// A closed log's last segment records the end, even without the acknowledged and generation files.
 #[test]
 fn a_closed_log_records_its_end() {
     for policy in Policy::ALL {

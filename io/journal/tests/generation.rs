@@ -52,7 +52,7 @@ fn only_possible_losses_begin_a_generation() {
     assert_eq!(open_accepting(&common::disk(), Policy::Async).unwrap().generation, 0);
 }
 
-/// Records are lost without any trace except a reboot of the system.
+/// A power loss may remove records and leave no torn tail: only the reboot shows the possible loss.
 #[test]
 fn a_loss_without_damage_begins_a_generation() {
     let mut silent = 0;
@@ -134,7 +134,7 @@ fn one_valid_acknowledged_slot_suffices() {
     }
 }
 
-/// After a power loss the acknowledged file is not ahead of a syncing policy's log; it may be under `async`.
+/// After a power loss the acknowledged file is not ahead of the log, except perhaps under `async`.
 #[test]
 fn after_a_power_loss_the_file_requires_only_guaranteed_records() {
     for policy in Policy::ALL {

@@ -1,4 +1,4 @@
-//! Limits, full disks, followers, and the real file system.
+//! Tests of limits, full disks, readers that follow a journal, and the real file system.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io;
@@ -121,7 +121,7 @@ fn a_full_disk_leaves_the_segments_capacity_and_is_retried() {
     }
 }
 
-/// The worker syncs no more zeroes than the pace requires, because every such sync delays a batch.
+/// The worker syncs no more zeroes than are due, because every such sync delays a batch.
 #[test]
 fn the_next_segment_keeps_pace_with_this_one_while_batches_wait() {
     let disk = disk();
@@ -136,7 +136,7 @@ fn the_next_segment_keeps_pace_with_this_one_while_batches_wait() {
                 sequence += 1;
             }
             opened.journal.poll();
-            // There is always a batch, so the thread never runs its idle work.
+            // There is always a batch, so the worker never does its idle work.
             batches += opened.worker.run_once() as u64;
             let zeroes = batches * config.buffer_len as u64 * 3 / 2 / (256 << 10);
             let syncs = disk.counters().syncs - before;
@@ -319,7 +319,7 @@ fn the_next_start_rewrites_data_of_a_failed_sync() {
     }
 }
 
-/// A disk that renames the prepared segment between a listing and its opening, as a running writer may.
+/// A disk that renames the prepared segment after it is listed and before it is opened, as a writer may.
 #[derive(Clone)]
 struct NamedMeanwhile {
     disk: FaultyDisk,

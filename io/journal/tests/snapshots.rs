@@ -159,7 +159,7 @@ fn a_log_that_cannot_be_synced_ends_snapshots_and_the_journal() {
         disk.fail_syncs(1);
         let refused = Snapshots::new(disk.clone(), session()).write(Sequence(10), 0, &state(10));
         assert!(matches!(refused, Err(OpenError::Unsynced { .. })), "{refused:?}");
-        // The handle that writes records reports the failure as well, at its next sync.
+        // The journal's file handle reports the failure as well, at its next sync.
         for sequence in 11..200 {
             if opened.journal.append(Sequence(sequence), &payload(sequence)).is_err() {
                 break;
@@ -195,7 +195,7 @@ fn the_newest_snapshot_is_known_without_its_file() {
     assert_eq!(newest.snapshot.unwrap().sequence, Sequence(40));
     let skipped = &newest.skipped[0];
     assert_eq!((skipped.damage, skipped.state_hash), (SnapshotDamage::Missing, Some(180)));
-    // The acknowledged file still names the missing snapshot after the next start, until one is written.
+    // After the next start the acknowledged file still names the missing snapshot, until it is written again.
     let opened = open_with(&disk, Policy::Group).unwrap();
     assert_eq!(snapshots.newest(Sequence(60)).unwrap().skipped.len(), 1);
     snapshots.write(Sequence(60), 180, &state(60)).unwrap();
@@ -229,7 +229,7 @@ fn a_log_restarted_after_an_unrecorded_snapshot_opens() {
     assert_eq!((again.found.first_sequence(), again.journal.last_appended()), (Sequence(91), Sequence(95)));
 }
 
-/// The process ended before it named its last segment, and the log ends at 100, before a snapshot of 150.
+/// The process ended before it named its last segment, and the log ends at 100, before the snapshot at 150.
 #[test]
 fn a_log_that_restarts_after_a_snapshot_removes_a_segment_without_a_name() {
     let disk = written(Policy::Async, 100);

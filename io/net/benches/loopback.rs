@@ -1,4 +1,4 @@
-//! Costs of loopback on this host: round trips, delay from kernel stamp to read, idle polls, batches.
+//! Benchmark of loopback on this host: round trips, delay from kernel stamp to read, idle polls, batches.
 //!
 //! `cargo bench -p tickpath-net`. Without `--bench`, as in a test run, it runs a short version of each.
 #![allow(clippy::unwrap_used)] // a failed step ends the run
@@ -30,7 +30,7 @@ fn main() {
     batches(if is_bench { 5_000 } else { 2 });
 }
 
-/// Durations of round trips, and the times from the kernel's stamps of the answers to their reads, in ns.
+/// Durations in ns: of each round trip, and from the kernel's receive time of each answer to its read.
 struct Samples {
     round_trips: Vec<u64>,
     kernel_to_read: Vec<u64>,
@@ -154,7 +154,8 @@ fn on_core<T>(which: usize, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Samples `rounds` calls of `round`, after a warm-up. `round` returns the kernel's stamp of the answer.
+/// Samples `rounds` calls of `round`, after a warm-up. `round` returns the kernel's receive time
+/// of the answer.
 fn sample(rounds: usize, mut round: impl FnMut() -> Option<u64>) -> Samples {
     let mut samples =
         Samples { round_trips: Vec::with_capacity(rounds), kernel_to_read: Vec::with_capacity(rounds) };
@@ -170,7 +171,7 @@ fn sample(rounds: usize, mut round: impl FnMut() -> Option<u64>) -> Samples {
     samples
 }
 
-/// Prints the costs of polls, mostly without data: the median of batches of 100 calls.
+/// Prints the median costs of polls, mostly without data, over batches of 100 calls.
 fn idle_polls(calls: usize) {
     let mut receiver = MulticastReceiver::join(free_multicast_group().unwrap(), LOOPBACK).unwrap();
     let mut buffer = [0; 2_048];
@@ -211,7 +212,7 @@ fn median_cost(calls: usize, mut call: impl FnMut() -> bool) -> u64 {
     percentiles(&costs)[0]
 }
 
-/// Prints the cost of a datagram of 1,400 bytes, sent and received in batches of 46 on the same thread.
+/// Prints the median cost of a datagram of 1,400 bytes, sent and received in batches of 46 on one thread.
 fn batches(rounds: usize) {
     const COUNT: usize = 46;
     let group = free_multicast_group().unwrap();

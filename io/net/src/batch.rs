@@ -72,7 +72,8 @@ impl RecvBatch {
         self.received.iter().zip(slots).map(|(received, slot)| (received, &slot[..received.len]))
     }
 
-    /// Replaces the batch by the datagrams waiting on the socket. Returns their number and the drop count.
+    /// Replaces the batch by the datagrams waiting on the socket. Returns their number, and the kernel's drop
+    /// count if it was reported.
     pub(crate) fn fill(&mut self, fd: BorrowedFd<'_>) -> io::Result<(usize, Option<u32>)> {
         // The previous call shortened the lengths in the first `used` headers only.
         let used = self.received.len();

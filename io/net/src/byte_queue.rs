@@ -3,8 +3,9 @@
 /// Bytes in arrival order in one fixed allocation, readable as one slice.
 ///
 /// An emptied queue restarts at the front without a copy. Otherwise [`free_space`](ByteQueue::free_space)
-/// moves the queued bytes to the front when less than half the capacity is free after them: partial messages
-/// are copied once per half capacity. [`push`](ByteQueue::push) moves them when its bytes do not fit there.
+/// moves the queued bytes to the front when less than half the capacity is free after them: a partial
+/// message is copied once per half capacity. [`push`](ByteQueue::push) moves the queued bytes when the new
+/// ones do not fit after them.
 #[derive(Debug)]
 pub struct ByteQueue {
     storage: Box<[u8]>,
@@ -16,7 +17,7 @@ impl ByteQueue {
     /// Creates an empty queue for up to `capacity` bytes.
     #[must_use]
     pub fn new(capacity: usize) -> ByteQueue {
-        // Ones instead of zeros, so that every page is touched here and not by the first bytes.
+        // Ones instead of zeroes: the pages of a zeroed `vec!` would be mapped only when bytes arrive.
         ByteQueue { storage: vec![1; capacity].into_boxed_slice(), start: 0, end: 0 }
     }
 

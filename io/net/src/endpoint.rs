@@ -1,4 +1,4 @@
-//! UDP unicast: requests and responses.
+//! UDP unicast, for requests and responses.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -34,7 +34,7 @@ impl UdpEndpoint {
     /// Sends one datagram.
     ///
     /// # Errors
-    /// The system's error. A full queue is [`SendStatus::WouldBlock`].
+    /// The system's error. A full send queue is no error but [`SendStatus::WouldBlock`].
     pub fn send_to(&mut self, datagram: &[u8], to: SocketAddrV4) -> io::Result<SendStatus> {
         match self.socket.send_to(datagram, &to.into()) {
             Ok(_) => Ok(SendStatus::Sent),

@@ -35,7 +35,7 @@ pub enum NetError {
         /// The requested address.
         group: SocketAddrV4,
     },
-    /// The interface cannot join the group: it must be the address of a local interface.
+    /// The interface cannot join the group: specify the address of a local interface.
     #[error("cannot join {group} on interface {interface}: {source}: name a local interface by its address")]
     JoinGroup {
         /// The requested group.
@@ -53,7 +53,7 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// The system refuses a socket or a socket option: mostly the limit of open files (`ulimit -n`).
+    /// The system refuses a socket or a socket option, usually at the limit of open files (`ulimit -n`).
     #[error("cannot set up a socket ({what}): {source}: check the limit of open files")]
     Socket {
         /// The step that failed.

@@ -1,9 +1,9 @@
 //! UDP multicast and TCP transports with kernel receive time stamps.
 //!
-//! Transfers bytes, independent of protocols. Every socket is non-blocking: "no data", "no space" and "closed
-//! by the other end" are results, not errors, and a duty cycle never waits. Buffers are allocated when a
-//! socket is created; sending and receiving allocate nothing. IPv4 only. The error of an `io::Result` is the
-//! system's, unless documented otherwise; a [`NetError`] names the socket too.
+//! The sockets transfer bytes of any protocol over IPv4. Every socket is non-blocking: "no data", "no space"
+//! and "closed by the other end" are results, not errors, and a duty cycle never waits. Buffers are allocated
+//! when a socket is created; sending and receiving allocate nothing. The error of an `io::Result` is the
+//! system's, unless documented otherwise; a [`NetError`] also names the address or the failed step.
 //!
 //! ```
 //! use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! Limits of the process.
+//! The process's limit of open files.
 
 use std::io;
 

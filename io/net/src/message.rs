@@ -1,4 +1,4 @@
-//! `recvmsg` with its control messages, on fixed arrays.
+//! Receives by `recvmsg` and parses its control messages, in fixed arrays.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -46,7 +46,7 @@ impl ControlBuffer {
     pub(crate) const EMPTY: ControlBuffer = ControlBuffer([0; CONTROL_LEN]);
 }
 
-/// Control information from the kernel.
+/// Information in the control messages of one receive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Control {
     /// Receive time, nanoseconds since the Unix epoch.
@@ -116,7 +116,8 @@ pub(crate) fn receive_datagram(
     }))
 }
 
-/// Receives bytes of a stream with their control messages; `None` when there are none, 0 bytes at its end.
+/// Receives bytes of a stream with their control messages. `None` when no bytes wait; 0 bytes at the
+/// stream's end.
 #[inline]
 pub(crate) fn receive_stream(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(usize, Control)>> {
     Ok(receive(fd, buffer, None)?.map(|message| (message.len, message.control)))
@@ -177,7 +178,7 @@ pub(crate) fn socket_address(address: &libc::sockaddr_in) -> SocketAddrV4 {
 }
 
 pub(crate) fn empty_header() -> libc::msghdr {
-    // SAFETY: null pointers and zero lengths are valid values of each of its fields.
+    // SAFETY: null pointers and zero lengths are valid values of each field of `msghdr`.
     unsafe { mem::zeroed() }
 }
 

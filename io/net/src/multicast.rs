@@ -42,7 +42,7 @@ impl MulticastSender {
         socket.set_multicast_ttl_v4(ttl).map_err(NetError::socket("multicast time to live"))?;
         socket.set_multicast_loop_v4(true).map_err(NetError::socket("multicast loop"))?;
         sockets::size_send_buffer(&socket, SEND_BUFFER)?;
-        // Connected, so that the kernel caches the route instead of looking it up for each datagram.
+        // Connect the socket, so that the kernel caches the route instead of looking it up for each datagram.
         socket.connect(&group.into()).map_err(|source| NetError::Connect { address: group, source })?;
         Ok(MulticastSender { socket, group })
     }
@@ -50,7 +50,8 @@ impl MulticastSender {
     /// Sends one datagram.
     ///
     /// # Errors
-    /// The system's error, e.g. for more than 65,507 bytes. A full queue is [`SendStatus::WouldBlock`].
+    /// The system's error, e.g. for more than 65,507 bytes. A full send queue is no error but
+    /// [`SendStatus::WouldBlock`].
     #[inline]
     pub fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus> {
         match self.socket.send(datagram) {

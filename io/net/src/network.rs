@@ -15,12 +15,12 @@ use crate::multicast::{MulticastReceiver, MulticastSender};
 use crate::poller::{Interest, Poller, Ready};
 use crate::sockets;
 
-/// Maximum number of connections that wait to be accepted; the kernel refuses further ones.
+/// Maximum number of connections that wait to be accepted; the kernel does not answer further ones.
 const BACKLOG: i32 = 1024;
 
 /// A factory of sockets. An agent is generic over it, with the default [`Kernel`], so that the kernel's
-/// sockets need no dynamic dispatch. A simulation uses the same buffers on the sockets of a simulated
-/// network.
+/// sockets need no dynamic dispatch. A simulation implements the sockets with a simulated network; the
+/// buffers above the sockets are the same.
 pub trait Network: Clone + fmt::Debug + Send + 'static {
     /// A listener, or one end of a connection.
     type Socket: StreamSocket;
@@ -63,7 +63,7 @@ pub trait StreamSocket: fmt::Debug + Send + Sized {
     /// Accepts the next waiting connection. Returns it and its peer's address, if that is IPv4.
     ///
     /// # Errors
-    /// The system's error; [`WouldBlock`](io::ErrorKind::WouldBlock) when there is none.
+    /// The system's error; [`WouldBlock`](io::ErrorKind::WouldBlock) when no connection waits.
     fn accept(&self) -> io::Result<(Self, Option<SocketAddrV4>)>;
 
     /// Returns whether the connection is established.
@@ -85,8 +85,8 @@ pub trait StreamSocket: fmt::Debug + Send + Sized {
     /// Shuts down one direction of the connection, or both.
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
 
-    /// Bounds the bytes accepted for sending that the other end has not received yet. Does nothing on a
-    /// network with a fixed bound.
+    /// Limits the number of bytes accepted for sending that the other end has not received yet. Does nothing
+    /// on a network with a fixed limit.
     fn limit_send_buffer(&self, _bytes: usize) -> io::Result<()> {
         Ok(())
     }
@@ -159,7 +159,7 @@ pub trait DatagramEndpoint: Send {
     }
 }
 
-/// The [`Network`] of the kernel's sockets.
+/// The [`Network`] that consists of the kernel's sockets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kernel;
 

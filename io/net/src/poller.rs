@@ -19,7 +19,7 @@ pub enum Interest {
 pub struct Ready {
     /// The key given with the socket.
     pub key: u64,
-    /// Data can be read, or the end of the stream.
+    /// Data, or the end of the stream, can be read.
     pub is_readable: bool,
     /// Data can be written.
     pub is_writable: bool,
@@ -43,7 +43,7 @@ impl Poller {
     /// Creates a poller that reports up to `events_max` sockets per poll; the next polls report the others.
     ///
     /// # Errors
-    /// The system's error, mostly the limit of open files.
+    /// The system's error, usually because the limit of open files is reached.
     ///
     /// # Panics
     /// When `events_max` is 0.
@@ -89,7 +89,7 @@ impl Poller {
     }
 }
 
-/// The descriptor is readable while a socket is ready, for another poller or a sleeping thread to wait for.
+/// The descriptor is readable while a socket is ready, so that another poller or a thread can wait for it.
 impl AsFd for Poller {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.0.as_fd()

@@ -1,4 +1,4 @@
-//! A TCP connection that reconnects whenever it is lost.
+//! A TCP client that connects again after failures and lost connections.
 
 use std::net::SocketAddrV4;
 use std::time::Duration;
@@ -16,11 +16,11 @@ pub struct ReconnectConfig {
     pub buffers: BufferSizes,
     /// Longest time from the start of an attempt until the connection is established.
     pub connect_timeout: Nanos,
-    /// Wait after the first failure; doubles with each further one.
+    /// Wait after the first failure or [`retry`](ReconnectingClient::retry); doubles with each further one.
     pub wait_min: Nanos,
     /// Longest wait before another attempt.
     pub wait_max: Nanos,
-    /// Minimum wait after a failed attempt or connection.
+    /// Minimum wait after a failure, but not after a [`retry`](ReconnectingClient::retry).
     pub failure_wait_min: Nanos,
 }
 
@@ -64,7 +64,8 @@ pub enum ClientState {
 /// Maintains one connection to a server. Waits between attempts, longer after each failure, and counts
 /// attempts and failures.
 ///
-/// Never blocks, and allocates only for the first attempt: all connections use the same buffers.
+/// Never blocks, except in [`connect`](ReconnectingClient::connect). Allocates only for the first attempt:
+/// all connections use the same buffers.
 #[derive(Debug)]
 pub struct ReconnectingClient<N: Network = Kernel> {
     network: N,
@@ -171,13 +172,14 @@ impl<N: Network> ReconnectingClient<N> {
         ClientState::Failed
     }
 
-    /// Closes the connection, counts a failure and waits.
+    /// Closes the connection, counts a failure, and schedules the next attempt after a wait.
     pub fn fail(&mut self, now: Nanos) {
         self.failures += 1;
         self.back_off(now, self.config.failure_wait_min);
     }
 
-    /// Closes the connection and waits, without counting a failure. For a server that has no data yet.
+    /// Closes the connection and schedules the next attempt after a wait, without counting a failure. For a
+    /// server that has no data yet.
     pub fn retry(&mut self, now: Nanos) {
         self.back_off(now, Nanos::ZERO);
     }

@@ -29,13 +29,13 @@ pub(crate) fn set_up_stream(socket: &Socket) -> io::Result<()> {
     keep_alive(socket)
 }
 
-/// TCP keepalive: silence before the first probe, interval of probes, and probes until the connection is
-/// reset. A disappeared peer is detected after 90 s, unless a heartbeat of the protocol detects it earlier.
+/// TCP keepalive: silence before the first probe, interval of probes, and number of unanswered probes before
+/// a reset. A disappeared peer is detected after 90 s, unless a protocol's heartbeat detects it earlier.
 const KEEPALIVE_IDLE_S: u32 = 60;
 const KEEPALIVE_INTERVAL_S: u32 = 10;
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// Enables TCP keepalive: a probe after 60 s of silence, a reset after three unanswered ones, 10 s each.
+/// Enables TCP keepalive: a probe after 60 s of silence, and a reset after 3 unanswered probes, 10 s apart.
 ///
 /// # Errors
 /// The socket is not a TCP socket.
@@ -71,7 +71,7 @@ pub(crate) fn count_drops(socket: &Socket) -> Result<(), NetError> {
         .map_err(NetError::socket("drop counter"))
 }
 
-/// Requests a receive buffer, beyond the system's limit where permitted; returns the granted bytes.
+/// Requests a receive buffer, beyond the system's limit where permitted; returns the granted size in bytes.
 pub(crate) fn size_receive_buffer(socket: &Socket, requested: usize) -> Result<usize, NetError> {
     if setsockopt(socket, sockopt::RcvBufForce, &requested).is_err() {
         socket.set_recv_buffer_size(requested).map_err(NetError::socket("receive buffer size"))?;

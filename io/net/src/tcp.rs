@@ -14,14 +14,14 @@ use crate::sockets;
 /// Sizes of the buffers of a connection, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferSizes {
-    /// Bytes received and not yet consumed. At least the longest message of the protocol.
+    /// Capacity for received bytes that are not yet consumed: at least the longest message of the protocol.
     pub receive: usize,
-    /// Bytes to send that the kernel has not yet accepted. At least the longest message of the protocol.
+    /// Capacity for bytes that the kernel has not accepted yet: at least the longest message of the protocol.
     pub pending: usize,
 }
 
 impl BufferSizes {
-    /// 64 KiB received, 256 KiB pending.
+    /// 64 KiB for received bytes, 256 KiB for pending ones.
     pub const DEFAULT: BufferSizes = BufferSizes { receive: 64 << 10, pending: 256 << 10 };
 }
 
@@ -143,8 +143,8 @@ pub enum Fill {
     Empty,
     /// The receive buffer is full: consume first. Nothing was read.
     Full,
-    /// The other end closed or reset the connection, and sending is impossible too. Bytes received before are
-    /// still there.
+    /// The other end closed or reset the connection, and sending is impossible too. Bytes received before can
+    /// still be consumed.
     Closed,
 }
 
@@ -164,8 +164,8 @@ pub enum SendOutcome {
 
 /// A non-blocking TCP connection with fixed buffers.
 ///
-/// Half-open connections (the other machine disappeared) are not detected here: protocols have heartbeats for
-/// that.
+/// Only TCP keepalive detects that the other machine disappeared, after 90 s: protocols have heartbeats to
+/// detect this earlier.
 #[derive(Debug)]
 pub struct TcpConnection<N: Network = Kernel> {
     network: N,
@@ -247,15 +247,15 @@ impl<N: Network> TcpConnection<N> {
         self.socket.descriptor()
     }
 
-    /// Bounds the bytes that the kernel accepts before the other end has received them. By default these can
-    /// grow to megabytes, all undelivered while a client does not read.
+    /// Limits the number of bytes that the kernel holds until the other end has received them. By default,
+    /// megabytes can accumulate while a client does not read.
     pub fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
         self.socket.limit_send_buffer(bytes)
     }
 
     /// Abandons this connection and begins another one with its buffers, which are cleared. Neither waits nor
-    /// allocates: call [`poll_connected`](TcpConnection::poll_connected) until it is established, and give up
-    /// when that takes too long.
+    /// allocates. Call [`poll_connected`](TcpConnection::poll_connected) until the connection is established,
+    /// and give up when that takes too long.
     ///
     /// # Errors
     /// [`NetError::Socket`], and [`NetError::Connect`] when the connection fails immediately.
@@ -288,7 +288,7 @@ impl<N: Network> TcpConnection<N> {
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Closes the connection in both directions. Pending bytes are lost; received bytes are still there.
+    /// Closes the connection in both directions. Pending bytes are lost; received bytes remain readable.
     pub fn close(&mut self) {
         self.is_closed = true;
         self.buffers.pending.clear();
@@ -299,7 +299,7 @@ impl<N: Network> TcpConnection<N> {
     /// Reads once from the socket into the receive buffer.
     ///
     /// # Errors
-    /// The system's error; a connection that the other end closed or reset is a result.
+    /// The system's error. A connection that the other end closed or reset is no error but [`Fill::Closed`].
     #[inline]
     pub fn fill(&mut self) -> io::Result<Fill> {
         if self.is_closed {
@@ -352,11 +352,11 @@ impl<N: Network> TcpConnection<N> {
 
     /// Sends all of `bytes`, after those that are pending, or none of them.
     ///
-    /// Passes bytes to the kernel at once and keeps the rest pending. Accepts nothing, so that no message is
-    /// torn, if the pending buffer has no space for all of `bytes`: it must hold the longest message.
+    /// Passes bytes to the kernel at once and keeps the rest pending. If the pending buffer has no space for
+    /// all of `bytes`, accepts none, so that no message is cut: the buffer must hold the longest message.
     ///
     /// # Errors
-    /// The system's error; a lost connection and a full buffer are results.
+    /// The system's error. A lost connection and a full buffer are outcomes, not errors.
     #[inline]
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<SendOutcome> {
         if !self.buffers.pending.is_empty() {
@@ -396,7 +396,7 @@ impl<N: Network> TcpConnection<N> {
     /// are left.
     ///
     /// # Errors
-    /// The system's error; a lost connection is a result.
+    /// The system's error. A lost connection is an outcome, not an error.
     #[inline]
     pub fn flush_pending(&mut self) -> io::Result<SendOutcome> {
         if self.is_closed {

@@ -1,4 +1,4 @@
-//! The waits and the counts of a reconnecting client.
+//! Tests of a reconnecting client: waits between attempts, and counts of attempts and failures.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

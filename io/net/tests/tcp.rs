@@ -1,4 +1,4 @@
-//! Connections over loopback.
+//! Tests of TCP connections over loopback.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -19,7 +19,7 @@ fn accept(acceptor: &mut TcpAcceptor) -> TcpConnection {
     until(|| acceptor.accept().unwrap())
 }
 
-/// Returns both ends of a connection with these buffers.
+/// Returns both ends of a connection with these buffer sizes.
 fn pair(buffers: BufferSizes) -> (TcpConnection, TcpConnection) {
     let mut acceptor = acceptor(buffers);
     let client = TcpConnection::connect(acceptor.local_address(), TIMEOUT, buffers).unwrap();
@@ -30,7 +30,8 @@ fn fill(connection: &mut TcpConnection) -> Fill {
     until(|| Some(connection.fill().unwrap()).filter(|fill| *fill != Fill::Empty))
 }
 
-/// Returns both ends of a connection once the kernel stamps received data, a moment after the first request.
+/// Returns both ends of a connection once the kernel timestamps received data. The kernel begins to do so
+/// shortly after the first socket enables it.
 fn stamped_pair() -> (TcpConnection, TcpConnection) {
     let (mut client, mut server) = pair(BufferSizes::default());
     until(|| {
@@ -88,7 +89,7 @@ fn bytes_that_came_before_accept_are_stamped_too() {
     let after = realtime_ns();
     let mut server = accept(&mut acceptor);
     let Fill::Bytes { kernel_ns: Some(kernel_ns), .. } = fill(&mut server) else { panic!("no stamp") };
-    // Loopback stamps within the send, so the stamp shows the arrival and not the read.
+    // On loopback the kernel stamps data during the send, so the stamp is no later than `after`.
     assert!(before <= kernel_ns && kernel_ns <= after, "{before} {kernel_ns} {after}");
     assert_eq!(*server.peer_address().ip(), Ipv4Addr::LOCALHOST);
 }
@@ -110,7 +111,7 @@ fn a_send_is_all_or_nothing_and_keeps_the_order() {
     let (mut client, mut server) = pair(BufferSizes { receive: 1 << 20, pending: 1 << 16 });
     client.limit_send_buffer(4_096).unwrap();
     socket2::SockRef::from(&server).set_recv_buffer_size(4_096).unwrap();
-    // Without a reader the kernel's buffers fill up, then the pending buffer, then nothing more is accepted.
+    // While the server does not read, the kernel's buffers fill up, then the client's pending buffer.
     let mut sent = Vec::new();
     let outcome = until(|| {
         let chunk = vec![(sent.len() >> 10) as u8; 1 << 10];
@@ -281,7 +282,7 @@ impl FullBacklog {
         listener.listen(0).unwrap();
         let address = listener.local_addr().unwrap().as_socket_ipv4().unwrap();
         let mut fillers = vec![];
-        // On loopback a connection is established when `connect` returns, if at all.
+        // On loopback the connection is established before `connect` returns, unless the backlog is full.
         loop {
             let filler = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
             filler.set_nonblocking(true).unwrap();

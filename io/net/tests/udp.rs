@@ -1,4 +1,4 @@
-//! Datagrams over loopback.
+//! Tests of UDP datagrams over loopback.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -83,7 +83,7 @@ fn a_batch_takes_what_fits_in_order_and_leaves_the_rest() {
     let (mut sender, mut receiver) = pair();
     let mut batch = RecvBatch::new(CAPACITY, 64);
     assert_eq!(receiver.recv_batch(&mut batch).unwrap(), 0);
-    // A full batch, one datagram more, and batches of other lengths, so that every header is reused.
+    // Send a full batch, one datagram more than a batch, then fewer, so that every message header is reused.
     for count in [CAPACITY, CAPACITY + 1, 1, 3] {
         for index in 0..count {
             assert_eq!(sender.send(&vec![index as u8; index + 1]).unwrap(), SendStatus::Sent);
@@ -135,7 +135,7 @@ fn datagrams_dropped_by_the_kernel_are_counted() {
         }
         let mut buffer = [0; 4];
         while receiver.recv(&mut buffer).unwrap().is_some() {
-            // The count that arrives with a datagram includes the drops before it.
+            // The kernel's drop count that arrives with a datagram includes all drops before that datagram.
             assert_eq!(receiver.kernel_drop_count(), u32::from_be_bytes(buffer) - received_count);
             received_count += 1;
         }

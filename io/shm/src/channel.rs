@@ -3,7 +3,7 @@
 //! A server listens on a socket in the file system ([`ChannelListener`]). The kernel reports the process that
 //! connects ([`Peer`]). The server exchanges names, passwords or other messages with the [`Caller`] over the
 //! socket, then [grants](Caller::grant) it a [`Channel`]. The channel's memory has no name, is sealed so that
-//! neither end can truncate it, and is passed over the socket. The socket stays open: its end shows that the
+//! neither end can truncate it, and is passed over the socket. The socket stays open: when it closes, the
 //! other process has ended, for whatever reason.
 //!
 //! Neither end trusts the memory: [`shared_spsc`] copies each item, and detects the peer's invalid positions.
@@ -55,12 +55,12 @@ pub use tickpath_agent::Peer;
 
 use crate::mapping;
 
-/// `TICKCHAN`, read as a little-endian number.
+/// First field of a [`Greeting`]: `TICKCHAN` as a little-endian number.
 const MAGIC: u64 = u64::from_le_bytes(*b"TICKCHAN");
 /// Version of the greeting and of the ring layout.
 const VERSION: u32 = 1;
-/// Maximum number of descriptors that the kernel passes with one message (`SCM_MAX_FD`). With a smaller
-/// buffer, the descriptors that do not fit would stay open unnoticed.
+/// Maximum number of descriptors that the kernel passes with one message (`SCM_MAX_FD`). If a
+/// message overflows a smaller buffer, `cmsgs` returns an error and the received descriptors stay open.
 const DESCRIPTORS_MAX: usize = 253;
 /// Maximum number of items in each ring of a channel.
 pub const CHANNEL_CAPACITY_MAX: u64 = 1 << 20;
@@ -81,7 +81,7 @@ pub enum ChannelError {
     /// The other end closed the connection without granting a channel.
     #[error("the other end has refused the channel")]
     Refused,
-    /// The greeting is not of this version, or describes other items: use the same version on both sides.
+    /// The greeting is of another version, or states other item lengths: use the same version on both sides.
     #[error("the other end offers another kind of channel: use the same version on both sides")]
     Greeting,
     /// The other end could truncate the received memory.
@@ -105,17 +105,17 @@ fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> ChannelEr
     move |error| ChannelError::System { what, error: error.into() }
 }
 
-/// The message sent over the socket with the memory.
+/// The message that carries the memory's descriptor over the socket.
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Greeting {
     magic: u64,
     version: u32,
-    /// Length of an item to the server, in bytes.
+    /// Length of an item sent to the server, in bytes.
     to_server_len: u32,
-    /// Length of an item to the client, in bytes.
+    /// Length of an item sent to the client, in bytes.
     to_client_len: u32,
-    /// Capacity of the ring to the server, in items; 0 for the same as the other ring.
+    /// Capacity of the ring to the server, in items; 0 if it equals `capacity`.
     to_server_capacity: u32,
     /// Capacity of the ring to the client, in items.
     capacity: u64,
@@ -124,8 +124,8 @@ struct Greeting {
 }
 
 impl Greeting {
-    /// Creates a greeting for these item types. `None` when an item is too long, or `capacity` or a
-    /// `to_server_capacity` other than 0 is invalid for a ring.
+    /// Creates a greeting for these item types. `None` if an item is too long or a capacity is
+    /// invalid. A `to_server_capacity` of 0 is valid: it stands for `capacity`.
     fn new<ToServer: Payload, ToClient: Payload>(to_server_capacity: u64, capacity: u64) -> Option<Greeting> {
         let is_bounded =
             |capacity: u64| (1..=CHANNEL_CAPACITY_MAX).contains(&capacity) && capacity.is_power_of_two();
@@ -193,7 +193,8 @@ pub fn call(path: &Path) -> Result<Caller, ChannelError> {
     Ok(Caller { stream, peer })
 }
 
-/// One end of a connection before a channel is granted. Dropping it closes the connection: a refusal.
+/// One end of a connection before a channel is granted. Dropping it closes the connection, so that the other
+/// end's `receive` returns [`ChannelError::Refused`].
 #[derive(Debug)]
 pub struct Caller {
     stream: UnixStream,
@@ -207,8 +208,8 @@ impl Caller {
         self.peer
     }
 
-    /// Returns the connection, for messages before there is a channel. Both ends must have read all of them
-    /// when the channel is granted.
+    /// Returns the connection, for messages before the channel is granted. Both ends must have read all of
+    /// these messages by then.
     #[must_use]
     pub const fn stream(&self) -> &UnixStream {
         &self.stream
@@ -224,7 +225,7 @@ impl Caller {
         self.grant_rings(Rings::allocate(Greeting::new::<R, S>(0, capacity).ok_or(ChannelError::Bounds)?)?)
     }
 
-    /// Grants a channel with rings that were created before: passing them takes microseconds.
+    /// For the server: passes existing rings to the client, which takes only microseconds.
     ///
     /// # Errors
     /// The system's error.
@@ -242,7 +243,7 @@ impl Caller {
             None,
         )
         .map_err(system("send the channel"))?;
-        // A stream socket takes a message this short in one piece.
+        // A stream socket sends a message this short in one piece.
         debug_assert_eq!(sent, size_of::<Greeting>());
         Channel::over(to_client, to_server, self)
     }
@@ -254,7 +255,7 @@ impl Caller {
     pub fn receive<S: Payload, R: Payload>(self, timeout: Duration) -> Result<Channel<S, R>, ChannelError> {
         self.stream.set_read_timeout(Some(timeout)).map_err(system("wait for the channel"))?;
         let (greeting, memory) = self.receive_memory()?;
-        // The lengths in the greeting must follow from the items and the capacity.
+        // The greeting must state the lengths that follow from these item types and its capacities.
         let expected = Greeting::new::<S, R>(u64::from(greeting.to_server_capacity), greeting.capacity);
         if expected != Some(greeting) {
             return Err(ChannelError::Greeting);
@@ -291,7 +292,7 @@ impl Caller {
 }
 
 /// The memory of a channel that is not granted yet. Creating it takes milliseconds for large rings, because
-/// all of its pages are allocated. For a server that sends `S` and receives `R`.
+/// all of its pages are allocated. The server sends `S` and receives `R`.
 pub struct Rings<S, R> {
     greeting: Greeting,
     memory: File,
@@ -323,7 +324,7 @@ impl<S, R> fmt::Debug for Rings<S, R> {
     }
 }
 
-/// Returns the lines of the ring to the server, and those of the ring to the client.
+/// Returns the cache lines of the ring to the server, then those of the ring to the client.
 fn split_rings<ToServer: Payload, ToClient: Payload>(
     lines: &SharedLines,
     greeting: &Greeting,
@@ -345,7 +346,7 @@ fn sealed_memory(len: u64) -> Result<File, ChannelError> {
     Ok(memory)
 }
 
-/// Checks that the length of the memory is as stated and sealed.
+/// Checks that the memory has the seals [`SEALS`] and the length `len`.
 fn check_memory(memory: &File, len: u64) -> Result<(), ChannelError> {
     let seals = match fcntl(memory, FcntlArg::F_GET_SEALS) {
         // This kind of file does not support seals.
@@ -381,7 +382,7 @@ impl<S: Payload, R: Payload> Channel<S, R> {
         })
     }
 
-    /// Returns the process at the other end, as of the channel's creation.
+    /// Returns the process at the other end, as identified when the connection was established.
     #[must_use]
     pub const fn peer(&self) -> Peer {
         self.peer
@@ -391,7 +392,7 @@ impl<S: Payload, R: Payload> Channel<S, R> {
     /// received. This is a system call, so do not call it often.
     #[must_use]
     pub fn is_peer_disconnected(&self) -> bool {
-        // Poll instead of reading: unread data from the other process would hide its end.
+        // Poll instead of reading: a read returns the peer's unread data before it reports the end.
         let mut polled = [PollFd::new(self.stream.as_fd(), PollFlags::empty())];
         let ends = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
         match poll(&mut polled, PollTimeout::ZERO) {

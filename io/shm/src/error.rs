@@ -50,7 +50,7 @@ pub enum ShmError {
         /// The writer's process id, if the header holds it.
         pid: Option<u32>,
     },
-    /// The file system in memory is full: free some space, or request fewer rows or a shorter stream.
+    /// The in-memory file system is full: free some space, or request fewer rows or a shorter stream.
     #[error("no space for {len} bytes at {}: free some, or request fewer rows or a shorter stream", path.display())]
     NoSpace {
         /// Path of the new file.

@@ -1,4 +1,4 @@
-//! Segments that hold only an event stream, which one process publishes to many, as a gateway does.
+//! Segments that hold only an event stream, which one process, such as a gateway, publishes to many readers.
 
 use std::fmt;
 use std::fs::File;
@@ -17,14 +17,14 @@ use crate::opened::OpenedSegment;
 use crate::writer::CreatedSegment;
 use crate::{Folder, SegmentName, SegmentReader, ShmError};
 
-/// Lines before the slots of a stream: one for the position after its last event, one for the word that is 1
-/// after its sender has ended.
+/// Number of cache lines before the slots of a stream. The first holds the position after the last event, the
+/// second a word that is 1 once the sender has ended.
 const STREAM_HEAD_LINES: usize = 2;
 
 /// Writes a segment of events of one type: a stream that overwrites its oldest event, and a heartbeat.
 ///
 /// While this writer lives, no other writer gets the same name. When dropped, it marks the segment as closed
-/// and leaves it in the folder, unless [removed](EventsWriter::remove) before.
+/// and leaves its file in the folder, unless [`remove`](EventsWriter::remove) was called.
 pub struct EventsWriter<T> {
     header: Header,
     path: PathBuf,
@@ -42,8 +42,8 @@ fn stream_lines(lines: &SharedLines, header: &Header) -> Option<SharedLines> {
 
 impl<T: Payload> EventsWriter<T> {
     /// Creates a segment that keeps `capacity` events, rounded up to a power of two and limited to
-    /// [`STREAM_CAPACITY_MAX`](crate::STREAM_CAPACITY_MAX). Replaces one whose writer has ended. The segment
-    /// is invisible until it is complete. `now` is the time since the Unix epoch.
+    /// [`STREAM_CAPACITY_MAX`](crate::STREAM_CAPACITY_MAX). Replaces a segment of this name whose writer has
+    /// ended. The new segment is invisible until it is complete. `now` is the time since the Unix epoch.
     ///
     /// # Errors
     /// [`ShmError::InUse`] while another writer lives, and the system's errors.
@@ -79,7 +79,7 @@ impl<T: Payload> EventsWriter<T> {
         self.stream.sent()
     }
 
-    /// Publishes that this writer is alive at `now`, since the Unix epoch. Ten calls a second suffice.
+    /// Publishes that this writer is alive at `now`, a time since the Unix epoch. Ten calls a second suffice.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
     }
@@ -128,7 +128,7 @@ pub struct EventsReader {
 }
 
 impl EventsReader {
-    /// Opens the segment that has the name now.
+    /// Opens the current segment of this name.
     ///
     /// # Errors
     /// [`ShmError::Missing`], [`ShmError::NotPrivate`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and
@@ -142,8 +142,8 @@ impl EventsReader {
         Ok(EventsReader { opened, stream })
     }
 
-    /// Returns a receiver of the events from now on, which reports the number of lost events if it is
-    /// overtaken. `None` when the events do not have this type's length.
+    /// Returns a receiver of the events from now on. It reports the number of lost events if the writer
+    /// overtakes it. `None` when the segment's events do not have the length of `T`.
     #[must_use]
     pub fn stream<T: Payload>(&self) -> Option<Receiver<T>> {
         let is_so_long = self.opened.header().layout.item_len == size_of::<T>() as u64;
@@ -159,7 +159,7 @@ impl EventsReader {
     /// Returns the sequence number in the slot of position `p`: `2p + 2` once the event at `p` is written.
     pub(crate) fn slot_sequence(&self, position: u64) -> u64 {
         let header = self.opened.header();
-        // The capacity keeps the slot within the stream's lines.
+        // The mask `stream_capacity - 1` keeps the slot within the stream's lines.
         let slot =
             (position & (header.layout.stream_capacity - 1)) * event_slot_lines(header.layout.item_len);
         self.stream.load(STREAM_HEAD_LINES + slot as usize, 0).expect("the slot is one of the stream's")
@@ -185,7 +185,7 @@ pub enum Segment {
 }
 
 impl Segment {
-    /// Opens the segment that has the name now.
+    /// Opens the current segment of this name.
     ///
     /// # Errors
     /// As [`EventsReader::open`], without [`ShmError::OtherKind`].

@@ -1,4 +1,4 @@
-//! The folder of the segments.
+//! The folder that holds the segments' files, and the names of segments.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
@@ -97,7 +97,7 @@ impl Folder {
         self.path.join(format!("{name}{SUFFIX}"))
     }
 
-    /// Returns the path of a new file before it gets its final name.
+    /// Returns the temporary path of a segment's file until the writer renames it.
     pub(crate) fn new_file(&self, name: &SegmentName, number: u32) -> PathBuf {
         self.path.join(format!(".{name}.{}.{number}{NEW_SUFFIX}", std::process::id()))
     }
@@ -116,7 +116,8 @@ impl Folder {
         Ok(names)
     }
 
-    /// Returns the files that writers have not renamed yet. A live writer renames its file in milliseconds.
+    /// Returns the temporary files that no writer has renamed yet. A live writer renames its file within
+    /// milliseconds.
     pub(crate) fn unfinished(&self) -> Result<Vec<PathBuf>, ShmError> {
         let is_new = |file: &String| file.starts_with('.') && file.ends_with(NEW_SUFFIX);
         Ok(self.file_names()?.into_iter().filter(is_new).map(|file| self.path.join(file)).collect())

@@ -12,7 +12,7 @@ use crate::process::WriterId;
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TICKPSHM");
 /// Version of the layout. A reader accepts no other version.
 pub const VERSION: u32 = 1;
-/// Kind of a segment with names, quotes and perhaps a stream.
+/// Kind of a segment with names, quotes and optionally a stream.
 pub const KIND_MARKET_DATA: u32 = 1;
 /// Kind of a segment that holds only an event stream: a gateway's events for all its clients.
 pub const KIND_EVENTS: u32 = 2;
@@ -20,10 +20,10 @@ pub const KIND_EVENTS: u32 = 2;
 pub const HEADER_LEN: u64 = 4096;
 /// Alignment of the sections, in bytes.
 const SECTION_ALIGN: u64 = 4096;
-/// Index of the header line with the words that change while the segment lives.
+/// Index of the header's cache line with the words that change after the segment's creation.
 pub(crate) const LIVE_LINE: usize = 4;
 
-/// Maximum number of rows of a segment, which is the number that an update of the stream can address.
+/// Maximum number of rows of a segment: a stream update has 16 bits for the index of its row.
 pub const ROWS_MAX: u64 = 1 << 16;
 /// Maximum number of updates that a segment's stream keeps.
 pub const STREAM_CAPACITY_MAX: u64 = 1 << 22;
@@ -140,12 +140,13 @@ const _: () = assert!(offset_of!(Header, layout) == 88 && offset_of!(Header, che
 const _: () = assert!(size_of::<MarketUpdate>() == 80 && offset_of!(MarketUpdate, instrument) == 72);
 const _: () = assert!(offset_of!(MarketUpdate, health) == 76 && offset_of!(MarketUpdate, reserved) == 79);
 
-/// Sizes of the tables and the stream of a segment.
+/// Sizes and time base of a new segment of market data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentConfig {
     /// Maximum number of instruments, up to [`ROWS_MAX`].
     pub rows: u64,
-    /// Updates in the stream, rounded up to a power of two, at most [`STREAM_CAPACITY_MAX`]; 0 for none.
+    /// Capacity of the stream, in updates: rounded up to a power of two, at most [`STREAM_CAPACITY_MAX`]. 0
+    /// for no stream.
     pub stream_capacity: u64,
     /// Origin of the times.
     pub time_base: TimeBase,
@@ -176,7 +177,8 @@ impl Header {
         }
     }
 
-    /// Returns the header for `capacity` events, rounded up to a power of two, of `item_len` bytes.
+    /// Returns the header of a new segment for `capacity` events of `item_len` bytes. Rounds `capacity` up to
+    /// a power of two.
     pub(crate) fn events(item_len: u64, capacity: u64) -> Header {
         let stream_capacity = capacity.clamp(1, STREAM_CAPACITY_MAX).next_power_of_two();
         let (layout, file_len) = Layout::of_events(item_len.clamp(8, EVENT_LEN_MAX), stream_capacity);
@@ -232,7 +234,7 @@ impl Header {
 
     fn check_places(&self) -> Result<(), Damage> {
         let Layout { rows, stream_capacity, item_len, .. } = self.layout;
-        // The layout follows from the numbers of rows and updates, or from the length and number of events.
+        // Recompute the layout from the numbers of rows and updates, or from the length and number of events.
         let expected = match self.kind {
             KIND_EVENTS => self.is_events().then(|| Layout::of_events(item_len, stream_capacity)),
             _ => self.is_market_data().then(|| Layout::of_market_data(rows, stream_capacity)),
@@ -303,18 +305,19 @@ impl Layout {
     }
 }
 
-/// Returns the number of lines of one event, including the ring's sequence word.
+/// Returns the number of cache lines of a slot: a sequence word and an event of `item_len` bytes.
 pub(crate) const fn event_slot_lines(item_len: u64) -> u64 {
     (size_of::<u64>() as u64 + item_len).div_ceil(LINE_LEN as u64)
 }
 
-/// Returns the number of lines of an event stream, as [`broadcast::lines_of`] for a type of this length.
+/// Returns the number of cache lines of an event stream; equals [`broadcast::lines_of`] for events of
+/// `item_len` bytes.
 pub(crate) fn event_lines(item_len: u64, capacity: u64) -> u64 {
     let head_lines = broadcast::lines_of::<u64>(1) as u64 - 1;
     head_lines + capacity * event_slot_lines(item_len)
 }
 
-/// Returns the length of a stream, in bytes.
+/// Returns the length of a stream of market updates, in bytes.
 fn stream_len(capacity: u64) -> u64 {
     broadcast::lines_of::<MarketUpdate>(capacity as usize) as u64 * LINE_LEN as u64
 }

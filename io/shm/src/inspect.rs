@@ -13,7 +13,7 @@ use crate::{EventsReader, Folder, SegmentName, SegmentReader, ShmError, WriterSt
 
 /// Maximum number of problems described; further ones are only counted.
 const PROBLEMS_MAX: usize = 16;
-/// Maximum number of reads of a row that is being written, before it counts as never finished.
+/// Maximum number of attempts to read a row during a write, before the write counts as unfinished.
 const READ_TRIES: usize = 1_000;
 
 /// Result of [`verify`].
@@ -25,7 +25,7 @@ pub struct Verified {
     pub quotes: u64,
     /// Number of stream updates read.
     pub updates: u64,
-    /// Number of updates overwritten while the stream was read: the writer is faster, which is no fault.
+    /// Number of updates that the writer overwrote before they were read, which is not a problem.
     pub overtaken: u64,
     /// Descriptions of the problems, up to 16.
     pub problems: Vec<String>,
@@ -66,7 +66,7 @@ fn verify_row(segment: &SegmentReader, index: usize, verified: &mut Verified) {
     if !is_named && !name.is_unnamed() {
         verified.problem(|| format!("row {index}: its name is not printable"));
     }
-    // Read this count before the name is read again below: a row gets its name before its first quote.
+    // Read `writes` before the last check reads the name again: a row gets its name before its first quote.
     let writes = segment.entry(index).map_or(0, |entry| entry.writes());
     let Some(quote) = retry_read(|| segment.try_read(index)) else {
         return verified.problem(|| format!("row {index}: its quote was never completely written"));
@@ -107,7 +107,7 @@ pub fn verify_events(segment: &EventsReader) -> Verified {
     verified
 }
 
-/// Retries a read until it does not collide with a write, a bounded number of times.
+/// Repeats a read until it does not collide with a write; `None` after [`READ_TRIES`] attempts.
 fn retry_read<T>(mut read: impl FnMut() -> Result<T, ReadError>) -> Option<T> {
     (0..READ_TRIES).find_map(|_| read().ok())
 }
@@ -132,7 +132,7 @@ fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
                     });
                 }
             }
-            // A message is written before the end position counts it.
+            // The writer stores an update before it advances the end position, so none may be missing.
             Ok(None) => {
                 let at = stream.position();
                 return verified.problem(|| format!("update {at} of {end} is missing"));
@@ -148,7 +148,7 @@ fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
 pub enum Reclaimed {
     /// The file was removed; processes that have mapped it keep the memory.
     Removed,
-    /// The writer is alive.
+    /// The file was kept: its writer is alive.
     Kept,
 }
 
@@ -163,7 +163,7 @@ pub fn reclaim(folder: &Folder, name: &SegmentName) -> Result<Reclaimed, ShmErro
     match ExistingSegment::lock(folder, name) {
         Err(ShmError::InUse { .. }) => Ok(Reclaimed::Kept),
         Err(error) => Err(error),
-        // Another writer has the name by now.
+        // The file was replaced or removed meanwhile.
         Ok(None) => Ok(Reclaimed::Kept),
         // The lock is held until the file is removed, so no writer replaces it meanwhile.
         Ok(Some(_locked)) => {
@@ -176,7 +176,7 @@ pub fn reclaim(folder: &Folder, name: &SegmentName) -> Result<Reclaimed, ShmErro
 /// Removes unfinished files of killed writers; returns their number.
 ///
 /// # Errors
-/// The system's error for the folder.
+/// The system's error when it cannot list the folder.
 pub fn reclaim_unfinished(folder: &Folder) -> Result<usize, ShmError> {
     Ok(folder.unfinished()?.iter().filter(|path| is_removed(path)).count())
 }

@@ -1,4 +1,4 @@
-//! The words of a segment's header that change while the segment lives.
+//! The words of a segment's header that the writer changes after the segment's creation.
 
 use tickpath_lockfree::SharedLines;
 
@@ -9,7 +9,7 @@ pub(crate) const STATE_OPEN: u64 = 1;
 /// State: the writer has closed the segment.
 pub(crate) const STATE_CLOSED: u64 = 2;
 
-/// A word of the line that follows the fixed header.
+/// A 64-bit word in the cache line after the fixed header.
 #[derive(Clone, Copy)]
 pub(crate) enum LiveWord {
     /// [`STATE_OPEN`] or [`STATE_CLOSED`].

@@ -27,9 +27,10 @@ impl Drop for Mapping {
     }
 }
 
-/// Maps a file's first `len` bytes as lines, shared with all processes that map them. Allocates all pages.
+/// Maps a file's first `len` bytes as cache lines, shared with all processes that map them. Allocates all
+/// pages.
 ///
-/// `len` is a multiple of a line's length, and at most the file's length. If another process truncates the
+/// `len` is a multiple of [`LINE_LEN`], and at most the file's length. If another process truncates the
 /// file later, an access to the missing part ends this process by SIGBUS, as with every mapped file.
 pub(crate) fn map(file: &File, len: u64, is_writable: bool) -> io::Result<SharedLines> {
     let mapped_len =

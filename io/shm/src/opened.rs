@@ -22,7 +22,7 @@ pub struct OpenedSegment {
 }
 
 impl OpenedSegment {
-    /// Opens the segment that has the name now.
+    /// Opens the current segment of this name.
     pub(crate) fn open(folder: &Folder, name: &SegmentName) -> Result<OpenedSegment, ShmError> {
         let (path, file, found) = folder.open_segment(name)?;
         let mut bytes = [0; size_of::<Header>()];
@@ -34,7 +34,7 @@ impl OpenedSegment {
         Ok(OpenedSegment { header, path, file, lines })
     }
 
-    /// Refuses a segment of another kind.
+    /// Returns an error if the segment is of another kind.
     pub(crate) fn expect(self, kind: u32) -> Result<OpenedSegment, ShmError> {
         if self.header.kind() == kind {
             return Ok(self);

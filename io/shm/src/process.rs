@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// File with the random 128-bit id of the current system boot on Linux.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// Field of `/proc/PID/stat` with the start time of the process, counted from the field after its name.
+/// Index of the process's start time among the fields of `/proc/PID/stat` after the process name.
 const START_FIELD: usize = 19;
 
 /// Unique identification of a process. Process ids are reused, and start times begin again at each boot of
@@ -66,7 +66,7 @@ fn boot_id() -> io::Result<[u8; 16]> {
     Ok(id.to_be_bytes())
 }
 
-/// Returns the start time; `None` when there is no such process, or it is a zombie.
+/// Returns the start time of a process; `None` when it does not exist or is a zombie.
 fn start_ticks(pid: u32) -> Option<u64> {
     parse_start(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }

@@ -1,4 +1,4 @@
-//! The reader of a segment, for any process of the user.
+//! Reader of a segment of market data.
 
 use std::ops::Deref;
 
@@ -26,7 +26,7 @@ pub struct SegmentReader {
 }
 
 impl SegmentReader {
-    /// Opens the segment that has the name now.
+    /// Opens the current segment of this name.
     ///
     /// # Errors
     /// [`ShmError::Missing`], [`ShmError::NotPrivate`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and
@@ -68,7 +68,7 @@ impl SegmentReader {
         self.quotes.entry(index)
     }
 
-    /// Returns a separate reader of the quotes.
+    /// Returns a reader of the quotes that can outlive this reader.
     #[must_use]
     pub fn quotes(&self) -> table::Reader<TopOfBook> {
         self.quotes.clone()
@@ -97,7 +97,7 @@ impl SegmentReader {
         self.symbols().find(|(_, name)| name.as_str() == Some(symbol)).map(|(index, _)| index)
     }
 
-    /// Returns the number of times that a row was given a name. While it is unchanged, so are the names.
+    /// Returns the number of times that any row was named. While this number is unchanged, so are all names.
     #[must_use]
     pub fn named(&self) -> u64 {
         LiveWord::Named.load(&self.opened.lines)
@@ -109,7 +109,7 @@ impl SegmentReader {
         LiveWord::QuotesWritten.load(&self.opened.lines)
     }
 
-    /// Returns a receiver of updates from now on, if there is a stream. If overtaken, it reports the loss.
+    /// Returns a receiver of updates from now on, if there is a stream. It reports lost updates.
     #[must_use]
     pub fn stream(&self) -> Option<Receiver<MarketUpdate>> {
         Receiver::over(self.stream.clone()?).ok()

@@ -1,4 +1,4 @@
-//! The writer of a segment, of which there is only one.
+//! The writer of a segment of market data. A segment has at most one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -21,7 +21,7 @@ use crate::{Folder, NameError, SegmentName, ShmError, SymbolName, mapping};
 
 /// Maximum number of attempts to create a segment while other processes replace or remove its file.
 const TRIES_MAX: usize = 16;
-/// Maximum number of attempts to lock a closed segment, and the pause between two: one second in total.
+/// Maximum number of attempts to lock a closed segment, and the pause between attempts: 1 s in total.
 const CLOSED_TRIES_MAX: u32 = 1_000;
 const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 
@@ -47,8 +47,8 @@ pub struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// Creates a segment, and replaces one whose writer has ended. The segment is invisible until it is
-    /// complete. `now` is the time since the Unix epoch.
+    /// Creates a segment. Replaces a segment of this name whose writer has ended. The new segment is
+    /// invisible until it is complete. `now` is the time since the Unix epoch.
     ///
     /// # Errors
     /// [`ShmError::InUse`] while another writer lives, and the system's errors.
@@ -78,8 +78,8 @@ impl SegmentWriter {
         Ok(writer)
     }
 
-    /// Names the row of an instrument, before its quotes. Readers see the name at once. An existing name is
-    /// replaced.
+    /// Names the row of an instrument; to be called before its first quote. Readers see the name at once. An
+    /// existing name is replaced.
     ///
     /// # Errors
     /// [`NameError`].
@@ -102,7 +102,7 @@ impl SegmentWriter {
         self.quotes.write(index, quote)
     }
 
-    /// Changes the latest quote of an instrument by `change`, from zeros if it has none. Wait-free, a few
+    /// Applies `change` to the latest quote of an instrument, or to zeros if it has none. Wait-free, a few
     /// nanoseconds.
     ///
     /// # Errors
@@ -122,8 +122,8 @@ impl SegmentWriter {
         }
     }
 
-    /// Publishes the counts of this writer, and that it is alive at `now`, since the Unix epoch. Ten calls a
-    /// second suffice.
+    /// Publishes the number of quotes written, and that this writer is alive at `now`, a time since the Unix
+    /// epoch. Ten calls a second suffice.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
         LiveWord::QuotesWritten.store(&self.lines, self.quotes_written);
@@ -155,7 +155,7 @@ impl Drop for SegmentWriter {
     }
 }
 
-/// A segment that was just created and named.
+/// A new segment, whose file has its final name.
 pub(crate) struct CreatedSegment {
     pub(crate) header: Header,
     pub(crate) path: PathBuf,
@@ -165,7 +165,7 @@ pub(crate) struct CreatedSegment {
 }
 
 impl CreatedSegment {
-    /// Creates a segment with this header, which it completes, and replaces one whose writer has ended.
+    /// Completes `header` and creates a segment with it. Replaces a segment whose writer has ended.
     pub(crate) fn new(
         folder: &Folder,
         name: &SegmentName,
@@ -216,10 +216,10 @@ impl Sections {
     }
 }
 
-/// The segment that has a name at present.
+/// The current segment of a name, locked against other writers.
 pub(crate) struct ExistingSegment {
     pub(crate) generation: u64,
-    /// The locked file, so that no other writer replaces it; `None` when the name is free.
+    /// The locked file, which no other writer can replace; `None` when no segment has the name.
     file: Option<File>,
 }
 
@@ -233,7 +233,7 @@ impl ExistingSegment {
         let mut bytes = [0; size_of::<Header>()];
         let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
         let header = Header::check(&bytes[..len], found.len()).ok();
-        // A child process that is being started inherits our descriptors, and thus briefly holds the lock.
+        // A child process that is being started inherits our descriptors and briefly holds the lock: retry.
         for tries_left in (0..CLOSED_TRIES_MAX).rev() {
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) if !is_at(&found, &path) => return Ok(None),
@@ -264,7 +264,7 @@ fn is_closed(file: &File) -> bool {
     read.is_ok_and(|len| len == word.len()) && u64::from_ne_bytes(word) == STATE_CLOSED
 }
 
-/// A file that has no segment's name yet. Removed unless it is published.
+/// A segment's file under a temporary name, until `publish` gives it the final name.
 struct NewFile {
     path: PathBuf,
     file: File,
@@ -297,7 +297,8 @@ impl NewFile {
         }
     }
 
-    /// Locks the file and allocates all its space: writing to a mapping without space ends the process.
+    /// Locks the file and allocates all its space. Otherwise, a write to the mapping could raise SIGBUS once
+    /// the file system is full.
     fn fill(file: &File, header: &Header) -> io::Result<SharedLines> {
         // Waits while a process that removes unfinished files holds this file's lock.
         file.lock()?;
@@ -309,8 +310,8 @@ impl NewFile {
         Ok(lines)
     }
 
-    /// Gives the file its name and replaces `old`. False when another writer was faster, or the file was
-    /// removed as the leftover of a killed writer.
+    /// Gives the file its final name and replaces `old`. False when another writer took the name first, or a
+    /// process removed the file as the leftover of a killed writer.
     fn publish(&self, path: &Path, old: &ExistingSegment) -> Result<bool, ShmError> {
         let done = match old.file {
             Some(_) => fs::rename(&self.path, path),

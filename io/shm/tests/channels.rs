@@ -1,4 +1,4 @@
-//! Channels between a server and its clients: granting, use and end, and invalid offers of a server.
+//! Tests of channels: granting, use and disconnection, and invalid greetings or memory from a server.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
@@ -104,7 +104,7 @@ fn one_process_listens_and_a_leftover_socket_is_taken_over() {
     assert!(matches!(ChannelListener::bind(&site.path), Err(ChannelError::Listen(ListenError::InUse(_)))));
     drop(first);
     assert!(!site.path.exists());
-    // The standard library leaves the socket's file, as a kill does.
+    // A dropped listener of the standard library leaves the socket's file, as a killed server does.
     drop(UnixListener::bind(&site.path).unwrap());
     assert!(site.path.exists());
     drop(until(|| ChannelListener::bind(&site.path).ok()));
@@ -156,7 +156,7 @@ fn offer(greeting: &[u8], memory: &[&File]) -> ChannelError {
 
 #[test]
 fn a_bad_server_gets_no_client() {
-    // A channel of one item in each direction: three lines and a slot for each ring.
+    // A channel of one item in each direction: each ring has three header lines and one slot of one line.
     let mut greeting = Vec::new();
     greeting.extend(b"TICKCHAN");
     [1_u32, 8, 8, 0].iter().for_each(|number| greeting.extend(number.to_le_bytes()));

@@ -1,4 +1,4 @@
-//! Segments of events: written, read, verified, and distinguished from other segments.
+//! Tests of segments of events: writing, reading, verification, and rejection of other kinds of segments.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::OpenOptions;

@@ -1,4 +1,4 @@
-//! Segments between writers and readers: names, quotes, updates, and the end of writers.
+//! Tests of segments of market data: names, quotes, updates, and writers that end.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, OpenOptions, Permissions};
@@ -186,7 +186,7 @@ fn the_lock_of_a_closed_segment_is_waited_for() {
     let first = site.writer();
     let path = first.path().to_owned();
     drop(first);
-    // Hold the lock for a moment, as a child process being started does.
+    // Hold the lock briefly, as a child process does while it is being started.
     let held = std::fs::File::open(path).unwrap();
     held.lock().unwrap();
     let (begun, begins) = std::sync::mpsc::channel();

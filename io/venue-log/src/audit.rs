@@ -1,4 +1,4 @@
-//! Replay of a whole log, and comparison with the snapshots taken along it.
+//! Replay of a whole log, and comparison of the replayed states with the log's snapshots.
 
 use tickpath_journal::{OpenError, Reader, SessionName, SkippedSnapshot, Snapshots, Storage};
 use tickpath_types::Sequence;
@@ -56,8 +56,8 @@ pub fn audit<S: Storage>(
             }
             Some(audit) => {
                 advance(storage, session, &mut audit.replica, sequence, &mut on_progress)?;
-                // A start with other limits or users may have written the snapshot. If this replica cannot be
-                // redefined, the hash differs.
+                // The snapshot may have other limits or users, configured at a later start: adopt them. If
+                // `redefine` fails, `check` reports a different hash.
                 audit.replica.redefine(recorded.definition().clone()).ok();
                 check(&audit.replica, sequence, snapshot.state_hash)?;
                 audit.replica = recorded;

@@ -40,7 +40,7 @@ pub enum FollowerError {
 }
 
 impl FollowerError {
-    /// True if a retry is useless.
+    /// Returns whether all further calls of `run_once` are useless.
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {

@@ -1,4 +1,5 @@
-//! The venue's log on disk: written before any response, and read by recovery and by other readers.
+//! The venue's log on disk. The venue writes each command before it responds; recovery and other readers
+//! read the log.
 //!
 //! This crate connects a journal of `tickpath_journal` with the replica of `tickpath_venue`. [`recover`]
 //! opens a folder and replays the log; [`JournalLog`] is the sequencer's interface, and [`StoredJournal`]

@@ -15,7 +15,7 @@ use tickpath_venue::{Definition, LogCommand, LogReadError, Replica, ReplicaError
 
 use crate::stored_log::JournalCommands;
 
-/// Remedy to offer when there may be no backup.
+/// End of some error messages: the remedy for a user without a backup.
 const REMEDY_WITHOUT_BACKUP: &str = ", or copy the folder and accept by --accept-loss that commands may now be decided otherwise than they \
                          were answered";
 
@@ -73,8 +73,8 @@ pub enum RecoveryError {
         /// Descriptions of the unusable snapshots.
         skipped: String,
     },
-    /// A snapshot is unusable, and the configuration differs from that of the one before it: restore the file
-    /// from a backup, or start once with the configuration of the last start.
+    /// A snapshot is unusable, and the configuration differs from that of the snapshot before it: restore the
+    /// file from a backup, or start once with the configuration of the last start.
     #[error(
         "{file} cannot be used ({damage}), and the configuration differs from that of the snapshot before it: the commands \
          after it may have been decided with either; put the file back from a copy, or, if the configuration was changed \
@@ -86,7 +86,7 @@ pub enum RecoveryError {
         /// Damage of the snapshot.
         damage: SnapshotDamage,
     },
-    /// The log does not lead to the state that an unusable snapshot recorded: restore the file from a backup.
+    /// Replay does not reach the state hash of an unusable snapshot: restore that snapshot from a backup.
     #[error(
         "{file} cannot be used ({damage}), and the log does not lead from the snapshot before it to the state that it \
          recorded: other users or bounds, or another version of the program, decided the commands between; put the file \
@@ -108,13 +108,14 @@ pub enum RecoveryError {
         /// State hash after the replay.
         found: u64,
     },
-    /// The snapshot that names a user is missing: restore it from a backup.
+    /// A command has a response to a user that the snapshot before it does not name: restore a newer snapshot
+    /// from a backup.
     #[error(
         "command {sequence} caused an answer to a user that the snapshot before it does not name: a newer snapshot is \
          missing, put it back from a copy"
     )]
     Undeliverable {
-        /// The command with a response to that user.
+        /// The command that caused the response.
         sequence: Sequence,
     },
     /// Another version of the program wrote the journal: use that version.
@@ -143,13 +144,13 @@ pub struct Recovery {
     pub skipped: Vec<String>,
     /// Number of commands read from the log after the snapshot.
     pub replayed: u64,
-    /// Segments removed, after the loss was accepted, because of a damaged header; the snapshot covers them.
+    /// Segments with a damaged header, removed because the loss was accepted. The snapshot covers them.
     pub covered: Vec<String>,
     /// Torn tail that was cut off the log, if any.
     pub torn: Option<TornTail>,
     /// Snapshots removed because the log lost its end, and the loss was accepted.
     pub lost: Vec<String>,
-    /// True when no file recorded the acknowledged end of the log.
+    /// True when no file that records the acknowledged end of the log could be read.
     pub is_unrecorded: bool,
     /// Hash of the recovered state.
     pub state_hash: u64,
@@ -210,7 +211,7 @@ impl fmt::Display for Recovery {
 
 /// An open journal and the recovered replica.
 pub struct Recovered<S: Storage> {
-    /// The sequencer's end of the journal.
+    /// The journal, to which the sequencer appends.
     pub journal: Journal<S>,
     /// The journal's disk worker, to run on a separate thread.
     pub worker: DiskWorker<S>,
@@ -223,7 +224,7 @@ pub struct Recovered<S: Storage> {
 /// Options for opening a journal.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryOptions {
-    /// Durability policy, lengths and first sequence number of the journal.
+    /// Durability policy, segment and buffer lengths, and first sequence number of the journal.
     pub config: JournalConfig,
     /// Expected session of the journal; any session when `None`.
     pub session: Option<SessionName>,
@@ -272,7 +273,7 @@ pub fn recover<S: Storage>(
     }
     let skipped: Vec<String> =
         newest.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
-    // Without the content of a lost snapshot, the users and limits of the first commands are unknown.
+    // If a snapshot is unusable, the users and limits that applied to the first commands are unknown.
     let is_unknown = last > Sequence(0) && !skipped.is_empty() && !options.accept_loss;
     let first = found.first_sequence();
     let mut replica = match newest.snapshot {
@@ -281,7 +282,7 @@ pub fn recover<S: Storage>(
         None => return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") }),
     };
     let from = replica.last_command();
-    // Snapshots beyond the log's end are not reached by the replay.
+    // The replay does not reach snapshots beyond the log's end, so it cannot check their state hashes.
     let mut unusable = newest.skipped;
     unusable.retain(|skipped| skipped.sequence <= last && !options.accept_loss);
     advance(storage, session, last, &mut replica, &unusable)?;
@@ -310,7 +311,8 @@ pub fn recover<S: Storage>(
     Ok(Recovered { journal, worker, replica, recovery })
 }
 
-/// If the loss is accepted, removes the snapshots of a journal that has no log. A new journal has none.
+/// Removes the snapshots of a journal without a log, or returns an error if the loss is not accepted. A new
+/// journal has no snapshots.
 fn remove_without_log<S: Storage>(
     snapshots: &Snapshots<S>,
     accept_loss: bool,

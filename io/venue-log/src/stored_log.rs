@@ -5,7 +5,7 @@ use tickpath_lockfree::wake::Waker;
 use tickpath_types::Sequence;
 use tickpath_venue::{LogCommand, LogReadError, Replica, StoredCommands, StoredLog};
 
-/// The log and its snapshots in a journal's folder, readable while the venue writes them.
+/// Access to the log and the snapshots in a journal's folder, also while the venue writes them.
 #[derive(Clone)]
 pub struct StoredJournal<S: Storage> {
     storage: S,

@@ -8,7 +8,7 @@ use tickpath_venue::{CommandLog, LogCommand, LogState};
 /// A journal as the command log of the sequencer.
 pub struct JournalLog<S: Storage>(pub Journal<S>);
 
-/// Divisor of the segment length: one part is reserved for cancels while no next segment can be created.
+/// 1/`RESERVED_FOR_CANCELS` of a segment is reserved for cancels while no next segment can be created.
 const RESERVED_FOR_CANCELS: u64 = 4;
 
 impl<S: Storage> CommandLog for JournalLog<S> {

@@ -1,4 +1,4 @@
-//! Codes and flags of one byte.
+//! Codes and flags of one byte in IEX messages.
 //!
 //! Source: IEX TOPS 1.66, DEEP 1.08 and DEEP+ 1.04, the tables of each message.
 
@@ -107,7 +107,7 @@ flags! {
     /// Queue position of a changed order: kept or lost.
     ///
     /// The specification's "bit 0" is ambiguous: most readers take it as the lowest bit, some as the highest.
-    /// No real message is known that sets either bit, so either of them means "kept".
+    /// No real message is known that sets either bit, so this decoder takes both as "kept".
     ModifyFlags {
         KEEPS_PRIORITY = 0x81 "keeps priority",
     }

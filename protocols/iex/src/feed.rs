@@ -1,4 +1,4 @@
-//! The feeds that IEX-TP carries.
+//! The market data feeds that IEX-TP carries.
 
 /// One of the feeds, identified by the Message Protocol ID of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

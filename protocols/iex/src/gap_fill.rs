@@ -72,7 +72,7 @@ impl<'a> Request<'a> {
     /// Returns the request at the start of `bytes` and its length, or `None` until the request is complete.
     ///
     /// # Errors
-    /// [`Malformed`] for a request that gets no answer: over UDP ignore it, on TCP close the connection.
+    /// [`Malformed`] for an invalid request: ignore it over UDP, close the connection over TCP.
     pub fn parse_prefix(bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Malformed> {
         let Ok((header, rest)) = RequestHeader::ref_from_prefix(bytes) else {
             return Ok(None);

@@ -48,5 +48,5 @@ pub use feed::Feed;
 pub use messages::*;
 pub use transport::*;
 
-/// The longest message of this version, in bytes; a later version may have longer ones.
+/// Length of the longest message of these feed versions, in bytes; later versions may have longer ones.
 pub const MESSAGE_LEN_MAX: usize = AuctionInformation::LEN;

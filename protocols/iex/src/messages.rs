@@ -1,8 +1,8 @@
-//! The 18 messages of TOPS, DEEP and DEEP+, one table each.
+//! The 18 message types of TOPS, DEEP and DEEP+. Each is declared as a table of its fields.
 //!
 //! Source: IEX TOPS 1.56 and 1.66, DEEP 1.08, DEEP+ 1.04. All integers are little-endian, prices have 4
-//! implied decimals, timestamps are nanoseconds since the Unix epoch. A message may grow at its end without
-//! notice: the decoder ignores bytes beyond its type's length.
+//! implied decimals, timestamps are nanoseconds since the Unix epoch. IEX may append fields to a message
+//! without notice: the decoder ignores bytes beyond the length of the message type.
 
 use tickpath_types::Side;
 use tickpath_wire::{Malformed, fields, message, messages};
@@ -11,8 +11,8 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 use crate::codes::*;
 use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber};
 
-/// Declares all messages, and the items that cover all of them. Every message has its time stamp at offset 2;
-/// those in `securities` have the symbol at offset 10.
+/// Declares all message types, and `Message`, `Listener` and `decode` for all of them. Every message has its
+/// timestamp at offset 2; those in `securities` have the symbol at offset 10.
 macro_rules! iex_messages {
     (
         system { $($system:tt)* }
@@ -111,7 +111,7 @@ iex_messages! {
     securities {
         /// Security Directory (`D`): an IEX-listed security. Other securities have no such message.
         SecurityDirectory = b'D', 31, on_security_directory {
-            /// Kind of security.
+            /// Properties of the security.
             1 flags: DirectoryFlags,
             /// Shares in a round lot.
             18 round_lot: Shares,
@@ -124,7 +124,7 @@ iex_messages! {
         TradingStatus = b'H', 22, on_trading_status {
             /// The trading state.
             1 status: TradingCode,
-            /// The reason for no trading: `T1`, `IPO1`, `MCB3` and others; `NA` if not IEX-listed.
+            /// The reason why trading is stopped: `T1`, `IPO1`, `MCB3` or others; `NA` if not IEX-listed.
             18 reason: Alpha<4>,
         }
         /// Retail Liquidity Indicator (`I`): the sides with retail interest.

@@ -1,7 +1,7 @@
 //! SNAP: snapshots of a feed over TCP, on request.
 //!
-//! Source: IEX TOPS, DEEP and DEEP+ SNAP specifications of June 2026. A frame is a length of two bytes, which
-//! counts the bytes after it, a type byte and the content; integers are little-endian.
+//! Source: IEX TOPS, DEEP and DEEP+ SNAP specifications of June 2026. A frame is a length of two bytes, a
+//! type byte and the content. The length counts the bytes after it. Integers are little-endian.
 //!
 //! A reader buffers the multicast messages and requests a snapshot that reaches at least to the first of
 //! them. It loads the snapshot, then applies the buffered messages after the snapshot's sequence number.
@@ -13,7 +13,7 @@ use zerocopy::FromBytes;
 use crate::wire::Alpha;
 use crate::{Header, SEGMENT_LEN_MAX};
 
-/// Longest frame, in bytes.
+/// Maximum length of a frame, in bytes.
 pub const FRAME_LEN_MAX: usize = 2 + u16::MAX as usize;
 /// Maximum number of requests that a service answers per day; per channel if a feed has several.
 pub const REQUESTS_PER_DAY: u32 = 1_000;

@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::Feed;
 use crate::wire::Timestamp;
 
-/// Maximum length of a segment: a header and the maximum payload of its length field.
+/// Maximum length of a segment, in bytes: a header, and the longest payload that its length field can state.
 pub const SEGMENT_LEN_MAX: usize = Header::LEN + u16::MAX as usize;
 
 layout! {
@@ -134,7 +134,7 @@ impl<'a> Segment<'a> {
         self.header.message_count.get()
     }
 
-    /// Returns true for a segment without messages, sent after a second of silence.
+    /// Returns true for a segment without messages, sent when no message was sent for a second.
     #[inline]
     #[must_use]
     pub const fn is_heartbeat(&self) -> bool {

@@ -79,7 +79,7 @@ fn a_level_of_deep_and_a_trade_are_read_field_by_field() {
     let Ok(Message::TradeReport(message)) = Message::parse(&trade) else { panic!() };
     assert_eq!(message.flags, SaleFlags::EXTENDED_HOURS);
     assert_eq!((message.size.get(), message.price.get()), (Qty(100), Price(1_373_300)));
-    // In TOPS 1.5, four reserved bytes follow.
+    // A trade report of TOPS 1.5 has four more bytes, which are reserved.
     let mut longer = trade.clone();
     longer.extend([0; 4]);
     assert_eq!(Message::parse(&longer), Ok(Message::TradeReport(message)));
@@ -232,7 +232,7 @@ fn snapshot_frames_have_the_lengths_of_their_sheet() {
     assert_eq!(write(&Frame::Start { total_len: 100 }), [9, 0, b's', 100, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(write(&Frame::End { sequence: Sequence(7) }), [9, 0, b'x', 7, 0, 0, 0, 0, 0, 0, 0]);
 
-    // Lengths in the specification's example: frame 76, payload 35, outer block 33, the directory's 31.
+    // Lengths in the specification's example: frame 76, payload 35, outer block 33, directory message 31.
     let whole = three_trades();
     let header = Segment::parse(&whole).unwrap().header();
     let directory = [b'D'; 31];
@@ -242,7 +242,7 @@ fn snapshot_frames_have_the_lengths_of_their_sheet() {
     let Frame::Data { header, message } = frame else { panic!() };
     assert_eq!((header.message_count.get(), message, len), (1, &directory[..], 78));
 
-    // Without the inner length the outer block is the message.
+    // If the outer block has no inner length, the whole block is the message.
     let mut plain = data.clone();
     plain.drain(45..47);
     (plain[0], plain[43]) = (74, 31);

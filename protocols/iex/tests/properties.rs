@@ -1,4 +1,4 @@
-//! Properties that hold for any bytes and any messages.
+//! Properties of decoding and encoding that hold for any bytes and any messages.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 

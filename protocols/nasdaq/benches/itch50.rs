@@ -18,7 +18,7 @@ use tickpath_types::{
 const MESSAGES: usize = 100_000;
 
 fn events() -> Vec<MarketEvent> {
-    // A small linear congruential generator keeps the order of types unpredictable and the run repeatable.
+    // A linear congruential generator makes the order of types unpredictable, but the same in every run.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut draw = move |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

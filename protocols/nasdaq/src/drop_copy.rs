@@ -9,7 +9,7 @@ use crate::soupbintcp::BufferTooShort;
 
 /// Length of the user's name, in bytes.
 const NAME_LEN: usize = 6;
-/// Length of name and sequence number, which precede the message, in bytes.
+/// Length in bytes of the name and the sequence number, which precede the message.
 pub const HEADER_LEN: usize = NAME_LEN + 8;
 /// Maximum length of a drop copy, in bytes.
 pub const COPY_LEN_MAX: usize = HEADER_LEN + ouch50::MESSAGE_LEN_MAX;
@@ -39,7 +39,7 @@ impl<'a> DropCopy<'a> {
         Ok(DropCopy { user: user.ok_or(error)?, number: u64::from_be_bytes(*number), message })
     }
 
-    /// Writes the drop copy at the start of `out`; returns its length. Cuts names over 6 bytes, the maximum.
+    /// Writes the drop copy at the start of `out`; returns its length. Truncates the user's name to 6 bytes.
     ///
     /// # Errors
     /// [`BufferTooShort`]: nothing was written.

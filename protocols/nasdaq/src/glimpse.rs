@@ -1,4 +1,4 @@
-//! GLIMPSE 5.0's End of Snapshot: ends a snapshot of ITCH messages and states where the live feed continues.
+//! End of Snapshot of GLIMPSE 5.0: ends a snapshot and has the sequence number of the next live message.
 //!
 //! A snapshot is a sequence of [`itch50`](crate::itch50) messages - directory, trading actions, then an add
 //! order for every resting order - followed by this message.
@@ -22,8 +22,8 @@ use crate::wire::Alpha;
 message! {
     /// End of Snapshot (`G`).
     ///
-    /// Source: Nasdaq GLIMPSE 5.0 of 13 February 2026, "End of Snapshot"; 21 bytes. It has neither
-    /// locate nor time stamp.
+    /// Source: Nasdaq GLIMPSE 5.0 of 13 February 2026, "End of Snapshot"; 21 bytes. Unlike ITCH
+    /// messages, it has neither a stock locate nor a timestamp.
     EndOfSnapshot = b'G', 21 {
         /// Sequence number of the first live message to apply, 20 digits padded with spaces.
         1 sequence_text: Alpha<20>,

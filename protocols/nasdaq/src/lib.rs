@@ -1,8 +1,8 @@
-//! Nasdaq's protocols, both ends of each: ITCH 5.0 market data in MoldUDP64 packets, OUCH 5.0 order
+//! Nasdaq's protocols, for venues and clients: ITCH 5.0 market data in MoldUDP64 packets, OUCH 5.0 order
 //! entry in SoupBinTCP sessions.
 //!
 //! No code here opens a socket, reads a clock or allocates: bytes and times are arguments. Invalid input from
-//! a peer is refused and never causes a panic.
+//! a peer causes an error and never a panic.
 //!
 //! ```
 //! use tickpath_nasdaq::{itch50, moldudp64};

@@ -12,7 +12,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub struct Session(pub [u8; 10]);
 
 impl Session {
-    /// Ten spaces: in a SoupBinTCP login, the current session.
+    /// Ten spaces; in a SoupBinTCP login, a request for the current session.
     pub const BLANK: Session = Session([b' '; 10]);
 
     /// Creates a name; `None` when `text` is longer than 10 bytes or has a character outside `!`..`~`.
@@ -29,14 +29,14 @@ impl Session {
         std::str::from_utf8(&self.0).unwrap_or("").trim_matches(' ')
     }
 
-    /// Returns the name with its padding moved to the right: SoupBinTCP pads on the left.
+    /// Moves the padding of a name received by SoupBinTCP from the left to the right.
     pub(crate) fn left_justified(mut self) -> Session {
         let padding = self.0.iter().take_while(|byte| **byte == b' ').count();
         self.0.rotate_left(padding);
         self
     }
 
-    /// Returns the name with its padding moved to the left, for SoupBinTCP.
+    /// Moves the padding from the right to the left, as SoupBinTCP requires.
     pub(crate) fn right_justified(mut self) -> Session {
         let padding = self.0.iter().rev().take_while(|byte| **byte == b' ').count();
         self.0.rotate_right(padding);

@@ -1,7 +1,7 @@
 //! Field types of Nasdaq's messages: big-endian, unaligned, exactly as wide as on the wire.
 //!
-//! Every field has `get()`, which returns the project's type. A conversion from that type is `From` if every
-//! value fits the field, otherwise `TryFrom`.
+//! Every field type has `get()`, which returns the value as a type such as [`Price`]. The conversion from
+//! that type is `From` if every value fits the field, otherwise `TryFrom`.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 #[doc(inline)]
 pub use tickpath_wire::{Alpha, Stock};
 
-/// A value of the project's type does not fit the field of the protocol.
+/// The error of a conversion to a field: the value is negative or too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{value} does not fit {field}: keep within 0..={max}")]
 pub struct OutOfRange {
@@ -25,7 +25,7 @@ pub struct OutOfRange {
     pub max: u64,
 }
 
-/// Declares numeric fields that are narrower than the project's types, with `TryFrom` from these.
+/// Declares numeric fields that are narrower than the type which `get()` returns, with `TryFrom` from it.
 macro_rules! narrow_fields {
     ($( $(#[$doc:meta])* $name:ident($wire:ty: $inner:ty) = $value:ident($wide:ty) )+) => { $(
         field! {
@@ -52,7 +52,7 @@ macro_rules! narrow_fields {
 }
 
 field! {
-    /// Day-unique index of a symbol, 2 bytes; 0 means the whole system.
+    /// Day-unique index of a symbol, 2 bytes; 0 in messages that concern no single symbol.
     Locate(U16: u16) = |bits| InstrumentId { InstrumentId(bits) }, from |id| { id.0 }
     /// Day-unique reference of an order, 8 bytes.
     OrderRef(U64: u64) = |bits| OrderId { OrderId(bits) }, from |id| { id.0 }
@@ -84,7 +84,7 @@ narrow_fields! {
 }
 
 impl LongPrice {
-    /// Marks an order without a limit price in OUCH.
+    /// The price field of an OUCH order without a limit price.
     pub const MARKET: LongPrice = LongPrice(U64::new(0x7fff_ffff));
 }
 

@@ -1,4 +1,4 @@
-//! Messages from external sources: the worked examples of the fact sheet, and excerpts of real captures.
+//! Checks encoding and decoding against worked examples and excerpts of real captures.
 //!
 //! The captured messages are short excerpts of Open-Markets-Initiative/omi-data-packets
 //! (Nasdaq.Equities.TotalView.Itch.v5.0, Nasdaq.Equities.TotalView.Itch.v5.0.20230822 and

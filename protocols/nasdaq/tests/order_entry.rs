@@ -1,4 +1,4 @@
-//! Encodes and decodes OUCH requests and answers: accepted and refused requests, reasons, and all answers.
+//! Tests that encode and decode OUCH messages: accepted and refused requests, reason codes, and all answers.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::ouch50::{self, *};
@@ -28,7 +28,7 @@ fn order() -> EnterOrder {
     }
 }
 
-/// Returns an Enter Order message that `change` has modified, with `options`.
+/// Encodes an Enter Order message: fixed fields that `change` modifies, followed by `options`.
 fn entered(change: impl FnOnce(&mut ouch50::EnterOrder), options: &[TagValue<'_>]) -> Vec<u8> {
     let mut message = ouch50::EnterOrder::new(
         7,
@@ -157,7 +157,7 @@ fn a_replacement_is_rejected_under_its_new_number() {
 
 #[test]
 fn a_modification_keeps_its_side_marking() {
-    // Only matching knows the order: a refusal by the decoder would appear to concern a new order.
+    // The decoder accepts any side marking: only the matching engine can compare it with the order's side.
     for side_marking in [b'B', b'E', b'?'] {
         let modify = ouch50::ModifyOrder::new(u32::MAX, side_marking, 50);
         let request = ModifyOrder { user_ref: UserRefNum(u32::MAX), side_marking, qty: Qty(50) };

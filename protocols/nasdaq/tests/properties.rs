@@ -19,7 +19,7 @@ use tickpath_types::{
 #[path = "generators/orders.rs"]
 mod orders;
 
-/// A listener that converts a published message back to its event, except fields that ITCH does not carry.
+/// A listener that converts a decoded message back to the event that it was encoded from.
 #[derive(Default)]
 struct Read(Option<MarketEventKind>);
 
@@ -117,7 +117,7 @@ fn market_event_kind() -> impl Strategy<Value = MarketEventKind> {
     ]
 }
 
-/// Generates messages of the listed types, of the right length and otherwise of any bytes.
+/// Generates messages with a listed type and the length of that type; all other bytes are random.
 fn itch_message() -> impl Strategy<Value = Vec<u8>> {
     (proptest::sample::select(MESSAGE_TYPES), vec(any::<u8>(), itch50::MESSAGE_LEN_MAX)).prop_map(
         |(message_type, mut bytes)| {
@@ -252,7 +252,7 @@ proptest! {
         let len = ouch50::encode_request(&request, |_| Some(instrument().symbol), &mut out).unwrap();
         let read = |bytes: &[u8]| ouch50::decode_request(bytes, |_| Some(InstrumentId(1)));
         prop_assert_eq!(read(&out[..len]), Ok(request));
-        // In messages of 2025 the list of options may be omitted.
+        // A message that the 2025 edition added may omit its empty list of options.
         let fixed_len = match out[0] {
             b'C' => 17,
             b'D' | b'E' => 9,
@@ -283,7 +283,7 @@ proptest! {
         };
         prop_assert_eq!(read(&out[..len]), Some((event.ts, kind, true)));
         for cut in 0..len {
-            // An empty list of options may be omitted in messages of 2025.
+            // A message that the 2025 edition added may omit its empty list of options.
             let may_be_missing = b"XGK".contains(&out[0]) && cut + 2 == len && out[cut..len] == [0, 0];
             let is_whole = read(&out[..cut]) == Some((event.ts, kind, true));
             prop_assert_eq!(is_whole, may_be_missing, "cut to {} of {}", cut, len);
@@ -337,7 +337,7 @@ fn unknown_types_are_countable() {
     assert!(itch50::decode(b"", &mut unknown).is_err());
 }
 
-/// Events that the publisher cannot express are refused before a byte is written.
+/// If ITCH cannot express an event, the encoder returns an error and writes nothing.
 #[test]
 fn events_that_do_not_fit_are_refused() {
     let event = |kind| MarketEvent {

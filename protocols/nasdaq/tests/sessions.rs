@@ -128,7 +128,7 @@ fn day() -> Session {
     Session::new("DAY1").unwrap()
 }
 
-/// Returns the login packet of the worked example: USER, secret, the current session from its start.
+/// Returns the bytes of a Login Request: user USER, password secret, current session, from message 1.
 fn login_of_user() -> Vec<u8> {
     [&b"\x00\x2fLUSER  secret    "[..], &[b' '; 10], &[b' '; 19], b"1"].concat()
 }

@@ -1,12 +1,12 @@
-//! NYSE XDP: the packets and messages of the Pillar Integrated Feed, both directions.
+//! Encodes and decodes the packets and messages of NYSE's Pillar Integrated Feed (protocol XDP).
 //!
-//! A packet is 16 bytes of header and whole messages, all integers little-endian. A reader finds the next
-//! message by the length that each message states: a message may gain fields at its end, and an unknown type
-//! is counted and skipped. No code here opens a socket, reads a clock or allocates. Invalid input from a peer
-//! is refused and never causes a panic.
+//! A packet is a header of 16 bytes and whole messages; all integers are little-endian. Each message states
+//! its length. A later version may append fields to a message; a reader counts and skips unknown types. No
+//! code here opens a socket, reads a clock or allocates. Invalid input from a peer is refused and never
+//! causes a panic.
 //!
-//! Source: NYSE XDP Common Client Specification 2.3c and XDP Integrated Feed Client Specification 2.3a; the
-//! later layouts of Pillar 2.5 where they differ.
+//! Source: NYSE XDP Common Client Specification 2.3c and XDP Integrated Feed Client Specification 2.3a.
+//! Layouts that Pillar 2.5 changed follow Pillar 2.5.
 //!
 //! ```
 //! use tickpath_nyse::{AddOrder, DeliveryFlag, Firm, Listener, Packet, PacketBuilder, SendTime, Side, decode};

@@ -42,9 +42,9 @@ macro_rules! specification {
     };
 }
 
-/// Declares all messages, and the items that cover all of them. After the handler come the name of the
-/// specification and the message's title in it. All messages in `timed` have the same first fields; those in
-/// `events` have other common first fields.
+/// Declares all messages, and the items that cover all of them, such as `decode`. An entry has name, type,
+/// length, length of the shortest version, handler, specification, title in the specification, and fields.
+/// The macro inserts the first fields that all messages in `timed` share, and those of all in `events`.
 macro_rules! xdp_messages {
     (
         control { $($control:tt)* }
@@ -66,9 +66,9 @@ macro_rules! xdp_messages {
                 $timed = $timed_type, $timed_len, from $timed_min, $timed_handler, $timed_spec $timed_title {
                     /// Time of the event, in seconds since the Unix epoch.
                     4 source_time: U32,
-                    /// Nanoseconds within the second.
-                    8 source_time_ns: U32,
                     /// Nanoseconds of the event within the second.
+                    8 source_time_ns: U32,
+                    /// Index of the symbol.
                     12 symbol_index: U32,
                     $($timed_own)*
                 }
@@ -134,8 +134,8 @@ macro_rules! xdp_messages {
         /// Ignores fields of a later version; fields that an earlier version lacks read as zero.
         ///
         /// # Errors
-        /// [`Malformed`] for a wrong or too short length; the listener is then not called. An unknown type
-        /// is not an error, see [`Listener::on_unknown`].
+        /// [`Malformed`] if the header does not state the message's length, or the message is shorter than
+        /// its type's shortest version. An unknown type is not an error, see [`Listener::on_unknown`].
         #[inline(always)]
         pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
             let message_type = type_of(message)?;
@@ -155,7 +155,8 @@ macro_rules! xdp_messages {
             decode_other(message, message_type, listener)
         }
 
-        /// Decodes all but full-length adds and deletes; not inlined, to keep the caller's loop short.
+        /// Decodes all messages except full-length adds and deletes; not inlined, to keep the caller's loop
+        /// short.
         #[inline(never)]
         fn decode_other(
             message: &[u8],
@@ -195,7 +196,7 @@ const _: () = {
 /// Length of the longest known message, in bytes.
 pub const MESSAGE_LEN_MAX: usize = Imbalance::LEN;
 
-/// Returns the type of a message; fails unless its header states its length.
+/// Returns the type of a message; fails unless the header states the message's length.
 #[inline(always)]
 fn type_of(message: &[u8]) -> Result<u16, Malformed> {
     match MessageHeader::ref_from_prefix(message) {
@@ -207,13 +208,13 @@ fn type_of(message: &[u8]) -> Result<u16, Malformed> {
     }
 }
 
-/// A message whose length differs between versions.
+/// A message whose length may differ between versions.
 trait Versions: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
     /// Length of the shortest version, in bytes.
     const LEN_MIN: usize;
 }
 
-/// Passes the message at the start of `message`, of any version, to `take`.
+/// Decodes a message of any version and passes it to `take`.
 #[inline(always)]
 fn read<M: Versions, R>(message: &[u8], take: impl FnOnce(M) -> R) -> Result<R, Malformed> {
     match M::ref_from_prefix(message) {
@@ -251,7 +252,7 @@ xdp_messages! {
 
         /// Source Time Reference (2): the second to which the nanoseconds of the following messages belong.
         SourceTimeReference = 2, 16, from 16, on_source_time_reference, Common "Source Time Reference Message" {
-            /// The matching engine's partition: the System ID of its symbols.
+            /// Id of the matching engine's partition; the same as the System ID of its symbols.
             4 id: U32,
             /// Reserved.
             8 symbol_seq_num: U32,
@@ -261,7 +262,7 @@ xdp_messages! {
 
         /// Symbol Index Mapping (3): the symbol and the attributes of a symbol index.
         SymbolIndexMapping = 3, 44, from 44, on_symbol_index_mapping, Common "Symbol Index Mapping Message" {
-            /// The index that stands for the symbol in other messages.
+            /// The index that identifies the symbol in other messages.
             4 symbol_index: U32,
             /// The symbol of the security.
             8 symbol: XdpSymbol,
@@ -269,7 +270,7 @@ xdp_messages! {
             19 reserved: u8,
             /// Id of the market.
             20 market_id: U16,
-            /// The matching engine's partition.
+            /// System ID: the matching engine's partition.
             22 system_id: u8,
             /// Listing market of the security.
             23 exchange_code: ExchangeCode,
@@ -297,9 +298,9 @@ xdp_messages! {
 
         /// Retransmission Request (10): a client requests messages, over TCP.
         RetransmissionRequest = 10, 24, from 24, on_retransmission_request, Common "Retransmission Request Message" {
-            /// Sequence number of the first message.
+            /// Sequence number of the first requested message.
             4 begin_seq_num: U32,
-            /// Sequence number of the last message.
+            /// Sequence number of the last requested message.
             8 end_seq_num: U32,
             /// The requesting client.
             12 source_id: SourceId,
@@ -333,7 +334,7 @@ xdp_messages! {
             4 source_id: SourceId,
         }
 
-        /// Symbol Index Mapping Request (13): a client requests the meaning of a symbol index, over TCP.
+        /// Symbol Index Mapping Request (13): a client requests the symbol of a symbol index, over TCP.
         SymbolIndexMappingRequest = 13, 21, from 21, on_symbol_index_mapping_request, Common "Symbol Index Mapping Request Message" {
             /// The symbol index; 0 for all.
             4 symbol_index: U32,
@@ -359,12 +360,12 @@ xdp_messages! {
             19 channel_id: u8,
         }
 
-        /// Message Unavailable (31): answer on the retransmission channel to a request for messages that are
-        /// lost.
+        /// Message Unavailable (31): the server cannot retransmit requested messages; sent on the
+        /// retransmission channel.
         MessageUnavailable = 31, 14, from 14, on_message_unavailable, Common "Message Unavailable Message" {
-            /// Sequence number of the first lost message.
+            /// Sequence number of the first unavailable message.
             4 begin_seq_num: U32,
-            /// Sequence number of the last lost message.
+            /// Sequence number of the last unavailable message.
             8 end_seq_num: U32,
             /// Id of the product.
             12 product_id: u8,
@@ -379,9 +380,9 @@ xdp_messages! {
             4 current_refresh_pkt: U16,
             /// Number of packets about the symbol.
             6 total_refresh_pkts: U16,
-            /// The refresh covers the channel's messages to this sequence number; absent in the short form.
+            /// The refresh covers the channel's messages up to this number; absent in the short form.
             8 last_seq_num: U32,
-            /// The refresh covers the symbol's messages to this SymbolSeqNum; absent in the short form.
+            /// The refresh covers the symbol's messages up to this SymbolSeqNum; absent in the short form.
             12 last_symbol_seq_num: U32,
         }
     }
@@ -409,9 +410,9 @@ xdp_messages! {
             30 price_2: U32,
             /// Market on which the short sale restriction was triggered.
             34 ssr_trigger_exchange: ExchangeCode,
-            /// Number of shares that triggered the restriction.
+            /// Number of shares that triggered the short sale restriction.
             35 ssr_trigger_volume: U32,
-            /// Time of the trigger, as HHMMSSmmm in Eastern Time.
+            /// Time when the restriction was triggered, as HHMMSSmmm in Eastern Time.
             39 time: U32,
             /// State of the short sale restriction.
             43 ssr_state: SsrState,
@@ -439,11 +440,11 @@ xdp_messages! {
             38 auction_type: AuctionType,
             /// Side with excess shares.
             39 imbalance_side: ImbalanceSide,
-            /// Clearing price of all interest.
+            /// Price at which all orders would clear.
             40 continuous_book_clearing_price: U32,
-            /// Clearing price of auction interest.
+            /// Price at which auction-only orders would clear.
             44 auction_interest_clearing_price: U32,
-            /// Price at which short sales are filed under the short sale restriction.
+            /// Price at which short sale orders are entered under a short sale restriction.
             48 ssr_filing_price: U32,
             /// Indicative price of the auction.
             52 indicative_match_price: U32,
@@ -467,7 +468,7 @@ xdp_messages! {
 
         /// Add Order Refresh (106): a resting order, sent as part of a refresh.
         AddOrderRefresh = 106, 43, from 42, on_add_order_refresh, Integrated "Add Order Refresh Message" {
-            /// Sequence number, for the symbol, of the last message that the refresh covers.
+            /// SymbolSeqNum of the symbol's last message that the refresh covers.
             16 symbol_seq_num: U32,
             /// Id of the order.
             20 order_id: U64,
@@ -574,7 +575,7 @@ xdp_messages! {
             41 reserved: u8,
         }
 
-        /// Non-Displayed Trade (110): a trade of orders that were not in the book.
+        /// Non-Displayed Trade (110): a non-displayed order traded.
         NonDisplayedTrade = 110, 33, from 29, on_non_displayed_trade, Integrated "Non-Displayed Trade Message" {
             /// Id of the trade, unique within symbol and day.
             16 trade_id: U32,
@@ -588,7 +589,7 @@ xdp_messages! {
             29 trade_conditions: [TradeCondition; 4],
         }
 
-        /// Cross Trade (111): all trades of an auction in total.
+        /// Cross Trade (111): the total of an auction's trades.
         CrossTrade = 111, 29, from 29, on_cross_trade, Integrated "Cross Trade Message" {
             /// Id of the cross, unique within symbol and day.
             16 cross_id: U32,
@@ -610,13 +611,13 @@ xdp_messages! {
         CrossCorrection = 113, 24, from 24, on_cross_correction, Integrated "Cross Correction Message" {
             /// Id of the cross.
             16 cross_id: U32,
-            /// Shares of the cross, which replace the earlier number.
+            /// Corrected number of shares of the cross.
             20 volume: U32,
         }
 
-        /// Retail Price Improvement (114): interest that improves the best price for retail orders.
+        /// Retail Price Improvement (114): sides on which orders offer retail orders a better price.
         RetailPriceImprovement = 114, 17, from 17, on_retail_price_improvement, Integrated "Retail Price Improvement Message" {
-            /// Sides with interest.
+            /// Sides with such orders.
             16 rpi_indicator: RpiIndicator,
         }
     }

@@ -6,7 +6,7 @@ use zerocopy::byteorder::little_endian::{U16, U32};
 
 use crate::DeliveryFlag;
 
-/// The longest packet, in bytes.
+/// Length of the longest packet, in bytes.
 pub const PACKET_LEN_MAX: usize = 1400;
 /// Length of a packet's header, in bytes.
 pub const HEADER_LEN: usize = size_of::<Header>();
@@ -151,7 +151,7 @@ pub struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// After iteration, returns true if the packet had exactly the number of messages that its header states.
+    /// Returns true, after iteration, if the packet held exactly as many messages as its header states.
     #[inline]
     #[must_use]
     pub const fn finish(&self) -> bool {
@@ -176,7 +176,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// Returns the first message of `bytes` with its header, and the bytes after it; `None` if it is incomplete.
+/// Splits `bytes` after its first message, header included; `None` if that message is incomplete.
 #[inline]
 fn split_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let size = usize::from(u16::from_le_bytes(*bytes.first_chunk()?));

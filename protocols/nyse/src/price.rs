@@ -5,7 +5,7 @@ use tickpath_types::{ExactDivisor, Price};
 /// Number of decimals of a [`Price`].
 pub const PRICE_DECIMALS: u8 = 4;
 
-/// Scale of a symbol's prices, by its PriceScaleCode: they are whole numbers of 10^-code.
+/// Scale of a symbol's prices: the feed states them in units of 10^-code, where code is the PriceScaleCode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceScale {
     code: u8,
@@ -17,7 +17,7 @@ pub struct PriceScale {
 }
 
 impl PriceScale {
-    /// The highest supported code: a finer scale is useless for a price of four bytes.
+    /// The highest supported code: with a finer scale, a price of four bytes would be below 5.
     pub const CODE_MAX: u8 = 8;
 
     /// The scale of [`Price`] itself.
@@ -40,7 +40,7 @@ impl PriceScale {
         self.code
     }
 
-    /// Converts a price from the feed's units exactly; `None` when it is finer than four decimals.
+    /// Converts a price from the feed's units exactly; `None` when it has more than four decimals.
     #[inline(always)]
     #[must_use]
     pub const fn price(self, units: u32) -> Option<Price> {
@@ -51,7 +51,8 @@ impl PriceScale {
         }
     }
 
-    /// Converts a price to the feed's units exactly; `None` when it is negative, too fine or too large.
+    /// Converts a price to the feed's units exactly; `None` when it is negative, too large, or not a whole
+    /// number of units.
     #[must_use]
     pub fn units(self, price: Price) -> Option<u32> {
         let factor = i64::from(self.factor);

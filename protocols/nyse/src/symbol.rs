@@ -14,7 +14,7 @@ macro_rules! text {
         pub struct $name(pub [u8; $len]);
 
         impl $name {
-            /// The field without text: only padding.
+            /// The field that contains only padding.
             pub const NONE: $name = $name([$pad; $len]);
 
             /// Pads `text`; `None` when it is too long or not ASCII.
@@ -48,8 +48,8 @@ text! {
 }
 
 impl XdpSymbol {
-    /// Returns the project's symbol, with a point instead of the blank between root and suffix. `None` when
-    /// the text is empty, longer than eight characters, or has non-printable ones.
+    /// Converts to a [`Symbol`], with a point instead of the blank between root and suffix. `None` when the
+    /// text is empty, longer than eight characters, or contains a non-printable one.
     #[must_use]
     pub fn symbol(&self) -> Option<Symbol> {
         let text = self.as_str();

@@ -1,4 +1,4 @@
-//! Real packets: each field is checked, and encoding gives the same bytes.
+//! Decodes sample packets and checks each field; encoding the values must give the same bytes.
 #![allow(clippy::unwrap_used)]
 
 use crate::samples::{packet, samples};
@@ -16,7 +16,7 @@ fn messages(bytes: &[u8]) -> Vec<(u32, Message<'_>)> {
     packet.messages().map(|(sequence, message)| (sequence, Message::parse(message).unwrap())).collect()
 }
 
-/// Checks the only message of a sample, which must be `expected` and encode to the same bytes.
+/// Checks that a sample's only message decodes to `expected`, and that encoding `message` gives the sample.
 #[track_caller]
 fn check_one<M: IntoBytes + zerocopy::Immutable>(
     name: &str,

@@ -10,7 +10,7 @@ use tickpath_nyse::{
 };
 use zerocopy::IntoBytes;
 
-/// Creates a message of this type and length; its content repeats `bytes`.
+/// Creates a message of this type and length, filled with repetitions of `bytes`.
 fn message(message_type: u16, len: usize, bytes: &[u8]) -> Vec<u8> {
     let mut message = vec![0; len];
     for (to, from) in message.iter_mut().zip(bytes.iter().cycle()) {
@@ -21,7 +21,7 @@ fn message(message_type: u16, len: usize, bytes: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Encodes a decoded message, by the structure of its type.
+/// Returns the bytes of a decoded message; each `$name` is a variant of `Message`.
 macro_rules! written {
     ($message:expr, $($name:ident)*) => {
         match $message {

@@ -1,4 +1,5 @@
-//! Benchmarks of ticks in memory, on one thread: filling checksums, and parsing in pieces of several lengths.
+//! Benchmarks on one thread, in memory: filling the checksums of ticks, and parsing a stream in pieces of
+//! several lengths.
 
 use std::hint::black_box;
 

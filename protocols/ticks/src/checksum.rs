@@ -1,7 +1,7 @@
 //! Checksums of one message, and of many ticks in parallel.
 //!
-//! The CPU's CRC instruction takes three cycles for eight bytes, but one can start in every cycle: checksums
-//! of several messages in parallel are three times as fast.
+//! The CPU's CRC instruction takes three cycles for eight bytes, but the CPU can start one in every cycle:
+//! computing the checksums of several messages in parallel is three times as fast.
 
 use tickpath_lockfree::crc32c;
 
@@ -27,7 +27,7 @@ pub fn fill_checksums(ticks: &mut [Tick]) {
     }
 }
 
-/// Fills, in each tick, the delay until `ts_send`, the time of sending, and then the checksum.
+/// Fills each tick's send delay, for the send time `ts_send`, and then its checksum.
 #[inline]
 pub fn fill_delays_and_checksums(ticks: &mut [Tick], ts_send: Nanos) {
     match crc32c::Instruction::detect() {

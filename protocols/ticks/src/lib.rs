@@ -1,4 +1,5 @@
-//! The ticks protocol, both ends: quotes, trades and states of many symbols over TCP, checked for loss.
+//! The ticks protocol, for servers and clients: quotes, trades and trading states of many symbols over TCP,
+//! with loss detection.
 //!
 //! `docs/protocols/ticks.md` specifies the protocol. This crate opens no sockets, reads no clock and does not
 //! allocate while it reads or writes ticks: bytes and times are arguments. Invalid data from a peer is

@@ -28,7 +28,7 @@ pub const WORD_LEN: usize = 8;
 pub const SUBSCRIBE_NAMES_MAX: usize = 251;
 /// The price of an empty side of the book.
 pub const NO_PRICE: Price = Price(i64::MIN);
-/// The first type of unnumbered messages; messages of lower types are numbered.
+/// The lowest type of unnumbered messages, which use up no sequence number; lower types are numbered.
 pub const UNNUMBERED_FROM: u8 = 0x40;
 /// Type of a request for symbols, the only message with variable length: see [`crate::request`].
 pub const SUBSCRIBE: u8 = 0x80;
@@ -71,7 +71,7 @@ impl Header {
         self.length_words as usize * WORD_LEN
     }
 
-    /// Returns true for a numbered message.
+    /// Returns true for a message that uses up a sequence number.
     #[inline]
     #[must_use]
     pub const fn is_numbered(&self) -> bool {
@@ -98,7 +98,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the place of an unnumbered message without a symbol, sent before message `next_sequence`.
+    /// Returns the place of an unnumbered message without a symbol; the next numbered message has sequence
+    /// number `next_sequence`.
     #[must_use]
     pub const fn before(next_sequence: u64) -> Place {
         Place { instrument: InstrumentId(0), symbol_sequence: 0, sequence: next_sequence }
@@ -113,7 +114,7 @@ pub trait Message: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned +
     const LEN: usize = size_of::<Self>();
 }
 
-/// Declares messages; checks at compile time that the fields have the offsets of `docs/protocols/ticks.md`.
+/// Declares messages; checks at compile time that each field has the stated offset.
 macro_rules! messages {
     ($( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal {
         $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
@@ -169,7 +170,7 @@ messages! {
         40 bid_qty: U32,
         /// Quantity at the ask.
         44 ask_qty: U32,
-        /// Nanoseconds from T0 to T2, when the server took the batch for writing; saturates.
+        /// Nanoseconds from T0 to T2, when the server took the tick's batch for writing; saturates.
         48 send_delay_ns: U32,
     }
 
@@ -187,7 +188,7 @@ messages! {
         44 aggressor: u8,
         /// Sent as 0.
         45 reserved: [u8; 3],
-        /// Nanoseconds from T0 to T2, when the server took the batch for writing; saturates.
+        /// Nanoseconds from T0 to T2, when the server took the tick's batch for writing; saturates.
         48 send_delay_ns: U32,
     }
 
@@ -195,11 +196,11 @@ messages! {
     Status = 0x03, 56 {
         /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
-        /// `T`, `H`, `P` or `Q`: see [`Status::trading_state`].
+        /// Code of the new state, `T`, `H`, `P` or `Q`: see [`Status::trading_state`].
         24 state: u8,
         /// Sent as 0.
         25 reserved: [u8; 23],
-        /// Nanoseconds from T0 to T2, when the server took the batch for writing; saturates.
+        /// Nanoseconds from T0 to T2, when the server took the tick's batch for writing; saturates.
         48 send_delay_ns: U32,
     }
 
@@ -211,9 +212,9 @@ messages! {
         24 version: U16,
         /// Interval of heartbeats in milliseconds; 0 from a client.
         26 heartbeat_ms: U16,
-        /// Number of symbols; 0 from a client.
+        /// Number of symbols in the session; 0 from a client.
         28 symbol_count: U32,
-        /// Id of the session; from a client, of its last session, or 0 for none.
+        /// Id of the session; from a client, the id of its last session, or 0 if it had none.
         32 session: U64,
         /// Time of sending, in nanoseconds since the Unix epoch.
         40 ts_send: U64,
@@ -221,11 +222,11 @@ messages! {
         48 reserved: [u8; 4],
     }
 
-    /// Name and attributes of a symbol. The header has the sequence number of the symbol's next message.
+    /// Name and attributes of a symbol. The header's symbol sequence is that of the symbol's next message.
     SymbolDefinition = 0x41, 56 {
         /// Name of the symbol.
         16 symbol: [u8; 8],
-        /// The price from which changes are calculated.
+        /// The price from which clients calculate the change of the last price.
         24 reference_price: I64,
         /// Tick size: prices are multiples of it.
         32 tick_size: I64,
@@ -257,9 +258,9 @@ messages! {
 
     /// The server refuses a request, or the client.
     Refused = 0x44, 32 {
-        /// Id of the request, chosen by the client; 0 when no request is concerned.
+        /// Id of the request, chosen by the client; 0 when the server refuses the client.
         16 request: U32,
-        /// The limit that was exceeded, for reasons that have one.
+        /// With reason `L`, the maximum number of symbols; with `V`, the server's version; otherwise 0.
         20 limit: U32,
         /// Code of a [`RefusedReason`].
         24 reason: u8,
@@ -277,8 +278,8 @@ messages! {
         25 reserved: [u8; 3],
     }
 
-    /// Reports to a client that reads too slowly that messages were omitted before the sequence number in the
-    /// header.
+    /// The server omitted messages before the sequence number in the header, because the client reads too
+    /// slowly.
     Skipped = 0x46, 32 {
         /// Number of omitted messages.
         16 count: U64,
@@ -296,7 +297,7 @@ layout! {
         16 ts_generate: U64,
         /// Bytes 24 to 47 of the message, whose fields depend on its type.
         24 body: [u8; 24],
-        /// Nanoseconds from T0 to T2, when the server took the batch for writing; saturates.
+        /// Nanoseconds from T0 to T2, when the server took the tick's batch for writing; saturates.
         48 send_delay_ns: U32,
         /// CRC-32C of all bytes before it.
         52 checksum: U32,
@@ -318,7 +319,7 @@ impl Tick {
     /// Types of ticks, from the first to the last.
     pub const TYPES: std::ops::RangeInclusive<u8> = Quote::TYPE..=Status::TYPE;
 
-    /// Returns the tick as the structure of its type; `None` for an unlisted type, which no parser passes on.
+    /// Returns the tick as the structure of its type; `None` for an unlisted type, which no listener gets.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> Option<TickKind<'_>> {
@@ -330,7 +331,7 @@ impl Tick {
         }
     }
 
-    /// Returns T2, when the server took the batch for writing, in nanoseconds since the epoch by its clock.
+    /// Returns T2, when the server took the tick's batch for writing, as Unix time by the server's clock.
     #[inline]
     #[must_use]
     pub const fn ts_send(&self) -> Nanos {
@@ -394,7 +395,7 @@ fn side(price: I64, qty: U32) -> Option<(Price, u32)> {
 }
 
 impl Trade {
-    /// Creates a trade; `volume`, the quantity traded in the session, includes this trade's.
+    /// Creates a trade; `volume` is the quantity traded in the session, including this trade.
     #[inline]
     #[must_use]
     pub fn new(
@@ -434,7 +435,7 @@ impl Status {
         Status::of(place, ts_generate.0, state.code(), [0; 23], send_delay_ns)
     }
 
-    /// Returns the new state; `None` when unlisted.
+    /// Returns the new state; `None` for an unlisted code.
     #[must_use]
     pub const fn trading_state(&self) -> Option<TradingState> {
         TradingState::from_code(self.state)
@@ -498,7 +499,8 @@ impl Subscribed {
         Subscribed::of(Place::before(next_sequence), request, symbol_count, scope.code(), [0; 3])
     }
 
-    /// Returns the scope of the request; an unlisted code as [`Scope::Listed`], which has fewer checks.
+    /// Returns the scope of the request; [`Scope::Listed`] for an unlisted code, because it allows gaps
+    /// in the session's sequence numbers.
     #[must_use]
     pub fn scope(&self) -> Scope {
         Scope::from_code(self.scope).unwrap_or(Scope::Listed)
@@ -519,7 +521,7 @@ macro_rules! meanings {
                 match self { $( $name::$value => $code, )+ }
             }
 
-            /// Returns the value of a code; `None` when unlisted.
+            /// Returns the value with this code; `None` for an unlisted code.
             #[must_use]
             pub const fn from_code(code: u8) -> Option<$name> {
                 match code { $( $code => Some($name::$value), )+ _ => None }
@@ -559,13 +561,13 @@ meanings! {
 }
 
 impl Refused {
-    /// Creates the refusal of a request or, with `request` 0, of the client.
+    /// Creates the refusal of a request, or of the client if `request` is 0.
     #[must_use]
     pub fn new(next_sequence: u64, request: u32, reason: RefusedReason, limit: u32) -> Refused {
         Refused::of(Place::before(next_sequence), request, limit, reason.code(), [0; 3])
     }
 
-    /// Returns the reason; `None` when unlisted.
+    /// Returns the reason; `None` for an unlisted code.
     #[must_use]
     pub const fn reason(&self) -> Option<RefusedReason> {
         RefusedReason::from_code(self.reason)
@@ -579,7 +581,7 @@ impl EndOfStream {
         EndOfStream::of(Place::before(next_sequence), ts_send.0, reason.code(), [0; 3])
     }
 
-    /// Returns the reason; `None` when unlisted.
+    /// Returns the reason; `None` for an unlisted code.
     #[must_use]
     pub const fn reason(&self) -> Option<EndReason> {
         EndReason::from_code(self.reason)

@@ -72,7 +72,7 @@ pub trait RequestListener {
     fn on_hello(&mut self, hello: &Hello);
     /// Handles one message of a request; the messages of one request are consecutive.
     fn on_subscribe(&mut self, part: SubscribePart<'_>);
-    /// Refuses a request for more names than the limit: called for its first part only.
+    /// Handles a request for more names than the limit; called only for its first part.
     fn on_too_many(&mut self, request: u32, total: u32);
     /// Handles a heartbeat.
     fn on_heartbeat(&mut self) {}
@@ -138,7 +138,7 @@ impl RequestParser {
         Ok(())
     }
 
-    /// Returns the length to buffer: that of a header, or once the header is complete, that of the message.
+    /// Returns the number of bytes to buffer: the length of a header or, once it is complete, of the message.
     fn needed(&self) -> usize {
         let partial = &self.partial[..self.partial_len];
         Header::ref_from_prefix(partial).map_or(HEADER_LEN, |(header, _)| header.message_len())
@@ -170,7 +170,7 @@ impl RequestParser {
         Ok(())
     }
 
-    /// Refuses a header that cannot begin a valid message, before the rest of the message has arrived.
+    /// Returns an error for a header that cannot begin a valid message, before the rest has arrived.
     fn check_header(&self, header: &Header) -> Result<(), RequestError> {
         let len = header.message_len();
         let has_place = match header.message_type {

@@ -1,4 +1,4 @@
-//! Parses clients' messages, and refuses invalid ones.
+//! Tests of the request parser: it parses clients' messages, and refuses invalid ones.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_ticks::checksum::with_checksum;

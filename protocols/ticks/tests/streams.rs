@@ -1,4 +1,4 @@
-//! Streams that are fragmented, damaged, or incomplete.
+//! Tests of the tick parser on streams that are fragmented, damaged or incomplete.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use tickpath_ticks::parser::{Gap, ParserStats, RESYNC_LEN_MAX, StreamError, Tick
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
 use zerocopy::IntoBytes;
 
-/// Records the listener's calls, one line for each call and each tick.
+/// A listener that records one line for each call, or for each tick of an `on_ticks` call.
 #[derive(Default)]
 struct Received(Vec<String>);
 
@@ -326,7 +326,7 @@ fn counters_outlive_a_connection() {
     assert_eq!((parser.stats().ticks, parser.next_sequence()), (4, 0));
 }
 
-/// Generates streams of all kinds of messages, with gaps, duplicates and damage.
+/// Generates streams of ticks, heartbeats, `Skipped` and unlisted messages, with gaps, duplicates and damage.
 fn streams() -> impl Strategy<Value = Vec<u8>> {
     let message = (0..10_u8, 0..4_u64, any::<u16>());
     proptest::collection::vec(message, 1..80).prop_map(|messages| {
@@ -372,7 +372,7 @@ proptest! {
         }
         let mut stats = *parser.stats();
         if result.is_err() {
-            // `bytes` counts whole pieces, so it depends on the cuts if the stream failed.
+            // `bytes` counts whole pieces, so after a failure it depends on the fragmentation.
             stats.bytes = whole.1.bytes;
         }
         prop_assert_eq!((received.0, stats, result), whole);

@@ -1,4 +1,4 @@
-//! Conversion of fields to numbers, for checksums of decoded messages.
+//! Conversion of message fields to numbers, from which tools compute checksums of decoded messages.
 
 use zerocopy::byteorder::{ByteOrder, I64, U16, U32, U64};
 use zerocopy::{Immutable, IntoBytes};

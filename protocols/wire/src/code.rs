@@ -57,10 +57,10 @@ macro_rules! flags {
     )+ };
 }
 
-/// Maps codes to variants of a project enum: declares a method that decodes, and `From` that encodes.
+/// Maps codes to variants of an enum: declares a method from code to variant, and `From` for the reverse.
 ///
 /// An entry `CODE = Value` applies in both directions. The block `read` lists codes that are only decoded;
-/// `written` lists the patterns of values that are only encoded. See the [crate's example](crate).
+/// `written` lists patterns of variants that are only encoded. See the [crate's example](crate).
 #[macro_export]
 macro_rules! maps_to {
     ($(

@@ -1,7 +1,7 @@
 //! Numeric fields.
 
-/// Declares numeric fields. `get()` returns the project's type; `From` accepts any number of the field's
-/// width and, with `from`, any value of the project's type.
+/// Declares numeric fields. `get()` converts the number to a type such as `OrderId`. `From` accepts any
+/// number of the field's width and, if a `from` clause is given, any value of that type.
 ///
 /// ```
 /// use tickpath_types::OrderId;
@@ -28,7 +28,7 @@ macro_rules! field {
         pub struct $name(pub $wire);
 
         impl $name {
-            /// Returns the field's value as the project's type.
+            /// Returns the field's value.
             #[inline]
             #[must_use]
             pub const fn get(self) -> $value {

@@ -1,4 +1,5 @@
-//! Declarations of binary exchange protocols: codes of one byte, fields, text, and messages of fixed layout.
+//! Macros and types that declare binary exchange protocols: one-byte codes, numeric fields, text, and
+//! messages of fixed layout.
 //!
 //! A message is declared like the table in its specification: offset, name and type of each field, checked at
 //! compile time. Input is read in place, without a copy. Every byte is valid: an unlisted code is kept and

@@ -65,7 +65,7 @@ macro_rules! message {
         }
 
         impl $name {
-            /// The value of the first field: the type of this message.
+            /// Type of this message, as its first field states it.
             pub const TYPE: $type_of_type = $type;
             /// Length of the message in bytes, including its first field.
             pub const LEN: usize = $len;

@@ -5,8 +5,8 @@
 ///
 /// Arguments: the enum; the type of message types; the function that reads a message's type and the one that
 /// reads the message; the length function and the constant that it returns; the messages, each with the
-/// enum's content (`&'a Name` or `Name`); further methods of `Listener`. Each protocol implements the
-/// dispatch itself.
+/// content of its enum variant (`&'a Name` or `Name`); further methods of `Listener`. Each protocol
+/// defines `decode`, which calls the listener.
 #[macro_export]
 macro_rules! messages {
     (
@@ -17,7 +17,7 @@ macro_rules! messages {
         { $( $name:ident($content:ty) = $code:literal $(| $other:literal)?, $handler:ident; )* }
         { $($more:tt)* }
     ) => {
-        /// Receives decoded messages by one method per message type; each method does nothing by default.
+        /// Receives decoded messages, with one method per message type; by default each method does nothing.
         pub trait Listener {
             $(
                 #[doc = concat!("A [`", stringify!($name), "`] came.")]
@@ -90,7 +90,7 @@ macro_rules! fields {
         /// of decoded messages.
         ///
         /// A field is passed as the little-endian number of its bytes; more than 8 bytes are hashed into 8.
-        /// An unlisted message is passed as type and length, then in calls of up to 8 bytes.
+        /// For a message of an unlisted type, one call passes type and length, then each call up to 8 bytes.
         #[derive(Clone, Copy, Debug)]
         pub struct Fields<F>(pub F);
 

@@ -11,7 +11,7 @@ fn json_on_standard_output_is_the_only_output() {
     let printed = run(&["demo", "--seconds", "2", "--rate", "2000", "--loss", "1%", "--json", "-"]);
     let json: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
     let failed: Vec<_> =
-        json["proofs"].as_object().unwrap().iter().filter(|(_, proof)| proof["ok"] != true).collect();
+        json["checks"].as_object().unwrap().iter().filter(|(_, check)| check["ok"] != true).collect();
     assert!(failed.is_empty(), "{failed:?}");
     assert_eq!(printed.code, Some(0), "{}", printed.err);
     assert_eq!(json["measurement"]["hot_allocations"], 0);
@@ -24,9 +24,9 @@ fn json_in_a_file_comes_beside_the_report() {
     let flow = repository().join("io/capture/tests/data/ritch_excerpt.itch50.gz");
     let printed = run(&["demo", "--plain", "--flow", flow.to_str().unwrap(), "--json", &file]);
     assert_eq!(printed.code, Some(0), "{}", printed.err);
-    assert!(printed.out.contains("Proofs") && printed.out.contains("The recorded flow"), "{}", printed.out);
+    assert!(printed.out.contains("Checks") && printed.out.contains("The recorded flow"), "{}", printed.out);
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    assert_eq!(json["proofs"]["flow_executions"]["ok"], true);
+    assert_eq!(json["checks"]["flow_executions"]["ok"], true);
     let names: Vec<_> = std::fs::read_dir(std::path::Path::new(&file).parent().unwrap()).unwrap().collect();
     assert_eq!(names.len(), 3, "nothing is left beside it: {names:?}");
 }
@@ -95,7 +95,7 @@ fn a_closed_pipe_is_no_panic() {
     drop(out);
     assert_eq!(end_of(child), (Some(0), String::new()));
     assert!(
-        std::fs::read_to_string(&file).unwrap().contains("\"proofs\""),
+        std::fs::read_to_string(&file).unwrap().contains("\"checks\""),
         "the results are written all the same"
     );
 }

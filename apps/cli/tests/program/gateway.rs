@@ -56,7 +56,7 @@ fn a_gateway_executes_commands_and_leaves_a_log() {
     let output = run(&["gateway", "status", "--config", &file]);
     assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{}", output.out);
     for words in [
-        &format!("{name}: disconnected; no order is taken: no account is connected"),
+        &format!("{name}: disconnected; no order is accepted: no account is connected"),
         "deribit at ws://127.0.0.1:9/; orders over the WebSocket",
         "0 of 1 ready, 0 open orders",
         "A1         has no connection",

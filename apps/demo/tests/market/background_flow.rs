@@ -9,7 +9,7 @@ use crate::support::{assert_holds, assert_no_check_fails, check, run, settings};
 
 /// The members of the JSON outcome, as `docs/json.md` lists them.
 const SECTIONS: [&str; 12] = [
-    "proofs",
+    "checks",
     "spans",
     "hops",
     "functions",
@@ -53,7 +53,7 @@ fn a_market_with_losses_passes_all_checks() {
 
     assert_json(&outcome.to_json());
     let text = outcome.to_string();
-    for section in ["End to end", "Traffic in", "Use of the threads", "Participants", "Proofs"] {
+    for section in ["End to end", "Traffic in", "Use of the threads", "Participants", "Checks"] {
         assert!(text.contains(section), "{section} is missing in\n{text}");
     }
     assert_eq!(text.matches("holds ").count(), 4, "{text}");
@@ -66,9 +66,9 @@ fn assert_json(json: &serde_json::Value) {
     expected.sort_unstable();
     assert_eq!(sections, expected);
     for path in [
-        "/proofs/books_equal/ok",
-        "/proofs/gaps_healed/exercised",
-        "/proofs/hops_sum/words",
+        "/checks/books_equal/ok",
+        "/checks/gaps_healed/exercised",
+        "/checks/hops_sum/text",
         "/spans/tick_to_trade/p50_ns",
         "/spans/tick_to_trade_software/p99_ns",
         "/spans/venue_response/max_ns",
@@ -92,7 +92,7 @@ fn assert_json(json: &serde_json::Value) {
     ] {
         assert!(json.pointer(path).is_some_and(|value| !value.is_null()), "{path} is missing in {json:#}");
     }
-    assert_eq!(json["proofs"]["books_equal"]["ok"], true);
+    assert_eq!(json["checks"]["books_equal"]["ok"], true);
     assert_eq!(json["feed"]["messages_lost"], 0);
     assert!(json["flow"].is_null());
 }
@@ -164,5 +164,5 @@ fn a_market_stopped_at_once_makes_its_report() {
     stop.stop();
     let outcome = tickpath_demo::run(&DemoSettings { duration: None, ..settings() }, &stop).unwrap();
     assert_no_check_fails(&outcome);
-    assert!(outcome.to_string().contains("Proofs"));
+    assert!(outcome.to_string().contains("Checks"));
 }

@@ -26,7 +26,7 @@ pub fn run(settings: &DemoSettings) -> anyhow::Result<Outcome> {
 }
 
 pub fn check<'a>(outcome: &'a Outcome, name: &str) -> &'a ReconciliationCheck {
-    outcome.checks.iter().find(|check| check.name == name).unwrap_or_else(|| panic!("no proof {name}"))
+    outcome.checks.iter().find(|check| check.name == name).unwrap_or_else(|| panic!("no check {name}"))
 }
 
 /// Asserts that the check was tested and held.

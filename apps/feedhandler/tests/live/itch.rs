@@ -130,7 +130,7 @@ fn losses_without_a_request_server_remain() {
     assert!(!status.is_consistent());
     assert_eq!(status.lines.messages_lost, PER_PACKET as u64);
     let (_, books) = rig.close();
-    assert!(books.iter().all(|(_, health)| *health >= BookHealth::Stale));
+    assert!(books.iter().all(|book| book.health >= BookHealth::Stale));
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use tickpath_agent::Invoker;
 use tickpath_feedhandler::live::{
-    ChannelSection, ChannelStatus, LiveCommand, LiveConfig, LiveHandler, LiveReport, LiveView, ProtocolName,
-    ResyncOutcome,
+    BookStatus, ChannelSection, ChannelStatus, LiveCommand, LiveConfig, LiveHandler, LiveReport, LiveView,
+    ProtocolName, ResyncOutcome,
 };
 use tickpath_net::{Kernel, MulticastSender, SendStatus, free_multicast_group};
 use tickpath_test_support::Deadline;
-use tickpath_types::{BookHealth, Nanos, Symbol};
+use tickpath_types::{Nanos, Symbol};
 
 /// Simulated duration of one cycle.
 const CYCLE: Nanos = Nanos::from_micros(20);
@@ -129,10 +129,10 @@ impl Rig {
         }
     }
 
-    /// Ends the handler. Returns its final status, and the health of the books that it lists.
-    pub fn close(mut self) -> (ChannelStatus, Vec<(Symbol, BookHealth)>) {
+    /// Ends the handler. Returns its final status, and the books that it lists.
+    pub fn close(mut self) -> (ChannelStatus, Vec<BookStatus>) {
         self.invoker.take().unwrap().close();
-        let books = self.view.books().into_iter().map(|(_, book)| (book.symbol, book.health)).collect();
+        let books = self.view.books().into_iter().map(|(_, book)| book).collect();
         (self.view.channels()[0].status, books)
     }
 }

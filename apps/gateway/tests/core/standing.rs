@@ -153,7 +153,7 @@ fn what_the_venue_refuses_of_a_step_is_why_the_account_stays() {
     rig.event(TRADING, tickpath_deribit::session::SessionEvent::Ready);
     rig.poll();
     rig.refuse(Method::GetOpenOrders, 13021, "forbidden");
-    assert_eq!(rig.core.why().as_str(), "A1 asks for open orders: forbidden (13021)");
+    assert_eq!(rig.core.why().as_str(), "A1 requests open orders: forbidden (13021)");
     assert_eq!(rig.core.counters().faults, 0);
     rig.pass(Nanos::from_secs(2));
     rig.reply(Method::GetOpenOrders, "[]");

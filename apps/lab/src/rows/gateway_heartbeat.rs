@@ -11,8 +11,8 @@ use crate::support::gateway_clients::PortFolder;
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     &[row("gateway_heartbeat", "ns")
         .note(
-            "a ping one way between a gateway's client port and a client, both of which look all the time, the \
-             slower way, p50; three times half of the limit is its 1.5 fold",
+            "a ping in one direction between a gateway's client port and a client, both polling without pause; \
+             the slower direction, p50; the goal is three one-way transfers of a cache line",
         )
         .limit("cacheline_rtt")
         .goal(Goal::RatioAtMost(1.5))],

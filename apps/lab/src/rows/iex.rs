@@ -23,7 +23,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
         .note(
             "a message of a real DEEP 1.0 capture in memory: segment checked, numbering followed by the \
              arbiter, decoded, applied to books of 7.8 k symbols; the capture over and over, each time into \
-             new books that are made while the clock stands",
+             new books, whose creation is not timed",
         )
         .goal(Goal::ValueAtMost(25.0))],
     open,

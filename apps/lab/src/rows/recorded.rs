@@ -19,8 +19,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
         &[row("dbn_books", "ns")
             .note(
                 "a record out of DBN bytes in memory, read as tickpath replay reads it, into full \
-                 order-by-order books; the files over and over, each time into new books that are made while \
-                 the clock stands",
+                 order-by-order books; the files over and over, each time into new books, whose creation is not \
+                 timed",
             )
             .goal(Goal::ValueAtMost(30.0))
             .reference("hftbacktest depth 14-53 ns/update, price levels only")],
@@ -30,8 +30,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
         &[row("lobster_books", "ns")
             .note(
                 "a line of a LOBSTER message file in memory, text parsed as tickpath replay parses it, into \
-                 full order-by-order books; the file over and over, each time into new books that are made \
-                 while the clock stands",
+                 full order-by-order books; the file over and over, each time into new books, whose creation is \
+                 not timed",
             )
             .goal(Goal::ValueAtMost(30.0))
             .reference("hftbacktest depth 14-53 ns/update, price levels only")],

@@ -17,14 +17,14 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
         ),
         row("hundred_clients_p99", "us").note("the same, p99"),
         row("hundred_clients_again", "us")
-            .note("the same once more in the same round, p50: how far equal things differ here")
+            .note("the same, measured a second time in the same round, p50: the variation between equal measurements")
             .limit("hundred_clients"),
         row("hundred_clients_again_p99", "us").note("the same, p99").limit("hundred_clients_p99"),
         row("stuck_client", "us")
             .note(
-                "the same while the hundredth reads nothing any more, its connection full and its answers \
-                 kept for it, p50; the three are measured in turn, each first in one round of three; the \
-                 goal is the greatest ratio that hundred_clients_again came to in a round",
+                "the same while the hundredth no longer reads, so that its connection is full and the venue \
+                 retains its answers, p50; the three are measured in turn, each first in one round of \
+                 three; the goal is the greatest ratio of hundred_clients_again in a round",
             )
             .limit("hundred_clients")
             .goal(Goal::RatioWithinControl)

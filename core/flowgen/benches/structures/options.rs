@@ -11,7 +11,7 @@ const ROUNDS: u32 = 5;
 
 /// Help text; the names of the structures follow.
 pub const HELP: &str = "\
-What an order book can be made of: whole days of ITCH 5.0, made in memory, decoded into full order-by-order books of
+Data structures for order books: whole days of ITCH 5.0, made in memory, decoded into full order-by-order books of
 each structure, which must agree on every level, quantity, order count and queue, and on the best prices after every
 message. Prints for each structure nanoseconds a message (median, least and most of interleaved rounds), instructions,
 mispredicted branches and cache misses a message (simulated by valgrind's callgrind on a smaller day, where it is

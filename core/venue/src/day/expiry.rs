@@ -4,10 +4,10 @@ use tickpath_types::Nanos;
 
 const SECONDS: usize = 24 * 3_600;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// Value of `next` while no order expires.
+/// Value of `next` while no expiry is recorded.
 const NEVER: Nanos = Nanos(u64::MAX);
 
-/// Set of the seconds of the day at which open orders may expire, as one bit per second.
+/// Set of the seconds of the day at which open orders may expire: a bitmap with one bit per second.
 pub(crate) struct Expiries {
     seconds: Box<[u64]>,
     /// The earliest recorded expiry, since midnight.
@@ -19,7 +19,7 @@ impl Expiries {
         Expiries { seconds: vec![0; SECONDS.div_ceil(64)].into(), next: NEVER }
     }
 
-    /// Records an order's expiry; one after midnight is ignored, because the order ends with the day.
+    /// Records an expiry time. One after the next midnight is ignored, because the order ends with the day.
     #[cold]
     pub(crate) fn add(&mut self, second: u32) {
         if let Some(word) = self.seconds.get_mut(second as usize / 64) {

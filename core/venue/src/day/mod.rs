@@ -15,16 +15,17 @@ use tickpath_types::Nanos;
 pub struct DaySettings {
     /// Interval at which an auction publishes an instrument's indicative price and imbalance.
     pub imbalance_interval: Nanos,
-    /// Duration of the trading pause before a trade outside the price band; it ends with an auction.
+    /// Duration of the trading pause that an order causes instead of a trade outside the price band. A cross
+    /// ends the pause.
     pub pause: Nanos,
     /// Width of the initial price bands, in ppm of the reference price; no band when `None`.
     pub price_band_ppm: Option<u32>,
-    /// The schedule. Without one all instruments open for trading at the start, and a command ends the day.
+    /// The schedule. If `None`, all instruments trade from the venue's start, and a command ends the day.
     pub schedule: Option<Schedule>,
 }
 
 impl Default for DaySettings {
-    /// Imbalances each second, pauses of 5 s, no schedule and no band.
+    /// Imbalances every second, pauses of 5 s, no schedule and no price band.
     fn default() -> Self {
         DaySettings {
             imbalance_interval: Nanos::from_secs(1),
@@ -38,12 +39,13 @@ impl Default for DaySettings {
 /// A phase of the trading day, or of one instrument in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// The day starts: publishes ITCH system events and all instruments' definitions. Instruments are halted.
+    /// The day starts: the venue publishes ITCH system events and all instruments' definitions, and halts all
+    /// instruments.
     Start,
-    /// Orders are accepted and do not trade; the opening auction's indicative price is published. Starts the
-    /// day if necessary.
+    /// Orders are accepted and do not trade; the opening auction's indicative price is published. The phase
+    /// starts the day if none is in progress.
     PreOpen,
-    /// Instruments trade, after the cross of the auction if there was one. Starts the day if necessary.
+    /// Instruments trade; a preceding auction ends with its cross. Starts the day if none is in progress.
     Open,
     /// An auction within the day: orders are accepted and do not trade until the next `Open`.
     Auction,

@@ -15,10 +15,10 @@ use crate::log_command::{LogCommandKind, VenueCommandKind};
 
 /// Maximum number of a phase's commands per instrument: definition, band, state, and imbalance or cross.
 const COMMANDS_PER_INSTRUMENT: usize = 4;
-/// Maximum number of a phase's other commands: four system events, end of day, schedule step, order expiry.
+/// Upper bound on the number of a phase's other commands: system events, end of day, schedule step, expiry.
 const COMMANDS_OF_VENUE: usize = 8;
 const SYSTEM_EVENTS_MAX: usize = 6;
-/// Value of `paused_since` after the command that ends the pause, so that only one such command is emitted.
+/// Value of `paused_since` once the command that ends the pause is emitted, so that no second one follows.
 const RESUMING: Nanos = Nanos(u64::MAX);
 
 /// Maximum number of commands of one phase, with instrument ids up to `max_id`.
@@ -32,11 +32,11 @@ pub const fn commands_max(max_id: InstrumentId) -> usize {
 pub struct ReplayedDay {
     /// System events of the current day.
     pub system_events: Vec<SystemEventCode>,
-    /// Instruments opened in the current day.
+    /// Instruments for which the log has an `OpenInstrument` command in the current day.
     pub opened: Vec<InstrumentId>,
-    /// The last announced cross of each instrument with an auction.
+    /// For each instrument with an imbalance in the current day, the kind of cross in the last one.
     pub crosses: Vec<(InstrumentId, CrossKind)>,
-    /// Day since 1970-01-01, and second of the day, of the last completed schedule step.
+    /// The last completed schedule step: its day, counted from 1970-01-01, and its second of the day.
     pub schedule: Option<(u32, u32)>,
 }
 
@@ -63,7 +63,7 @@ impl ReplayedDay {
                 }
             }
             Venue(VenueCommandKind::ScheduleDone { day, second }) => self.schedule = Some((day, second)),
-            // The next day begins without system events and without opened instruments.
+            // The next day begins without system events, opened instruments and crosses.
             Engine(CommandKind::EndDay) => {
                 self.system_events.clear();
                 self.opened.clear();
@@ -74,7 +74,7 @@ impl ReplayedDay {
     }
 }
 
-/// The trading day in progress: translates phases into commands, and emits those that are due.
+/// The trading day in progress: translates phases into commands, and emits the commands that are due.
 ///
 /// Reads no clock and allocates nothing after creation.
 pub struct Day {
@@ -87,9 +87,9 @@ pub struct Day {
     /// State of each instrument within the day, indexed by instrument id.
     listings: Box<[Listing]>,
     next_imbalance: Nanos,
-    /// Position of the next schedule step; `None` until first computed.
+    /// Position of the next schedule step; `None` before the first call of `step`.
     position: Option<SchedulePosition>,
-    /// Day since 1970-01-01, and second of the day, of the last schedule step completed before the start.
+    /// The last schedule step completed before the venue's start, as in [`ReplayedDay::schedule`].
     done: Option<(u32, u32)>,
 }
 
@@ -97,7 +97,7 @@ pub struct Day {
 #[derive(Clone, Copy)]
 struct Listing {
     is_opened: bool,
-    /// The cross that ends the instrument's auction.
+    /// Kind of the cross that ends the instrument's auction.
     cross: CrossKind,
     /// Start of the trading pause; zero when the instrument is not paused.
     paused_since: Nanos,
@@ -183,8 +183,8 @@ impl Day {
         }
     }
 
-    /// The command that sets a band around `reference`, by default the instrument's reference price. With
-    /// [`BandWidth::Off`] the command removes the band.
+    /// The command that sets a price band around `reference`, by default the instrument's reference price.
+    /// With [`BandWidth::Off`] the command removes the band.
     pub fn band(instrument: &Instrument, width: BandWidth, reference: Option<Price>) -> CommandKind {
         let reference = reference.unwrap_or(instrument.reference_price);
         let width = match width {
@@ -214,7 +214,8 @@ impl Day {
         self.reach(SystemEventCode::StartOfMarketHours, emit);
     }
 
-    /// Emits the last commands of a session that ends when the venue stops.
+    /// If a day is in progress, emits the system events that end it. Called at shutdown, if the session
+    /// does not continue after a restart.
     pub fn end_session(&mut self, emit: &mut impl FnMut(CommandKind)) {
         if self.has_reached(SystemEventCode::StartOfMessages) {
             for system_event in [
@@ -229,7 +230,7 @@ impl Day {
 
     /// Emits the commands due at `now` that end pauses and publish imbalances. The caller adds order expiry.
     pub fn tick(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) {
-        // The first tick publishes no imbalances: each auction publishes one when it begins.
+        // The first tick only starts the interval: each auction publishes an imbalance when it begins.
         let is_published = self.next_imbalance != Nanos::ZERO && now >= self.next_imbalance;
         if is_published || self.next_imbalance == Nanos::ZERO {
             self.next_imbalance = now + self.settings.imbalance_interval;
@@ -347,7 +348,7 @@ impl Day {
         });
     }
 
-    /// The cross that would end the instrument's current auction or pause.
+    /// Kind of the cross that would end the instrument's current auction or pause.
     fn cross(&self, id: InstrumentId) -> CrossKind {
         let next = self.listings[usize::from(id.0)].cross;
         if self.state(id) == TradingState::Paused { CrossKind::Halt } else { next }
@@ -384,7 +385,7 @@ impl Day {
 pub enum InstrumentSelection<'a> {
     /// One instrument.
     One(InstrumentId),
-    /// These instruments.
+    /// The instruments with these ids.
     Listed(&'a [InstrumentId]),
     /// All instruments.
     All,

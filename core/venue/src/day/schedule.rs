@@ -36,13 +36,13 @@ pub(crate) struct SchedulePosition {
 const DAY_SECONDS: i64 = 24 * 3_600;
 
 impl Schedule {
-    /// Day since 1970-01-01 and second since midnight, in the schedule's time zone.
+    /// Days since 1970-01-01 and seconds since midnight, in the schedule's time zone.
     fn local(&self, now: Nanos) -> (u32, u32) {
         let seconds = (now.0 / 1_000_000_000) as i64 + i64::from(self.utc_offset);
         (seconds.div_euclid(DAY_SECONDS) as u32, seconds.rem_euclid(DAY_SECONDS) as u32)
     }
 
-    /// The position after the last logged step, `done` (day, second); today's first step if `None`.
+    /// The position after `done`, the day and second of the last logged step; today's first step if `None`.
     pub(crate) fn position_after(&self, done: Option<(u32, u32)>, now: Nanos) -> SchedulePosition {
         let (today, _) = self.local(now);
         match done {
@@ -55,7 +55,7 @@ impl Schedule {
     }
 
     /// The due step, if any, and the position after it. If the venue was down for days, the remaining steps
-    /// of its last day are due, then today's; the days in between are skipped.
+    /// of the day on which it stopped are due, then today's; the days in between are skipped.
     pub(crate) fn due(
         &self,
         position: SchedulePosition,
@@ -93,7 +93,7 @@ impl Schedule {
     }
 }
 
-/// A second of the day, formatted as `09:30:00`.
+/// Formats a second of the day, such as `09:30:00`.
 #[must_use]
 pub fn time_of_day(second: u32) -> String {
     format!("{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60)

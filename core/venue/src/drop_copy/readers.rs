@@ -36,7 +36,7 @@ impl Readers {
         Readers { session, registry, readers, streams }
     }
 
-    /// Adds users registered since the last call. The registry has each user before the log names it.
+    /// Adds users registered since the last call. A user is registered before its first command is logged.
     pub fn take_new_users(&mut self) {
         if self.registry.get(self.readers.len()).is_some() {
             add_new_users(&mut self.readers, &self.registry);
@@ -99,7 +99,7 @@ impl LoginUsers for Readers {
             None | Some(CopyStart::NotAvailable) => {
                 Err(Denial::Rejected(LoginRejectReason::SESSION_NOT_AVAILABLE))
             }
-            // The login waits: the reader can start once the rewind of the other reader has ended.
+            // The login waits until the rewind of another reader has ended.
             Some(CopyStart::Busy) => Err(Denial::Busy(now + REWIND_TIMEOUT)),
             Some(CopyStart::At(number, source)) => {
                 reader.source = Some(source);

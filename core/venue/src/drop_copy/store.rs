@@ -1,4 +1,4 @@
-//! The newest messages of all users, in the order of the log.
+//! The newest messages to all users, in the order of the log.
 
 use tickpath_faults::failpoint;
 
@@ -31,7 +31,7 @@ impl Entry {
     }
 }
 
-/// For each user, by registry index, whether a reader receives the user's messages.
+/// For each user, by registry index, whether a reader receives copies of the user's messages.
 pub type Watched = [bool];
 
 /// Total number of messages to the watched users; `next_numbers` has each user's next message number.
@@ -70,7 +70,7 @@ impl CopyStore {
     pub fn push(&mut self, entry: Entry) {
         let user = usize::from(entry.user);
         if user >= self.next_numbers.len() {
-            // The user was added later, and has no earlier messages.
+            // The user was added after the store was created, and has no earlier messages.
             self.next_numbers.resize(user + 1, 1);
         }
         self.next_numbers[user] = entry.number + 1;
@@ -90,7 +90,7 @@ impl CopyStore {
         self.next
     }
 
-    /// The message at a position, unless overwritten.
+    /// The message at a position; `None` if it was overwritten or is not yet stored.
     pub fn entry(&self, at: u64) -> Option<&Entry> {
         let oldest = self.next.saturating_sub(self.slots.len() as u64);
         (oldest..self.next).contains(&at).then(|| &self.slots[self.index(at)])
@@ -101,7 +101,7 @@ impl CopyStore {
         1 + count(watched, self.next_numbers.iter().copied())
     }
 
-    /// Position of a reader's message with this number. Searches the kept messages from the newest.
+    /// Position of message `number` of the reader that watches these users. Searches from the newest message.
     pub fn find(&self, watched: &Watched, number: u64) -> CopyPosition {
         let mut at = self.next;
         let mut found = self.next_number(watched);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn readers_numbers_are_found_among_all_messages() {
-        // Numbers before the store was created: two messages to the first user, five to the second.
+        // Before the store was created, the first user received two messages and the second user five.
         let mut store = CopyStore::new(4, vec![3, 6, 1]);
         let (first, both) = ([true, false, false], [true, true, false]);
         assert_eq!((store.next_number(&first), store.next_number(&both)), (3, 8));
@@ -150,7 +150,7 @@ mod tests {
         );
         let entry = store.entry(3).unwrap();
         assert_eq!((entry.user, entry.number, entry.message()), (0, 4, &[4][..]));
-        // One more message than the store keeps.
+        // The fifth message overwrites the oldest of four.
         store.push(Entry::new(1, 7, &[7]));
         assert!(store.entry(0).is_none() && store.entry(1).is_some());
         assert_eq!(

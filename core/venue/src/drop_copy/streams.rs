@@ -10,11 +10,11 @@ use crate::log_follower::LogFollower;
 use crate::replica::Replica;
 use crate::stored_log::{LogReadError, LogResult, StoredLog};
 
-/// Maximum number of commands read from the log per run.
+/// Maximum number of commands that one call of `follow` or `advance_rewind` reads from the log.
 const COMMANDS_PER_RUN: usize = 1 << 12;
-/// Maximum number of queued messages for a reader that rewinds.
+/// A rewind reads no more commands while this number of messages is queued for its reader.
 const REWOUND_MAX: usize = 1 << 10;
-/// Maximum time for which a rewinding reader may accept nothing; other readers may be waiting to rewind.
+/// Maximum time for which a rewinding reader may accept no message; other readers may be waiting to rewind.
 pub const REWIND_TIMEOUT: Nanos = Nanos::from_secs(10);
 
 /// Follows a log up to its durable end, and gives each reader the messages to the users that it watches.
@@ -25,7 +25,7 @@ pub struct CopyStreams {
     log: Box<dyn StoredLog>,
     /// Number of messages to keep.
     retained: usize,
-    /// Maximum number of messages read from the log per run.
+    /// Maximum number of messages that one call of `follow` stores.
     messages_per_run: usize,
     live: Option<Live>,
     rewind: Option<Rewind>,
@@ -35,7 +35,8 @@ pub struct CopyStreams {
 struct Live {
     follower: LogFollower,
     store: CopyStore,
-    /// Messages of the last command beyond one run's maximum; an end of day, for example, causes many.
+    /// Messages of the last command above `messages_per_run`, stored by the next calls of `follow`. An end of
+    /// day, for example, causes many.
     waiting: VecDeque<Entry>,
     /// Readers may start once the log has been read up to this command.
     ready_at: Sequence,
@@ -76,10 +77,10 @@ pub enum CopyStart {
     Busy,
 }
 
-/// The result of one run of a rewind.
+/// The result of one call of [`CopyStreams::advance_rewind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RewindRun {
-    /// The rewind continues after reading this number of commands.
+    /// The call read this number of commands, and the rewind continues.
     Read(usize),
     /// The reader has accepted no message for 10 s.
     Stalled,
@@ -87,9 +88,9 @@ pub enum RewindRun {
     Lost,
 }
 
-/// The result of one run of following the log.
+/// The result of one call of [`CopyStreams::follow`].
 pub struct FollowRun {
-    /// Amount of work; 0 when there was none.
+    /// Amount of work: commands read and waiting messages stored; 0 when there was none.
     pub work: usize,
     /// Number of messages added to the store.
     pub messages: usize,
@@ -98,7 +99,8 @@ pub struct FollowRun {
 }
 
 impl CopyStreams {
-    /// Streams of `log` that keep the newest `retained` messages and read up to `messages_per_run` per run.
+    /// Creates streams of `log`. They keep the newest `retained` messages, and each call of
+    /// [`follow`](Self::follow) stores up to `messages_per_run`.
     #[must_use]
     pub fn new(log: Box<dyn StoredLog>, retained: usize, messages_per_run: usize) -> CopyStreams {
         CopyStreams { log, retained, messages_per_run, live: None, rewind: None }
@@ -125,7 +127,7 @@ impl CopyStreams {
             }
         };
         let Live { follower, store, waiting, .. } = live;
-        // At most half the capacity: one run must not overwrite the next message of an up-to-date reader.
+        // At most half the capacity: one call must not overwrite the next message of an up-to-date reader.
         let messages_max = self.messages_per_run.min(store.capacity().div_ceil(2));
         let waited = waiting.len().min(messages_max);
         waiting.drain(..waited).for_each(|entry| store.push(entry));
@@ -150,7 +152,8 @@ impl CopyStreams {
         Ok(FollowRun { work: waited + commands, messages, last_command: Sequence(last) })
     }
 
-    /// True once all commands that were durable at the first run have been read: readers may start.
+    /// True once all commands that were durable at the first call of [`follow`](Self::follow) have been read:
+    /// readers may start.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.live.as_ref().is_some_and(|live| {
@@ -185,9 +188,9 @@ impl CopyStreams {
         self.rewind.as_ref().map(|rewind| rewind.key)
     }
 
-    /// Continues the rewind of the reader that watches these users. `takes_all` is true when nothing is
-    /// pending on the reader's connection. If the part of the log to be read was removed, only this reader's
-    /// rewind is lost.
+    /// Continues the rewind for its reader, which watches these users. `takes_all` is true when nothing is
+    /// pending on the reader's connection. If the part of the log to be read was removed, the result is
+    /// [`RewindRun::Lost`]; other readers are not affected.
     pub fn advance_rewind(&mut self, watched: &Watched, takes_all: bool, now: Nanos) -> RewindRun {
         let (Some(rewind), Some(live)) = (&mut self.rewind, &self.live) else { return RewindRun::Read(0) };
         // The reader cannot accept a message while none is available, so the timeout restarts.

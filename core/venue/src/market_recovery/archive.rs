@@ -13,23 +13,23 @@ use crate::message_log::MessageStore;
 use crate::replica::{Definition, Replica};
 use crate::stored_log::{LogResult, StoredCommands, StoredLog};
 
-/// Capacity of the rings of requests and of answers; requests beyond it are dropped and counted.
+/// Capacity of each ring; the publisher drops and counts requests for which the request ring has no slot.
 const RING_CAPACITY: usize = 16;
 const COMMANDS_PER_RUN: usize = 1 << 13;
-/// Minimum interval of snapshot reads, so that alternating old and new requests do not keep the disk busy.
+/// Minimum time between snapshot reads from disk: requests for messages far apart must not overload it.
 const REWIND_INTERVAL: Nanos = Nanos::from_millis(200);
-/// Time without a request after which the state is dropped.
+/// Time without a request after which the archive drops its replica, to free the memory.
 const STATE_TTL: Nanos = Nanos::from_secs(30);
-/// Maximum time spent on a request, so that it does not delay those behind it; then it gets no answer.
+/// Maximum time spent on a request, so that it does not delay later ones; a slower request gets no answer.
 const TIME_MAX: Nanos = Nanos::from_secs(2);
-/// A message less than this number ahead of the state is reached by applying commands, not from a snapshot.
+/// Distance in messages ahead of the state, below which commands are applied instead of reading a snapshot.
 const NEAR: u64 = 1 << 17;
-/// A sequence number after every command.
+/// A sequence number above those of all commands.
 const END: Sequence = Sequence(u64::MAX);
-/// Minimum number of kept messages, so that a packet's first message is still kept when its last is reached.
+/// Minimum number of messages kept: a packet's first is then still kept when its last has been recomputed.
 const MESSAGES_KEPT_MIN: usize = 1 << 16;
 
-/// A request for the messages `first..end`, to be answered to the address `to`.
+/// A request for the messages `first..end`; the answer goes to the address `to`.
 #[derive(Clone, Copy)]
 pub struct ArchiveRequest<P> {
     /// Address of the requester.
@@ -85,16 +85,16 @@ impl<P: Copy + Send> ArchiveLink<P> {
 
 /// The progress of building a market state from the log.
 pub enum CatchUp {
-    /// Work remains; amount of work done by this call.
+    /// Work remains. The value is the number of commands that this call applied.
     Working(usize),
     /// The market state is complete.
     Done(Box<MarketImage>),
-    /// The log cannot be read.
+    /// The log cannot be read, or it has no usable snapshot.
     Impossible,
 }
 
 /// Answers requests one after another: reads the newest snapshot before the requested messages, applies
-/// commands until these are available, and keeps the resulting state for the next request.
+/// commands until these messages are recomputed, and keeps the resulting state for the next request.
 pub struct MessageArchive<P> {
     log: Box<dyn StoredLog>,
     session: Session,
@@ -107,7 +107,7 @@ pub struct MessageArchive<P> {
     is_catching_up: bool,
     next_rewind: Nanos,
     latest: Nanos,
-    /// First message that can be recomputed; earlier ones precede all snapshots.
+    /// Sequence number of the first message that can be recomputed from a snapshot; 0 until known.
     oldest: u64,
     counters: Arc<RecoveryCounters>,
 }
@@ -115,9 +115,9 @@ pub struct MessageArchive<P> {
 struct State {
     replica: Replica,
     commands: Box<dyn StoredCommands>,
-    /// First snapshot after which commands were decided under another definition; the state ends here.
+    /// Last command to apply; later ones, which may have another definition, need another snapshot.
     definition_end: Sequence,
-    /// The next usable snapshot. Messages far after it are reached faster from there.
+    /// Last command of the next usable snapshot. Messages far after it are reached faster from that snapshot.
     next_snapshot: Sequence,
 }
 
@@ -131,7 +131,7 @@ enum Progress {
 }
 
 impl<P: Copy + Send> MessageArchive<P> {
-    /// An archive of `log` that answers in packets of at most `packet_bytes` for the market data session.
+    /// An archive of `log`; its packets have at most `packet_bytes` bytes and name the market data `session`.
     #[must_use]
     pub fn new(
         log: Box<dyn StoredLog>,
@@ -218,7 +218,7 @@ impl<P: Copy + Send> MessageArchive<P> {
         None
     }
 
-    /// Sends one packet with the requested messages; false when the ring is full.
+    /// Sends one packet with as many requested messages as fit; false when the ring is full.
     fn answer(&mut self, request: ArchiveRequest<P>) -> bool {
         let Some(state) = &self.state else { return true };
         let mut bytes = [0; DATAGRAM_LEN_MAX];
@@ -243,7 +243,7 @@ impl<P: Copy + Send> MessageArchive<P> {
         self.port.requests.wake_by(waker);
     }
 
-    /// True while work is in progress: on a request, or on a market state that is being completed.
+    /// True while a request is being worked on, or `catch_up` has begun and is not done.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.request.is_some() || self.is_catching_up
@@ -255,7 +255,7 @@ impl<P: Copy + Send> MessageArchive<P> {
         self.state.as_ref().map(|_| self.latest + STATE_TTL)
     }
 
-    /// Does part of the work towards a market state that covers everything published so far.
+    /// Does part of the work of building a market state that covers all messages published so far.
     pub fn catch_up(&mut self, now: Nanos) -> CatchUp {
         self.latest = now;
         if !self.is_catching_up {
@@ -313,9 +313,9 @@ impl<P: Copy + Send> MessageArchive<P> {
     }
 }
 
-/// Last command before another definition than `definition` takes effect, or `END`. `newer` lists the
-/// later snapshots, newest first, with `None` for unusable ones. Commands after an unusable snapshot count
-/// as decided under `definition` if the next usable snapshot has it.
+/// Returns the last command known to be decided under `definition`; `END` if no later one differs. `newer`
+/// lists the later snapshots, newest first, with `None` for unusable ones. The definition is assumed to be
+/// unchanged across an unusable snapshot if the next usable one has the same definition.
 fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Definition) -> Sequence {
     let mut unknown_since = None;
     for (sequence, other) in newer.iter().rev() {
@@ -336,7 +336,7 @@ impl State {
         let count = self.apply_commands(limit, |replica| store(replica).next_sequence() < enough)?;
         let store = store(&self.replica);
         let is_complete = store.next_sequence() >= enough;
-        // The search continues while durable commands remain; those beyond `limit` need another snapshot.
+        // Continue while durable commands remain: after `limit`, the next call reads another snapshot.
         let is_over = is_complete || (limit == durable && self.replica.last_command() >= durable);
         let has_more = count == COMMANDS_PER_RUN && !is_complete;
         Ok(match store.message(first) {
@@ -346,7 +346,7 @@ impl State {
         })
     }
 
-    /// Applies up to `COMMANDS_PER_RUN` commands up to `limit` while `wants_more`; returns their number.
+    /// Applies commands up to `limit` while `wants_more`, at most `COMMANDS_PER_RUN`; returns their number.
     fn apply_commands(
         &mut self,
         limit: Sequence,
@@ -362,7 +362,7 @@ impl State {
     }
 }
 
-/// Maximum number of messages in a packet: the shortest takes 14 bytes, with its length.
+/// Maximum number of messages in a packet: the shortest message takes 14 bytes with its length field.
 const MESSAGES_PER_PACKET: u64 = (DATAGRAM_LEN_MAX / 14) as u64;
 
 fn store(replica: &Replica) -> &MessageStore {
@@ -398,7 +398,7 @@ mod tests {
         }
     }
 
-    /// A log of system events with one message each, and a snapshot before them.
+    /// A log of commands that each publish one system event; its only snapshot precedes them.
     struct Stages;
 
     impl StoredLog for Stages {
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(of(&[]), END);
         assert_eq!(of(&[&same, &same]), END);
         assert_eq!(of(&[&other, &other, &same]), Sequence(800));
-        // The unusable snapshot may have had another definition.
+        // An unusable snapshot ends the state, unless the next usable one has the same definition.
         assert_eq!(of(&[&same, &None, &same]), END);
         assert_eq!(of(&[&other, &None, &same]), Sequence(800));
         assert_eq!(of(&[&None, &None, &same]), Sequence(800));

@@ -3,18 +3,18 @@
 tickpath_lockfree::counters! {
     /// Counters of market data recovery, readable from other threads while it runs.
     pub struct RecoveryCounters {
-        /// Sequence number of the next message, which snapshots do not cover yet.
+        /// Sequence number of the first message that snapshots do not cover yet.
         pub next_sequence,
         /// 1 after a missed message: no snapshots are taken until the state is rebuilt from the journal or,
         /// without a journal, until the venue restarts.
         pub is_behind,
-        /// Times that the state was rebuilt from the journal.
+        /// Number of times that the market state was rebuilt from the journal.
         pub renewals => "snapshot_renewals",
         /// Open GLIMPSE connections.
         pub glimpse_connections => "glimpse_connections",
         /// GLIMPSE logins accepted.
         pub glimpse_logins => "glimpse_logins",
-        /// GLIMPSE logins refused: above the bound, for another session, or while no snapshot can be taken.
+        /// GLIMPSE logins refused: too many clients, another session named, or no snapshot can be taken.
         pub glimpse_refused => "glimpse_refused",
         /// GLIMPSE connections closed before login: no capacity, or no login in time.
         pub glimpse_evicted => "glimpse_evicted",
@@ -24,13 +24,13 @@ tickpath_lockfree::counters! {
         pub glimpse_slow => "glimpse_slow",
         /// Snapshots taken for GLIMPSE clients.
         pub glimpse_snapshots => "glimpse_snapshots",
-        /// Snapshots of one instrument sent by multicast.
+        /// Snapshots of single instruments taken for the multicast channel.
         pub channel_snapshots => "channel_snapshots",
         /// Packets of multicast snapshots.
         pub channel_packets => "channel_packets",
-        /// Times that the kernel did not accept a multicast packet; it is sent again later.
+        /// Failed sends of a multicast packet, because the kernel did not accept it; it is sent again later.
         pub channel_unsent => "channel_unsent",
-        /// Packets sent in answer to requests, from the journal.
+        /// Packets with messages recomputed from the journal, sent in answer to requests.
         pub archive_answers => "archive_answers",
         /// Archive requests without an answer: the messages are not available, or took over 2 s to recompute.
         pub archive_too_old => "archive_too_old",

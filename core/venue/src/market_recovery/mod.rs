@@ -1,4 +1,4 @@
-//! The recovery of market data: messages resent on request, from memory or from the log.
+//! The recovery of market data: snapshots, and messages resent on request from memory or from the log.
 
 mod archive;
 mod counters;

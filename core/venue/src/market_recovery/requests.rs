@@ -10,7 +10,7 @@ use crate::retransmission_limits::RequestLimits;
 use crate::token_bucket::RateLimit;
 
 const PENDING_MAX: usize = 64;
-/// Maximum number of datagrams read per poll of a socket; above `PENDING_MAX`, so that a flood is dropped.
+/// Maximum number of datagrams read per poll; above `PENDING_MAX`, so that a flood is read and dropped.
 pub const REQUESTS_PER_POLL: usize = 2 * PENDING_MAX;
 
 /// Requests for messages of a market data session; each is answered by one packet.
@@ -42,7 +42,7 @@ pub enum RequestFault {
 pub struct Answer<'a, P> {
     /// Address of the requester.
     pub to: P,
-    /// Number of messages in the packet; 0 when the first is unpublished or overwritten: do not send it then.
+    /// Number of messages in the packet. 0 if the first is unpublished or overwritten: do not send it.
     pub message_count: u16,
     /// The packet.
     pub datagram: &'a [u8],
@@ -84,7 +84,7 @@ impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
         has_capacity
     }
 
-    /// Takes the oldest request and builds its answer; `message` returns a kept message by its number.
+    /// Takes the oldest request and builds its answer; `message` returns a kept message by sequence number.
     pub fn poll_answer<'m>(&mut self, message: impl Fn(u64) -> Option<&'m [u8]>) -> Option<Answer<'_, P>> {
         let (to, requested) = self.pending.pop_front()?;
         let mut packet = PacketBuilder::new(&mut self.packet[..], self.session, Sequence(requested.start));

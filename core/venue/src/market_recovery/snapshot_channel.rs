@@ -13,9 +13,9 @@ const HEARTBEAT: Nanos = Nanos::from_secs(1);
 
 /// Publishes one instrument's snapshot per interval, in turn, in a separate MoldUDP64 session.
 ///
-/// A snapshot begins with the instrument's directory in its first packet, and ends with the message that has
-/// the sequence number to join at. The channel's own sequence numbers, from 1 at the venue's start, serve to
-/// detect loss: a client that missed a packet waits for the instrument's next turn.
+/// A snapshot begins with the instrument's directory message. Its last message has the sequence number of the
+/// first market data message after the snapshot. The channel's own sequence numbers, from 1 at the venue's
+/// start, show lost packets: a client that missed one waits for the instrument's next snapshot.
 pub struct SnapshotChannel {
     session: Session,
     buffer: Box<[u8]>,

@@ -1,4 +1,4 @@
-//! Turns of the GLIMPSE clients; each client receives a snapshot of the market.
+//! Admission of GLIMPSE clients, and the market snapshots that they receive.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::logins::is_for_session;
 use crate::market_image::{MarketImage, next_message};
 
 /// Maximum number of snapshots in memory. Clients that log in before a snapshot is taken share it. While all
-/// are in use, later clients wait until a snapshot's readers have finished or used up their turn.
+/// snapshots are in use, later clients wait until the readers of one have finished or exceed `TURN_MAX`.
 const SNAPSHOTS_MAX: usize = 2;
 /// Maximum time to read a snapshot while other clients wait for one: slower readers are disconnected.
 const TURN_MAX: Nanos = Nanos::from_secs(2);
@@ -24,11 +24,11 @@ pub enum Stage {
     Login,
     /// The client waits for a snapshot.
     Waiting,
-    /// The messages of a snapshot up to this position are queued or sent to the client.
+    /// The client receives a snapshot, whose messages before this position are queued or sent.
     Reading(Reading),
     /// The client is refused; the refusal is still to be sent.
     Refused,
-    /// All messages are queued or sent; once all bytes are sent, the client is to close its side.
+    /// All messages are queued or sent; once all are sent, the venue waits for the client to disconnect.
     Draining,
     /// The client is disconnected.
     Disconnected,
@@ -43,7 +43,7 @@ pub struct Reading {
 }
 
 impl Stage {
-    /// True when the client has used up its reading time: it is disconnected if others wait.
+    /// True when the client has read for `TURN_MAX` or longer: it is disconnected if others wait.
     #[must_use]
     pub fn has_exceeded_turn(&self, now: Nanos) -> bool {
         matches!(self, Stage::Reading(reading) if now >= reading.since + TURN_MAX)
@@ -57,7 +57,7 @@ struct Snapshot {
     readers: usize,
 }
 
-/// Gives clients, identified by `id`, a snapshot in turn; `P` is the address of a peer.
+/// Admits clients, identified by `id`, and gives each a market snapshot; `P` is the address of a peer.
 ///
 /// Checks no names and passwords, because the content is public. The number of connections, their duration
 /// and their memory are bounded. The caller keeps the [`Stage`] of each client.
@@ -72,7 +72,7 @@ pub struct SnapshotTurns<P> {
 }
 
 impl<P: Copy + Eq> SnapshotTurns<P> {
-    /// Creates the turns for a market data session, with bounds for clients before and after login.
+    /// Creates the state without clients; `pre_login` and `served` bound the clients before and after login.
     #[must_use]
     pub fn new(
         market_session: Session,
@@ -105,7 +105,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         self.served.remove(id);
     }
 
-    /// The client to disconnect so that a new connection of `peer` can be accepted, if capacity is used up.
+    /// The client to disconnect before a new connection of `peer` is accepted; `None` if there is capacity.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
         self.pre_login.victim(peer)
@@ -117,9 +117,9 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         self.pre_login.expired(now)
     }
 
-    /// Answers a login with the client's next stage, [`Waiting`](Stage::Waiting) or
-    /// [`Refused`](Stage::Refused). To admit a peer with fewer clients, one client of the peer with the most
-    /// may have to be disconnected: it is returned too. `is_open` is false while no snapshot can be taken.
+    /// Returns the client's next stage, [`Waiting`](Stage::Waiting) or [`Refused`](Stage::Refused), and the
+    /// client to disconnect for it, if any: at full capacity, a client of the peer with the most clients.
+    /// `is_open` is false while no snapshot can be taken.
     pub fn handle_login(
         &mut self,
         now: Nanos,
@@ -183,7 +183,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
 }
 
 impl Reading {
-    /// Records that the message of this length was sent.
+    /// Moves the position past a message of this length.
     pub fn pass(&mut self, message_len: usize) {
         self.place += 1 + message_len;
     }

@@ -29,7 +29,7 @@ pub enum ReplicaError {
     /// The snapshot is damaged: use an older one.
     #[error("not a venue's snapshot, or it is damaged: {0}")]
     Damaged(&'static str),
-    /// The program cannot read this version: use the version that wrote it.
+    /// The snapshot's version is unsupported: use the version of the program that wrote it.
     #[error(
         "version {0} of a venue's snapshot, which this program cannot read: use the version of the program that \
          wrote it"
@@ -72,7 +72,7 @@ pub enum ReplicaError {
          begin another session by --new-session"
     )]
     Users(String),
-    /// The session's capacity for users is fixed and does not suit the configured users: begin a new session.
+    /// The session's fixed maximum number of users is not that of the configuration: begin a new session.
     #[error(
         "the journal's session has room for {capacity} users, which is fixed while it lasts (max_sessions {expected}, not {found}): \
          configure no more, or begin another session by --new-session",
@@ -81,7 +81,7 @@ pub enum ReplicaError {
     Capacity {
         /// Maximum number of sessions of users, fixed when the journal's session began.
         expected: u16,
-        /// Number of sessions that the configured users need.
+        /// Maximum number of sessions in the configuration.
         found: u16,
     },
     /// The engine's state cannot be restored: use an older snapshot, or raise the limits.
@@ -97,7 +97,7 @@ const fn damaged(field: &'static str) -> ReplicaError {
 }
 
 impl Replica {
-    /// Appends the encoding to `out`. Walks all books and copies all kept messages: not for the hot path.
+    /// Appends the encoding to `out`. Too slow for the hot path: visits all books, copies all kept messages.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let Replica { definition, engine, streams, replayed } = self;
         out.extend(MAGIC);
@@ -194,8 +194,8 @@ fn count(number: u64) -> Option<usize> {
     (number <= COUNT_MAX).then_some(number as usize)
 }
 
-/// Implements `Part` for structures as their fields in order. Errors name a field by its literal, or
-/// without one by the structure's name.
+/// Implements `Part` for structures as their fields in order. Errors name a field by its literal or, if it
+/// has none, by the name passed to `take`.
 macro_rules! structures {
     ($($Type:ident { $($field:ident $(= $name:literal)?),* $(,)? })*) => { $(
         impl Part for $Type {

@@ -8,7 +8,7 @@ use tickpath_types::{Price, Qty, Side, UserRefNum};
 use super::Exclusion;
 use crate::Level;
 
-/// Key of an order of the recording: index of its instrument, and its reference by the recorded venue.
+/// Key of a recorded order: index of its instrument, and the recorded venue's reference of the order.
 pub(crate) type Key = (u32, u64);
 
 /// The status of an order of the recording.

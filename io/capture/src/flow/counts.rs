@@ -30,7 +30,7 @@ exclusions! {
     HiddenExecution = "the order was not displayed",
     Auction = "it traded in an auction",
     ///
-    /// Such an order rested in the book until it was re-entered at another price.
+    /// This occurs when a resting order is re-entered at another price and trades at once.
     IncomingOrder = "the report is about the incoming order; the resting side has its own",
     PriceDiffers = "it traded at another price than its own",
     SideDiffers = "the recording contradicts itself about its side",
@@ -43,7 +43,8 @@ exclusions! {
     /// The quantity is zero, or is above [`ORDER_QTY_MAX`](super::ORDER_QTY_MAX).
     QtyOutOfRange = "OUCH cannot encode the quantity",
     ///
-    /// The maximum is in [`FlowLimits`](super::FlowLimits). Also when a session has used its last UserRefNum.
+    /// The maximum is in [`FlowLimits`](super::FlowLimits). Also applies when a session has used its last
+    /// UserRefNum.
     TooManyOrders = "more orders were open than the venue holds",
     TooManyInstruments = "more than 65,535 instruments",
 }
@@ -53,9 +54,9 @@ exclusions! {
 pub struct ExecutionCounts {
     /// Number of all executions.
     pub seen: u64,
-    /// Number of executions repeated at the venue, of orders that the recording announced.
+    /// Number of executions of announced orders that were repeated at the venue.
     pub eligible: u64,
-    /// Number of executions repeated at the venue, of synthesised orders.
+    /// Number of executions of synthesised orders that were repeated at the venue.
     pub eligible_synthesised: u64,
     /// Number of executions in the two counts above for which an order, at a better price or ahead in the
     /// queue, had to be evicted. Evictions follow the recording, so these do not confirm the shadow book.

@@ -23,13 +23,14 @@ pub(crate) struct Fill {
 /// The fills of one transaction.
 #[derive(Default)]
 pub(crate) struct Fills {
-    /// Fills that are not mapped yet, in the order of the report.
+    /// Fills that are not mapped yet, in the order of the recording.
     fills: VecDeque<Fill>,
     orders: FxHashSet<Key>,
 }
 
 impl Fills {
-    /// Collects a transaction's fills; also returns the number of fills that report the incoming order.
+    /// Collects the fills of a transaction's resting orders. Also returns the number of fills of incoming
+    /// orders.
     pub(crate) fn of(transaction: &[RecordedEvent]) -> (Fills, u64) {
         let incoming: FxHashSet<(Key, Side)> = transaction
             .iter()
@@ -86,7 +87,7 @@ impl Fills {
 }
 
 impl Fill {
-    /// Returns the reason as an error if the venue would not execute the order for the fill's quantity now.
+    /// Returns an error with the reason if the venue would not repeat exactly this fill now.
     pub(crate) fn obstacle(&self, books: &Books, sums_fills: bool) -> Result<(), Exclusion> {
         if self.in_auction {
             return Err(Exclusion::Auction);

@@ -39,7 +39,7 @@ pub struct Mapper {
     transaction: Vec<RecordedEvent>,
     /// Index of the next event.
     event_index: u64,
-    /// Index of the next missing add; the ones before it were entered.
+    /// Index of the next unannounced order in the survey's history; those before it were entered.
     next_missing: usize,
     /// True when an order at a better price, or ahead in the queue, was evicted for the current fill.
     evicted_for_fill: bool,
@@ -85,7 +85,7 @@ impl Mapper {
         self.map_transaction();
     }
 
-    /// The next request to send; `None` until an event leads to another.
+    /// Returns the next request to send; `None` if there is none before the next event.
     pub fn poll_step(&mut self) -> Option<FlowStep> {
         self.requests.steps.pop_front()
     }
@@ -96,8 +96,8 @@ impl Mapper {
         self.counts
     }
 
-    /// UserRefNum, price and open quantity of the maker's orders that rest at the venue after all requests so
-    /// far, in priority order, on one side of the instrument with this index in the recording.
+    /// The maker's orders that rest on one side at the venue after all requests so far, in priority order:
+    /// UserRefNum, price and open quantity. `instrument` is the instrument's index in the recording.
     pub fn resting(&self, instrument: u32, side: Side) -> impl Iterator<Item = (UserRefNum, Price, Qty)> {
         self.books.resting(instrument, side).filter_map(|(_, order)| match order.status {
             OrderStatus::Resting(user_ref) => Some((user_ref, order.level.price, order.qty)),
@@ -183,15 +183,16 @@ impl Mapper {
         }
     }
 
-    /// Maps an event other than a fill. It may repeat the outcome of a fill in the transaction.
+    /// Maps an event other than a fill. Some of these only restate the outcome of a fill in their
+    /// transaction.
     fn map_event(&mut self, event: &RecordedEvent, fills: &Fills) {
         let key = |order_id| (event.instrument, order_id);
         match event.kind {
             EventKind::Add { order_id, level, qty } => self.add(key(order_id), level, qty, false),
             EventKind::Delete { order_id, .. } => {
                 let is_known = self.reduce_to(key(order_id), Qty::ZERO);
-                // In a transaction with fills, an unknown order was removed by its fills, or by this delete
-                // before the fills.
+                // In a transaction with fills, an unknown order was removed by its fills, or by this delete,
+                // which was mapped before the fills.
                 self.counts.unknown_changes += u64::from(!is_known && fills.is_empty());
             }
             EventKind::Reduce { order_id, by, .. } => {
@@ -354,7 +355,7 @@ impl Mapper {
         }
     }
 
-    /// Cancels orders that contradict the event and have no later event in the recording.
+    /// Cancels orders that cannot rest any more, according to the event, and have no later event.
     fn evict_contradicted(&mut self, event: &RecordedEvent) {
         let Some(level) = event.kind.level() else { return };
         let instrument = event.instrument;
@@ -386,14 +387,14 @@ impl Mapper {
         }
     }
 
-    /// Cancels orders that an order at `level` would cross: since it rests, they were removed before.
+    /// Cancels orders that an order at `level` would cross. As that order rests, they were removed before it.
     fn evict_crossed(&mut self, instrument: u32, level: Level) {
         while self.books.crosses(instrument, level) && self.evict_front(instrument, level.side.opposite()) {
             self.counts.evicted_better += 1;
         }
     }
 
-    /// Cancels the front order of a side if the recording has no later event of the order.
+    /// Cancels the front order of a side if the recording has no later event of it; returns true if so.
     fn evict_front(&mut self, instrument: u32, side: Side) -> bool {
         let Some(front) = self.books.front(instrument, side) else { return false };
         let has_no_later_event =

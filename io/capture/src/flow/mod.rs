@@ -1,4 +1,4 @@
-//! Turns a recording into order requests that drive a live venue through the same book.
+//! Turns a recording into order requests that recreate the recorded book at a live venue.
 //!
 //! A [`Survey`] is the result of a first reading: it defines the instruments, and finds the orders that a
 //! recording of the best levels never announces. A [`Mapper`] then reads the recording again and yields
@@ -9,8 +9,8 @@
 //! The mapper keeps a shadow of the venue's book. It sends a taking order only where price-time priority will
 //! select the order that was executed in the recording: that order must be at the front of the best level.
 //! The venue's answer is then known in advance and stated as [`Expected`], so that every eligible execution
-//! checks the venue against the recording. All other executions are excluded, each with an [`Exclusion`], and
-//! leave the shadow book as a cancel.
+//! checks the venue against the recording. All other executions are excluded, each with an [`Exclusion`]; the
+//! mapper reduces their orders by a cancel instead.
 //!
 //! Prices of an instrument that need more than four decimals are multiplied by a power of ten, so that the
 //! venue can represent them exactly.
@@ -18,18 +18,18 @@
 //! Assumptions of the mapper:
 //!
 //! - *Transactions.* Within one transaction the fills are reported in no particular order, so the mapper
-//!   takes them in price-time order. A fill is excluded only if an order ahead has no fill in the
-//!   transaction. In a transaction with fills, a `Delete` of an order without a fill is mapped before them:
-//!   it is assumed to be self-match prevention, which the recording does not mark.
-//! - *Icebergs.* A fill that exceeds the displayed quantity is assumed to have reached replenished slices.
-//!   Each is a separate order at the tail of the level.
+//!   takes them in price-time order. A fill is excluded for an order ahead only if that order has no
+//!   fill in the transaction. In a transaction with fills, a `Delete` of an order without a fill is mapped
+//!   before them: it is assumed to be self-match prevention, which the recording does not mark.
+//! - *Icebergs.* A fill that exceeds the displayed quantity is assumed to include replenished slices. The
+//!   mapper enters each slice as a separate order at the tail of the level.
 //! - *Crossed orders.* Makers are post-only. An add that would cross the shadow book is held back and entered
 //!   once it no longer crosses, as happens around an auction.
 //! - *Partial depth.* A best-levels recording never announces orders that are entered at deeper levels, and
 //!   lacks the cancels of orders that sank to deeper levels. The mapper enters unannounced orders
 //!   (*synthesised*) between the recorded adds, in the sequence of the order references. It cancels sunk
-//!   orders (*evicted*) when the recording contradicts them and has no later event of them. Both are counted
-//!   separately, and so are executions of synthesised orders.
+//!   orders (*evicted*) when an event shows that they no longer rest and no later event concerns them. Both
+//!   are counted separately, and so are executions of synthesised orders.
 
 mod book;
 mod counts;

@@ -14,7 +14,7 @@ pub(crate) const HISTORY_ORDER_COUNT_MAX: usize = 1 << 24;
 pub(crate) struct MissingAdd {
     pub(crate) key: Key,
     pub(crate) level: Level,
-    /// The total quantity that the recording takes off the order.
+    /// Total quantity of the order that the recorded events execute or cancel.
     pub(crate) qty: Qty,
 }
 

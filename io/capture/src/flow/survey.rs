@@ -7,7 +7,7 @@ use super::partial::{History, HistoryBuilder};
 use super::{ORDER_PRICE_MAX, ORDER_QTY_MAX};
 use crate::{CaptureError, Depth, EventKind, Level, PRICE_DECIMALS, RecordedEvent, Recording, RecordingInfo};
 
-/// Largest derived tick: one unit of currency.
+/// Largest tick that a survey derives: one unit of currency.
 const TICK_SIZE_MAX: i64 = Price::SCALE;
 
 /// The result of a first reading of a recording.
@@ -18,12 +18,12 @@ pub struct Survey {
     pub(crate) history: Option<History>,
 }
 
-/// Units of the recording's prices per 0.0001, the price unit of the venue.
+/// Number of the recording's price units in 0.0001, the price unit of the venue.
 fn units_per_smallest(decimals: u8) -> i64 {
     10_i64.pow(u32::from(decimals.saturating_sub(PRICE_DECIMALS)))
 }
 
-/// True for a valid order price, in units of the recording.
+/// True if `price`, in units of the recording, is a valid order price at the venue.
 fn is_recorded_price(price: Price, decimals: u8) -> bool {
     price.0 > 0 && price.0 / units_per_smallest(decimals) <= ORDER_PRICE_MAX.0
 }
@@ -135,8 +135,8 @@ impl InstrumentStatistics {
         }
     }
 
-    /// Units of the recording per price unit of the venue: a power of ten, or the tick if prices would
-    /// otherwise exceed the venue's range.
+    /// Number of the recording's price units in one price unit of the venue: a power of ten, or the tick if
+    /// prices would otherwise exceed the venue's range.
     fn divisor(&self, decimals: u8) -> i64 {
         let mut divisor = units_per_smallest(decimals);
         while self.price_gcd % divisor != 0 {
@@ -174,9 +174,9 @@ impl Survey {
     /// the range of its prices. Its reference price is the price of its first trade, or else of its first
     /// order. An invalid or duplicate symbol becomes `#` and the id.
     ///
-    /// Prices with more than four decimals are multiplied by a power of ten of their instrument, so that the
-    /// venue can represent them exactly: 1.08455 becomes 10.8455. Where that exceeds the venue's range,
-    /// prices are counted in ticks of 0.0001: with ticks of 1/256, a price of 102 becomes 2.6112.
+    /// Prices with more than four decimals are multiplied by a power of ten, chosen per instrument, so that
+    /// the venue can represent them exactly: 1.08455 becomes 10.8455. Where that exceeds the venue's range,
+    /// each tick becomes 0.0001: with ticks of 1/256, a price of 102 becomes 2.6112.
     #[must_use]
     pub fn instruments(&self) -> Vec<Instrument> {
         let mut instruments: Vec<Instrument> = Vec::new();

@@ -1,4 +1,4 @@
-//! The pcapng format: sections of blocks. Each section has separate interfaces.
+//! The pcapng format: sections of blocks. Each section describes the interfaces of its packets.
 //!
 //! Source: IETF draft "PCAP Next Generation (pcapng) Capture File Format" (draft-ietf-opsawg-pcapng).
 
@@ -21,7 +21,7 @@ const OPTION_END: u16 = 0;
 const OPTION_RESOLUTION: u16 = 9;
 const OPTION_OFFSET: u16 = 14;
 
-/// Bytes of a block besides its body: type and length before the body, and the length again after it.
+/// Number of bytes of a block besides its body: type and length before it, and the length again after it.
 const FRAMING_LEN: usize = 12;
 const NS_PER_SEC: u64 = 1_000_000_000;
 
@@ -153,7 +153,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// The frame of a packet block whose time and lengths begin at byte 4.
+    /// Returns the frame in the body of an enhanced or obsolete packet block; only the first 4 bytes differ.
     #[inline]
     fn record<'a>(&self, is_obsolete: bool, body: &'a [u8]) -> Result<Record<'a>, String> {
         let Some(fixed) = body.first_chunk::<20>() else {

@@ -19,7 +19,7 @@ pub(super) struct Classic {
 }
 
 impl Classic {
-    /// Byte order, and nanoseconds per unit of time, from the first bytes of a file.
+    /// Returns the byte order and the nanoseconds per time unit of a file; `None` if it is not pcap.
     pub(super) const fn magic(bytes: [u8; 4]) -> Option<(ByteOrder, u64)> {
         match bytes {
             [0xd4, 0xc3, 0xb2, 0xa1] => Some((ByteOrder::Little, 1_000)),
@@ -34,7 +34,7 @@ impl Classic {
     pub(super) fn parse(data: &[u8]) -> Option<(Classic, usize)> {
         let header = data.first_chunk::<FILE_HEADER_LEN>()?;
         let (order, ns_per_unit) = Classic::magic([header[0], header[1], header[2], header[3]])?;
-        // The upper bits describe a checksum after each frame, which the IP length excludes anyway.
+        // The upper bits describe a checksum after each frame. It is ignored: the IP length excludes it.
         let link = LinkLayer::of(order.u32(header, 20) as u16);
         Some((Classic { order, ns_per_unit, link }, FILE_HEADER_LEN))
     }

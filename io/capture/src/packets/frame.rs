@@ -86,7 +86,7 @@ tickpath_types::enumerated! {
 }
 
 impl Skip {
-    /// Description of the frames that are skipped for this reason, for a report.
+    /// Description of the frames skipped for this reason, such as "not IP".
     pub(super) const fn description(self) -> &'static str {
         match self {
             Skip::LinkLayer => "of an unknown link layer",
@@ -168,7 +168,7 @@ fn internet(packet: &[u8], short: Skip) -> Result<Datagram<'_>, Skip> {
     }
     let header_len = usize::from(header[0] & 0x0f) * 4;
     let total_len = match usize::from(u16::from_be_bytes([header[2], header[3]])) {
-        // The total length is 0 when the network card segments the packet.
+        // The total length is 0 if the packet was captured before the network card segmented it.
         0 => packet.len(),
         len => len,
     };

@@ -24,10 +24,10 @@ use crate::{Format, Position, ReadError, RecordingFile};
 
 pub use record::PACKET_LEN_MAX;
 
-/// Length of the read-ahead buffer in bytes: longer than any packet with its framing.
+/// Length of the read-ahead buffer in bytes: longer than any record or block that contains a packet.
 const WINDOW_LEN: usize = PACKET_LEN_MAX + 128 * 1024;
 
-/// Number of frames read, and the reasons for those without a payload.
+/// Numbers of frames read, by transport, and of frames skipped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounters {
     /// Number of all frames.
@@ -54,7 +54,7 @@ enum Framing {
     Blocks(Blocks),
 }
 
-/// The reader's state between two blocks of packets.
+/// Parser state, kept from one [`PacketBlock`] to the next.
 struct State {
     framing: Framing,
     counters: PacketCounters,
@@ -64,11 +64,11 @@ struct State {
 }
 
 /// Reads the packets of a decompressed capture file in constant memory. The file is pcapng, or pcap with
-/// micro- or nanoseconds in either byte order.
+/// times in micro- or nanoseconds, in either byte order.
 ///
-/// Reading and framing are two calls, so that each can be timed separately: [`Packets::fill`] reads,
-/// [`Packets::block`] returns the packets in the read data, in place. [`Packets::next_packet`] does both, for
-/// single packets.
+/// Reading and parsing are two calls, so that each can be timed separately: [`Packets::fill`] reads data,
+/// [`Packets::block`] returns the packets in it without copying. [`Packets::next_packet`] does both and
+/// returns one packet.
 ///
 /// ```
 /// use tickpath_capture::{Packets, Transport};
@@ -88,13 +88,13 @@ struct State {
 pub struct Packets<R> {
     window: Window<R>,
     state: State,
-    /// Number of bytes of the window that the last block used.
+    /// Number of bytes of the window that were parsed; `fill` discards them.
     taken: usize,
     is_finished: bool,
 }
 
 impl Packets<Input> {
-    /// Reads an open file, whose format should be [`Format::Pcap`] or [`Format::PcapNg`].
+    /// Creates a reader of an open file, whose format should be [`Format::Pcap`] or [`Format::PcapNg`].
     #[must_use]
     pub fn of(file: RecordingFile) -> Self {
         Packets::new(file.input)
@@ -122,7 +122,7 @@ impl<R: Read> Packets<R> {
     /// Reads more data; false at the end of the file. Returns as soon as a pipe has any data.
     ///
     /// # Errors
-    /// [`ReadError`], with the position; every packet before it was delivered, and the reader has no more.
+    /// [`ReadError`] with its position. All packets before it were returned; later calls return false.
     pub fn fill(&mut self) -> Result<bool, ReadError> {
         if self.is_finished {
             return Ok(false);
@@ -183,7 +183,7 @@ impl<R: Read> Packets<R> {
     }
 }
 
-/// Packets that are adjacent in memory.
+/// Iterator over the packets in the data that is in memory; see [`Packets::block`].
 pub struct PacketBlock<'a> {
     data: &'a [u8],
     state: &'a mut State,
@@ -221,8 +221,8 @@ impl PacketLocation {
 }
 
 impl State {
-    /// Returns the packet after the used bytes if it has the form that [`udp_fast_path`] accepts. Otherwise
-    /// leaves `taken` unchanged; [`State::find`] then handles the packet.
+    /// Returns the packet at offset `taken` if [`udp_fast_path`] accepts it. Otherwise leaves `taken`
+    /// unchanged; [`State::find`] then handles the packet.
     #[inline]
     fn fast_path<'a>(&mut self, data: &'a [u8], taken: &mut usize) -> Option<Packet<'a>> {
         let Framing::Classic(classic) = &self.framing else { return None };
@@ -237,7 +237,7 @@ impl State {
         Some(Packet { number: self.counters.frames, ts_ns: record.ts_ns, src, dst, transport, payload })
     }
 
-    /// Returns the first packet with a payload after the used bytes of `data`.
+    /// Returns the first UDP or TCP packet in `data` from offset `taken`; skips other frames.
     #[inline(never)]
     fn find(&mut self, data: &[u8], taken: &mut usize) -> Option<PacketLocation> {
         while self.skip == 0 && self.malformed.is_none() {
@@ -271,7 +271,7 @@ impl State {
         None
     }
 
-    /// Counts a frame, and returns its payload, which is a part of `data`.
+    /// Counts a frame and returns its packet, or `None` if it is skipped; `data` includes the frame.
     #[inline]
     fn datagram(&mut self, record: &Record<'_>, data: &[u8]) -> Option<PacketLocation> {
         self.counters.frames += 1;

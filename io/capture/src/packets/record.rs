@@ -45,12 +45,12 @@ pub(super) struct Record<'a> {
 pub(super) enum Step<'a> {
     /// A frame, and the length of its record or block in bytes.
     Record(Record<'a>, usize),
-    /// A frame without a time, of a block of this length in bytes.
+    /// A frame without a time; its block has this length in bytes.
     WithoutTime(usize),
     /// This number of bytes is to be skipped; some may not have been read yet.
     Skip(u64),
-    /// The record is incomplete.
+    /// The record or block is incomplete.
     Incomplete,
-    /// The record is invalid, with a description.
+    /// The record or block is invalid; the text describes the problem.
     Malformed(String),
 }

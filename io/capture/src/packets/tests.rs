@@ -199,7 +199,7 @@ fn a_file_cut_at_any_byte_gives_whole_packets_and_the_position() {
             match error {
                 Some(ReadError::Truncated { offset }) => assert!(offset <= len as u64, "{len}"),
                 None => {
-                    // A cut at the end of a record is a valid end of the data, but three more bytes are not.
+                    // A file cut after a whole record is valid, but not with three more bytes.
                     let (more, _, error) = read(&[&file[..len], &[0; 3]].concat());
                     assert_eq!((more.len(), error.is_some()), (found.len(), true), "{len}");
                 }

@@ -5,15 +5,15 @@ use tickpath_types::Decimal;
 /// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Whole numbers from 0 to 2^63 - 1; a greater number is left empty; Parquet `INT64`.
+    /// Whole numbers from 0 to 2^63 - 1, Parquet `INT64`; a greater number is written as an empty value.
     Integer,
     /// Times in nanoseconds; in CSV whole numbers, Parquet `TIMESTAMP` in nanoseconds.
     Time {
-        /// True when all times count from 1970-01-01 UTC, which Parquet then states. Otherwise some may count
-        /// from the midnight of an unknown day.
+        /// True when all times count from 1970-01-01 UTC; Parquet then marks the column as UTC. Otherwise
+        /// some may count from the midnight of an unknown day.
         is_utc: bool,
     },
-    /// Prices; in CSV with four decimals or as many as needed, Parquet `DECIMAL(18, 9)`.
+    /// Prices; in CSV with at least four decimals, Parquet `DECIMAL(18, 9)`.
     Price,
     /// Text; in CSV with quotes where needed, Parquet `STRING`.
     Text,
@@ -59,7 +59,7 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// A price of any scale.
+    /// Makes a cell of a price with any number of decimals.
     pub fn price(price: impl Into<Decimal>) -> Cell<'static> {
         Cell::Price(price.into())
     }
@@ -96,7 +96,7 @@ pub(super) struct ReadTable {
     pub(super) knows_times: bool,
 }
 
-/// The columns of the exported tables, whose names imply their kinds.
+/// The columns of the exported tables. The name of a column determines its kind.
 const KNOWN_COLUMNS: [Column; 22] = [
     Column::new("file", ColumnKind::Text),
     Column::new("recording", ColumnKind::Integer),

@@ -1,4 +1,4 @@
-//! Parquet tables: the values of each column, in groups of rows.
+//! Writes and reads Parquet tables.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ use super::column::{Cell, Column, ColumnKind, ReadTable, Value};
 const GROUP_ROWS: usize = 65_536;
 /// Number of digits of a decimal column: the maximum for 64 bits.
 const DECIMAL_PRECISION: i32 = 18;
-/// Decimals of a price: the most that any recording format has.
+/// Number of decimals of a price: the most that any recording format has.
 const DECIMAL_SCALE: u8 = 9;
 /// The largest number with [`DECIMAL_PRECISION`] digits.
 const DECIMAL_MAX: u64 = 10_u64.pow(DECIMAL_PRECISION as u32) - 1;
@@ -180,13 +180,13 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
 struct ParquetRows {
     rows: RowIter<'static>,
     columns: Vec<Column>,
-    /// Decimals of the prices of each column.
+    /// Number of decimals of the prices in each column.
     scales: Vec<u8>,
     /// Number of rows of the file that were not read yet.
     left: u64,
 }
 
-/// Opens a table. Its times may also be whole numbers, without a stated epoch.
+/// Opens a table. A column of times may also have plain integers, which state no epoch.
 pub(super) fn open(path: &Path) -> Result<ReadTable, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let reader = guarded(|| SerializedFileReader::new(file))?;
@@ -259,8 +259,8 @@ thread_local! {
     static IS_GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Calls the Parquet library, which panics on some damaged files. Turns a panic into an error, which the
-/// panic hook does not print.
+/// Calls the Parquet library, which panics on some damaged files. Turns a panic into an error; the panic
+/// hook does not print it.
 fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -285,7 +285,7 @@ fn one_line(error: &ParquetError) -> String {
     error.to_string().replace('\n', " ")
 }
 
-/// The underlying file error if there is one; otherwise the library's error.
+/// Returns the I/O error inside the library's error, or the library's error if there is none.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(rows, count as i64);
     }
 
-    /// Reads all rows of a file with these bytes.
+    /// Reads a file with these bytes and returns its number of rows.
     fn read(bytes: &[u8]) -> Result<u64, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();

@@ -84,7 +84,7 @@ impl TableWriter {
     pub fn create(path: &Path, columns: &[Column]) -> Result<TableWriter, TableError> {
         let extension = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let failed = |source| TableError::Write { path: path.to_owned(), source };
-        // A rename would replace a device or a pipe with a file.
+        // A device or a pipe is written directly: a rename would replace it with a file.
         let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
         let open = || -> io::Result<(BufWriter<File>, Option<PartFile>)> {
             if !is_file {
@@ -109,10 +109,10 @@ impl TableWriter {
         Ok(TableWriter { path: path.to_owned(), part, sink: Some(sink), row_count: 0 })
     }
 
-    /// Writes one row: as many cells as there are columns, each of its column's kind or empty.
+    /// Writes one row: one cell for each column, of the column's kind or empty.
     ///
     /// # Errors
-    /// [`TableError`]; the file is then removed, and further rows are rejected.
+    /// [`TableError`]; the incomplete file is then removed, and further rows are rejected.
     pub fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), TableError> {
         let written = match &mut self.sink {
             Some(Sink::Csv(sink)) => sink.row(cells),
@@ -133,7 +133,7 @@ impl TableWriter {
     /// Completes the file, renames it and returns its number of rows.
     ///
     /// # Errors
-    /// [`TableError`]; the file then does not exist.
+    /// [`TableError`]; the incomplete file is then removed.
     pub fn finish(mut self) -> Result<u64, TableError> {
         let finished = match self.sink.take() {
             Some(Sink::Csv(sink)) => sink.finish(),

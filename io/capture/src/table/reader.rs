@@ -16,7 +16,7 @@ use crate::input::Input;
 pub const ROW_LEN_MAX: usize = 64 * 1024;
 /// Number of rows between two checks of the stop signal.
 const ROWS_AT_ONCE: u64 = 1_024;
-/// Times since midnight are below this, even on the longest day; times since 1970 are above it.
+/// Bound in ns: times since midnight are below it, and times since 1970 are above it.
 const OF_DAY_NS_MAX: u64 = 2 * 86_400_000_000_000;
 
 /// The reason why a table could not be converted.
@@ -59,14 +59,14 @@ pub struct Converted {
     pub columns: usize,
 }
 
-/// Converts an exported table to the format of the target's name: CSV to Parquet, the reverse, or a copy.
+/// Converts an exported table to the format of the extension of `to`: CSV to Parquet, the reverse, or a copy.
 ///
 /// Every value is checked against the type of its column. Memory is constant. `observer` receives the
 /// progress every thousand rows. After a stop, no file is written and the result is `None`. CSV may be
-/// compressed by gzip or Zstandard. Times of CSV count from 1970-01-01 UTC if those of the first row do.
+/// compressed by gzip or Zstandard. A CSV column of times counts from 1970-01-01 UTC if its first value does.
 ///
 /// # Errors
-/// [`ConvertError`]; the target file is then removed.
+/// [`ConvertError`]; the incomplete target file is then removed.
 pub fn convert(
     from: &Path,
     to: &Path,
@@ -74,7 +74,7 @@ pub fn convert(
     observer: &mut dyn FnMut(&ConvertProgress),
 ) -> Result<Option<Converted>, ConvertError> {
     match convert_all(from, to, stop, observer) {
-        // An error caused by the stop is not damage.
+        // The stop signal makes a read from a pipe fail; this is not damage.
         Err(_) if stop.is_stopped() => Ok(None),
         result => result,
     }
@@ -152,7 +152,7 @@ struct CsvRows {
 }
 
 impl CsvRows {
-    /// Reads a line, including its continuation where a quote is open; false at the end.
+    /// Reads a row, which continues on the next line while a quote is open; false at the end.
     fn read_line(&mut self) -> Result<bool, String> {
         self.line.clear();
         loop {

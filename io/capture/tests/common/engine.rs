@@ -72,7 +72,7 @@ impl EngineVenue {
                 assert_eq!(executed, [taken, (MAKER, expected.resting, price, qty, Liquidity::Added)]);
             }
         }
-        // An accepted request that is not cancelled has exactly one answer besides executions.
+        // Besides executions, the engine sends one answer. A second one would mean a cancelled order.
         let others = self.answers.0.len() - executed.len();
         assert_eq!(others, 1, "{step:?} was answered {:?}", self.answers.0);
     }

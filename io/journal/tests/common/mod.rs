@@ -13,7 +13,7 @@ pub fn session() -> SessionName {
     SessionName::new("SESSION001").unwrap()
 }
 
-/// Returns a configuration with small sizes, so that segments and buffers fill.
+/// Returns a configuration with small sizes, so that tests fill segments and buffers soon.
 pub fn config(policy: Policy) -> JournalConfig {
     JournalConfig {
         policy,
@@ -28,7 +28,7 @@ pub fn disk() -> FaultyDisk {
     FaultyDisk::new(1, DiskFaults::default())
 }
 
-/// Returns the payload of record `sequence`: 1 to 100 bytes that follow from the sequence.
+/// Returns the payload of record `sequence`: 1 to 100 bytes derived from the sequence.
 pub fn payload(sequence: u64) -> Vec<u8> {
     let len = 1 + (sequence * 37 % PAYLOAD_LEN_MAX as u64) as usize;
     (0..len as u64).map(|at| (sequence * 131 + at * 7 + 1) as u8).collect()

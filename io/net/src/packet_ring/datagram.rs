@@ -22,8 +22,8 @@ pub(super) enum Reject {
 }
 
 impl<'a> Datagram<'a> {
-    /// Parses a packet from its IPv4 header on. `is_checked` means that its checksum has been verified or
-    /// needs no check; otherwise this verifies it. Bytes after the datagram are padding.
+    /// Parses a packet from its IPv4 header on. `is_checked` means that the datagram's checksum has been
+    /// verified or needs no check; otherwise this verifies it. Bytes after the datagram are padding.
     #[inline]
     pub(super) fn parse(packet: &'a [u8], is_checked: bool) -> Result<Datagram<'a>, Reject> {
         let header_len = usize::from(packet.first().ok_or(Reject::Damaged)? & 0x0f) * 4;
@@ -76,7 +76,7 @@ fn is_sum_right(addresses: &[u8], udp: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// 192.0.2.1:1000 to 239.1.2.3:2000, "abc", its checksum computed by hand.
+    /// A packet from 192.0.2.1:1000 to 239.1.2.3:2000 with payload "abc" and a checksum computed by hand.
     fn packet() -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 31, 0, 0, 0x40, 0, 1, 17, 0, 0, 192, 0, 2, 1, 239, 1, 2, 3];
         packet.extend([0x03, 0xe8, 0x07, 0xd0, 0, 11, 0, 0, b'a', b'b', b'c']);

@@ -1,4 +1,4 @@
-//! The kernel's packet filter (classic BPF) that accepts only the groups' datagrams.
+//! A packet filter for the kernel (classic BPF) that accepts only datagrams to the joined groups.
 
 use std::net::SocketAddrV4;
 
@@ -15,14 +15,15 @@ const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
 const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
 const LOAD_HALF_BEHIND_HEADER: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_IND;
-/// Instruction that loads the length of the IPv4 header at its offset into the index register, for `BPF_IND`.
+/// Instruction that loads the length of the IPv4 header at offset `k` into the index register, for `BPF_IND`.
 const HEADER_LEN: u32 = libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH;
 const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const IF_ANY_BIT: u32 = libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
-/// Returns a filter that accepts UDP datagrams to one of `groups`, address and port, in packets from the IPv4
-/// header on. It accepts a datagram's first fragment, to be counted, but no later ones, which have no port.
+/// Returns a filter that accepts UDP datagrams to the address and port of one of `groups`. A packet begins
+/// with its IPv4 header. A datagram's first fragment is accepted, so that [`PacketRing`](super::PacketRing)
+/// counts it; later ones, which have no port, are not.
 pub(super) fn accepting(groups: &[SocketAddrV4]) -> Vec<SockFilter> {
     let op =
         |code: u32, if_true: u8, if_false: u8, k: u32| SockFilter::new(code as u16, if_true, if_false, k);

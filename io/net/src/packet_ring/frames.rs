@@ -1,4 +1,4 @@
-//! The memory shared by the kernel and the program, in frames (`TPACKET_V2`, packet(7)).
+//! A ring of frames in memory that the kernel shares with the program (`TPACKET_V2`, packet(7)).
 
 use std::ffi::c_void;
 use std::io;
@@ -21,7 +21,7 @@ pub(super) struct Status(u32);
 
 impl Status {
     const USER: Status = Status(libc::TP_STATUS_USER);
-    /// The frame holds only the first bytes of the packet. Set by [`Frames::take`], from the lengths.
+    /// The frame holds only the first bytes of the packet. Set by [`Frames::take`], which compares lengths.
     pub(super) const TRUNCATED: Status = Status(1 << 30);
     /// Packets were dropped since the last query of the drop count.
     pub(super) const LOSING: Status = Status(libc::TP_STATUS_LOSING);
@@ -145,7 +145,7 @@ pub(super) fn bind(socket: &Socket, interface: u32) -> io::Result<()> {
     address.sll_protocol = (libc::ETH_P_IP as u16).to_be();
     address.sll_ifindex = i32::try_from(interface).map_err(|_| io::ErrorKind::InvalidInput)?;
     let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the address lives during the call, with its length.
+    // SAFETY: the address lives during the call, and `len` is its length.
     let result = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -170,7 +170,7 @@ pub(super) fn take_drop_count(socket: &Socket) -> u64 {
 
 fn set_option<T: Copy>(socket: &Socket, name: libc::c_int, value: &T) -> io::Result<()> {
     let len = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value lives during the call, with its length.
+    // SAFETY: the value lives during the call, and `len` is its length.
     let result = unsafe {
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, name, std::ptr::from_ref(value).cast(), len)
     };

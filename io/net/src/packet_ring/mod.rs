@@ -23,12 +23,12 @@ use frames::{Frames, Status};
 pub struct PacketRingConfig {
     /// Maximum length of an IP packet in bytes; longer ones are dropped and counted.
     pub packet_len_max: usize,
-    /// Minimum capacity in packets; at the bound the kernel drops the next packet and counts it.
+    /// Minimum number of packets that the ring can hold; when it is full, the kernel drops further packets.
     pub packets_max: usize,
 }
 
 impl Default for PacketRingConfig {
-    /// 2 MiB: for packets somewhat longer than a standard Ethernet frame, 1 ms of them at a million a second.
+    /// A ring of 2 MiB for packets of up to 1,900 bytes. It holds 1 ms of packets at a million a second.
     fn default() -> Self {
         PacketRingConfig { packet_len_max: 1_900, packets_max: 1_000 }
     }
@@ -37,9 +37,9 @@ impl Default for PacketRingConfig {
 /// Numbers of packets that a [`PacketRing`] dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketRingCounters {
-    /// Packets longer than the bound.
+    /// Packets too long for a frame of the ring.
     pub truncated: u64,
-    /// Fragments of datagrams longer than the network's packets; a ring does not reassemble them.
+    /// First fragments of fragmented datagrams: a ring does not reassemble datagrams.
     pub fragments: u64,
     /// Damaged datagrams: a wrong length or checksum.
     pub damaged: u64,
@@ -64,9 +64,9 @@ pub struct RingDatagram<'a> {
 /// shares with the program (`PACKET_RX_RING`, packet(7)).
 ///
 /// Checking for a datagram and taking it are only memory reads: no system call evicts the program's code from
-/// the processor's caches, and the sender's core does the kernel's part. Needs `CAP_NET_RAW`. Segments that a
-/// sender on the same machine sends at once (UDP_SEGMENT) arrive as one packet, which is dropped as truncated
-/// or rejected by the protocol. Linux only.
+/// the processor's caches; on loopback, the kernel's work runs on the sender's core. Needs `CAP_NET_RAW`.
+/// Segments that a sender on the same machine sends at once (UDP_SEGMENT) arrive as one packet, which is
+/// dropped as truncated or rejected by the protocol. Linux only.
 #[derive(Debug)]
 pub struct PacketRing {
     frames: Frames,
@@ -82,7 +82,7 @@ impl PacketRing {
     ///
     /// # Errors
     /// [`NetError::PacketRing`] if the system offers no packet ring: then use [`MulticastReceiver`].
-    /// [`NetError::NotMulticast`], [`NetError::JoinGroup`].
+    /// [`NetError::NotMulticast`] or [`NetError::JoinGroup`] if a group cannot be joined.
     ///
     /// [`MulticastReceiver`]: crate::MulticastReceiver
     pub fn join(
@@ -109,8 +109,8 @@ impl PacketRing {
         })
     }
 
-    /// Returns the next datagram, if any. Its frame returns to the kernel with the next call. Returns `None`
-    /// for a packet that is dropped, and counts it.
+    /// Returns the next datagram, if any. Its frame returns to the kernel with the next call. If the next
+    /// packet must be dropped, counts it and returns `None`.
     #[inline]
     pub fn recv(&mut self) -> Option<RingDatagram<'_>> {
         self.frames.release();

@@ -1,4 +1,4 @@
-//! Recorded data: committed files, optional files, and the payloads of captured packets.
+//! Access to recorded data: committed files, optional files, and the payloads of captured packets.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Real captures: every segment is fully read, every message is known, and sequence numbers have no gaps.
+//! Tests with real captures: each segment is fully read, each message type is known, and no sequence number
+//! is missing.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 #![allow(clippy::disallowed_methods)] // recorded data is read from files
@@ -14,7 +15,7 @@ use tickpath_test_support::recorded;
 use tickpath_types::Sequence;
 use zerocopy::IntoBytes;
 
-/// Counts of a capture's contents.
+/// Contents of a capture: number of segments, messages and other items.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Content {
     segments: u64,

@@ -20,7 +20,7 @@ codes! {
         BUY = b'B' "buy",
         SELL = b'S' "sell",
     }
-    /// A yes or no; a space means not applicable.
+    /// A yes or no; a space means not available.
     YesNo {
         YES = b'Y' "yes",
         NO = b'N' "no",
@@ -53,7 +53,7 @@ codes! {
         NORMAL = b'N' "normal",
         NOT_AVAILABLE = b' ' "not available",
     }
-    /// States whether a symbol is live or for tests.
+    /// States whether a symbol is live or a test symbol.
     Authenticity {
         LIVE = b'P' "live",
         TEST = b'T' "test",
@@ -106,7 +106,7 @@ codes! {
         LEVEL_2 = b'2' "level 2",
         LEVEL_3 = b'3' "level 3",
     }
-    /// Status of an IPO's quotation release: expected, or cancelled or postponed.
+    /// Status of an IPO's quotation release: `A` anticipated, `C` canceled or postponed.
     IpoQualifier {
         ANTICIPATED = b'A' "anticipated quotation release",
         CANCELED = b'C' "release canceled or postponed",
@@ -117,7 +117,7 @@ codes! {
         BX = b'B' "Nasdaq BX or Texas",
         PSX = b'X' "Nasdaq PSX",
     }
-    /// The action on one market, in an [`OperationalHalt`](super::OperationalHalt).
+    /// States whether a market halted or resumed trading, in an [`OperationalHalt`](super::OperationalHalt).
     OperationalHaltAction {
         HALTED = b'H' "halted",
         RESUMED = b'T' "resumed",
@@ -130,7 +130,7 @@ codes! {
         EXTENDED_CLOSE = b'A' "extended trading close",
         INTRADAY = b'I' "intraday or post-close cross",
     }
-    /// In a cross, the side with excess shares.
+    /// Side of a cross that has excess shares, or the reason why no side is given.
     ImbalanceDirection {
         BUY = b'B' "buy imbalance",
         SELL = b'S' "sell imbalance",
@@ -138,7 +138,7 @@ codes! {
         INSUFFICIENT = b'O' "not enough orders",
         PAUSED = b'P' "paused",
     }
-    /// Distance of the near price from the current reference price.
+    /// Distance of the near price from the current reference price, as a range of percentages.
     PriceVariation {
         BELOW_1 = b'L' "less than 1 percent",
         FROM_1 = b'1' "1 to 1.99 percent",
@@ -155,7 +155,7 @@ codes! {
         FROM_30 = b'C' "30 percent or more",
         NOT_AVAILABLE = b' ' "cannot be calculated",
     }
-    /// Retail interest in a security.
+    /// Sides on which a security has retail interest.
     InterestFlag {
         BUY = b'B' "retail interest to buy",
         SELL = b'S' "retail interest to sell",
@@ -193,13 +193,13 @@ maps_to! {
 }
 
 impl PriceVariation {
-    /// Returns the code for the distance of a near price from its reference price.
+    /// Returns the code for the distance of `near` from `reference` in percent.
     #[must_use]
     pub fn between(near: Price, reference: Price) -> PriceVariation {
         if reference.0 <= 0 {
             return PriceVariation::NOT_AVAILABLE;
         }
-        // 128 bits, because 100 times the difference of two prices may exceed 64 bits.
+        // Compute in 128 bits: 100 times a price difference can overflow 64 bits.
         let percent =
             i128::from(near.0).abs_diff(i128::from(reference.0)) * 100 / reference.0.unsigned_abs() as u128;
         match percent {

@@ -1,15 +1,15 @@
 //! Messages in a BinaryFILE, the format of Nasdaq's day files.
 //!
-//! Source: Nasdaq BinaryFILE: `u16 length | message`, big-endian, the length not counting itself; a
-//! length of zero ends the session. Some published samples have zero in every length field, and the
-//! length of a message then follows from its type.
+//! Source: Nasdaq BinaryFILE: `u16 length | message`, big-endian; the length does not count itself.
+//! A length of zero ends the session. In some published samples every length field is zero; the message
+//! type then gives the length.
 
 use super::message_len;
 
 /// Length of the length field before each message, in bytes.
 const PREFIX_LEN: usize = 2;
 
-/// The place that states the length of each message in a BinaryFILE.
+/// Source of the length of each message in a BinaryFILE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lengths {
     /// The two-byte length field before the message.
@@ -20,7 +20,7 @@ pub enum Lengths {
 }
 
 impl Lengths {
-    /// Detects the kind of a file from its first bytes: a zero length before a known type means `Implied`.
+    /// Detects the source from a file's first bytes: `Implied` if a length of zero precedes a known type.
     #[must_use]
     pub fn detect(data: &[u8]) -> Lengths {
         match data {
@@ -30,7 +30,7 @@ impl Lengths {
     }
 }
 
-/// The next element of a file.
+/// An element of a BinaryFILE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A message, without its length field.
@@ -68,10 +68,10 @@ pub enum FramingError {
 }
 
 /// Reads the frame at the start of `data`. Returns the frame and its length in bytes, or `None` when the
-/// frame is incomplete; a reader of chunks then provides more bytes.
+/// frame is incomplete; then call again with more bytes.
 ///
 /// # Errors
-/// [`FramingError`], with offset 0, when the frame cannot be a message.
+/// [`FramingError::UnknownType`] and [`FramingError::UnexpectedLength`], both with offset 0.
 #[inline]
 pub fn next_frame(data: &[u8], lengths: Lengths) -> Result<Option<(Frame<'_>, usize)>, FramingError> {
     let Some((prefix, rest)) = data.split_first_chunk::<PREFIX_LEN>() else {
@@ -94,12 +94,12 @@ pub fn next_frame(data: &[u8], lengths: Lengths) -> Result<Option<(Frame<'_>, us
 
 /// Iterates over the messages of a file in memory, up to its end or its end-of-session marker.
 ///
-/// After an error the iterator is finished.
+/// The iterator ends after its first error.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     /// The unread bytes; emptied when the iterator finishes early.
     rest: &'a [u8],
-    /// Length of the whole file, which is the offset of the end of `rest`.
+    /// Offset in the file at which `rest` ends.
     end: usize,
     lengths: Lengths,
     is_end_of_session: bool,

@@ -1,4 +1,4 @@
-//! The 23 messages of ITCH 5.0, one table each.
+//! The 23 messages of ITCH 5.0, each declared as a table of fields.
 //!
 //! Source: Nasdaq TotalView-ITCH 5.0 (editions of 2017 and February 2026, which agree on every layout here).
 //! All integers are big-endian. A price has 4 implied decimals unless its comment says otherwise.
@@ -15,8 +15,8 @@ use crate::wire::{
     Timestamp,
 };
 
-/// Declares all messages with their common fields, and the items that cover all messages. The string after a
-/// message's length and handler is its title in the specification.
+/// Declares the message structures, each with the common fields, and `Message`, `Listener`, `decode` and
+/// `Checksum` for all of them. The string after a message's handler is its title in the specification.
 macro_rules! itch_messages {
     ($(
         $(#[$doc:meta])*
@@ -28,9 +28,9 @@ macro_rules! itch_messages {
             $(#[$doc])*
             #[doc = concat!("\nSource: Nasdaq TotalView-ITCH 5.0, \"", $source, "\"; ", $len, " bytes.")]
             $name = $type, $len {
-                /// Day-unique index of the symbol; 0 when the message is about the whole system.
+                /// Index of the symbol, unique within the day; 0 when the message is about the whole system.
                 1 stock_locate: Locate,
-                /// Nasdaq's internal tracking number; without external meaning.
+                /// Tracking number; it has no meaning outside Nasdaq.
                 3 tracking_number: U16,
                 /// Time of the event, in nanoseconds since midnight Eastern Time.
                 5 timestamp: Timestamp,
@@ -39,17 +39,18 @@ macro_rules! itch_messages {
         } )*
 
         messages! {
-            /// One message, borrowed from the received bytes, for tools that read a few messages of every
-            /// type; a hot path uses [`decode`].
+            /// A message of any type, borrowed from the received bytes. It is meant for tools; a hot path
+            /// uses [`decode`] instead.
             enum Message<'a> of u8, type_of, read;
             /// Returns the length of a message of this type, or `None` when ITCH 5.0 does not list it.
             fn message_len = LEN;
             { $( $name(&'a $name) = $type, $handler; )* }
             {
-                /// Handles an [`AddOrder`] or an [`OrderDelete`]; by default calls the method of its type.
+                /// Handles an [`AddOrder`] or an [`OrderDelete`]; by default calls `on_add_order` or
+                /// `on_order_delete`.
                 ///
                 /// Most messages of a day are of these two types, in unpredictable order. A listener that
-                /// handles both alike avoids mispredictions.
+                /// handles both with the same code avoids branch mispredictions.
                 #[inline]
                 fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
                     match message.get() {
@@ -60,7 +61,7 @@ macro_rules! itch_messages {
             }
         }
 
-        /// Calls the listener's method for one message.
+        /// Decodes one message and calls the listener's method for its type.
         ///
         /// # Errors
         /// [`Malformed`] when the message is empty or its length is wrong for its type; the listener
@@ -86,11 +87,11 @@ macro_rules! itch_messages {
             Ok(())
         }
 
-        /// A listener that combines every field of every message into one number. It is a checksum of the
-        /// decoded messages, and a minimal consumer for the measurement of a decoder.
+        /// A listener that combines every field of every message into one number: a checksum of the decoded
+        /// messages. It is also the minimal listener for benchmarks of the decoder.
         ///
         /// The same messages in the same order give the same number on every machine. Every field counts,
-        /// including the type and the tracking number; of an unknown message, its length and every byte.
+        /// including the type and the tracking number. An unknown message counts with its length and bytes.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Checksum(u64);
 
@@ -108,8 +109,8 @@ macro_rules! itch_messages {
                 }
             )*
 
-            /// Gives the same result as the method of the message's type: the fields that a delete lacks
-            /// count as 0, which changes nothing.
+            /// Gives the same result as `on_add_order` or `on_order_delete`: a field that a delete lacks is
+            /// 0, and 0 does not change the XOR of the fields.
             #[inline]
             fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
                 let (head, details) = (message.head, message.details());
@@ -141,7 +142,7 @@ fn type_of(message: &[u8]) -> Result<u8, Malformed> {
     message.first().copied().ok_or(Malformed("an empty message"))
 }
 
-/// Passes `message` to `take` as a structure of its type, if it has that type's length.
+/// Passes `message` to `take` as an `M`; fails if the message does not have the length of an `M`.
 #[inline(always)]
 fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, Malformed>
 where
@@ -153,7 +154,7 @@ where
 }
 
 impl Checksum {
-    /// An odd multiplier with well-distributed bits; because it is odd, the product loses no bit.
+    /// Multiplier with well-distributed bits. It is odd, so that distinct values have distinct products.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
     /// Returns the checksum so far.
@@ -162,7 +163,8 @@ impl Checksum {
         self.0
     }
 
-    /// Adds fields, each rotated by a different number of bits, so that exchanged fields change the checksum.
+    /// Adds the fields of a message. Each is rotated by a different number of bits, so that swapping two
+    /// values changes the checksum.
     #[inline(always)]
     fn take_fields<const N: usize>(&mut self, fields: [u64; N]) {
         const ROTATION: u32 = 11;
@@ -209,8 +211,8 @@ impl<'a> AddOrDelete<'a> {
         let this = kind(head[0], message.len());
         let from_add = this ^ kind(AddOrder::TYPE, AddOrder::LEN);
         let from_delete = this ^ kind(OrderDelete::TYPE, OrderDelete::LEN);
-        // A product, since compilers turn an `or` into two branches. One factor is odd, so the product is
-        // zero only if a factor is zero.
+        // Multiply instead of comparing both with zero, which compiles to two branches. Exactly one factor is
+        // odd, so the wrapped product is zero only if a factor is zero.
         if from_add.wrapping_mul(from_delete) != 0 {
             return None;
         }
@@ -254,13 +256,13 @@ itch_messages! {
         21 round_lot_size: Shares,
         /// `Y` if only round lots are accepted.
         25 round_lots_only: YesNo,
-        /// Class of the security.
+        /// Class of the security, e.g. `C` for common stock.
         26 issue_classification: Alpha<1>,
         /// Sub-class of the security.
         27 issue_sub_type: Alpha<2>,
-        /// States whether the symbol is live or for tests.
+        /// States whether the symbol is live or a test symbol.
         29 authenticity: Authenticity,
-        /// `Y` if the short sale threshold applies.
+        /// `Y` if short sales are subject to mandatory close-out (SEC Rule 203(b)(3)).
         30 short_sale_threshold: YesNo,
         /// States whether the security is set up for an IPO release.
         31 ipo_flag: IpoFlag,
@@ -324,19 +326,19 @@ itch_messages! {
         11 breached_level: BreachedLevel,
     }
 
-    /// IPO Quoting Period Update (`K`): the start of an IPO's quoting.
+    /// IPO Quoting Period Update (`K`): the time at which quotation of an IPO begins.
     IpoQuotingPeriod = b'K', 28, on_ipo_quoting_period, "Quoting Period Update" {
         /// Symbol of the security.
         11 stock: Stock,
-        /// Time of the quoting release, in **seconds** since midnight Eastern Time.
+        /// Time of the quotation release, in **seconds** since midnight Eastern Time.
         19 release_time: U32,
-        /// States whether the release is expected, or cancelled or postponed.
+        /// Status of the quotation release.
         23 release_qualifier: IpoQualifier,
         /// Price of the IPO.
         24 ipo_price: ShortPrice,
     }
 
-    /// Limit Up, Limit Down Auction Collar (`J`).
+    /// Limit Up, Limit Down Auction Collar (`J`): the reference price and the price limits of a security.
     LuldAuctionCollar = b'J', 35, on_luld_auction_collar, "Limit Up - Limit Down (LULD) Auction Collar" {
         /// Symbol of the security.
         11 stock: Stock,
@@ -360,7 +362,7 @@ itch_messages! {
         20 action: OperationalHaltAction,
     }
 
-    /// Add Order, no MPID attribution (`A`): an order was added at the tail of its level.
+    /// Add Order, no MPID attribution (`A`): an order was added at the tail of its price level.
     AddOrder = b'A', 36, on_add_order, "Add Order - No MPID Attribution" {
         /// Reference of the order, unique within the day.
         11 order_ref: OrderRef,
@@ -408,7 +410,7 @@ itch_messages! {
         19 executed_shares: Shares,
         /// Match number of the execution.
         23 match_number: MatchNumber,
-        /// `N` when the execution is part of a later bulk print and does not count by itself.
+        /// `N` if volume must not count this execution, because a later bulk print includes it.
         31 printable: YesNo,
         /// Execution price; the order's own price does not change.
         32 execution_price: ShortPrice,
@@ -428,8 +430,8 @@ itch_messages! {
         11 order_ref: OrderRef,
     }
 
-    /// Order Replace (`U`): a resting order was removed and another of its side and symbol added at the tail
-    /// of its level.
+    /// Order Replace (`U`): a resting order was removed and a new order with its side and symbol was added at
+    /// the tail of the new order's price level.
     OrderReplace = b'U', 35, on_order_replace, "Order Replace Message" {
         /// Reference of the removed order.
         11 original_order_ref: OrderRef,
@@ -459,7 +461,7 @@ itch_messages! {
 
     /// Cross Trade (`Q`): the bulk print of a cross; no book changes.
     CrossTrade = b'Q', 40, on_cross_trade, "Cross Trade Message" {
-        /// Executed quantity; 0 without a cross.
+        /// Executed quantity; 0 if no orders were crossed.
         11 shares: LongShares,
         /// Symbol of the security.
         19 stock: Stock,
@@ -471,9 +473,9 @@ itch_messages! {
         39 cross_type: CrossType,
     }
 
-    /// Broken Trade (`B`): an execution was broken; statistics change and books do not.
+    /// Broken Trade (`B`): an earlier execution was canceled. Trade statistics change; books do not.
     BrokenTrade = b'B', 19, on_broken_trade, "Broken Trade / Order Execution Message" {
-        /// Match number of the execution.
+        /// Match number of the canceled execution.
         11 match_number: MatchNumber,
     }
 
@@ -495,11 +497,11 @@ itch_messages! {
         44 current_reference_price: ShortPrice,
         /// Kind of cross.
         48 cross_type: CrossType,
-        /// Distance of the near price from the reference price.
+        /// Distance of the near price from the reference price, in percent.
         49 price_variation: PriceVariation,
     }
 
-    /// Retail Price Improvement Indicator (`N`).
+    /// Retail Price Improvement Indicator (`N`): the sides on which a security has retail interest.
     RetailPriceImprovement = b'N', 20, on_retail_price_improvement, "Retail Price Improvement Indicator (RPII)" {
         /// Symbol of the security.
         11 stock: Stock,
@@ -519,7 +521,7 @@ itch_messages! {
         24 maximum_allowable_price: ShortPrice,
         /// Price at which the security would open now.
         28 near_execution_price: ShortPrice,
-        /// Calculation time of the near price, in nanoseconds since midnight Eastern Time.
+        /// Calculation time of `near_execution_price`, in nanoseconds since midnight Eastern Time.
         32 near_execution_time: LongTimestamp,
         /// Lower price of the auction collar.
         40 lower_price_range_collar: ShortPrice,

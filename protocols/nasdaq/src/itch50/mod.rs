@@ -1,4 +1,4 @@
-//! Nasdaq TotalView-ITCH 5.0, both directions.
+//! Encoder and decoder of Nasdaq TotalView-ITCH 5.0.
 //!
 //! A message is one of 23 fixed big-endian structures without padding. [`decode`] checks its type and its
 //! length and passes the listener a reference into the received bytes. A publisher writes the same

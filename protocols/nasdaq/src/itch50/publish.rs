@@ -36,8 +36,8 @@ pub enum EncodeError {
         /// Length of the buffer in bytes.
         len: usize,
     },
-    /// A price or a quantity does not fit ITCH's 4 bytes: give the instrument a collar and a maximum quantity
-    /// that fit, or another scale.
+    /// A price or a quantity does not fit ITCH's 4-byte field: lower the instrument's price collar or maximum
+    /// quantity, or change its scale.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The packet accepts no further message: start another one.
@@ -73,12 +73,12 @@ pub const fn market_event_len(kind: &MarketEventKind) -> usize {
 /// Writes an event as its ITCH message at the start of `out` and returns the message's length.
 ///
 /// System becomes `S`, Directory `R`, TradingAction `H`, Add `A`, Executed `E`, Reduced `X`, Deleted `D`,
-/// Replaced `U`, ExecutedAt `C` (not printable: the cross is printed), Traded `P`, Cross `Q`, TradeBroken
+/// Replaced `U`, ExecutedAt `C` (not printable, since `Q` has the volume), Traded `P`, Cross `Q`, TradeBroken
 /// `B`, Imbalance `I`, PriceBand `J`. Only messages with a symbol need the instrument: `R`, `H`, `A`, `P`,
 /// `Q`, `I`, `J`.
 ///
 /// # Errors
-/// [`EncodeError`] states the correction; `out` is then unchanged.
+/// [`EncodeError`] says how to correct the cause; `out` is then unchanged.
 #[inline]
 pub fn encode_market_event(
     event: &MarketEvent,
@@ -130,7 +130,7 @@ pub fn market_event_message(
     Ok(message)
 }
 
-/// Writes the rare messages: crosses, imbalances, hidden orders, broken trades and price bands.
+/// Writes the rare messages: crosses, imbalances, trades of hidden orders, broken trades and price bands.
 #[cold]
 fn put_other(
     event: &MarketEvent,
@@ -164,7 +164,7 @@ fn put_other(
     }
 }
 
-/// Writes an imbalance. The far price is 0, since no orders are for the cross alone.
+/// Writes an imbalance. The far price is 0, since this venue has no orders that are valid only in a cross.
 fn put_imbalance(
     event: &MarketEvent,
     symbol: Symbol,
@@ -191,8 +191,8 @@ fn put_imbalance(
     )
 }
 
-/// Writes the directory message of an instrument: an ordinary share in good standing, without a listing
-/// market. It has no LULD tier, since the venue sets the price bands itself.
+/// Writes the directory message of an instrument. It describes a common stock of a compliant issuer, without
+/// a listing market, and without a LULD tier because the venue sets the price bands itself.
 fn put_directory(event: &MarketEvent, instrument: &Instrument, out: &mut [u8]) -> Result<usize, EncodeError> {
     let lot_size = Shares::try_from(instrument.lot_size)?;
     put!(

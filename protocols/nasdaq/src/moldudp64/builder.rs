@@ -1,4 +1,4 @@
-//! Builds downstream packets.
+//! Builds downstream packets, which carry messages to subscribers.
 
 use tickpath_types::Sequence;
 use zerocopy::IntoBytes;
@@ -22,10 +22,10 @@ pub enum PushError {
     TooMany,
 }
 
-/// Builds one packet in a buffer.
+/// Builds one packet at a time in a buffer.
 ///
-/// The buffer is anything that provides bytes, such as an owned array or a slice of a larger batch. Its
-/// length is the packet's maximum. Nothing is allocated, and a message is written in place.
+/// The buffer is any type that provides bytes, such as an owned array or a slice of a larger batch. Its
+/// length limits the packet's. The builder allocates nothing and writes each message in place.
 #[derive(Clone, Debug)]
 pub struct PacketBuilder<B> {
     buffer: B,
@@ -68,8 +68,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         })
     }
 
-    /// Adds a message by `write`, which receives a buffer of [`remaining`](Self::remaining) bytes, writes the
-    /// message at its start and returns the message's length.
+    /// Adds the message that `write` writes at the start of a buffer of [`remaining`](Self::remaining) bytes.
+    /// `write` returns the message's length.
     ///
     /// # Errors
     /// The error of `write`, or [`PushError::TooMany`]; the packet is then unchanged.

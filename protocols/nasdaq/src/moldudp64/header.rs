@@ -7,7 +7,7 @@ use zerocopy::byteorder::big_endian::{U16, U64};
 use super::{END_OF_SESSION, Session};
 
 layout! {
-    /// The header of every downstream packet; a heartbeat or an end of session has nothing else.
+    /// The header of every downstream packet; a heartbeat or an end of session consists of the header alone.
     ///
     /// Source: MoldUDP64 1.00, "Downstream Packet"; 20 bytes, big-endian.
     Header, 20 => {
@@ -15,7 +15,7 @@ layout! {
         0 session: Session,
         /// Sequence number of the first message, or of the next message if the packet has none.
         10 sequence: U64,
-        /// Number of messages that follow; 0 is a heartbeat, 0xffff the end of the session.
+        /// Number of messages that follow; 0 marks a heartbeat, 0xffff the end of the session.
         18 message_count: U16,
     }
 }
@@ -34,8 +34,8 @@ impl Header {
         Header::new(session, next, 0)
     }
 
-    /// Creates an end of session: no message will have sequence number `next`. The publisher repeats it for a
-    /// while, during which messages can still be requested.
+    /// Creates an end of session; `next` is the sequence number after the last message. The publisher repeats
+    /// this packet for a while, so that subscribers can still request lost messages.
     #[must_use]
     pub fn end_of_session(session: Session, next: Sequence) -> Header {
         Header::new(session, next, END_OF_SESSION)

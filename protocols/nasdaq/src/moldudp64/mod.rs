@@ -1,4 +1,4 @@
-//! MoldUDP64 1.00: numbered messages in UDP datagrams, and the request for lost messages.
+//! MoldUDP64 1.00: numbered messages in UDP datagrams, and requests for lost messages.
 //!
 //! ```
 //! use tickpath_nasdaq::moldudp64::{Packet, PacketBuilder, Session};
@@ -36,5 +36,5 @@ pub const BLOCK_PREFIX_LEN: usize = 2;
 pub const DATAGRAM_LEN_MAX: usize = 1400;
 /// Maximum number of messages of one packet: the next higher count marks the end of the session.
 pub const MESSAGE_COUNT_MAX: u16 = END_OF_SESSION - 1;
-/// The message count in a header that marks the end of the session.
+/// Value of a header's message count that marks the end of the session.
 pub const END_OF_SESSION: u16 = 0xffff;

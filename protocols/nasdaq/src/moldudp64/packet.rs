@@ -25,10 +25,10 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Checks all of a datagram: the header, the message count, and that the messages fill it.
+    /// Parses a datagram. Checks the header, the message count, and that the messages fill the datagram.
     ///
     /// # Errors
-    /// [`Malformed`]: drop the datagram; receive its messages on the other line, or request them.
+    /// [`Malformed`]: drop the datagram. Read its messages from the other line (A or B), or request them.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
         let Ok((header, blocks)) = Header::ref_from_prefix(datagram) else {

@@ -6,10 +6,10 @@ use zerocopy::FromBytes;
 
 use super::{HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
 
-/// A request for messages, sent to the re-request server.
+/// A request for messages, sent to the retransmission server.
 ///
 /// The server answers to the request's source address with ordinary downstream packets. These may hold fewer
-/// messages than requested, and the server never refuses. After a timeout, request the missing messages
+/// messages than requested, and the server sends no error. After a timeout, request the missing messages
 /// again.
 ///
 /// Source: MoldUDP64 1.00, "Request Packet"; 20 bytes, big-endian.

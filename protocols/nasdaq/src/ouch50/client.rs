@@ -1,4 +1,4 @@
-//! The client's side of order entry: OUCH messages over consecutive SoupBinTCP connections.
+//! Order entry client: OUCH messages over one SoupBinTCP connection after another.
 
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest, UserRefNum};
 
@@ -8,14 +8,14 @@ use crate::soupbintcp::{
     SessionError,
 };
 
-/// Size of the buffer for requests, in bytes.
+/// Size of the send buffer in bytes.
 const SEND_BUFFER: usize = 16 * 1024;
 
 /// The reason why a client's connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The venue refused the login for the stated reason: correct it.
+    /// The venue refused the login: correct the cause that the reason names.
     #[error("the venue refused the login: {0:?}")]
     LoginRejected(LoginRejectReason),
     /// The venue has ended the session.
@@ -26,7 +26,7 @@ pub enum ClientError {
     Session(#[from] SessionError),
 }
 
-/// The client's side of order entry, over consecutive connections.
+/// Order entry client; after a lost connection, [`reconnect`](Client::reconnect) continues on a new one.
 ///
 /// Performs no IO and reads no clock. Bytes to send are [queued](Client::queued) in one buffer; received
 /// bytes enter through [`handle_bytes`](Client::handle_bytes). Allocates only at creation.
@@ -49,7 +49,7 @@ impl Client {
         Client {
             soup: ClientSession::new(login, now),
             instruments,
-            // Filled with ones, to fault in every page now and not at the first requests.
+            // Write to every page now, so that the first requests cause no page faults.
             out: vec![1; SEND_BUFFER].into_boxed_slice(),
             out_len: 0,
             has_debug_message: false,
@@ -65,7 +65,7 @@ impl Client {
         self.soup.resume()
     }
 
-    /// Switches to a new connection, established at `now`.
+    /// Continues on a new connection that was established at `now`.
     pub fn reconnect(&mut self, login: LoginRequest, now: Nanos) {
         self.soup = ClientSession::new(login, now);
     }
@@ -80,7 +80,7 @@ impl Client {
     /// Appends a request to the queued bytes.
     ///
     /// # Errors
-    /// [`EncodeError`]; [`EncodeError::BufferTooShort`] when the queue is full. The request is not queued.
+    /// [`EncodeError`]: the request is not queued. [`EncodeError::BufferTooShort`]: the queue is full.
     #[inline]
     pub fn queue(&mut self, request: &OrderRequest) -> Result<(), EncodeError> {
         let instruments = &self.instruments;
@@ -123,7 +123,7 @@ impl Client {
         self.soup.sent(now);
     }
 
-    /// Passes each answer about an order in the received bytes to `on_answer`; returns the bytes consumed.
+    /// Decodes `bytes`, passes each order event to `on_answer`, and returns the number of bytes consumed.
     ///
     /// # Errors
     /// [`ClientError`]: the connection is over.
@@ -159,8 +159,8 @@ impl Client {
         Ok(taken)
     }
 
-    /// Fails on a timeout: the venue was silent, or did not answer the login. Otherwise queues the login or
-    /// the heartbeat that is due.
+    /// Fails if the venue was silent for too long or did not answer the login in time. Otherwise queues the
+    /// login or the heartbeat, if one is due.
     ///
     /// # Errors
     /// [`SessionError`]: the connection is over.
@@ -171,13 +171,13 @@ impl Client {
         Ok(())
     }
 
-    /// Queues the logout; the connection is then over.
+    /// Queues the logout, which ends the connection.
     pub fn logout(&mut self, now: Nanos) {
         self.soup.logout();
         self.queue_control(now);
     }
 
-    /// Queues the control packet that is due. If the queue is full, the packet follows once requests were sent.
+    /// Queues the control packet that is due, if any. If it does not fit the queue, a later call queues it.
     fn queue_control(&mut self, now: Nanos) {
         let space = &mut self.out[self.out_len..];
         if space.len() >= CONTROL_LEN_MAX {
@@ -186,30 +186,31 @@ impl Client {
     }
 
     /// Returns true if the venue has sent a debug packet (text) since the last call. This project's venue
-    /// sends one when it drops a request that it cannot record.
+    /// sends one when it refuses a request because its journal is full.
     pub const fn take_debug_message(&mut self) -> bool {
         std::mem::replace(&mut self.has_debug_message, false)
     }
 
-    /// Returns the UserRefNum of the user's next order, from the venue's last answer; 0 when none is left.
+    /// Returns the UserRefNum for the user's next order, from the venue's last query answer; 0 when none is
+    /// left, `None` before the first answer.
     #[must_use]
     pub const fn next_user_ref(&self) -> Option<UserRefNum> {
         self.next_user_ref
     }
 
-    /// Takes the time, since midnight, of the venue's answer to the last query. The venue answers in the
-    /// order of its log, so the answers to all requests sent before that query were already read.
+    /// Returns and clears the time, since midnight, of the venue's answer to the last query. The venue
+    /// answers in order: once this time is present, all requests sent before the query were answered.
     pub const fn take_query_answer(&mut self) -> Option<Nanos> {
         self.query_answered.take()
     }
 
-    /// Returns the sequence number of the next message from the venue: the count of received messages plus 1.
+    /// Returns the sequence number of the next message from the venue.
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.soup.next_sequence().0
     }
 
-    /// Returns the number of answers that were not about an order: other OUCH messages, or invalid ones.
+    /// Returns the number of messages that were ignored: invalid ones, and those without an order event.
     #[must_use]
     pub const fn unknown_answers(&self) -> u64 {
         self.unknown_answers

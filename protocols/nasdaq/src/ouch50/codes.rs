@@ -27,7 +27,7 @@ codes! {
         GTT = b'6' "until the option ExpireTime",
         AFTER_HOURS = b'E' "after hours",
     }
-    /// Display of an order. In older editions, this field also marks post-only and midpoint orders.
+    /// Display of an order. In older editions of OUCH, the field also marks post-only and midpoint orders.
     Display {
         VISIBLE = b'Y' "visible",
         HIDDEN = b'N' "hidden",
@@ -98,7 +98,7 @@ codes! {
         SET_NBBO = b'7' "added, set the national best price",
         SET_QBBO = b'8' "added, set the venue's best price",
     }
-    /// Rule that prevents a trade between two orders of one owner.
+    /// Anti-internalization (AIQ) strategy: the rule that prevents a trade between two orders of one owner.
     AiqStrategy {
         CANCEL_NEWEST = b'N' "the order that came in is canceled",
         CANCEL_OLDEST = b'O' "the resting order is canceled",
@@ -112,7 +112,7 @@ codes! {
         SUPERVISORY = b'S' "supervision",
         EXTERNAL = b'X' "a third party",
     }
-    /// The reason why the venue changed an order by itself.
+    /// The reason why the venue changed an order without a request.
     RestateReason {
         REFRESH = b'R' "displayed quantity was refreshed",
         PRICE = b'P' "displayed price was changed",
@@ -138,15 +138,15 @@ maps_to! {
         CLOSING_CROSS = ClosingCross,
     }
     read { ADDED_MIDPOINT = Added, SET_NBBO = Added, SET_QBBO = Added, REMOVED_MIDPOINT = Removed, }
-    /// The reason of the break; `None` for a code that is not listed.
+    /// The reason why the execution was broken; `None` for a code that is not listed.
     BrokenTradeReason, reason: BrokenReason {
         ERRONEOUS = Erroneous,
         CONSENT = Consent,
         SUPERVISORY = Supervisory,
         EXTERNAL = External,
     }
-    /// The owner's self-trade prevention rule in an [`AiqCanceled`](super::AiqCanceled) of 2025. The
-    /// specification does not list its codes: these are this venue's. `None` for any other code.
+    /// The self-trade prevention rule; `None` for a code that is not listed. The 2025 specification of
+    /// [`AiqCanceled`](super::AiqCanceled) lists no strategy codes: these are this venue's.
     AiqStrategy, strategy: SelfTradePrevention {
         CANCEL_NEWEST = CancelNewest,
         CANCEL_OLDEST = CancelOldest,
@@ -168,7 +168,8 @@ maps_to! {
         SELF_MATCH = SelfTrade,
     }
     written { _ => CancelReasonCode::SYSTEM, }
-    /// The reject reason; `None` for a code that this project's venue never sends. Each has a distinct code.
+    /// The reject reason; `None` for a code that this project's venue never sends. Each reason has a distinct
+    /// code.
     RejectCode, reason: RejectReason {
         INVALID_SYMBOL = UnknownInstrument,
         INVALID_PRICE = PriceNotOnTick,

@@ -1,4 +1,4 @@
-//! Answers to requests: the venue's encoder and the client's decoder.
+//! Order events as OUCH messages: the venue's encoder and the client's decoder.
 
 use tickpath_types::{
     BrokenReason, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MassCancel, Nanos,
@@ -14,17 +14,17 @@ use super::{EncodeError, ParseError};
 use crate::soupbintcp::BufferTooShort;
 use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef};
 
-/// Writes an answer of the venue at the start of `out` and returns its length, at most
+/// Writes an event as its message at the start of `out` and returns the message's length, at most
 /// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
 ///
 /// Accepted becomes `A`, Replaced `U`, Canceled `C`, Modified `M`, Executed `E`, Rejected `J`,
 /// SelfTradePrevented `D` with its strategy, Restated `R` with SecondaryOrderRef and DisplayQty, Triggered
 /// `T`, Broken `B` with a blank text, MassCanceled `X`, OrderEntrySet `G` or `K`. Minimum quantity,
-/// post-only, displayed part and expire time are echoed as options. Messages that had no options in the
-/// edition of 2023 are written without an empty list of options.
+/// post-only, displayed quantity and expire time are echoed as options. Message types without options in the
+/// 2023 edition omit the empty list of options that the 2025 edition appends.
 ///
 /// # Errors
-/// [`EncodeError`]: nothing may be sent.
+/// [`EncodeError`]: do not send the content of `out`.
 #[inline]
 pub fn encode_event(
     event: &OrderEvent,
@@ -63,7 +63,7 @@ pub fn encode_event(
     }
 }
 
-/// Encodes the answers that are rare; not inlined into the hot path.
+/// Encodes the rare events; not inlined, to keep the hot path short.
 #[cold]
 fn encode_other(
     ts: Nanos,
@@ -141,7 +141,7 @@ pub enum Answer<'a> {
     /// An event of an order.
     Order(OrderAnswer),
     /// A message without an equivalent event: a system event, the answer to a query, a price correction, a
-    /// pending or rejected cancel, a restatement without a new reference.
+    /// pending or rejected cancel, a restatement without a new order reference.
     Other(Outbound<'a>),
 }
 
@@ -150,9 +150,9 @@ pub enum Answer<'a> {
 pub struct OrderAnswer {
     /// Time of the event at the venue, since midnight.
     pub ts: Nanos,
-    /// The event, or the nearest equivalent of the venue's message.
+    /// The event; a code without an exact equivalent is replaced, see [`decode_event`].
     pub kind: OrderEventKind,
-    /// False when `kind` is only the nearest equivalent of a code in the venue's message.
+    /// False when a code in the venue's message has no exact equivalent in `kind`.
     pub is_exact: bool,
     /// The venue's code of the reject reason; `None` for events other than rejects.
     pub reject: Option<RejectCode>,
@@ -176,9 +176,9 @@ pub enum EventError {
     },
 }
 
-/// Decodes an answer of a venue.
+/// Decodes a message from a venue.
 ///
-/// A code without an equivalent becomes the nearest one, and [`OrderAnswer::is_exact`] is false. A cancel
+/// A code without an equivalent becomes a fixed value, and [`OrderAnswer::is_exact`] is false: a cancel
 /// reason becomes `System`, a reject reason `OptionNotOffered`, a liquidity flag `Removed`, a time in force
 /// `Day`, the reason of a broken trade `Supervisory`, and the strategy of an AIQ cancel `None`.
 ///
@@ -268,7 +268,7 @@ pub fn decode_event(
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, is_exact, reject }))
 }
 
-/// Decodes the answers that are rare; not inlined into the hot path.
+/// Decodes the rare messages; not inlined, to keep the hot path short.
 #[cold]
 fn decode_other(
     message: Outbound<'_>,
@@ -363,14 +363,14 @@ fn mass_cancel(
     Ok(MassCancel { user_ref: response.user_ref.get(), instrument, side, firm: response.firm.0 })
 }
 
-/// Returns the state of an order by its code; an unlisted code counts as dead, so that no fill is expected.
+/// Returns the order state for a code; an unlisted code counts as dead, so that no fill is expected.
 #[inline]
 fn order_state(code: OrderStateCode) -> OrderState {
     code.state().unwrap_or(OrderState::Dead)
 }
 
-/// Returns the order as it was entered, from the venue's echo. Options that do not concern matching are
-/// ignored.
+/// Returns the order that an Accepted or Replaced message echoes. Ignores options that do not affect
+/// matching.
 #[inline]
 fn entered_order(
     user_ref: UserRefNum,

@@ -67,7 +67,8 @@ ouch_messages! {
         5 quantity: Shares,
     }
 
-    /// Modify Order Request (`M`): reduces the shares or changes the marking of a sale; priority is kept.
+    /// Modify Order Request (`M`): reduces the shares or changes the short sale marking; the order keeps its
+    /// priority.
     ModifyOrder = b'M', 10, options Maybe, "Modify Order Request Message" {
         /// UserRefNum of the order.
         1 user_ref: UserRef,
@@ -77,7 +78,7 @@ ouch_messages! {
         6 quantity: Shares,
     }
 
-    /// Mass Cancel Request (`C`): cancels the orders of a firm, of one symbol or of all. The answer is a
+    /// Mass Cancel Request (`C`): cancels a firm's orders in one symbol or in all symbols. The answer is a
     /// [`MassCancelResponse`](super::MassCancelResponse).
     MassCancel = b'C', 17, options Maybe, "Mass Cancel Request" of 2025 {
         /// UserRefNum of the request, greater than every earlier one.
@@ -88,7 +89,7 @@ ouch_messages! {
         9 symbol: Stock,
     }
 
-    /// Disable Order Entry Request (`D`): stops new orders of the firm. The answer is a
+    /// Disable Order Entry Request (`D`): blocks new orders of the firm. The answer is a
     /// [`DisableOrderEntryResponse`](super::DisableOrderEntryResponse).
     DisableOrderEntry = b'D', 9, options Maybe, "Disable Order Entry Request" of 2025 {
         /// UserRefNum of the request, greater than every earlier one.

@@ -1,4 +1,4 @@
-//! Nasdaq OUCH 5.0 order entry, both directions.
+//! Encoder and decoder of Nasdaq OUCH 5.0 order entry, for venues and clients.
 //!
 //! [`Inbound::parse`] and [`Outbound::parse`] read every message of the protocol with its options. On the
 //! venue's side, [`decode_request`] turns a message into an [`OrderRequest`](tickpath_types::OrderRequest) or
@@ -52,7 +52,7 @@ pub enum ParseError {
     /// The message is empty.
     #[error("the message is empty: drop it")]
     Empty,
-    /// No message of this direction has this type.
+    /// The type byte is unknown, or belongs to a message of the other direction.
     #[error("no message of this direction has type {message_type:#04x}: drop it")]
     UnknownType {
         /// The type byte.
@@ -94,7 +94,7 @@ pub enum EncodeError {
     /// OUCH has neither stop prices nor good-till-cancelled orders: use another order entry gateway.
     #[error("OUCH has neither stop orders nor good-till-cancelled ones: enter it at another endpoint")]
     NotInOuch,
-    /// The session refused to frame the message.
+    /// The session is not logged in, so it cannot frame the message.
     #[error(transparent)]
     Session(SendError),
 }
@@ -109,7 +109,7 @@ impl From<SendError> for EncodeError {
 }
 
 /// Declares the messages of one direction and their enum. The string after the option rule is the message's
-/// title in the specification; `of` adds the edition if it is not the first.
+/// title in the specification; `of YEAR` names the edition that added the message.
 macro_rules! ouch_messages {
     (
         $(#[$enum_doc:meta])*
@@ -170,7 +170,7 @@ macro_rules! ouch_messages {
     (@options Always) => { " and options" };
     (@options Maybe) => { ", perhaps with options" };
     (@options AfterStrategy) => { ", perhaps with a strategy and options" };
-    // A macro expands one level of repetition at a time, and the common fields repeat in each message.
+    // `$common` is one token tree: a macro cannot expand the repetition of common fields for each message.
     (@structs $common:tt $( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal $own:tt )*) => {
         $( ouch_messages! { @struct $(#[$doc])* $name = $type, $len $common $own } )*
     };

@@ -1,7 +1,7 @@
 //! The optional fields that may follow a message.
 //!
 //! Source: Nasdaq OUCH 5.0, "Optional Appendage": `u16 total length`, then elements
-//! `u8 length | u8 tag | value`, the length counting the tag and the value.
+//! `u8 length | u8 tag | value`; the length counts the tag and the value.
 
 use std::fmt;
 
@@ -120,7 +120,7 @@ macro_rules! tags {
 }
 
 tags! {
-    /// Order reference of the other order of a pair.
+    /// A second order reference; in an Order Restated of this venue, the order's new reference.
     1 SecondaryOrderRef(u64: U64),
     /// The firm that the order is for.
     2 Firm(Alpha<4>: Alpha<4>),
@@ -152,7 +152,7 @@ tags! {
     16 TradeNow(u8: u8),
     /// Handling instructions for the venue.
     17 HandleInst(u8: u8),
-    /// Weight of the order at the best price.
+    /// Code for the order's share of the quantity at the best price.
     18 BboWeight(u8: u8),
     /// Price from which the order is repriced.
     19 ReferencePrice(u64: U64),
@@ -223,8 +223,8 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// Returns the self-trade prevention rule that cancelled the order, in an
-    /// [`AiqCanceled`](super::AiqCanceled) of the edition of 2025.
+    /// Returns the code of the self-trade prevention rule in an [`AiqCanceled`](super::AiqCanceled) of the
+    /// 2025 edition; `None` in any other message.
     #[must_use]
     pub const fn aiq_strategy(&self) -> Option<u8> {
         self.aiq_strategy
@@ -244,7 +244,8 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// Returns the first element's tag and value and the elements after it; `None` when it is incomplete.
+/// Returns the tag and value of the first element, and the elements after it; `None` if the first element
+/// is incomplete.
 fn split_element(elements: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&len, rest) = elements.split_first()?;
     let (element, after) = rest.split_at_checked(usize::from(len))?;
@@ -252,12 +253,12 @@ fn split_element(elements: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, value, after))
 }
 
-/// Writes a message, the total length of its options and the options at the start of `out`; returns the total
-/// length. For a message that never has options, use its `as_bytes` alone.
+/// Writes a message, the length of its options and the options at the start of `out`; returns the number of
+/// bytes written. For a message type without options, send its `as_bytes` instead.
 ///
 /// # Errors
-/// [`BufferTooShort`]. No buffer suffices for an unknown option whose value is longer than 254 bytes, or for
-/// more than 65535 bytes of options.
+/// [`BufferTooShort`]; with any buffer if an unknown option's value exceeds 254 bytes, or if the options
+/// exceed 65535 bytes.
 #[inline]
 pub fn encode_with_options<M: IntoBytes + Immutable>(
     message: &M,

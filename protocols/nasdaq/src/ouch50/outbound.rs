@@ -50,7 +50,7 @@ ouch_messages! {
         common 1 timestamp: LongTimestamp,
     }
 
-    /// System Event (`S`).
+    /// System Event (`S`): the trading day started or ended.
     SystemEvent = b'S', 10, options Maybe, "System Event Message" {
         /// Start or end of the day.
         9 event_code: EventCode,
@@ -84,8 +84,8 @@ ouch_messages! {
         17 reason: CancelReasonCode,
     }
 
-    /// AIQ Canceled (`D`): an order would have traded with another order of its owner. The 2025 edition adds
-    /// a 32nd byte, the owner's self-match prevention strategy.
+    /// AIQ Canceled (`D`): shares were removed from an order that would have traded with an order of the same
+    /// owner. The 2025 edition adds a 32nd byte, the owner's self-match prevention strategy.
     AiqCanceled = b'D', 31, options AfterStrategy, "AIQ Canceled Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
@@ -115,19 +115,19 @@ ouch_messages! {
         26 match_number: MatchNumber,
     }
 
-    /// Broken Trade (`B`): an execution was broken.
+    /// Broken Trade (`B`): an earlier execution was canceled.
     BrokenTrade = b'B', 36, options Maybe, "Broken Trade Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
         /// Match number of the execution.
         13 match_number: MatchNumber,
-        /// The reason of the break.
+        /// The reason why the execution was canceled.
         21 reason: BrokenTradeReason,
         /// The client's text, echoed.
         22 client_order_id: Alpha<14>,
     }
 
-    /// Trade Correction (`F`): the price of an execution changed.
+    /// Price Correction (`F`): the price of an earlier execution changed.
     PriceCorrection = b'F', 49, options Maybe, "Price Correction Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
@@ -179,7 +179,7 @@ ouch_messages! {
         22 order_ref: OrderRef,
     }
 
-    /// Order Modified (`M`): the shares or the marking of an order changed.
+    /// Order Modified (`M`): the number of shares or the short sale marking of an order changed.
     Modified = b'M', 18, options Maybe, "Order Modified Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
@@ -189,7 +189,7 @@ ouch_messages! {
         14 quantity: Shares,
     }
 
-    /// Order Restated (`R`): the venue changed the order by itself.
+    /// Order Restated (`R`): the venue changed the order without a request.
     Restated = b'R', 14, options Always, "Order Restated Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
@@ -197,7 +197,7 @@ ouch_messages! {
         13 reason: RestateReason,
     }
 
-    /// Mass Cancel Response (`X`): the request was accepted; the orders' own messages follow.
+    /// Mass Cancel Response (`X`): the request was accepted; the messages of the canceled orders follow.
     MassCancelResponse = b'X', 25, options Maybe, "Mass Cancel Response" of 2025 {
         /// UserRefNum of the request.
         9 user_ref: UserRef,

@@ -15,7 +15,7 @@ use super::{EncodeError, PRICE_MAX, ParseError};
 use crate::soupbintcp::BufferTooShort;
 use crate::wire::{Alpha, LongPrice, Shares, Stock};
 
-/// The reason why the venue does not execute a message as a request.
+/// The reason why a client's message does not become an [`OrderRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
@@ -33,7 +33,7 @@ pub enum RequestError {
         /// The client's text to echo.
         client_order_id: ClientOrderId,
     },
-    /// The UserRefNum belongs to a space other than 0, which this venue does not have: count and drop the
+    /// The message names a UserRefNum space other than 0, the only one of this venue: count and drop the
     /// message.
     #[error("request about order {user_ref} of number space {index}: drop it, the venue has one space, 0")]
     OtherIndex {
@@ -49,16 +49,16 @@ pub enum RequestError {
 
 /// Decodes a request of a client.
 ///
-/// The venue offers: day, IOC and GTT; visible and hidden orders; the continuous market; limits up to
-/// [`PRICE_MAX`] and the market marker, which becomes [`Price::MARKET`]; the options MinQty, PostOnly,
+/// The venue offers: day, IOC and GTT; visible and hidden orders; the continuous market; limit prices up to
+/// [`PRICE_MAX`]; market orders, whose price becomes [`Price::MARKET`]; the options MinQty, PostOnly,
 /// MaxFloor and ExpireTime. It ignores options that only inform (Firm, CustomerType, SharesLocated,
 /// LocateBroker) and those that state the default (PriceType `L`, TradeNow `N`, UserRefIndex 0). It refuses
-/// all others. If an option is repeated, the last one counts. A sale's marking is dropped on entry, as the
-/// venue has no rules for it.
+/// all others. If an option is repeated, the last one counts. The short sale marking of a new order is
+/// dropped, since the venue has no rules for it.
 ///
-/// Matching checks quantities, times, tick, collar, the state of the order and the marking of a modification;
-/// this function does not. It therefore refuses no cancel and no modification, so [`RequestError::Refused`]
-/// never has the UserRefNum of an earlier order. Of their options it checks only UserRefIndex.
+/// The matching engine checks quantities, times, tick, collar, the order's state and the marking of a
+/// modification; this function does not. In cancels and modifications it checks only UserRefIndex and refuses
+/// none, so [`RequestError::Refused`] never has the UserRefNum of an earlier order.
 ///
 /// # Errors
 /// [`RequestError`] separates messages to drop from requests to refuse.
@@ -199,7 +199,7 @@ fn decode_order_entry(
     Ok(OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled, firm }))
 }
 
-/// Fails for a UserRefNum of another space than 0, the only one of this venue.
+/// Fails if the options name a UserRefNum space other than 0, the only one of this venue.
 #[inline]
 fn check_index(user_ref: UserRefNum, options: Options<'_>) -> Result<(), RequestError> {
     if options.is_empty() {
@@ -228,7 +228,8 @@ fn offered_display(display: Display) -> Result<u8, RejectReason> {
     }
 }
 
-/// Returns the code if it is yes or no. The venue only echoes it: a sweep has no effect on a single market.
+/// Returns the sweep code if it is `Y` or `N`. The venue only echoes it, since an intermarket sweep has no
+/// effect on a single market.
 fn offered_sweep(sweep: YesNo) -> Result<u8, RejectReason> {
     sweep.meaning().map(|_| sweep.0).ok_or(RejectReason::OptionNotOffered)
 }
@@ -264,7 +265,7 @@ impl OrderParameters {
         true
     }
 
-    /// Returns the order parameters in a venue's echo, ignoring options that do not concern matching.
+    /// Returns the order parameters that a venue echoed. Ignores options that do not affect matching.
     #[inline]
     pub(super) fn echoed(options: Options<'_>) -> OrderParameters {
         let mut parameters = OrderParameters::default();
@@ -325,10 +326,10 @@ pub(super) fn option_values(
 /// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
 ///
 /// Cancels and modifications are written without an empty list of options, as in the edition of 2023.
-/// Requests that the 2025 edition added (mass cancel, disable and enable order entry) end with such a list.
+/// Requests that the 2025 edition added (mass cancel, disable and enable order entry) end with a list.
 ///
 /// # Errors
-/// [`EncodeError`]: nothing may be sent.
+/// [`EncodeError`]: do not send the content of `out`.
 #[inline]
 pub fn encode_request(
     request: &OrderRequest,
@@ -390,7 +391,7 @@ pub fn encode_request(
     }
 }
 
-/// Returns the symbol to which a mass cancel is restricted, blank for all.
+/// Returns the symbol to which a mass cancel is restricted; blank for instrument 0, which means all.
 pub(super) fn stock_of(
     instrument: InstrumentId,
     symbol_of: impl FnOnce(InstrumentId) -> Option<Symbol>,
@@ -415,7 +416,7 @@ fn check_encodable(
     if time_in_force == TimeInForce::Gtc || is_stop { Err(EncodeError::NotInOuch) } else { Ok(()) }
 }
 
-/// Returns the display code, which in OUCH also marks hidden orders.
+/// Returns the OUCH display code: hidden if the order instructions hide the order, else `display`.
 pub(super) fn display_code(display: u8, special: Option<OrderInstructions>) -> u8 {
     if special.is_some_and(|special| special.is_hidden) { Display::HIDDEN.0 } else { display }
 }

@@ -27,7 +27,7 @@ pub enum ClientEvent<'a> {
         /// The message.
         message: &'a [u8],
     },
-    /// A message without a sequence number; only in editions 4.x.
+    /// A message without a sequence number; servers send it only in protocol editions 4.x.
     Unsequenced(&'a [u8]),
     /// A heartbeat.
     Heartbeat,
@@ -52,9 +52,10 @@ impl endpoint::State for State {
     const CLOSED: State = State::Closed;
 }
 
-/// The client's side of one connection, from the moment that TCP is connected.
+/// The client's side of one connection, created once TCP is connected.
 ///
-/// Performs no IO and reads no clock. After a lost connection, create another from [`resume`](Self::resume).
+/// Performs no IO and reads no clock. After a lost connection, create another session with the login request
+/// that [`resume`](Self::resume) returns.
 #[derive(Clone, Debug)]
 pub struct ClientSession {
     login: LoginRequest,
@@ -74,9 +75,9 @@ impl ClientSession {
         LoginRequest { session: self.endpoint.session, sequence: self.endpoint.next_sequence, ..self.login }
     }
 
-    /// Handles the packet at the start of `bytes`, which are all received bytes not yet consumed. Returns its
-    /// event and the number of bytes consumed, or `None` until the packet is complete. Call it until it
-    /// returns `None`.
+    /// Handles the packet at the start of `bytes`, which must be all received bytes not yet consumed. Returns
+    /// the packet's event and the number of bytes consumed, or `None` until the packet is complete. Call it
+    /// until it returns `None`.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket.
@@ -130,7 +131,7 @@ impl ClientSession {
         })
     }
 
-    /// Ends the connection on a timeout: the server was silent, or did not answer the login.
+    /// Ends the connection if the server was silent for too long or did not answer the login in time.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket and connect again.
@@ -143,7 +144,7 @@ impl ClientSession {
     }
 
     /// Writes the next control packet that is due - login, heartbeat, logout - and returns its length, or 0
-    /// when none is. Call it after each `handle_*`.
+    /// if none is due. Call it after each `handle_*`.
     ///
     /// # Panics
     /// When `out` is shorter than [`CONTROL_LEN_MAX`](super::CONTROL_LEN_MAX).
@@ -157,7 +158,7 @@ impl ClientSession {
         self.endpoint.transmit(now, &packet, state, out)
     }
 
-    /// Frames a message to the server; if the connection breaks, the message is lost. `write` writes the
+    /// Frames an unsequenced message to the server; it is lost if the connection breaks. `write` writes the
     /// message at the start of the buffer that it receives, and returns the message's length. Returns the
     /// packet's length; after sending the packet, call [`sent`](Self::sent).
     ///
@@ -181,7 +182,7 @@ impl ClientSession {
         self.endpoint.sent(now);
     }
 
-    /// Logs out: the next [`poll_transmit`](Self::poll_transmit) sends the logout and the connection is over.
+    /// Logs out: the next [`poll_transmit`](Self::poll_transmit) writes the logout and ends the connection.
     pub fn logout(&mut self) {
         self.endpoint.state = match self.endpoint.state {
             State::Active | State::LoginSent => State::LoggingOut,
@@ -202,7 +203,7 @@ impl ClientSession {
         self.endpoint.state == State::Closed
     }
 
-    /// Returns the name of the session; before the login is accepted, of the requested one.
+    /// Returns the name of the session; before the login is accepted, the requested name.
     #[must_use]
     pub const fn session(&self) -> Session {
         self.endpoint.session

@@ -1,4 +1,4 @@
-//! The common part of the client's and the server's side: heartbeats, timeouts and errors.
+//! Code that the client's and the server's side of a connection share: heartbeats, timeouts and errors.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -11,7 +11,7 @@ pub enum SessionError {
     /// The other side sent an invalid packet.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The other side sent a packet that it may never send, or not in this state of the connection.
+    /// The other side sent a packet that it must not send in this state of the connection, or ever.
     #[error("a packet '{}' is not allowed here: close the connection", *packet_type as char)]
     UnexpectedPacket {
         /// The type byte of the packet.
@@ -40,7 +40,7 @@ pub(super) trait State: Copy {
     const CLOSED: Self;
 }
 
-/// The common part of the client's and the server's side: state, timers, session and sequence number.
+/// Data that both sides of a connection have: state, timers, session and sequence number.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint<S> {
     pub(super) state: S,
@@ -113,7 +113,7 @@ impl<S: State> Endpoint<S> {
         self.last_received = now;
     }
 
-    /// Returns the next sequence number and advances it; saturates, because a server may claim the maximum.
+    /// Returns the next sequence number and increments it. Saturates, as a server may announce the maximum.
     #[inline]
     pub(super) fn take_sequence(&mut self) -> Sequence {
         let next = Sequence(self.next_sequence.0.saturating_add(1));

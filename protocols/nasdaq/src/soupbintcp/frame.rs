@@ -40,7 +40,7 @@ pub enum FrameError {
 /// packet is complete.
 ///
 /// # Errors
-/// [`FrameError`] when the bytes are not a packet; reported as soon as length and type have arrived.
+/// [`FrameError`] when the bytes are not a packet. A wrong length or type fails before the payload arrives.
 #[inline]
 pub fn next_packet(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, FrameError> {
     let Some((prefix, rest)) = bytes.split_first_chunk::<2>() else {
@@ -76,7 +76,7 @@ pub fn next_packet(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, FrameErr
 /// Returns the length in bytes of the packet at the start of `bytes`, header included; `None` until two bytes
 /// have arrived.
 ///
-/// A peer may announce up to 64 KiB; a receiver with a smaller buffer closes the connection.
+/// A packet may have up to 64 KiB. A receiver closes the connection if its buffer is too small for a packet.
 #[inline]
 #[must_use]
 pub fn packet_len(bytes: &[u8]) -> Option<usize> {

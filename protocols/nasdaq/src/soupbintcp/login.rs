@@ -32,7 +32,7 @@ impl fmt::Display for Username {
     }
 }
 
-/// A password, 10 characters, case-insensitive; never printed.
+/// A password, 10 characters, case-insensitive; `Debug` does not show it.
 #[derive(Clone, Copy)]
 pub struct Password(pub(super) Alpha<10>);
 
@@ -43,7 +43,7 @@ impl Password {
         Alpha::new(text).map(Password)
     }
 
-    /// Returns true if `password` is this password, ignoring case; takes constant time.
+    /// Returns true if `password` is this password, ignoring case; compares in constant time.
     #[must_use]
     pub fn matches(&self, password: &str) -> bool {
         let Some(other) = Password::new(password) else { return false };
@@ -68,7 +68,8 @@ impl fmt::Debug for Password {
 
 /// Login Request (`L`): the user, the session, and the first requested message.
 ///
-/// Source: SoupBinTCP 3.00 and 4.1, "Login Request Packet"; 49 bytes with its length, 54 in edition 4.1.
+/// Source: SoupBinTCP 3.00 and 4.1, "Login Request Packet"; 49 bytes with the length field,
+/// 54 in edition 4.1.
 #[derive(Clone, Copy, Debug)]
 pub struct LoginRequest {
     /// Name of the user.
@@ -84,8 +85,8 @@ pub struct LoginRequest {
 }
 
 impl LoginRequest {
-    /// Creates a login to the current session from its start, by edition 3.00. `None` when the name is longer
-    /// than 6, the password longer than 10, or either is not ASCII.
+    /// Creates an edition 3.00 login that requests all messages of the current session. `None` when the name
+    /// is longer than 6 characters, the password longer than 10, or either is not ASCII.
     #[must_use]
     pub fn new(username: &str, password: &str) -> Option<LoginRequest> {
         Some(LoginRequest {
@@ -98,9 +99,9 @@ impl LoginRequest {
     }
 }
 
-/// Login Accepted (`A`).
+/// Login Accepted (`A`): the server accepted the login.
 ///
-/// Source: SoupBinTCP 3.00, "Login Accepted Packet"; 33 bytes with its length.
+/// Source: SoupBinTCP 3.00, "Login Accepted Packet"; 33 bytes with the length field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoginAccepted {
     /// Name of the session that the client joined.

@@ -1,10 +1,10 @@
-//! SoupBinTCP 3.00 and 4.1: a numbered stream of messages over TCP that survives its connection.
+//! SoupBinTCP 3.00 and 4.1: a numbered stream of messages over TCP that can resume on a new connection.
 //!
 //! [`next_packet`] finds the packets in received bytes and [`Packet::encode`] writes them. [`ClientSession`]
 //! and [`ServerSession`] are the two sides of one connection; they own no socket and read no clock. Received
 //! bytes enter through `handle_bytes`, which returns one event at a time. `poll_transmit` returns control
-//! packets to send, and `encode_message` frames application messages. `handle_timeout` and `poll_transmit`
-//! are called repeatedly as time passes.
+//! packets to send, and `encode_message` (client: `frame_message_with`) frames application messages. Call
+//! `handle_timeout` and `poll_transmit` repeatedly as time passes.
 //!
 //! ```
 //! use tickpath_nasdaq::soupbintcp::{
@@ -58,16 +58,17 @@ use tickpath_types::Nanos;
 pub const HEADER_LEN: usize = 3;
 /// Maximum length of a payload, in bytes: the length field counts the type byte too.
 pub const PAYLOAD_LEN_MAX: usize = u16::MAX as usize - 1;
-/// Longest control packet, a login of edition 4.1, in bytes: the minimum buffer of `poll_transmit`.
+/// Length in bytes of the longest control packet, a login of edition 4.1. `poll_transmit` needs a buffer of
+/// this length.
 pub const CONTROL_LEN_MAX: usize = 54;
 
 /// Idle time after which each side sends a heartbeat.
 pub const HEARTBEAT_INTERVAL: Nanos = Nanos::from_secs(1);
 /// Duration of the other side's silence after which a connection ends.
 pub const PEER_TIMEOUT: Nanos = Nanos::from_secs(15);
-/// Time from the start of a connection after which it ends if the login was not completed.
+/// Maximum time from the start of a connection to a completed login.
 pub const LOGIN_TIMEOUT: Nanos = Nanos::from_secs(30);
-/// Shortest timeout of edition 4.1 that a server grants; a shorter request is raised to it.
+/// Shortest client timeout (edition 4.1) that a server grants; it raises a shorter request to this value.
 pub const PEER_TIMEOUT_MIN: Nanos = Nanos::from_secs(2);
-/// Longest timeout of edition 4.1 that a server grants; a longer request is lowered to it.
+/// Longest client timeout (edition 4.1) that a server grants; it lowers a longer request to this value.
 pub const PEER_TIMEOUT_MAX: Nanos = Nanos::from_secs(60);

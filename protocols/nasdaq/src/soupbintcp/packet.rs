@@ -4,7 +4,7 @@ use super::{HEADER_LEN, LoginAccepted, LoginRejectReason, LoginRequest, PAYLOAD_
 
 /// A packet of either direction.
 ///
-/// Source: SoupBinTCP 3.00 and 4.1: `u16 length | type | payload`, big-endian, the length counting the
+/// Source: SoupBinTCP 3.00 and 4.1: `u16 length | type | payload`, big-endian; the length counts the
 /// type and the payload.
 #[derive(Clone, Copy, Debug)]
 pub enum Packet<'a> {
@@ -95,7 +95,7 @@ impl Packet<'_> {
     }
 }
 
-/// Frames a message by `write`, which receives a buffer, writes the message at its start and returns the
+/// Frames the message that `write` writes at the start of the buffer that it receives; `write` returns the
 /// message's length. Returns the length of the packet, header included.
 ///
 /// # Errors
@@ -149,7 +149,8 @@ fn put(out: &mut [u8], packet_type: u8, parts: &[&[u8]]) -> Result<usize, Buffer
     Ok(needed)
 }
 
-/// Returns `value` as ASCII digits, padded with spaces on the left to `N` bytes; it must fit them.
+/// Returns `value` as ASCII digits, padded with spaces on the left to `N` bytes. It must have at most
+/// `N` digits.
 pub(crate) fn ascii_number<const N: usize>(mut value: u64) -> [u8; N] {
     let mut digits = [b' '; N];
     for digit in digits.iter_mut().rev() {

@@ -9,7 +9,7 @@ use super::{
     PEER_TIMEOUT_MIN, Packet, SendError, Session, SessionError, next_packet,
 };
 
-/// A packet from the client, as an event.
+/// An event: one packet that the client sent.
 #[derive(Clone, Copy, Debug)]
 pub enum ServerEvent<'a> {
     /// A login request: answer by [`ServerSession::accept`] or [`ServerSession::reject`].
@@ -20,7 +20,7 @@ pub enum ServerEvent<'a> {
     Heartbeat,
     /// Human-readable text.
     Debug(&'a [u8]),
-    /// A logout; the connection is over.
+    /// A logout request; the connection is over.
     LogoutRequest,
 }
 
@@ -45,7 +45,7 @@ impl endpoint::State for State {
 
 /// The server's side of one connection, from the moment that TCP accepted it.
 ///
-/// Performs no IO, reads no clock, and keeps no message. After [`accept`](Self::accept) the application sends
+/// Performs no IO, reads no clock and keeps no messages. After [`accept`](Self::accept) the application sends
 /// the messages that the client missed, then new ones, both by [`encode_message`](Self::encode_message).
 #[derive(Clone, Debug)]
 pub struct ServerSession {
@@ -59,9 +59,9 @@ impl ServerSession {
         ServerSession { endpoint: Endpoint::new(now, State::AwaitingLogin, Session::BLANK, Sequence(1)) }
     }
 
-    /// Handles the packet at the start of `bytes`, which are all received bytes not yet consumed. Returns its
-    /// event and the number of bytes consumed, or `None` until the packet is complete. Call it until it
-    /// returns `None`. Until the application answers a login, later packets are not handled.
+    /// Handles the packet at the start of `bytes`, which must hold all received bytes not yet consumed.
+    /// Returns the event and the number of bytes consumed; `None` if the packet is incomplete, a login is
+    /// unanswered, or the connection is ending. Call it until it returns `None`.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket.
@@ -133,7 +133,8 @@ impl ServerSession {
         waits
     }
 
-    /// Ends the session; the connection is over once the end of session is sent.
+    /// Ends the session: the connection is over once the End of Session packet is sent, or at once if no
+    /// login was accepted.
     pub fn end_session(&mut self) {
         self.endpoint.state = match self.endpoint.state {
             State::Accepting | State::Active => State::Ending,
@@ -141,7 +142,7 @@ impl ServerSession {
         };
     }
 
-    /// Ends the connection on a timeout: the client was silent, or did not log in.
+    /// Closes the connection if the client was silent too long, or no login was completed in time.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket.
@@ -230,7 +231,7 @@ impl ServerSession {
         matches!(self.endpoint.state, State::Closed)
     }
 
-    /// Returns the name of the session that the client joined; blank before.
+    /// Returns the name of the session that the client joined; blank until a login is accepted.
     #[must_use]
     pub const fn session(&self) -> Session {
         self.endpoint.session

@@ -111,7 +111,8 @@ pub fn request() -> impl Strategy<Value = OrderRequest> {
     ]
 }
 
-/// Generates any answer except those without an exact code: GTC orders, and reasons without a distinct code.
+/// Generates every kind of event that OUCH encodes exactly: no GTC orders, and no reject reasons that share a
+/// code.
 pub fn event_kind() -> impl Strategy<Value = OrderEventKind> {
     let reject = (0..=u8::MAX).filter_map(RejectReason::from_code);
     let reject: Vec<RejectReason> =

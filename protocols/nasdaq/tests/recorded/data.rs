@@ -1,4 +1,4 @@
-//! Finds recorded data, if present, and reads the payloads of captured packets.
+//! Lists capture files, and reads the payloads of their packets.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub fn captures(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the UDP or TCP payloads of a little-endian pcap of Ethernet frames, without VLAN tags.
+/// Returns the UDP or TCP payloads of a little-endian pcap file of Ethernet frames; skips VLAN tags.
 pub fn payloads(file: &Path) -> Vec<Vec<u8>> {
     let data = std::fs::read(file).unwrap();
     assert!([[0x4d, 0x3c, 0xb2, 0xa1], [0xd4, 0xc3, 0xb2, 0xa1]].contains(&data[..4].try_into().unwrap()));

@@ -1,4 +1,4 @@
-//! Decodes every recorded file from Nasdaq, if present, and checks that all codes are listed.
+//! Decodes the recorded files from Nasdaq, if present, and checks their codes, prices and times.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "reads recorded data")]
 
@@ -15,7 +15,7 @@ use tickpath_nasdaq::{itch50, moldudp64, ouch50, soupbintcp};
 use tickpath_test_support::recorded;
 use tickpath_types::{Nanos, Sequence};
 
-/// Counts messages by type, and checks the fields of each that a wrong offset would corrupt.
+/// Counts messages by type, and asserts in each message that fields have plausible values.
 #[derive(Default)]
 struct MessageCounts {
     counts: BTreeMap<char, usize>,

@@ -1,6 +1,6 @@
-//! Recorded packets.
+//! Sample packets: recorded ones, and one constructed from the specification.
 
-/// Returns all recorded packets with their names.
+/// Returns all sample packets with their names.
 pub fn samples() -> Vec<(String, Vec<u8>)> {
     let lines = include_str!("../data/packets.hex").lines().filter(|line| !line.starts_with('#'));
     lines
@@ -12,7 +12,7 @@ pub fn samples() -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// Returns the recorded packet with this name.
+/// Returns the sample packet with this name.
 #[allow(dead_code, reason = "not every test asks for one")]
 pub fn packet(name: &str) -> Vec<u8> {
     samples().into_iter().find(|(of, _)| of == name).unwrap().1

@@ -9,7 +9,7 @@ pub struct Gap {
     pub instrument: u16,
     /// The expected sequence number: of the symbol, or of the session if `instrument` is 0.
     pub expected: u64,
-    /// The received sequence number, of the symbol or of the session likewise.
+    /// The received sequence number: of the symbol, or of the session if `instrument` is 0.
     pub found: u64,
     /// Number of missing messages.
     pub lost: u64,
@@ -33,7 +33,7 @@ pub trait TickListener {
     fn on_skipped(&mut self, _: &Skipped) {}
     /// Handles the last message of the stream.
     fn on_end_of_stream(&mut self, _: &EndOfStream) {}
-    /// Handles a gap: messages are missing before the message that the next call passes.
+    /// Handles a gap: messages are missing before the message of the next call.
     fn on_gap(&mut self, _: Gap) {}
     /// Handles damaged data; the parser skips bytes until the next valid message.
     fn on_corrupt(&mut self) {}

@@ -1,4 +1,4 @@
-//! The state machine that parses a stream: before its hello, among messages, or resynchronising.
+//! The state machine that parses a stream; it awaits the hello, reads messages, resynchronises or has failed.
 
 use thiserror::Error;
 use tickpath_lockfree::crc32c::{Instruction, Step, Table};
@@ -25,12 +25,12 @@ pub enum StreamError {
     /// The first message is not a hello: the peer uses another protocol.
     #[error("the peer does not use the ticks protocol: check the address")]
     NotTicks,
-    /// The peer uses another version.
+    /// The peer uses another version of the protocol.
     #[error(
         "the peer uses version {0} of the ticks protocol, this program version 1: use programs of one version"
     )]
     Version(u16),
-    /// A hello in the middle of a stream.
+    /// The peer sent a hello after the first one.
     #[error("the peer sent a second hello: connect again")]
     SecondHello,
     /// No valid message within [`RESYNC_LEN_MAX`] bytes.
@@ -132,7 +132,7 @@ impl Machine {
     ) -> Result<&'a [u8], StreamError> {
         let mut rest = bytes;
         loop {
-            // A batch that is not full ends before a message other than the next tick: `take_one` handles it.
+            // After a batch that is not full, `take_one` handles the message, which is not the next tick.
             while self.can_batch() {
                 let batch = rest;
                 rest = self.take_ticks(batch, listener);
@@ -150,13 +150,15 @@ impl Machine {
         }
     }
 
-    /// Returns true while ticks may be handled in batches.
+    /// Returns true if ticks can be handled in batches: the next byte begins a message, and the session's
+    /// sequence numbers must be consecutive.
     #[inline]
     fn can_batch(&self) -> bool {
         self.state == State::Messages && self.numbers.are_of_session()
     }
 
-    /// Handles leading valid and consecutive ticks, at most [`BATCH_MAX`]; returns the bytes after them.
+    /// Handles the valid, consecutively numbered ticks at the start of `bytes`, at most [`BATCH_MAX`].
+    /// Returns the bytes after them.
     #[inline]
     fn take_ticks<'a>(&mut self, bytes: &'a [u8], listener: &mut impl TickListener) -> &'a [u8] {
         let few = match self.instruction {
@@ -168,7 +170,8 @@ impl Machine {
         few.unwrap_or_else(|| self.take_many(bytes, listener))
     }
 
-    /// Handles the first `N` ticks if all are valid and consecutive, else none; unrolled, as `N` is constant.
+    /// Handles the first `N` ticks if all are valid and consecutive, else none. `N` is constant, so the
+    /// compiler unrolls the loop.
     #[inline(always)]
     fn take_few<'a, S: Step, const N: usize>(
         &mut self,
@@ -221,7 +224,7 @@ impl Machine {
 
     fn take_hello(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<usize, StreamError> {
         let Ok((header, body)) = Header::ref_from_prefix(bytes) else { return Ok(0) };
-        // A server that is full, or uses another version, may refuse before its hello.
+        // A server that is full, or uses another version, may send `Refused` before its hello.
         if header.message_type == Refused::TYPE && header.message_len() == Refused::LEN {
             let Some(message) = bytes.get(..Refused::LEN) else { return Ok(0) };
             let refused = Refused::ref_from_bytes(message).ok().filter(|_| is_checksum_valid(message));
@@ -232,7 +235,7 @@ impl Machine {
         if header.message_type != Hello::TYPE || !body.starts_with(&MAGIC[..body.len().min(MAGIC.len())]) {
             return Err(StreamError::NotTicks);
         }
-        // Magic and version have fixed offsets in all versions; a hello's length may differ between them.
+        // Magic and version have the same offsets in all versions; the hello's length may differ.
         let Some(version) = body.get(8..10) else { return Ok(0) };
         match u16::from_le_bytes([version[0], version[1]]) {
             VERSION => {}
@@ -273,7 +276,7 @@ impl Machine {
         Ok(message.len())
     }
 
-    /// Reports damaged data, and skips its first word. Returns the number of bytes skipped.
+    /// Reports damaged data, and skips one word of 8 bytes. Returns the number of bytes skipped.
     fn damaged(&mut self, listener: &mut impl TickListener) -> usize {
         self.stats.corrupt += 1;
         self.stats.resync_bytes += WORD_LEN as u64;
@@ -379,8 +382,8 @@ impl Machine {
     }
 }
 
-/// Returns the number of leading ticks that are complete, valid, and numbered consecutively from `first`, at
-/// most [`BATCH_MAX`]; and the bytes after them.
+/// Counts the valid ticks at the start of `bytes` that are numbered consecutively from `first`, at most
+/// [`BATCH_MAX`]. Returns the count and the bytes after these ticks.
 #[inline]
 fn valid_ticks<S: Step>(step: S, bytes: &[u8], first: u64) -> (usize, &[u8]) {
     let (mut rest, mut valid) = (bytes, 0);
@@ -432,12 +435,12 @@ fn is_start_of_tick(rest: &[u8]) -> bool {
     rest.len() < TICK_LEN && rest.first_chunk().is_none_or(|kind| is_kind_of_tick(*kind))
 }
 
-/// Returns the structure of a message whose length was found to match its type.
+/// Converts a message to its structure; the caller has checked that the length matches the type.
 fn listed<M: Message>(message: &[u8]) -> &M {
     M::ref_from_bytes(message).expect("its length was compared with its type's")
 }
 
-/// Returns true when the header's length is valid, and is that of its type if the type is listed.
+/// Returns true when the header states a valid length: for a listed type, the length of that type.
 fn has_right_len(header: &Header) -> bool {
     match listed_len(header.message_type) {
         Some(len) => header.message_len() == len,

@@ -97,15 +97,15 @@ impl TickParser {
         &mut self.buffer[self.end..]
     }
 
-    /// Moves the unparsed bytes, which are shorter than the longest message, to the front.
+    /// Moves the unparsed bytes, which are part of one message, to the start of the buffer.
     #[cold]
     fn move_to_front(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
     }
 
-    /// Handles the first `len` bytes of the [free space](TickParser::free_space), which now contain the
-    /// stream's next bytes, and passes complete messages to `listener`.
+    /// Parses the first `len` bytes of the [free space](TickParser::free_space), into which the caller has
+    /// read the stream's next bytes, and passes complete messages to `listener`.
     ///
     /// # Errors
     /// [`StreamError`] when the stream cannot be read further; later calls return the same error, until

@@ -58,7 +58,8 @@ impl Numbers {
         self.sequence = sequence;
     }
 
-    /// Begins a subscription at sequence number `sequence`. Allocates for listed symbols; nothing else does.
+    /// Begins a subscription at sequence number `sequence`. No other method allocates; this one does so for
+    /// listed symbols.
     pub(super) fn subscribe(&mut self, sequence: u64, scope: Scope, symbols_max: u16) {
         self.sequence = sequence;
         self.symbols = match scope {
@@ -86,7 +87,7 @@ impl Numbers {
         self.sequence = self.sequence.saturating_add(count as u64);
     }
 
-    /// Compares the sequence numbers of a message with the expected ones, which then follow the message.
+    /// Compares a message's sequence numbers with the expected ones, then advances these past the message.
     pub(super) fn take(&mut self, header: &Header) -> Order {
         let (found, expected) = (header.sequence.get(), self.sequence);
         if self.are_of_session() {
@@ -108,7 +109,7 @@ impl Numbers {
 
     fn take_symbol(&mut self, header: &Header) -> Order {
         let instrument = header.instrument.get();
-        // A symbol that was not requested, or does not exist, has no expected sequence number.
+        // An instrument id above the session's symbol count has no expected sequence number.
         let Some(next) = self.symbols.get_mut(usize::from(instrument)) else { return Order::Next };
         let found = header.symbol_sequence.get();
         let expected = std::mem::replace(next, u64::from(found.wrapping_add(1)));

@@ -47,9 +47,9 @@ fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
 fn write_all(out: &mut String, answer: &Value, now_ns: u64) -> fmt::Result {
     let (state, why) = (text(answer, "state").replace('_', " "), text(answer, "why"));
     let does = match (answer["is_trading"] == true, why) {
-        (true, "") => "orders are taken".to_owned(),
-        (true, why) => format!("orders are taken; {why}"),
-        (false, why) => format!("no order is taken: {why}"),
+        (true, "") => "orders are accepted".to_owned(),
+        (true, why) => format!("orders are accepted; {why}"),
+        (false, why) => format!("no order is accepted: {why}"),
     };
     writeln!(out, "{}: {state}; {does}", text(answer, "gateway"))?;
     let money = if answer["is_production"] == true { ", real money" } else { "" };
@@ -233,13 +233,13 @@ mod tests {
         let limits = json!({ "order_size_max": "10", "notional_max": null, "open_orders_max": 5 });
         let answer = json!({
             "gateway": "deribit", "exchange": "deribit", "venue": "wss://test.deribit.com/ws/api/v2",
-            "transport": "ws", "state": "ready", "is_trading": true, "why": "B1 asks for positions",
+            "transport": "ws", "state": "ready", "is_trading": true, "why": "B1 requests positions",
             "started_ns": 1_795_362_361_000_000_000_u64, "state_since_ns": 1_795_362_363_000_000_000_u64,
             "is_production": true, "open_orders": 3, "instruments": 1234, "accounts_ready": 1, "clients": 1,
             "orders_elsewhere": 2, "banned": [{ "user": "leo", "until_ns": 1_795_369_854_000_000_000_u64 }],
             "accounts": [
                 { "name": "A1", "words": "is ready", "open_orders": 3, "limits": limits, "published": limits },
-                { "name": "B1", "words": "asks for positions", "waits_for_limits": true, "limits": {} },
+                { "name": "B1", "words": "requests positions", "waits_for_limits": true, "limits": {} },
             ],
             "connections": [
                 { "name": "market-1", "transport": "ws", "is_market_data": true, "status": "ready", "losses": 0 },
@@ -250,12 +250,12 @@ mod tests {
                 "to_client_mean_ns": 640, "to_gateway_mean_ns": 1_050 }],
         });
         let expected = "\
-deribit: ready; orders are taken; B1 asks for positions
+deribit: ready; orders are accepted; B1 requests positions
   venue        deribit at wss://test.deribit.com/ws/api/v2, real money; orders over the WebSocket
   since        2026-11-22 15:46:01 UTC, for 2 h 1 min; ready for 2 h 1 min
   accounts     1 of 2 ready, 3 open orders, 1,234 instruments
     A1         is ready; 3 open orders; limits: an order up to 10, 5 open orders, as published
-    B1         asks for positions; 0 open orders; no limits are published, and no order leaves before
+    B1         requests positions; 0 open orders; no limits are published, and no order leaves before
   elsewhere    2 orders of its name were entered or changed by somebody else
   connections  1 of 2 ready
     market-1   WebSocket market data ready
@@ -268,6 +268,6 @@ deribit: ready; orders are taken; B1 asks for positions
 
     #[test]
     fn an_incomplete_answer_is_no_panic() {
-        assert!(to_text(&json!({}), 0).contains("no order is taken"));
+        assert!(to_text(&json!({}), 0).contains("no order is accepted"));
     }
 }

@@ -23,7 +23,7 @@ Examples:
   tickpath ticks serve                                      100 symbols, 10,000 ticks a second
   tickpath ticks serve --rate 100K/s --coalesce 0ns         each tick written as it is made; takes a core
   tickpath ticks serve --rate max --threads 2               as fast as the fastest subscriber reads
-  tickpath ticks serve --faults gaps=0.01%,disconnect=30s   trouble on purpose")]
+  tickpath ticks serve --faults gaps=0.01%,disconnect=30s   injected faults")]
 pub struct Args {
     /// Number of symbols, 1 to 65535
     #[arg(long, value_name = "N", default_value_t = 100)]
