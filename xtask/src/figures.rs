@@ -344,9 +344,9 @@ fn names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<&'a str> {
 const INTRODUCTION: &str = "\
 # Performance
 
-The measured figures of Tickpath, for everyone who compares them. `cargo xtask figures` writes this page from the reports
-in [results](../results); do not edit it. [lab.md](lab.md) describes each row and its limit. To add a run, on a quiet
-machine:
+This page has the measured figures of Tickpath, for everyone who compares them. `cargo xtask figures` writes it from the
+reports in [results](../results); do not edit it. [lab.md](lab.md) describes each row and its *limit*, the minimum that
+the host needs for the same work. To add a run, on a quiet machine:
 
 ```
 tickpath lab bench --record results
@@ -354,12 +354,12 @@ cargo xtask figures
 ```
 
 - Values, limits and ratios are medians over all runs of the row at one commit on one kind of host (CPU family, CPU model,
-  cores). The commit is the newest with three runs, or else the newest. The least and greatest value are in parentheses.
-- *reached* says whether more than half of these runs reached the goal. The goal *that of the limit again* is the ratio of
-  a second measurement of the limit to the first.
-- Steal time is the share of CPU time that the hypervisor took. It is the larger of two shares: that lost by a spinning
-  thread, and that reported by the kernel. A run with more than 3% is marked †, and is used only if that host has no
-  other run of the row.
+  cores). The commit is the newest one with three runs; without such a commit, it is the newest. Parentheses contain the
+  least and the greatest value.
+- *reached* says whether more than half of these runs reached the goal. In a goal, *that of the limit again* means the
+  ratio of a second measurement of the limit to the first.
+- Steal time is the share of CPU time that the hypervisor took. A spinning thread and the kernel both measure it; the
+  larger share counts. A run with more than 3% is marked †, and is used only if that host has no other run of the row.
 ";
 
 impl Run {

@@ -43,7 +43,7 @@ pub fn print(mut command: Command) -> anyhow::Result<()> {
     Ok(print_stdout(serde_json::to_string(&CommandDescription::of(&command))?)?)
 }
 
-/// Parses a description. The command line that it returns has `name` as the name of the sub-command.
+/// Parses a description, and returns it as a sub-command called `name`.
 pub fn parse(name: &'static str, json: &[u8]) -> Option<Command> {
     let description: CommandDescription = serde_json::from_slice(json).ok()?;
     Some(CommandDescription { name: name.to_owned(), ..description }.into_command())

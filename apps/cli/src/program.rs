@@ -1,4 +1,4 @@
-//! Command lines of Tickpath's programs: parsing, errors, and the separate programs.
+//! Parses the command lines of Tickpath's programs, prints their errors, and runs the separate programs.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct Separate {
 pub const SEPARATE: [Separate; 8] = [
     Separate {
         name: "replay",
-        about: "Recorded markets through full order books: what is in a file, and whether it holds together",
+        about: "Build full order books from a recorded file, report its contents, and check it for contradictions",
         feature: "data",
     },
     Separate {
@@ -48,7 +48,7 @@ pub const SEPARATE: [Separate; 8] = [
     Separate { name: "ticks", about: "Ticks over TCP: quotes and trades of many symbols", feature: "ticks" },
     Separate {
         name: "shell",
-        about: "Trade at a venue that speaks Deribit's dialect - test.deribit.com, or one on this machine - or at a native one",
+        about: "Trade at a venue with Deribit's API (test.deribit.com, or one on this machine) or at a native venue",
         feature: "shell",
     },
     Separate {
@@ -58,7 +58,7 @@ pub const SEPARATE: [Separate; 8] = [
     },
     Separate {
         name: "sim",
-        about: "A venue, its clients, feed handlers and traders in one thread under virtual time, with faults, judged from outside",
+        about: "Run a venue, its clients, feed handlers and traders in one thread under virtual time, with injected faults and independent checks",
         feature: "sim",
     },
     Separate {
@@ -71,13 +71,13 @@ pub const SEPARATE: [Separate; 8] = [
 /// Environment variable that passes the version of the calling `tickpath` to a separate program.
 const CALLER: &str = "TICKPATH_CALLER";
 
-/// Returns the root of a program's command line; `name` is what a user types, such as `tickpath shell`.
+/// Returns a clap command without arguments. `name` is the text that a user types, such as `tickpath shell`.
 #[must_use]
 pub fn root(name: &'static str) -> Command {
     Command::new(name).bin_name(name).version(version()).max_term_width(HELP_WIDTH_MAX)
 }
 
-/// Runs a program that is one command with the arguments `A`.
+/// Runs a program whose command line consists of the arguments `A`. `name` is as for [`root`].
 pub fn main_of<A: clap::Args>(
     name: &'static str,
     run: impl FnOnce(&A) -> anyhow::Result<ExitCode>,
@@ -86,7 +86,7 @@ pub fn main_of<A: clap::Args>(
     main(command, |matches| run(&read(A::from_arg_matches(matches))?))
 }
 
-/// Runs a program that is one command with the sub-commands `S`.
+/// Runs a program whose command line consists of one of the sub-commands `S`. `name` is as for [`root`].
 pub fn main_of_subcommands<S: clap::Subcommand>(
     name: &'static str,
     run: impl FnOnce(&S) -> anyhow::Result<ExitCode>,

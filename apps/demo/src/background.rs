@@ -1,5 +1,5 @@
-//! Background flow for any venue: a seeded participant that enters orders as one user, over the venue's order
-//! entry. It is a counterparty for other clients.
+//! Background flow for any venue: a thread that logs in as one user and enters seeded random orders. It is
+//! a counterparty for other clients.
 
 use std::net::SocketAddrV4;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,27 +15,27 @@ use tickpath_types::{InstrumentId, InstrumentTable, MassCancel, Nanos, OrderRequ
 use crate::background_flow::BackgroundFlowAgent;
 use crate::participant::{Phase, SharedPhase, SourceView};
 
-/// Timeout of the login, of the account query, and of the cancels at the end.
+/// Maximum time to wait for the answer to the login, to the account query, or to the final cancels.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(10);
-/// Pause before the next login, after a failure.
+/// Pause between a failure and the next login.
 const RETRY_INTERVAL: Nanos = Nanos::from_secs(1);
 /// Sleep after a duty cycle without work. The flow may sleep because its latency is not measured.
 const IDLE_INTERVAL: Duration = Duration::from_millis(1);
 /// Interval at which a wait checks its condition.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
-/// Maximum number of notes that wait to be printed; further ones are dropped.
+/// Maximum number of failure notes that wait for [`BackgroundFlowThread::notes`]; further ones are dropped.
 const NOTES_MAX: usize = 16;
 
 /// Settings of a background flow.
 #[derive(Clone, Debug)]
 pub struct BackgroundSettings {
-    /// The venue's order entry.
+    /// The venue's order entry address.
     pub address: SocketAddrV4,
     /// The user that enters the orders; no other client may use it.
     pub user: String,
     /// The user's password.
     pub password: String,
-    /// The instruments, all of which are traded.
+    /// Instruments of the venue; the flow trades all of them.
     pub instruments: InstrumentTable,
     /// New orders per second over all instruments; cancels and replacements come in addition.
     pub rate: u32,
@@ -44,7 +44,7 @@ pub struct BackgroundSettings {
 }
 
 impl BackgroundSettings {
-    /// Returns a flow with some hundred orders per instrument: enough for a maker and a taker to trade with.
+    /// Returns a flow with up to 400 open orders per instrument, enough for a maker and a taker to trade.
     fn background_flow(&self) -> anyhow::Result<BackgroundFlow> {
         let config = BackgroundFlowConfig {
             seed: self.seed,
@@ -61,7 +61,7 @@ impl BackgroundSettings {
     }
 }
 
-/// A background flow on its own thread. It reconnects when disconnected, and cancels its orders at the end.
+/// A background flow on a separate thread, which reconnects after a disconnection.
 #[derive(Debug)]
 pub struct BackgroundFlowThread {
     stop: StopSignal,
@@ -85,7 +85,7 @@ impl BackgroundFlowThread {
         Ok(BackgroundFlowThread { stop, notes, thread })
     }
 
-    /// Returns the failures since the last call, one line each.
+    /// Returns a line for each failure of the flow since the last call; omits repetitions.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         self.notes.try_iter()
     }

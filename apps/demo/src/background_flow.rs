@@ -1,4 +1,4 @@
-//! The background flow as an agent: sends requests over its own sessions on a schedule, in any market state.
+//! The background flow as an agent: sends each request at its scheduled time, whatever the venue answers.
 
 use tickpath_agent::{Agent, AgentError, TscClock};
 use tickpath_flowgen::{BackgroundFlow, FlowRequest};
@@ -10,7 +10,7 @@ use crate::participant::{Phase, SharedPhase, SourceWriter};
 
 /// Maximum number of requests sent in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 16;
-/// Maximum interval between two reads while there are requests to send.
+/// Interval at which the agent reads from the venue even while it has requests to send.
 const READ_INTERVAL: Nanos = Nanos::from_micros(50);
 
 struct Session {
@@ -98,7 +98,7 @@ impl BackgroundFlowAgent {
         Ok(count)
     }
 
-    /// Reads the answers of one session; the sessions take turns.
+    /// Reads the venue's answers on one session; each call reads the next session.
     fn read(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.next_read = now + READ_INTERVAL;
         let index = self.next_session;
@@ -147,7 +147,7 @@ impl Agent for BackgroundFlowAgent {
             Phase::Trading => self.send_due(now)?,
             Phase::LogIn | Phase::Draining => 0,
         };
-        // Also read at intervals: a flow that is behind its schedule has requests to send in every cycle.
+        // A flow behind its schedule has requests to send in every cycle, so read at intervals too.
         if work == 0 || now >= self.next_read {
             work += self.read(now)?;
         }
@@ -188,7 +188,7 @@ mod tests {
         InstrumentTable::new(&[Instrument { collar_low, collar_high, ..instrument(1, "ONLY") }])
     }
 
-    /// A venue that accepts every login, discards its input, and sends the test's messages.
+    /// The venue's end of a connection: discards its input and sends the packets that the test chooses.
     struct Venue(TcpStream);
 
     impl Venue {
@@ -252,7 +252,7 @@ mod tests {
             Busy { agent, venue, view, shared_phase, now }
         }
 
-        /// Advances time by a tenth of a second.
+        /// Advances the time by 100 ms and runs one duty cycle.
         fn step(&mut self) -> Result<usize, AgentError> {
             self.now = self.now + Nanos::from_millis(100);
             self.agent.do_work(self.now)

@@ -1,4 +1,5 @@
-//! Positions of a participant without an order manager, computed from its requests and the venue's answers.
+//! Positions of the background or recorded flow, which has no order manager: computed from its requests and
+//! the venue's answers.
 
 use tickpath_trading::Position;
 use tickpath_types::{InstrumentId, OrderEventKind, OrderRequest, Side, UserRefNum};
@@ -17,7 +18,7 @@ impl OrderIndex {
         OrderIndex { orders: vec![(u32::MAX, InstrumentId(0), Side::Buy); REMEMBERED].into_boxed_slice() }
     }
 
-    /// Remembers the instrument and side of the order that a request enters, new or as a replacement.
+    /// Remembers the instrument and side of the new or replacing order that `request` enters, if any.
     pub(crate) fn record(&mut self, request: &OrderRequest) {
         let entered = match request {
             OrderRequest::Enter(order) => Some((order.user_ref, order.instrument, order.side)),
@@ -42,10 +43,10 @@ impl OrderIndex {
 
 /// Positions and fill counts of a participant, over all its sessions.
 pub(crate) struct Fills {
-    /// Position in each instrument, by id from 1.
+    /// Position in each instrument, at index `id - 1`.
     pub(crate) positions: Vec<Position>,
     pub(crate) fills: u64,
-    /// Number of executions of orders that are not remembered: their instrument and side are unknown.
+    /// Number of executions that changed no position, because the order is no longer remembered.
     pub(crate) unknown: u64,
 }
 
@@ -54,7 +55,7 @@ impl Fills {
         Fills { positions: vec![Position::default(); instruments], fills: 0, unknown: 0 }
     }
 
-    /// Applies an execution to its position; ignores other events.
+    /// Applies an execution to the position in the order's instrument; ignores other events.
     pub(crate) fn apply(&mut self, orders: &OrderIndex, kind: &OrderEventKind) {
         let OrderEventKind::Executed { user_ref, qty, price, .. } = *kind else { return };
         self.fills += 1;

@@ -1,4 +1,4 @@
-//! A recorded order flow as an agent: takes the venue's book through the states of the recorded book.
+//! A recorded order flow as an agent: sends requests that make the venue's books repeat the recorded ones.
 
 mod fill_verifier;
 mod outstanding;
@@ -32,17 +32,17 @@ pub struct FlowResult {
     /// Executions that the venue must repeat: one for each eligible execution of the recording, or several if
     /// the recorded one filled several slices of an iceberg order.
     pub expected: u64,
-    /// Executions that traded with the expected order, at its price and quantity.
+    /// Expected executions that occurred with the recorded resting order, price and quantity.
     pub confirmed: u64,
-    /// Expected executions that had another order, price or quantity, or did not occur.
+    /// Expected executions that had another resting order, price or quantity, or did not occur.
     pub contradicted: u64,
     /// Requests that the venue refused.
     pub rejected: u64,
     /// Post-only orders that the venue cancelled because they would have traded.
     pub would_have_crossed: u64,
-    /// True when the readable recording was played completely; false when the market was stopped before.
+    /// True if all readable events of the recording were played; false if the market stopped earlier.
     pub is_complete: bool,
-    /// The reason why reading ended before the end of the file, if it did.
+    /// The error that ended reading before the end of the file, if any.
     pub damage: Option<String>,
     /// Time from the first to the last recorded event that was played.
     pub recorded_ns: u64,
@@ -116,7 +116,7 @@ impl FlowAgent {
         }
     }
 
-    /// Sends due requests until one must wait for its time, for answers, or for the reader.
+    /// Sends due requests, [`REQUESTS_PER_CYCLE`] at most; returns their number.
     fn send_due(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < REQUESTS_PER_CYCLE && self.send_next(now) {

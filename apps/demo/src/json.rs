@@ -1,4 +1,4 @@
-//! The outcome as JSON, with stable names: `docs/json.md`.
+//! The outcome of a demonstration as JSON; `docs/json.md` lists the members.
 
 use serde_json::{Map, Value, json};
 use tickpath_timing::{Group, Row};

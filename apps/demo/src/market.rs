@@ -1,4 +1,4 @@
-//! The complete market: venue, feed handler, traders and a source of orders.
+//! Starts the complete market: venue, feed handler, traders, and the background flow or a recorded flow.
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use crate::settings::{BACKGROUND_FLOW, DemoSettings, FLOW};
 
 /// Capacity of an agent's stamp ring: one second's stamps of the busiest agent at the default rate.
 const TRACE_CAPACITY: usize = 1 << 18;
-/// Bounds of the joiner, sufficient for the fastest flow: 250,000 requests per second.
+/// Bounds of the [`Joiner`] of stamps, sufficient for the fastest flow: 250,000 requests per second.
 const JOINER: JoinerConfig = JoinerConfig {
     market_capacity: 1 << 17,
     command_capacity: 1 << 17,
@@ -47,9 +47,9 @@ const JOINER: JoinerConfig = JoinerConfig {
 const UPDATE_CAPACITY: usize = 1 << 14;
 /// Capacity of the request ring and of the event ring between an engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 12;
-/// Number of messages kept for each user, to be sent again after a reconnect.
+/// Number of order entry messages retained per user, to be sent again after a reconnect.
 const RETAINED_RESPONSES: usize = 1 << 16;
-/// Number of messages kept for retransmission.
+/// Number of market data messages retained for retransmission.
 const RETAINED_MESSAGES: usize = 1 << 19;
 /// Maximum number of open orders at the venue.
 const MAX_OPEN_ORDERS: u32 = 1 << 18;
@@ -58,14 +58,14 @@ const MAX_OPEN_ORDERS: u32 = 1 << 18;
 const MAX_OPEN_ORDERS_PER_SESSION: u32 = 1 << 18;
 /// Number of connections that the venue accepts in addition to one for each user.
 const SPARE_CONNECTIONS: usize = 10;
-/// Heartbeat interval of a multicast line without messages.
+/// Time without messages after which the publisher sends heartbeats on the multicast lines.
 const HEARTBEAT: Nanos = Nanos::from_millis(100);
-/// Maximum number of orders of the probe that wait for their answer.
+/// Maximum number of open orders of the probe. Each is open until the venue answers it.
 const PROBES_OPEN_MAX: u32 = 16;
-/// Minimum interval between probes during a recorded flow.
+/// Minimum interval between the orders of the probe.
 const PROBE_INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// Handle for observing a trader.
+/// Handle for observing a trader and for stopping its orders.
 pub(crate) struct TraderHandle {
     pub(crate) name: &'static str,
     pub(crate) view: TraderView,
@@ -96,18 +96,18 @@ pub(crate) struct Market {
     pub(crate) joiner: Joiner,
     pub(crate) clock: TscClock,
     pub(crate) runner: Runner,
-    /// Core of each thread, `None` for any core.
+    /// Core to which each of the runner's threads is pinned; `None` for an unpinned thread.
     pub(crate) cores: Vec<Option<usize>>,
     /// Core of the calling thread, which drains the traces and draws the view.
     pub(crate) observer: Option<usize>,
     pub(crate) stop: StopSignal,
-    /// The venue's admin socket, and the watch that ends the market when the venue has drained.
+    /// The venue's admin socket, and the watch that detects the end of a drain, which ends the market.
     pub(crate) admin: Option<(AdminSocket, DrainWatch)>,
-    /// The journal, which outlives the market's threads.
+    /// The journal's folder and threads; the threads end after those of the venue.
     pub(crate) journal_retention: JournalRetention,
 }
 
-/// Agents and tracers under construction, until the threads start.
+/// Agents, and the rings of their tracers, that are collected before the threads start.
 struct Builder {
     clock: TscClock,
     agents: Vec<Box<dyn Agent>>,
@@ -118,7 +118,7 @@ struct Builder {
     traders: Vec<TraderHandle>,
 }
 
-/// Returns a new tracer, and adds its ring to `rings`.
+/// Returns a new tracer, and adds the ring of its stamps to `rings`.
 fn new_trace(rings: &mut Vec<records::Consumer<Stamp>>) -> Trace {
     let (trace, ring) = Trace::new(TRACE_CAPACITY);
     rings.push(ring);
@@ -356,7 +356,7 @@ fn venue_settings<'a>(
     }
 }
 
-/// Limits of the probe, which allow its orders of one lot in instruments of any lot size.
+/// Returns risk limits for the probe that allow orders of one lot of the instrument.
 fn probe_limits(instrument: &Instrument) -> Limits {
     let lot = instrument.lot_size;
     Limits {

@@ -1,4 +1,4 @@
-//! The outcome of a demonstration: checks, figures, participants.
+//! Results of a demonstration: reconciliation checks, timings, message totals and figures per participant.
 
 use std::sync::PoisonError;
 
@@ -24,7 +24,7 @@ use crate::watch::Watch;
 pub struct ReconciliationCheck {
     /// Name of the check.
     pub name: &'static str,
-    /// True when the check held; `None` when there was nothing to test.
+    /// True if the check passed, false if it failed; `None` if there was nothing to test.
     pub ok: Option<bool>,
     /// Number of cases that the check tested.
     pub exercised: u64,
@@ -32,7 +32,7 @@ pub struct ReconciliationCheck {
     pub description: String,
 }
 
-/// Figures of one participant.
+/// Order counts, position and profit of one participant.
 #[derive(Clone, Debug)]
 pub struct Participant {
     /// Name of the participant.
@@ -41,7 +41,7 @@ pub struct Participant {
     pub orders: u64,
     /// Number of the participant's executions.
     pub fills: u64,
-    /// Traded quantity.
+    /// Total quantity of the executions.
     pub volume: u64,
     /// Position of the participant in each instrument.
     pub positions: Vec<i64>,
@@ -60,11 +60,11 @@ pub struct Totals {
     pub source_orders: u64,
     /// Number of commands that the matcher applied.
     pub commands: u64,
-    /// Number of answers to clients.
+    /// Number of messages that the matcher sent to clients.
     pub responses: u64,
     /// Number of market data messages.
     pub messages: u64,
-    /// Number of packets on each line.
+    /// Number of market data packets on each of lines A and B.
     pub packets: u64,
     /// Number of executions.
     pub executions: u64,
@@ -80,7 +80,7 @@ pub struct Outcome {
     pub report: Report,
     /// Message totals.
     pub totals: Totals,
-    /// Trading time.
+    /// Duration of the trading phase, without the drain after it.
     pub elapsed: Nanos,
     /// The participants.
     pub participants: Vec<Participant>,
@@ -90,20 +90,20 @@ pub struct Outcome {
     pub injected: [u64; 2],
     /// Method by which the feed handler read the lines.
     pub read_by: ReadBy,
-    /// A recorded flow's result.
+    /// Result of the recorded flow; `None` with background flow.
     pub flow: Option<FlowResult>,
     /// Final counters of the threads.
     pub threads: Vec<ThreadReport>,
-    /// Ticks of the clock per second.
+    /// Ticks of the TSC clock per second.
     pub ticks_per_second: u64,
     /// Allocations in duty cycles after the market's warm-up, by agent. `None` if the program does not count
     /// them.
     pub allocations: Option<Vec<(&'static str, u64)>>,
-    /// The host.
+    /// Description of the host.
     pub host: Host,
-    /// Time for which the host kept a thread from running, measured before the market started.
+    /// Interruptions of a busy thread by the host, measured before the market started.
     pub jitter: Jitter,
-    /// Drift of the clock from the system clock.
+    /// Drift of the TSC clock from the system clock.
     pub drift: Drift,
     /// Cost of one stamp, in nanoseconds.
     pub stamp_ns: f64,
@@ -324,7 +324,7 @@ fn positions_zero(
         "positions sum to zero over all participants in each of {instruments} instruments, after {executions} executions"
     );
     if guests > 0 {
-        // Without the guests' positions, the others need not add up to zero.
+        // Guests' positions are unknown, and without them the other positions need not add up to zero.
         description =
             format!("{guests} guest(s) took part, whose positions are not known here, so no sum was checked");
     } else if off > 0 {
@@ -337,7 +337,7 @@ fn positions_zero(
     ReconciliationCheck { name: "positions_zero", ok, exercised: executions, description }
 }
 
-/// Checks that every message lost on one line arrived on the other, or by retransmission.
+/// Checks that every message lost on one line arrived on the other line or by retransmission.
 fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> ReconciliationCheck {
     let exercised = counters.line_losses() + counters.gaps_opened;
     let is_recovered = counters.gaps_opened == counters.gaps_healed()

@@ -1,4 +1,4 @@
-//! The observable state of a participant, and the phases of all participants.
+//! The phase of the market, and the published state of the background or recorded flow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 
 use crate::fills::Fills;
 
-/// Interval at which a source updates its positions and logins for observers.
+/// Interval at which a source publishes its positions and its number of logged-in sessions.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
 /// Phase of the market; moves only forward.
@@ -52,7 +52,7 @@ pub(crate) struct SourceView {
 }
 
 impl SourceView {
-    /// Creates a view of a source that trades `instrument_count` instruments, and the source's end of it.
+    /// Creates the view of a source that trades `instrument_count` instruments, and the source's writer.
     pub(crate) fn new(instrument_count: usize) -> (SourceView, SourceWriter) {
         let (writer, positions) = seqlock::cell((), &vec![Position::default(); instrument_count]);
         let counters = Arc::<SourceCounters>::default();
@@ -62,10 +62,10 @@ impl SourceView {
         )
     }
 
-    /// Returns the positions by instrument: at most a tenth of a second old, and exact at the end.
+    /// Returns the positions by instrument: at most 100 ms old, and exact once the source has closed.
     ///
     /// # Errors
-    /// [`Busy`] while the source writes the positions, but not after it has closed: use the older ones.
+    /// [`Busy`] while the source writes the positions: use those of an earlier call.
     pub(crate) fn positions(&self) -> Result<Vec<Position>, Busy> {
         let mut positions = vec![Position::default(); self.positions.row_count()];
         self.positions.try_read(&mut positions)?;
@@ -80,7 +80,7 @@ pub(crate) struct SourceWriter {
 }
 
 impl SourceWriter {
-    /// Updates positions and logins; returns the time of the next update.
+    /// Publishes the positions and the number of logged-in sessions; returns the time of the next update.
     pub(crate) fn publish<'a>(
         &mut self,
         now: Nanos,
@@ -105,22 +105,22 @@ pub(crate) struct SourceCounters {
     pub(crate) requests: Counter,
     /// Orders entered, including replacements.
     pub(crate) orders: Counter,
-    /// Answers received.
+    /// Order events received: the venue's answers and executions.
     pub(crate) answers: Counter,
-    /// Messages received from the venue, over all sessions.
+    /// Sequenced messages received from the venue, over all sessions.
     pub(crate) received: Counter,
-    /// Executions.
+    /// Executions of the source's orders.
     pub(crate) fills: Counter,
     /// Requests that the venue refused.
     pub(crate) rejected: Counter,
     /// Executions of orders whose instrument and side are unknown.
     pub(crate) unknown_fills: Counter,
-    /// Number of resting orders, as known to the source.
+    /// Number of open orders known to the background flow; a recorded flow does not count them.
     pub(crate) open_orders: Counter,
     /// Number of logged-in sessions.
     pub(crate) logged_in: Counter,
-    /// 1 when the source has nothing more to send.
+    /// 1 once a recorded flow has sent all requests and waits for no answer.
     pub(crate) finished: Counter,
-    /// Delay of the source behind its schedule, in nanoseconds.
+    /// Time from the due time of the background flow's last request to its sending, in nanoseconds.
     pub(crate) behind_ns: Counter,
 }

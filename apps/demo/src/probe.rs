@@ -45,7 +45,7 @@ impl Strategy for Probe {
         };
         let mut order = NewOrder::limit(instrument, Side::Buy, lot, price);
         order.time_in_force = TimeInForce::Ioc;
-        // The engine counts a refused order; the next update probes again.
+        // If the risk checks refuse the order, the engine counts it and the next update tries again.
         if cx.enter(&order).is_ok() {
             self.next = cx.now() + self.interval;
         }

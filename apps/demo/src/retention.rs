@@ -11,7 +11,7 @@ use tickpath_journal::{Folder, Policy, session_of};
 pub(crate) struct JournalRetention {
     folder: PathBuf,
     threads: Option<JournalThreads>,
-    /// The temporary folder, removed on drop, after the threads have ended. `None` if a folder was named.
+    /// The temporary folder, removed on drop; `None` if the user named a folder.
     temporary: Option<TempDir>,
 }
 
@@ -30,7 +30,7 @@ impl JournalRetention {
     /// Opens a journal in `folder`, or in a temporary one.
     ///
     /// # Errors
-    /// The folder holds a session's journal, or cannot be created.
+    /// The folder already holds a session's journal, or cannot be created.
     pub(crate) fn open(folder: Option<&Path>) -> anyhow::Result<JournalRetention> {
         let Some(folder) = folder else {
             let temporary = tempfile::tempdir().context("cannot make a folder for the journal")?;
@@ -60,7 +60,7 @@ impl JournalRetention {
         Ok(())
     }
 
-    /// Ends the journal's threads; those of the venue must have ended before.
+    /// Ends the journal's threads and returns the summary. The venue's threads must have ended before.
     pub(crate) fn finish(self, view: &VenueView) -> JournalSummary {
         let JournalRetention { folder, temporary, threads } = self;
         drop(threads);

@@ -1,4 +1,4 @@
-//! A demonstration from the start of its threads to its final checks.
+//! Runs a demonstration, from the start of the market to the outcome.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::participant::Phase;
 use crate::settings::{DemoSettings, ViewMode};
 use crate::watch::Watch;
 
-/// Interval of draining the traces and reading the keys.
+/// Interval at which the observing thread drains the stamps and reads the keyboard.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
-/// Interval of drawing the view.
+/// Interval at which the view is drawn.
 const DRAW_INTERVAL: Nanos = Nanos::from_millis(250);
 /// Maximum time for all logins.
 const LOGIN_TIMEOUT: Nanos = Nanos::from_secs(10);
@@ -30,11 +30,11 @@ const JITTER_TIME: Nanos = Nanos::from_millis(300);
 /// Trading time after which the market is warm: all code has run, and every ring has wrapped or had its
 /// usual load.
 const WARM_UP: Nanos = Nanos::from_secs(1);
-/// Maximum number of records taken from one ring per drain.
+/// Maximum number of stamps taken from one ring per drain.
 const DRAIN_MAX: usize = 1 << 18;
-/// Maximum number of notes about administrator commands; later commands are not noted.
+/// Maximum number of notes in the view; beyond it, no note is added for an administrator's command.
 const NOTES_MAX: usize = 1_000;
-/// Number of stamps for measuring the cost of one.
+/// Number of stamps over which the cost of one is averaged.
 const COST_SAMPLES: u64 = 200_000;
 
 /// Runs a demonstration until its time is over, it is stopped, or its recording ends, whichever is first.
@@ -127,13 +127,13 @@ fn log_in(market: &mut Market) -> anyhow::Result<()> {
     }
 }
 
-/// Returns an error once a failed agent has stopped the market; the runner has the agent's error.
+/// Returns [`Ended`] once a failed agent has stopped the market.
 fn fail_if_ended(market: &Market) -> anyhow::Result<()> {
     anyhow::ensure!(!market.stop.is_stopped(), Ended);
     Ok(())
 }
 
-/// The error of a market whose threads ended by themselves; the runner has the reason.
+/// The market stopped because an agent failed; [`Market::end`] returns the agent's error instead.
 #[derive(Debug, thiserror::Error)]
 #[error("the market has ended by itself")]
 struct Ended;
@@ -143,7 +143,7 @@ fn drain_traces(market: &mut Market) {
     market.joiner.drain(&mut market.rings, DRAIN_MAX, now);
 }
 
-/// Lets the market trade; drains the traces and shows the view meanwhile.
+/// Drains the stamps and draws the view while the market trades; returns when trading must end.
 fn play(
     market: &mut Market,
     watch: &mut Watch,
@@ -197,7 +197,8 @@ fn take_commands(market: &mut Market, now: Nanos, notes: &mut Vec<String>) -> bo
     drain.is_over(&market.venue, now) && !socket.is_waiting()
 }
 
-/// Ends the flow of orders and waits until all messages in flight have arrived; false on a timeout.
+/// Ends the flow of orders and waits until all messages in flight have arrived. Returns false if they did not
+/// arrive in time, or if the market stopped.
 fn drain(market: &mut Market, watch: &mut Watch) -> anyhow::Result<bool> {
     market.shared_phase.enter(Phase::Draining);
     for trader in &market.traders {
@@ -227,9 +228,9 @@ fn drain(market: &mut Market, watch: &mut Watch) -> anyhow::Result<bool> {
     }
 }
 
-/// Returns the numbers of messages sent and received on each leg of the market.
+/// Returns, for each connection or ring between two components, the messages sent and received so far.
 ///
-/// With guests, whose messages are unknown, only the venue's own legs are compared.
+/// With guests, whose counters are unknown, it omits the connections between clients and the venue.
 fn arrivals(market: &Market) -> Vec<(u64, u64)> {
     let (venue, source) = (&market.venue, &market.source.view.counters);
     let mut legs = vec![

@@ -16,7 +16,7 @@ use tickpath_trader::LimitsTable;
 use tickpath_trading::Limits;
 use tickpath_types::{Instrument, InstrumentTable, Nanos};
 
-/// Default instruments of a demonstration.
+/// Instrument file of a demonstration that configures no instruments.
 const INSTRUMENTS: &str = include_str!("../../../configs/instruments.toml");
 
 /// Default rate of the background flow's new orders per second.
@@ -34,7 +34,7 @@ const VENUE_ROLES: [&str; 4] = ["order-server", "matcher", "publisher", "feed-ha
 pub(crate) const BACKGROUND_FLOW_TRADERS: [&str; 4] = ["maker", "maker-gateway", "taker", "taker-gateway"];
 /// Roles of the trader beside a recorded flow: its engine, then its gateway.
 pub(crate) const FLOW_TRADERS: [&str; 2] = ["probe", "probe-gateway"];
-/// Users of the market's own participants.
+/// Users of the participants that the demonstration itself starts.
 pub(crate) const OWN_USERS: [&str; 7] = ["MAKER", "TAKER", "CROWD1", "CROWD2", "PROBE", "FLOWM", "FLOWT"];
 /// Role of the background flow's agent.
 pub(crate) const BACKGROUND_FLOW: &str = "crowd";
@@ -74,7 +74,7 @@ pub struct DemoConfig {
     file: Option<PathBuf>,
 }
 
-/// Users who may join a demonstration, and the venue's address for their orders.
+/// Users who may join a demonstration, and the order entry address of the venue.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GuestsConfig {
@@ -96,7 +96,7 @@ impl Default for GuestsConfig {
 }
 
 impl GuestsConfig {
-    /// Returns the address for orders, with a free port if the file names none.
+    /// Returns the order entry address; without a configured one, a free port of the loopback interface.
     pub(crate) fn address(&self) -> SocketAddrV4 {
         self.address.unwrap_or(SocketAddrV4::new(DemoSettings::INTERFACE, 0))
     }
@@ -162,17 +162,17 @@ pub struct DemoSettings {
     pub duration: Option<Nanos>,
     /// Share of packets lost on each line, in parts per million.
     pub loss_ppm: u32,
-    /// Share of these losses that affects both lines, in parts per million.
+    /// Share of a line's losses, in parts per million, that also affect the other line.
     pub common_loss_ppm: u32,
-    /// A recorded order flow that drives the venue instead of the background flow.
+    /// Path of a recorded order flow to play instead of the background flow; `None` for background flow.
     pub flow: Option<PathBuf>,
     /// Playback speed of the recorded flow.
     pub speed: Speed,
-    /// The traded instruments; a recorded flow has its own.
+    /// The traded instruments; ignored with a recorded flow, which has its own.
     pub instruments: Vec<Instrument>,
-    /// Limits of the maker in each instrument.
+    /// Risk limits of the maker in each instrument.
     pub maker: Limits,
-    /// Limits of the taker in each instrument.
+    /// Risk limits of the taker in each instrument.
     pub taker: Limits,
     /// Assignment of agents to threads; when `None`, it depends on the number of cores.
     pub placement: Option<Placement>,
@@ -195,7 +195,7 @@ pub struct DemoSettings {
 pub enum ViewMode {
     /// No display.
     Silent,
-    /// Display as in the monitor.
+    /// Display in this mode of `tickpath-monitor`.
     Monitor(Mode),
 }
 
@@ -254,7 +254,7 @@ impl DemoConfig {
         })
     }
 
-    /// Returns the configuration with all defaults filled in; `cores` determine the default placement.
+    /// Returns the configuration with all defaults filled in, for a process that may run on `cores`.
     ///
     /// # Errors
     /// As [`settings`](Self::settings).
@@ -295,7 +295,7 @@ fn in_range(name: &str, value: u64, max: u64) -> Result<u64, ConfigError> {
     Err(ConfigError::value(format!("{name} must be at least 1 and at most {max}: {value} is not")))
 }
 
-/// Checks that a placement has the agents of a market with background flow or with a recorded flow.
+/// Checks that a placement names exactly the agents of one of the markets: with background or recorded flow.
 fn check_placement(placement: &Placement) -> Result<(), ConfigError> {
     if is_for_flow(placement) {
         Ok(())
@@ -337,8 +337,8 @@ impl DemoSettings {
 
     /// The placement of the agents: as configured, or the default for a host with these `cores`.
     ///
-    /// One placement serves both kinds of market: a recorded flow replaces the background flow, and the probe
-    /// replaces the maker.
+    /// A placement for background flow also serves a recorded flow, which replaces the background flow. The
+    /// probe then replaces the maker, and the taker is omitted.
     ///
     /// # Errors
     /// [`ConfigError::Value`] when the configured placement is for a recorded flow, but none is played.
@@ -364,11 +364,11 @@ impl DemoSettings {
 /// Returns the default placement on the `cores` that this process may use. `source` is the role of the
 /// background or recorded flow; `traders` has the role of each engine, followed by that of its gateway.
 pub(crate) fn default_placement(cores: &[usize], source: &str, traders: &[&str]) -> Placement {
-    // The source writes most to TCP: on the traders' core its writes would evict their code from the caches.
+    // On few cores, the source runs beside the venue: its TCP writes would evict the traders' cached code.
     let venue = ["order-server", "matcher", "order-server", "publisher", source];
     let trader: Vec<&str> = std::iter::once("feed-handler").chain(traders.iter().copied()).collect();
     match cores.len() {
-        // The observer evicts its core's cache, which delays a trader's order more than a venue's answer.
+        // Run the observer beside the venue: it evicts caches, which delays a trader more than the venue.
         0..4 => Placement::new(IdleStrategy::Yield, cores, &[("venue", &venue), ("trader", &trader)])
             .observed_beside("venue"),
         4..8 => Placement::new(

@@ -1,4 +1,4 @@
-//! The outcome as text.
+//! The outcome of a demonstration as text.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::json::format_pnl;
 use crate::outcome::Outcome;
 use crate::retention::JournalSummary;
 
-/// Minimum percentage of time taken by the host at which the report attributes latency tails to the host.
+/// Minimum percentage of stalled time for which the report attributes latency tails to the host.
 const NOTABLE_STALL_PERCENT: f64 = 1.0;
 
 impl Outcome {
@@ -19,7 +19,7 @@ impl Outcome {
     pub fn stamp_share(&self) -> f64 {
         let busy: u64 = self.threads.iter().map(|thread| thread.counters.busy_ticks()).sum();
         let busy_ns = busy as f64 * 1e9 / self.ticks_per_second as f64;
-        // An upper bound: most records reuse a time that was read already, and all count at the full cost.
+        // An upper bound: every stamp counts at full cost, although most reuse a time that was already read.
         if busy_ns > 0.0 { self.report.counters.records as f64 * self.stamp_ns / busy_ns } else { 0.0 }
     }
 }
@@ -40,7 +40,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Outcome {
-    /// Writes the result of the checks, and on a second line the share of the time that the host took.
+    /// Writes the result of the checks, and on a second line the share of time taken by the host.
     fn write_verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = |ok: Option<bool>| {
             let names = self.checks.iter().filter(move |check| check.ok == ok).map(|check| check.name);

@@ -1,4 +1,4 @@
-//! Fills the live view from the agents' counters.
+//! Fills the live view from market updates and the agents' counters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,11 +42,11 @@ type BusyTicks = Vec<(u64, Vec<u64>)>;
 /// Observes a market: receives the same updates as the engines, and reads counters.
 pub(crate) struct Watch {
     pub(crate) quotes: Vec<Quote>,
-    /// Updates that were overwritten before they were read: their trades are not counted.
+    /// Number of market updates that were overwritten before they were read; their trades are not counted.
     pub(crate) lost_updates: u64,
     last_sample: CounterSample,
     busy: BusyTicks,
-    /// The last snapshot of each trader that could be read.
+    /// Latest snapshot of each trader.
     snapshots: Vec<TraderSnapshot>,
     source_positions: Vec<Position>,
     history: History,
@@ -127,7 +127,7 @@ impl Watch {
         })
     }
 
-    /// Returns the current view.
+    /// Collects the data of the live view.
     pub(crate) fn view(
         &mut self,
         market: &mut Market,
@@ -212,7 +212,7 @@ impl Watch {
         list
     }
 
-    /// Reads the participants' published state; keeps the previous one while it is being written.
+    /// Reads each participant's published state, or keeps the last one read while a new one is being written.
     fn update_snapshots(&mut self, market: &Market) {
         self.snapshots.resize_with(market.traders.len(), TraderSnapshot::default);
         for (trader, snapshot) in market.traders.iter().zip(&mut self.snapshots) {
@@ -249,7 +249,7 @@ impl Watch {
         }
     }
 
-    /// Utilisation of the threads since the last update.
+    /// Returns the utilisation of each thread since the last call.
     fn threads(&mut self, market: &Market) -> Vec<ThreadView> {
         let mut views = Vec::new();
         let mut now = BusyTicks::new();

@@ -1,4 +1,4 @@
-//! Keeps a client's session with a venue that speaks Deribit's dialect alive, by duty cycles.
+//! Keeps a client's session with a venue with Deribit's API alive, by duty cycles.
 //!
 //! A [`Link`] connects by TCP or TLS, directly or through a proxy. It logs in, answers heartbeat requests,
 //! renews tokens, subscribes, and reconnects after each loss with growing pauses. The venue's messages go to

@@ -1,4 +1,4 @@
-//! A thread for an agent whose work is not urgent.
+//! Runs agents without urgent work on separate threads, which sleep while there is no work.
 
 use std::io;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use tickpath_agent::{Agent, BackgroundThread, FINISH_TIMEOUT, Rest, TscClock};
 use tickpath_types::Nanos;
 
-/// Sleep of the thread after it has done work, before it checks for more.
+/// Time for which the thread sleeps after work, before it checks for more.
 const REST: Nanos = Nanos::from_millis(1);
 
 /// Starts a thread named after the agent's role; it sleeps while the agent has no work. At shutdown the agent

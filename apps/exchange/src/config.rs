@@ -42,9 +42,9 @@ use crate::venue::VenueSettings;
 const CONNECTIONS_MAX: usize = 1 << 12;
 /// Maximum number of users.
 const USERS_MAX: usize = 1 << 10;
-/// Maximum number of messages retained for all users together, at some hundred bytes each.
+/// Maximum number of order entry messages retained for all users together, at some hundred bytes each.
 const RETAINED_RESPONSES_MAX: usize = 1 << 26;
-/// Maximum number of messages retained for retransmission, at 64 bytes each.
+/// Maximum number of market data messages retained for retransmission, at 64 bytes each.
 const RETAINED_MESSAGES_MAX: usize = 1 << 26;
 /// Maximum number of open orders, at some hundred bytes each.
 pub(crate) const OPEN_ORDERS_MAX: u32 = 1 << 22;
@@ -179,11 +179,11 @@ pub struct OrderEntryConfig {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
-    /// At most 6 characters.
+    /// Name of the user, at most 6 characters.
     pub name: String,
-    /// At most 10 characters.
+    /// Password of the user, at most 10 characters.
     pub password: Option<Secret>,
-    /// The argon2 hash of the password in lower case, as `tickpath admin hash-password` prints it.
+    /// The argon2 hash of the lower-case password, as `tickpath admin hash-password` prints it.
     pub password_hash: Option<String>,
     /// Endpoints where the user may log in.
     #[serde(default = "order_entry_only")]
@@ -232,7 +232,7 @@ impl From<SelfTradeConfig> for SelfTradePrevention {
 pub enum PortConfig {
     /// Order entry.
     OrderEntry,
-    /// Drop copies of users' executions.
+    /// The drop copy endpoint, which sends copies of the messages to users.
     DropCopy,
     /// The Deribit front, with the keys of `[deribit]`.
     Deribit,
@@ -285,11 +285,11 @@ pub struct LimitsConfig {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoginConfig {
-    /// Delay of the next check of a user and address after their third wrong password in a row. Each further
-    /// one doubles it, up to 32 times this value, except from an address where the user's password was right
-    /// before.
+    /// Delay of a password check after the third wrong password in a row for a user from one address. Each
+    /// further one doubles it, up to 32 times this value. An address where the user's password was right
+    /// before is exempt from the doubling.
     pub delay: Duration,
-    /// Time without an attempt after which all failures are forgiven.
+    /// Time without an attempt after which the count of wrong passwords restarts at 0.
     pub forgive_after: Duration,
     /// Maximum number of pairs of user and address whose attempts are remembered.
     pub records_max: usize,
@@ -301,7 +301,7 @@ pub struct LoginConfig {
 pub struct AdminConfig {
     /// The Unix socket; relative to this file. Its owner and root may use it.
     pub socket: PathBuf,
-    /// Time that a draining venue waits for its clients to disconnect before it stops.
+    /// Maximum time that a draining venue waits for its clients to disconnect before it stops.
     #[serde(default = "drain_default")]
     pub drain: Duration,
 }
@@ -367,7 +367,7 @@ fn journal_session(session: Session) -> SessionName {
     SessionName::new(&session.to_string()).expect("a session name of the wire protocol is valid in a journal")
 }
 
-/// Makes a session name from the current time. Another start gets the same name only by chance.
+/// Makes a session name from the current time, so that it was almost certainly never used before.
 fn new_session() -> String {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     session_name_at(since_epoch.as_millis())
@@ -461,8 +461,8 @@ impl ExchangeConfig {
         Ok((config, settings))
     }
 
-    /// Checks the configuration and returns the settings. `file` is the configuration file, which may contain
-    /// passwords.
+    /// Checks the configuration and returns the settings. `file` is the configuration file, which others
+    /// must not be able to read if it contains passwords.
     ///
     /// # Errors
     /// [`ConfigError::Value`], which says what to change.

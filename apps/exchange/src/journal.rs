@@ -15,7 +15,7 @@ use tickpath_venue_log::{Follower, FollowerError, Recovery};
 use crate::background_agent::start_background_agent;
 use crate::drop_copy::DropCopySettings;
 
-/// Time for which the follower's thread sleeps once it has read the whole log.
+/// Time for which the follower's thread, which writes snapshots, sleeps once it has read the whole log.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
 /// Interval at which new trusted logins are written to their file.
 const TRUST_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub struct JournalSettings {
     pub snapshot_every: u64,
     /// Number of snapshots kept, at least 1; the log is kept from the oldest on. `usize::MAX` keeps all.
     pub keep_snapshots: usize,
-    /// Expected session of the journal; any session when `None`.
+    /// Name that the session in the journal must have; `None` for any name.
     pub session: Option<SessionName>,
     /// True to start even if damage or a power loss has removed answered commands. The session then has
     /// another name on the wire.
@@ -64,7 +64,7 @@ impl JournalSettings {
 /// The parts of the journal that run on separate threads. Keep the [started](VenueJournal::start) threads
 /// until the agents have ended.
 pub struct VenueJournal {
-    /// Report of the recovery at the start.
+    /// Report of the recovery from the journal when the venue was built.
     pub recovery: Recovery,
     disk: Box<dyn Disk>,
     follower: Option<RunFollower>,
@@ -113,7 +113,7 @@ impl VenueJournal {
         VenueJournal { recovery, disk: Box::new(worker), follower, trusted, drop_copy, counters }
     }
 
-    /// Starts the threads.
+    /// Starts the threads of the disk worker, snapshots, trusted logins and drop copies.
     ///
     /// # Errors
     /// The system could not start a thread.
@@ -142,8 +142,8 @@ impl VenueJournal {
         Ok(JournalThreads { _drop_copy: drop_copy, _follower: follower, _trusted: trusted, _disk: disk })
     }
 
-    /// Does one piece of the disk worker's work on the caller's thread, instead of [`VenueJournal::start`];
-    /// returns 0 if there is none.
+    /// Does one piece of the disk worker's work on the calling thread; returns 0 if there is none. For a
+    /// caller that does not [`start`](VenueJournal::start) the threads.
     pub fn work_on_disk(&mut self) -> usize {
         self.disk.run_once()
     }

@@ -26,7 +26,7 @@ use crate::login::{LoginChecker, TrustedLogin};
 
 /// Maximum number of requests in a full receive buffer. The shortest request, a query, has 1 byte + header.
 const REQUESTS_PER_READ_MAX: usize = RECEIVE_BUFFER / (HEADER_LEN + 1) + 1;
-/// Maximum number of requests that wait to be sequenced, without internal commands.
+/// Maximum number of requests that wait to be sequenced; internal commands have separate capacity.
 pub(crate) const BATCH_CAPACITY: usize = 2 * REQUESTS_PER_READ_MAX;
 /// Maximum number of responses handled in one duty cycle. Users' logs retain them for slow clients.
 pub(crate) const RESPONSES_PER_CYCLE: usize = 256;
@@ -35,7 +35,7 @@ const MALFORMED_MAX: u32 = 16;
 /// Maximum number of front requests taken in one duty cycle.
 const FRONT_REQUESTS_PER_CYCLE: usize = 64;
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
-/// Decoding and encoding are timed for one in this number of messages.
+/// Decoding and encoding are timed for one in this many messages.
 const TIMED_EVERY: u64 = 16;
 
 pub(crate) struct OrderServerConfig {
@@ -69,14 +69,14 @@ enum Stage {
     Open,
     /// No more requests are read.
     Finishing,
-    /// The last commands are in the batch or the log; no command follows.
+    /// No more commands are added to the batch.
     LogEnded,
 }
 
 /// Accepts connections, logs users in, sequences their requests, and sends the responses.
 ///
-/// A duty cycle either sends responses or reads requests. Responses come first, so reading stops while they
-/// arrive faster than they can be sent.
+/// A duty cycle either sends responses or reads requests. Responses come first: a cycle that has responses to
+/// send reads no requests.
 pub struct OrderServer<T, N: Network = Kernel> {
     config: OrderServerConfig,
     listener: Listener<N>,
@@ -394,7 +394,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
         self.listener.wait_for(wait);
         wait.until(self.next_timers.min(self.entry.users.next_cancel()));
-        // If requests remain, the log or the ring to the matcher is full. Neither wakes this thread later.
+        // If requests remain, the log or the matcher's ring is full. Freed space does not wake this thread.
         if !self.entry.sequencer.is_drained() {
             wait.soon();
         }
@@ -415,7 +415,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
                         self.counters.cancels_on_disconnect.add(count as u64);
                     }
                 }
-                // Use a later batch than for the users' cancels: a batch puts internal commands first.
+                // The session's end needs a later batch: in one batch, it would precede the users' cancels.
                 Stage::Finishing => {
                     self.stage = Stage::LogEnded;
                     if !self.config.is_session_kept {

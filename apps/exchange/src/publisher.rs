@@ -25,7 +25,7 @@ use crate::market_recovery::{MarketRecoverySettings, PublisherLinks};
 const ANSWERS_PER_CYCLE: usize = 4;
 /// Interval between polls of the request socket, because each poll is a system call.
 const REQUEST_POLL_INTERVAL: Nanos = Nanos::from_micros(20);
-/// Encoding is timed for one in this number of packets.
+/// Encoding is timed for one in this many packets.
 const TIMED_EVERY: u32 = 16;
 /// Number of end-of-session packets sent on each line, as any may be lost.
 const END_OF_SESSION_PACKETS: usize = 3;
@@ -48,7 +48,7 @@ pub struct PublisherConfig {
     pub is_session_kept: bool,
 }
 
-/// Publishes the matcher's events: packs those that wait into one packet, and sends it on both lines.
+/// Publishes the matcher's events: packs waiting events into one packet, and sends it on both lines.
 ///
 /// No event waits for a packet to fill: each has a separate packet under low load, many share one under
 /// high load.
@@ -70,7 +70,7 @@ pub struct Publisher<T, N: Network = Kernel> {
 }
 
 impl<T: Tracer, N: Network> Publisher<T, N> {
-    /// Creates a publisher of `events` on both lines that answers retransmission requests from `requests`.
+    /// Creates a publisher that sends `events` on both lines and answers the retransmission `requests`.
     pub fn new(
         config: PublisherConfig,
         events: spsc::Consumer<MarketEvent>,
@@ -100,7 +100,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// Adds the rings to market data recovery, and the limit on retransmission requests.
+    /// Sets the links to market data recovery, and the rate limit on retransmission requests.
     pub(crate) fn with_recovery(mut self, settings: &MarketRecoverySettings, links: PublisherLinks) -> Self {
         let PublisherConfig { session, packet_bytes, .. } = self.config;
         self.queue = RetransmissionQueue::new(session, packet_bytes, settings.requests);
@@ -257,7 +257,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     }
 }
 
-/// Counts the messages of a sent answer, or one unsent packet, whose client will repeat its request.
+/// Counts the messages of a sent answer, or else one unsent packet; its client repeats the request.
 fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Result<SendStatus>) {
     match status {
         Ok(SendStatus::Sent) => counters.retransmitted.add(message_count.into()),
@@ -313,7 +313,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         let published = self.publish(now)?;
         self.take_requests(now);
         let work = published + self.answer_requests();
-        // Heartbeats are due even when requests are served, so that busy requesters do not silence the lines.
+        // Send heartbeats even while answering requests: otherwise frequent requests would silence the lines.
         if published == 0 && now.since(self.last_sent) >= self.config.heartbeat {
             let next = self.packet.sequence();
             failpoint!(HeartbeatAhead: next = next.next());

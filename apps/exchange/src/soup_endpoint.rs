@@ -13,7 +13,7 @@ pub(crate) trait SoupEndpoint<N: Network> {
     /// Returns the next connection to accept; `None` if there is none, or while the endpoint has no capacity.
     fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>>;
 
-    /// Returns the key of the connection to close for a new one of `peer`; `None` while there is capacity.
+    /// Returns the key of the connection to close so that `peer` can connect; `None` while there is capacity.
     fn victim(&self, peer: Ipv4Addr) -> Option<u64>;
 
     /// Reads once from a connection and handles its input, before it may be evicted.

@@ -12,7 +12,7 @@ pub(crate) enum DisconnectReason {
     Malformed,
     /// The client sent nothing for too long, or did not log in in time.
     TimedOut,
-    /// The client reads so slowly that its next message is no longer retained.
+    /// The client reads too slowly: its next message is no longer retained, or its reading time is over.
     Slow,
 }
 
@@ -76,7 +76,7 @@ impl<N: Network> SoupLink<N> {
         is_taken(self.tcp.flush_pending())
     }
 
-    /// Sends bytes that fit into the pending buffer; false while TCP has not accepted all of them.
+    /// Sends bytes, which must fit into the pending buffer; false if TCP has not accepted all of them yet.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<bool, DisconnectReason> {
         is_taken(self.tcp.send(bytes))

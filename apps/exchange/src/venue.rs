@@ -80,19 +80,19 @@ pub struct Venue {
     pub view: VenueView,
     /// Submits commands to the running venue.
     pub admin: AdminClient,
-    /// Session name on the wire, including the generation; from the journal if that continues a session.
+    /// Session name on the wire, including the generation; the journal's, if the journal continues a session.
     pub session: Session,
     /// Traded instruments, including those added later.
     pub instruments: InstrumentTable,
     /// Schedule steps that fell due while the venue was down, which it executes at its start.
     pub missed: Vec<String>,
-    /// Notices for the operator: differences between the venue and the configuration, one per line.
+    /// Notices for the operator, such as differences between the recovered state and the configuration.
     pub notices: Vec<String>,
     /// The journal's parts that run on separate threads; no response is sent unless these run.
     pub journal: Option<VenueJournal>,
     /// Serves snapshots, and retransmission from the journal; runs on a separate thread.
     pub market_recovery: Option<MarketRecovery>,
-    /// The port for the Deribit front, if a user has the port `deribit`.
+    /// Connects the Deribit front; `None` unless there is a journal and a user has the port `deribit`.
     pub front_port: Option<FrontPort>,
 }
 
@@ -119,7 +119,7 @@ struct JournalParts {
 
 /// A type of tracer with which a venue can be built.
 ///
-/// With this trait, this crate compiles the venue once per type of tracer, for all programs.
+/// Its implementations compile the venue in this crate, once per tracer type, not in each program.
 pub trait VenueTracer: Tracer + Send + Sized + 'static {
     /// As [`Venue::build`].
     ///

@@ -25,7 +25,7 @@ where
     R: RecoveryClient<Request = F::Request>,
     N: Network,
 {
-    /// Handles the arbiter's timeout, if due, and sends the arbiter's request; returns the amount of work.
+    /// Handles the arbiter's timeout, if due, and sends its request for recovery. Returns the amount of work.
     pub(crate) fn handle_timeout(&mut self, now: Nanos, out: &mut impl UpdateListener) -> usize {
         if self.channel.poll_timeout().is_none_or(|deadline| now < deadline) {
             return 0;
@@ -38,8 +38,8 @@ where
         1
     }
 
-    /// Takes up to `answers_max` request answers, and polls the recovery client once; returns the amount of
-    /// work.
+    /// Handles up to `answers_max` answers to recovery requests, and polls the recovery client once. Returns
+    /// the amount of work.
     pub(crate) fn recover<L: UpdateListener>(&mut self, now: Nanos, answers_max: usize, out: &mut L) -> usize
     where
         R: for<'a> RecoveryInput<Recovering<'a, B, F, L>>,

@@ -87,7 +87,7 @@ pub struct FeedCounters {
 pub struct FinalFeed {
     /// The books and their health.
     pub books: FeedBooks,
-    /// Counters of the lines.
+    /// Counters of the line arbitration.
     pub arbiter: ArbiterCounters,
     /// Counters of the messages that the books were built from.
     pub builder: BuilderCounters,
@@ -233,7 +233,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         Ok(true)
     }
 
-    /// Handles the arbiter's timeout, sends its request, and takes answers and snapshots, where due.
+    /// Handles the arbiter's timeout and recovery request, and receives answers and snapshots, where due.
     #[cold]
     fn recover(&mut self, now: Nanos) -> usize {
         let is_polled = now >= self.next_recovery_poll;

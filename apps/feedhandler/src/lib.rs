@@ -1,4 +1,4 @@
-//! The feed handler: two multicast lines in, books and market updates out.
+//! The feed handler: reads two multicast lines, builds the books, and publishes market updates.
 //!
 //! [`FeedHandler`] is an agent around [`tickpath_feed`]: it owns the sockets, injects configured losses,
 //! and sends every change of a book to the engines through a broadcast ring.

@@ -70,9 +70,9 @@ pub(crate) struct Lines<N: Network> {
     pub(crate) senders: Senders,
     /// Index of the receiver to poll first; the receivers take turns.
     next: usize,
-    /// Datagrams of [`Lines::recv_batch`] from unauthorised addresses or of another feed.
+    /// Datagrams that [`Lines::recv_batch`] dropped: from an unauthorised address, or of another feed.
     pub(crate) unauthorised: u64,
-    /// Datagrams longer than their buffer.
+    /// Datagrams that were longer than the receive buffer.
     pub(crate) truncated: u64,
 }
 
@@ -84,7 +84,7 @@ enum Reader<N: Network> {
 const LINES: [Line; 2] = [Line::A, Line::B];
 
 impl<N: Network> Lines<N> {
-    /// Joins the lines that have a group. Returns `None` in place of the lines when no line has a group.
+    /// Joins each line that has a group. Returns the lines (`None` without a group) and the reading method.
     pub(crate) fn join(
         network: &N,
         groups: [Option<SocketAddrV4>; 2],

@@ -19,7 +19,7 @@ const DATAGRAM_MAX: usize = 65_536;
 
 /// The addresses of the servers and groups that recover a channel.
 pub(crate) struct RecoveryServers {
-    /// The server for datagram requests.
+    /// Address of the server that answers requests sent as datagrams.
     pub(crate) requests: Option<SocketAddrV4>,
     /// Address of the TCP server, and its reconnect delays.
     pub(crate) connection: Option<(SocketAddrV4, ReconnectConfig)>,
@@ -42,7 +42,7 @@ pub(crate) struct RecoverySockets<N: Network> {
 }
 
 impl<N: Network> RecoverySockets<N> {
-    /// Opens the sockets that a client needs from the start.
+    /// Opens the request socket, and joins the groups that the client needs from the start.
     pub(crate) fn open(
         network: &N,
         servers: RecoveryServers,
@@ -68,7 +68,7 @@ impl<N: Network> RecoverySockets<N> {
         Ok(sockets)
     }
 
-    /// Sends the client's request, if any.
+    /// Sends the client's next datagram request, if any.
     pub(crate) fn send_request(&mut self, client: &mut impl RecoveryClient) {
         let (Some(endpoint), Some(server)) = (&mut self.requests, self.servers.requests) else { return };
         let len = client.poll_datagram(&mut self.buffer);
@@ -78,7 +78,7 @@ impl<N: Network> RecoverySockets<N> {
         }
     }
 
-    /// Reads up to `answers_max` datagrams, and passes those of the request server to `take`. Returns the
+    /// Reads up to `answers_max` datagrams, and passes those from the request server to `take`. Returns the
     /// number of datagrams read.
     pub(crate) fn poll_answers(&mut self, answers_max: usize, mut take: impl FnMut(&[u8])) -> usize {
         let (Some(endpoint), Some(server)) = (&mut self.requests, self.servers.requests) else { return 0 };
@@ -98,7 +98,8 @@ impl<N: Network> RecoverySockets<N> {
         count
     }
 
-    /// Polls the connection and the groups once, with bounded work; returns the amount of work.
+    /// Opens and closes sockets as the client needs, and polls the connection and the groups once, with
+    /// bounded work. Returns the amount of work.
     pub(crate) fn poll<C>(
         &mut self,
         now: Nanos,
@@ -135,7 +136,7 @@ impl<N: Network> RecoverySockets<N> {
         }
     }
 
-    /// Joins the groups that are needed; returns the number of groups joined.
+    /// Joins the needed groups that are not joined yet; returns the number of groups joined.
     fn join(&mut self, needs: SocketNeeds) -> Result<usize, NetError> {
         let mut joined = 0;
         for (group, receiver) in self.receivers.iter_mut().enumerate() {
@@ -189,7 +190,7 @@ impl<N: Network> RecoverySockets<N> {
         usize::from(was_waiting)
     }
 
-    /// Sends pending data and processes received data; returns the number of messages received.
+    /// Sends pending data on the connection and processes received data; returns the number of messages.
     fn exchange<C, R: RecoveryInput<C>>(&mut self, now: Nanos, client: &mut R, target: &mut C) -> usize {
         let is_sent = self.transmit(now, client, target);
         let Some(connection) = &mut self.connection else { return 0 };
@@ -232,7 +233,7 @@ impl<N: Network> RecoverySockets<N> {
         count
     }
 
-    /// Sends all pending data of the client; false when the connection's send buffer is full.
+    /// Sends all pending data of the client; returns false if a send failed or the send buffer was full.
     fn transmit<C>(&mut self, now: Nanos, client: &mut impl RecoveryInput<C>, target: &mut C) -> bool {
         let Some(tcp) = self.connection.as_mut().and_then(ReconnectingClient::connection) else {
             return true;
@@ -249,14 +250,13 @@ impl<N: Network> RecoverySockets<N> {
         }
     }
 
-    /// Returns the counters of the sockets.
     pub(crate) fn counters(&self) -> SocketCounters {
         let (connections, failures) =
             self.connection.as_ref().map_or((0, 0), |it| (it.attempts(), it.failures()));
         SocketCounters { connections, failures, ..self.counters }
     }
 
-    /// Returns the descriptor that becomes readable when an answer arrives.
+    /// Returns the descriptor of the request socket. It becomes readable when an answer arrives.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.requests.as_ref().and_then(DatagramEndpoint::descriptor)
     }

@@ -1,4 +1,4 @@
-//! The sources of snapshots for books that lost messages permanently, and their counters.
+//! Sources of snapshots for books that permanently lost messages, and counters of the snapshot recovery.
 
 use std::net::SocketAddrV4;
 
@@ -9,7 +9,7 @@ use tickpath_types::Nanos;
 
 use crate::senders::Senders;
 
-/// Connect timeout and retry delay of a GLIMPSE server. Between attempts the snapshot channel is used.
+/// Connect timeout and retry delay for a GLIMPSE server. Between attempts the snapshot channel is used.
 pub(crate) const GLIMPSE: ReconnectConfig =
     ReconnectConfig::fixed(Nanos::from_secs(2), Nanos::from_millis(20));
 
@@ -40,7 +40,7 @@ impl SnapshotSources {
     }
 }
 
-/// Counters of snapshots, readable by other threads.
+/// Counters of the snapshot recovery, readable by other threads.
 #[derive(Default)]
 pub struct SnapshotCounters {
     /// Books that wait for a snapshot.
@@ -53,9 +53,9 @@ pub struct SnapshotCounters {
     pub failures: Counter,
     /// Number of times that the snapshot channel was joined.
     pub channel_joins: Counter,
-    /// Snapshots that ended before the first held message.
+    /// Rejected snapshots that end before the first held message: the messages between are missing.
     pub too_old: Counter,
-    /// Snapshots rejected because they end too far ahead of the lines.
+    /// Snapshots rejected because their last sequence number is too far ahead of the lines.
     pub too_far_ahead: Counter,
     /// Snapshots interrupted by a lost packet or connection.
     pub abandoned: Counter,

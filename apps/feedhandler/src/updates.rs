@@ -13,7 +13,7 @@ const TIMED_EVERY: u64 = 16;
 /// The books of a feed handler.
 pub type FeedBooks = BookBuilder<DirectBooks>;
 
-/// Sends the updates of the books to the engines, and stamps packets and messages.
+/// Sends the updates of the books to the engines, and stamps the times of packets and messages.
 pub(crate) struct Updates<T> {
     pub(crate) sender: broadcast::Sender<MarketUpdate>,
     pub(crate) tracer: T,

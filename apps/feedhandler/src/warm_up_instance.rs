@@ -31,7 +31,7 @@ const INSTRUMENT: Instrument = Instrument {
     collar_high: Price(2_000_000),
 };
 
-/// A channel of the same type as the real one, and its synthetic packets.
+/// A channel of the same type as the feed handler's, and a builder of its synthetic packets.
 pub(crate) struct WarmUpInstance<T> {
     channel: Channel<FeedBooks>,
     updates: Updates<T>,

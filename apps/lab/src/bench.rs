@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Prepares the rounds of a measurement; if that fails, its rows state the reason.
+    /// Prepares the rounds of a measurement; if that fails, the reason is written to its rows.
     fn prepare(&mut self, measurement: &'static Measurement) -> Option<Round> {
         let opened = if self.lab.context.far.is_none() && measurement.needs_two_cores {
             Err(Missing("needs two cores, and this process may use one".to_owned()).into())
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         self.rows_of(measurement).for_each(|row| row.fail(format!("{error:#}")));
     }
 
-    /// Adds a sample, and the limit of the same round, to the row `spec`, if that row is requested.
+    /// Adds a sample, and its limit's value in the same round, to the row `spec`, if that row is requested.
     fn add_sample(&mut self, spec: &RowSpec, sample: Sample) {
         let value_of =
             |wanted: &str| self.rows.iter().find(|row| row.spec.name == wanted)?.values.last().copied();

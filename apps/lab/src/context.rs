@@ -158,7 +158,7 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// The timeout of a wait.
+/// State of a wait: its deadline, set by the first check, and whether the last check found `stop` raised.
 #[derive(Default)]
 struct WaitTimeout {
     deadline: Option<Instant>,
@@ -166,10 +166,10 @@ struct WaitTimeout {
 }
 
 impl WaitTimeout {
-    /// Yields the core; fails after the timeout or the stop.
+    /// Yields the core. Fails after `ANSWER_TIMEOUT`, or if the previous check found `stop` raised.
     #[cold]
     fn check(&mut self, stop: &StopSignal) -> anyhow::Result<()> {
-        // Fail only at the second check after the stop: the polls in between may still find a result.
+        // Fail only at the second check after the stop, because the polls in between may still find a result.
         if std::mem::replace(&mut self.has_stopped, stop.is_stopped()) {
             return Err(Ended.into());
         }

@@ -66,7 +66,7 @@ impl CountedWork {
     /// Does the work in a separate process under callgrind and returns the counts.
     ///
     /// # Errors
-    /// [`Missing`]: the reason for missing counts, with the remedy.
+    /// [`Missing`], with the reason why there are no counts.
     pub(crate) fn count(&self, lab: &Lab<'_>, call: &Call<'_>) -> anyhow::Result<Counted> {
         let counted = lab.counting_command().and_then(|command| {
             lab.print_progress(format_args!("counting {} under callgrind", call.what));

@@ -1,4 +1,4 @@
-//! Counts the instructions that apply a day of ITCH messages to full books.
+//! Counts the instructions that apply a day of ITCH messages to order books.
 
 use std::hint::black_box;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! The standard days of market data.
+//! The standard days: generated market data whose contents never change.
 
 use tickpath_flowgen::ItchDayConfig;
 
@@ -11,11 +11,11 @@ pub(crate) struct StandardDay {
     pub(crate) config: ItchDayConfig,
     /// 64-bit xxh3 hash of the day's file.
     pub(crate) hash: u64,
-    /// Checksum of every field of every message.
+    /// Checksum over all fields of all messages.
     pub(crate) checksum: u64,
-    /// Number of orders that rest at the end.
+    /// Number of orders that rest at the end of the day.
     pub(crate) live: u32,
-    /// Hash of all books at the end.
+    /// Hash of all books at the end of the day.
     pub(crate) state_hash: u64,
 }
 

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::day::StandardDay;
 
-/// Frames generated between two progress checks.
+/// Number of frames generated between two progress reports and checks of the stop signal.
 const FRAMES: usize = 1 << 16;
 /// Estimated bytes of a message with its length prefix; the buffer grows if needed.
 const FRAME_LEN: usize = 32;
@@ -36,7 +36,7 @@ pub(crate) struct DayFile {
 /// writes a separate file and moves it into place when it is complete.
 ///
 /// # Errors
-/// `stop` was raised, or the generated day is wrong.
+/// `stop` was raised, or the generated day does not have the expected hash.
 pub(crate) fn load(day: &StandardDay, stop: &StopSignal, shows_progress: bool) -> anyhow::Result<DayFile> {
     match cache_folder() {
         Ok(folder) => load_from(&folder, day, stop, shows_progress),
@@ -93,7 +93,7 @@ fn generate_and_cache(
         if let Ok(open) = &mut file
             && let Err(error) = open.write_all(new)
         {
-            // Dropping the file removes it and frees its disk space.
+            // This drops the file, which removes it and frees its disk space.
             file = Err(error.into());
         }
         if shows_percent && percent > shown {
@@ -129,7 +129,7 @@ fn remove_abandoned(folder: &Path, prefix: &str) {
             && name.ends_with(UNFINISHED)
             && age.is_some_and(|age| age > UNFINISHED_AGE)
         {
-            // The file is worthless, and nothing can be done if it cannot be removed.
+            // The file is useless, and a failure to remove it is harmless.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -48,8 +48,8 @@ struct UsedReferences {
 
 impl UsedReferences {
     fn record(&mut self, message: &[u8]) -> anyhow::Result<()> {
-        // An add has its order reference at the usual offset of order messages; a replacement has the new one
-        // after the old one.
+        // All order messages have an order reference at offset 11. A replacement has the new reference after
+        // it, at offset 19.
         let at = match message.first() {
             Some(&(AddOrder::TYPE | AddOrderMpid::TYPE)) => 11,
             Some(&OrderReplace::TYPE) => 19,

@@ -32,7 +32,7 @@ pub struct DayView {
     pub file: Option<String>,
     /// The reason why there is no file.
     pub not_kept: Option<String>,
-    /// Simulated CPU events, by callgrind, for a message that is applied to full books.
+    /// Simulated CPU events, by callgrind, for a message that is decoded and applied to the books.
     pub simulated: Option<Simulated>,
     /// The reason why there are no simulated events.
     pub not_simulated: Option<String>,
@@ -46,7 +46,7 @@ pub struct Simulated {
     pub day: String,
     /// Descriptions of the simulated caches, which are as large as this machine's caches.
     pub caches: Vec<String>,
-    /// Number of instructions.
+    /// Instructions executed.
     pub instructions_per_message: f64,
     /// Branches that the simulated predictor mispredicted.
     pub branch_misses_per_message: f64,

@@ -8,8 +8,8 @@ const SIMILAR_MAX: usize = 5;
 /// Minimum length of the prefix that a similar name shares with the unknown name.
 const COMMON_PREFIX_MIN: usize = 2;
 
-/// Returns the rows that a filter names, their limits, and the limits of those limits; all rows if the filter
-/// is empty.
+/// Returns the rows that a filter names, and those that limit them directly or through other limits. Returns
+/// all rows if the filter is empty.
 ///
 /// # Errors
 /// As [`matching_names`].

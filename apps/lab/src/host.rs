@@ -10,7 +10,7 @@ use tickpath_types::Nanos;
 pub struct HostView {
     /// The machine.
     pub host: Host,
-    /// The source of the clock.
+    /// Time source of the clock that timed the run.
     pub clock: ClockSource,
     /// Core of the thread that measured.
     pub near_core: usize,

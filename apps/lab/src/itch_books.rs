@@ -27,10 +27,10 @@ pub(crate) fn apply<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8], out
     builder.handle_batch(Sequence(1), frames(black_box(file)), out);
 }
 
-/// Bytes prefetched ahead of reading: one page, beyond which a CPU does not prefetch by itself.
+/// Distance of prefetching ahead of reading, in bytes: one page, where hardware prefetchers stop.
 const FETCHED_AHEAD: usize = 4096;
 
-/// Returns the messages of a BinaryFILE whose framing has been checked.
+/// Returns the messages of a BinaryFILE, Nasdaq's file format, whose framing has been checked.
 pub(crate) fn frames(file: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = file;
     std::iter::from_fn(move || {

@@ -75,7 +75,7 @@ impl<'a> Lab<'a> {
     /// Returns the path of the program `tickpath-COMMAND` in the folder of this program.
     ///
     /// # Errors
-    /// [`Missing`]: the reason, with the remedy.
+    /// [`Missing`], with the reason and the remedy.
     pub(crate) fn sibling_program(&self, command: &str) -> anyhow::Result<OsString> {
         let own = self.options.counting_command.as_ref().and_then(|command| command.first());
         let own =

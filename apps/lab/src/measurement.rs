@@ -8,7 +8,7 @@ pub(crate) use crate::row::{Goal, RowSpec, row};
 /// A row's value in one round.
 pub(crate) struct Sample {
     pub(crate) value: f64,
-    /// Limit in the same round; if `None`, the value of the limit's own row in this round is the limit.
+    /// Limit measured in the same round; `None` to use this round's value of the row that is the limit.
     pub(crate) limit: Option<f64>,
     /// The control sample: the limit's work measured again in the same round, divided by the limit.
     pub(crate) control: Option<f64>,
@@ -28,7 +28,8 @@ impl Sample {
     }
 }
 
-/// Measures one round and returns a sample for each row, in their order. Holds the state between rounds.
+/// Measures one round and returns a sample for each row of the measurement, in their order. The closure keeps
+/// the state between rounds.
 pub(crate) type Round = Box<dyn FnMut() -> anyhow::Result<Vec<Sample>>>;
 
 /// Returns a [`Round`] for results that never change: its first call returns them, later calls nothing.

@@ -12,11 +12,11 @@ use crate::row::Row;
 /// `Display` gives a text table; see also [`BenchReport::to_json`].
 #[derive(Clone, Debug)]
 pub struct BenchReport {
-    /// The figures.
+    /// One row for each figure.
     pub rows: Vec<Row>,
     /// The standard days of market data that some of the figures use.
     pub days: Vec<DayView>,
-    /// The machine.
+    /// The machine, the cores used, and the stolen CPU time.
     pub host: HostView,
     /// Number of rounds for each figure.
     pub rounds: usize,
@@ -24,7 +24,7 @@ pub struct BenchReport {
     pub effort: Effort,
     /// Commit of the program, if known.
     pub commit: Option<String>,
-    /// Beginning of the run, in nanoseconds since 1970-01-01 UTC.
+    /// Start of the run, in nanoseconds since 1970-01-01 UTC.
     pub started_ns: u64,
 }
 

@@ -37,7 +37,7 @@ impl fmt::Display for Goal {
     }
 }
 
-/// The declaration of a row.
+/// The declaration of a row of the report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowSpec {
     /// Name of the measurement, as used by filters.
@@ -111,7 +111,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row without values.
+    /// Creates a row without values.
     #[must_use]
     pub fn of(spec: RowSpec) -> Row {
         let (values, limits, control) = (Vec::new(), Vec::new(), Vec::new());
@@ -123,7 +123,7 @@ impl Row {
         *self = Row { note: std::mem::take(&mut self.note), failure: Some(error), ..Row::of(self.spec) };
     }
 
-    /// Median over the rounds.
+    /// Median of the values over the rounds.
     pub(crate) fn value(&self) -> Option<f64> {
         median(&self.values)
     }
@@ -133,12 +133,12 @@ impl Row {
         median(&self.limits)
     }
 
-    /// Value divided by limit: the median of the rounds' ratios, because both have the same noise in a round.
+    /// Median of the rounds' ratios of value to limit. Within a round, value and limit have the same noise.
     pub(crate) fn ratio(&self) -> Option<f64> {
         self.median_of(|value, limit| value / limit)
     }
 
-    /// Value minus limit: the median of the differences of each round.
+    /// Median over the rounds of value minus limit.
     pub(crate) fn above_limit(&self) -> Option<f64> {
         self.median_of(|value, limit| value - limit)
     }
@@ -158,8 +158,8 @@ impl Row {
         spread(&self.control)
     }
 
-    /// Returns whether the goal is reached; `None` without a goal, or if the limit leaves something out. A
-    /// figure that was not measured reaches no goal.
+    /// Returns whether the goal is reached; `None` without a goal, or if `limit_excludes` is set. A figure
+    /// that was not measured reaches no goal.
     #[must_use]
     pub fn reached(&self) -> Option<bool> {
         if self.spec.limit_excludes.is_some() {

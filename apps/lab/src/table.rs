@@ -44,7 +44,7 @@ impl fmt::Display for BenchReport {
     }
 }
 
-/// Returns the summary: failed rows, reached goals, and the share of the time that the host took.
+/// Returns the summary: failed rows, reached goals, and the processor time that the host took.
 fn verdict(report: &BenchReport) -> String {
     let names = |has: fn(&Row) -> bool| {
         let names = report.rows.iter().filter(|row| has(row)).map(|row| row.spec.name);
@@ -115,8 +115,8 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 impl Row {
-    /// Returns the failure or the note, the part that the limit or the goal leaves out, and the spread of the
-    /// control samples if the goal refers to them.
+    /// Returns the failure or the note; the part of the work that the limit or the goal leaves out; and the
+    /// spread of the control samples, if any.
     pub(crate) fn full_note(&self) -> String {
         let mut note = match &self.failure {
             Some(failure) => format!("FAILED: {failure}"),
@@ -131,7 +131,7 @@ impl Row {
         note
     }
 
-    /// Returns the full note, the name of the limit's row, and figures that others published.
+    /// Returns the full note, the name of the limit's row, and the published reference figures.
     fn description(&self) -> String {
         let limit = self.spec.limit.map(|row| format!("limit: {row}"));
         let reference = Some(self.spec.reference).filter(|text| !text.is_empty());

@@ -68,7 +68,7 @@ fn standard_days_are_measured_and_described() {
     assert!(text.contains("\nstandard days\nitch-8000-smoke") && text.contains("80,000 messages"), "{text}");
 }
 
-/// Measures the rows with recordings. Without the recordings, the rows report them as missing.
+/// Measures the rows that need recordings. A row whose recordings are absent reports them as missing.
 #[test]
 fn real_recordings_are_measured() {
     for row in &smoke(&["dbn_books", "lobster_books"], 2).rows {

@@ -92,15 +92,15 @@ pub struct Rates {
 pub struct FeedView {
     /// The lines of the feed, A first.
     pub lines: Vec<FeedLine>,
-    /// Gaps in the stream that is merged from all lines.
+    /// Number of gaps in the stream that is merged from all lines.
     pub gaps: u64,
-    /// Gaps closed by packets of another line.
+    /// Number of gaps closed by packets of another line.
     pub recovered_by_line: u64,
-    /// Gaps closed by the retransmission server.
+    /// Number of gaps closed by the retransmission server.
     pub recovered_by_retransmit: u64,
     /// True while messages are missing.
     pub gap_open: bool,
-    /// Messages that could not be recovered from any source.
+    /// Number of messages that could not be recovered from any source.
     pub lost_messages: u64,
 }
 
@@ -109,11 +109,11 @@ pub struct FeedView {
 pub struct FeedLine {
     /// Name, e.g. `"A"`.
     pub name: String,
-    /// Packets received.
+    /// Number of packets received on the line.
     pub packets: u64,
-    /// Messages that did not arrive on this line.
+    /// Number of messages that did not arrive on this line.
     pub lost_messages: u64,
-    /// Messages that arrived on this line first.
+    /// Number of messages that arrived on this line first.
     pub first_arrivals: u64,
 }
 
@@ -122,7 +122,7 @@ pub struct FeedLine {
 pub struct LatencyView {
     /// The span's name, e.g. `"tick_to_trade"`.
     pub name: String,
-    /// Median in nanoseconds.
+    /// Median latency in nanoseconds.
     pub p50_ns: u64,
     /// 99th percentile in nanoseconds.
     pub p99_ns: u64,
@@ -157,7 +157,7 @@ pub struct AgentView {
 /// One point of the [`History`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// p50 of the first latency span since the previous sample; `None` when nothing was measured.
+    /// Median of the first latency span since the previous sample, in nanoseconds; `None` if not measured.
     pub p50_ns: Option<u64>,
     /// Market data messages per second since the previous sample.
     pub messages_per_s: f64,

@@ -1,6 +1,6 @@
 //! Distributes the screen's rows to sections. First, each section gets its minimum, in order of importance.
-//! In a roomy view, the instruments then get rows up to half of the screen. All sections then get single rows
-//! in turn. Last, the agents get rows if all of them fit.
+//! In a roomy view (on a large screen), the instruments then get rows up to half of the screen. All sections
+//! then get single rows in turn. Last, a roomy view lists the agents if all of them fit.
 
 use ratatui::layout::Rect;
 
@@ -45,7 +45,7 @@ pub struct Plan {
 const MARKET: usize = 2;
 const SYSTEM: usize = 6;
 
-/// One section during the distribution of rows.
+/// Rows of one section: given so far, minimum, and wanted.
 struct Section {
     rows: u16,
     rows_min: u16,
@@ -112,8 +112,8 @@ impl Section {
         Section { rows: 0, rows_min, rows_wanted: rows_wanted.max(rows_min) }
     }
 
-    /// Adds at most `left` rows, up to `rows_wanted` and to `rows_max` in total. Returns the number of rows
-    /// added.
+    /// Adds at most `left` rows, until the section has `rows_wanted` or `rows_max` rows. Returns the number
+    /// of rows added.
     fn grow(&mut self, left: u16, rows_max: u16) -> u16 {
         let more = self.rows_wanted.min(rows_max).saturating_sub(self.rows).min(left);
         self.rows += more;
@@ -157,7 +157,7 @@ fn heading_and(rows: usize) -> u16 {
 }
 
 fn system_rows(view: &MarketView) -> u16 {
-    // The feed's table has one row more than lines, for the gaps.
+    // The feed's table has one row for each line of the feed, and one for the gaps.
     heading_and(view.threads.len().max(view.feed.lines.len() + 1))
 }
 

@@ -20,7 +20,7 @@
 //!
 //! Other views use the same parts: [`format`](mod@format), [`palette`], [`table`], [`terminal`].
 //!
-//! A whole program is `examples/sample_view.rs`: `cargo run -p tickpath-monitor --example sample_view`.
+//! A complete program is `examples/sample_view.rs`: `cargo run -p tickpath-monitor --example sample_view`.
 
 mod data;
 pub mod format;

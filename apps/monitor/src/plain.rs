@@ -96,7 +96,7 @@ mod tests {
         assert!(lines[3].starts_with("00:02 | orders 0/s"), "{text}");
     }
 
-    /// A writer that fails like a pipe whose reader closed it; counts the attempts.
+    /// A writer that fails like a pipe whose reader closed it, and counts the attempts to write.
     struct ClosedPipe(usize);
 
     impl Write for ClosedPipe {

@@ -17,7 +17,7 @@ pub struct Screen {
 
 /// Draws `view` into `area` of any size.
 ///
-/// [`View`](crate::View) calls it for a terminal; tests call it with a separate buffer.
+/// [`View`](crate::View) passes a terminal's buffer; tests pass their own.
 pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, screen: Screen) {
     let area = area.intersection(buf.area);
     let plan = layout::plan(area, view);

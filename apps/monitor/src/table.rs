@@ -8,13 +8,13 @@ use ratatui::text::{Line, Span};
 
 use crate::palette;
 
-/// Blank characters between columns.
+/// Number of blanks between columns.
 const GAP: usize = 2;
 
 /// A column of a table.
 #[derive(Clone, Copy)]
 pub struct Column {
-    /// The heading.
+    /// The column's heading.
     pub title: &'static str,
     /// Minimum width, so that growing numbers do not move the table.
     pub width_min: usize,

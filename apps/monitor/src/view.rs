@@ -52,12 +52,12 @@ struct Tui {
     screen: Screen,
     /// The data shown while frozen: that of the first draw after the user froze the view.
     frozen: Option<MarketView>,
-    /// Number of instruments in the last frame: the bound of scrolling.
+    /// Number of instruments in the last frame: the limit of the scroll position.
     instruments: usize,
 }
 
 impl View {
-    /// Opens the view and, for a full screen, takes over the terminal.
+    /// Opens the view; a full-screen view takes over the terminal.
     ///
     /// # Errors
     /// [`Mode::Tui`] fails without a terminal, or when another view of this process holds it; use
@@ -74,7 +74,7 @@ impl View {
         Ok(View { surface })
     }
 
-    /// Returns true when the view is a full screen: the caller must then not print while the view is open.
+    /// Returns true when the view fills the terminal: the caller must not print while such a view is open.
     #[must_use]
     pub fn is_full_screen(&self) -> bool {
         matches!(self.surface, Surface::Tui(_))

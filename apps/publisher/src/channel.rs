@@ -1,4 +1,4 @@
-//! One channel: its lines, its message store, and its recovery service.
+//! One channel of the published recording: its lines, its message store, and its recovery service.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -32,7 +32,7 @@ struct Line {
     counts: LineReport,
 }
 
-/// One channel: its lines, its message store and its recovery service.
+/// One channel of the published recording.
 pub(crate) struct Channel {
     key: ChannelKey,
     lines: Vec<Line>,
@@ -50,9 +50,9 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Opens the lines of a channel, and its recovery service if `addresses` is given. The port of channel
-    /// `index` is `index` above the first channel's port. `product` is the product and the channel number of
-    /// an XDP channel.
+    /// Opens the lines of a channel, and its recovery service if `addresses` is given. Each line's port
+    /// is the port from `options` plus `index`. `product` is the product and the channel number of an XDP
+    /// channel.
     pub(crate) fn open(
         key: ChannelKey,
         product: (u8, u8),
@@ -174,8 +174,8 @@ impl Channel {
         self.send(now, head.first, payload, head.kind == Kind::Messages);
     }
 
-    /// True if a packet restarts the numbering: its numbers are lower, but it was sent after the latest
-    /// packet.
+    /// True if a packet restarts the numbering: its sequence numbers are lower than those of the latest
+    /// packet, but the original publisher sent it later.
     fn is_restart(&self, head: &PacketHead) -> bool {
         let Some(sent_ns) = head.starts.filter(|_| self.next > head.first + head.count) else { return false };
         self.last_head.is_some_and(|last| sent_ns > last.sent_ns)
@@ -194,7 +194,7 @@ impl Channel {
         }
     }
 
-    /// Sends a due heartbeat and answers requests; returns the amount of work done.
+    /// Sends a due heartbeat, and answers requests to the recovery service; returns the amount of work done.
     pub(crate) fn poll(&mut self, now: Nanos) -> usize {
         if now >= self.next_heartbeat && self.last_head.is_some() {
             self.counts.heartbeats += 1;
@@ -227,7 +227,7 @@ impl Channel {
         self.next_heartbeat = Nanos::ZERO;
     }
 
-    /// Disconnects all clients.
+    /// Disconnects all clients of the recovery service.
     pub(crate) fn close(&mut self, now: Nanos) {
         if let Some(service) = &mut self.service {
             service.close(now);

@@ -9,12 +9,12 @@ use tickpath_types::Nanos;
 /// Maximum number of connections accepted in one duty cycle.
 const ACCEPTS_PER_CYCLE: usize = 64;
 
-/// One connection, with the state that the service keeps for it.
+/// One connection to a service, with the state that the service keeps for it.
 pub(crate) struct Client<T> {
     id: u64,
     pub(crate) tcp: TcpConnection,
     pub(crate) state: T,
-    /// Time of the client's last request, or of the last part of an answer passed to the kernel.
+    /// Time at which the client last sent data or was last sent part of an answer.
     pub(crate) latest: Nanos,
     /// True once the client has made a request.
     pub(crate) has_requested: bool,
@@ -29,7 +29,7 @@ impl<T> Client<T> {
     }
 }
 
-/// A limited number of clients of a service, and connections that have made no request yet.
+/// The clients of a service, up to a maximum, and the connections that have made no request yet.
 ///
 /// The services require no credentials. When the maximum is reached, a new client replaces a client of the
 /// address with the most clients, if its own address has fewer. Otherwise the new client is closed and
@@ -156,7 +156,7 @@ mod tests {
         let mut now = Nanos::from_secs(1);
         while clients.accepted < 202 {
             clients.accept(now, || ());
-            // The first two connections make their request at once.
+            // The first two connections (ids 0 and 1) make their requests at once.
             clients
                 .list
                 .iter_mut()

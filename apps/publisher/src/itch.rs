@@ -19,7 +19,7 @@ use crate::store::Store;
 
 /// Maximum number of answer packets sent in one duty cycle.
 const ANSWERS_PER_CYCLE: usize = 16;
-/// Limit on the requests of one address.
+/// Rate limit on the retransmission requests from each IP address.
 const REQUESTS: RateLimit = RateLimit { per_second: 20_000, burst: 4_000 };
 /// The largest stock locate that a snapshot supports.
 const INSTRUMENT_MAX: InstrumentId = InstrumentId(16_383);

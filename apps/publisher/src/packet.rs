@@ -1,4 +1,4 @@
-//! Reads packets of ITCH, XDP and IEX in a form that the protocols share.
+//! Parses packets of ITCH, XDP and IEX into a common form.
 
 use std::fmt;
 use std::net::SocketAddrV4;
@@ -14,7 +14,7 @@ pub(crate) enum ChannelKey {
     Itch(Session),
     /// A multicast group of NYSE XDP, whose packets do not name their channel.
     Xdp(SocketAddrV4),
-    /// A feed of IEX, and its channel number.
+    /// An IEX feed and a channel number.
     Iex(Feed, u32),
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for ChannelKey {
 pub(crate) enum Kind {
     /// The packet carries messages.
     Messages,
-    /// The packet names the next sequence number.
+    /// The packet carries no messages, only the next sequence number.
     Heartbeat,
     /// The packet ends the session.
     EndOfSession,
@@ -56,7 +56,7 @@ pub(crate) struct PacketHead {
     pub(crate) sent_ns: u64,
 }
 
-/// Reads the header of a packet of any supported protocol; `None` for other protocols. Each protocol is
+/// Parses the header of a packet of any supported protocol; `None` for other protocols. A protocol is
 /// recognised by its length fields, which must add up to the length of the packet.
 pub(crate) fn read_head(payload: &[u8], dst: SocketAddrV4) -> Option<PacketHead> {
     iex(payload).or_else(|| xdp(payload, dst)).or_else(|| itch(payload))

@@ -15,7 +15,7 @@ use crate::report::PublishReport;
 use crate::source::{Source, Timed};
 use crate::survey::{CHANNELS_MAX, INSTRUMENTS_MAX, SURVEY_PACKETS, Survey};
 
-/// Number of instruments for which a feed handler has capacity by default.
+/// Default of `max_instruments` in a feed handler's configuration.
 const INSTRUMENTS_DEFAULT: usize = 1_024;
 /// Maximum number of packets sent between two polls for requests.
 const PACKETS_PER_CYCLE: usize = 32;
@@ -53,7 +53,7 @@ pub struct Publication {
     channels: Vec<Channel>,
     pending: Timed,
     has_pending: bool,
-    /// Recorded time of the first packet in ns, and the clock's time at which it was sent.
+    /// Recorded time of the first packet, in ns, and the local time at which it was sent.
     origin: Option<(u64, Nanos)>,
     packets: u64,
     unknown: u64,
@@ -66,7 +66,7 @@ impl Publication {
     ///
     /// # Errors
     /// The file is no recording, its first packets have no known protocol, or an address is unavailable. The
-    /// message is one line that says what to do.
+    /// error is one line of text that says what to do.
     pub fn open(options: PublishOptions) -> anyhow::Result<Publication> {
         ensure!(
             Some(options.line_a) != options.line_b,

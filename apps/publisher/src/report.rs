@@ -36,11 +36,11 @@ pub struct ChannelReport {
     pub out_of_band: u64,
     /// Messages missing from the recording.
     pub missing: u64,
-    /// Number of sequence resets.
+    /// Sequence resets in the recording.
     pub restarts: u64,
     /// Number of messages still stored for recovery.
     pub stored: u64,
-    /// Lines of the channel.
+    /// Counts of line A, then of line B if there is one.
     pub lines: Vec<LineReport>,
     /// Counters of the channel's recovery services, by name.
     pub service: Vec<(&'static str, u64)>,
@@ -77,16 +77,16 @@ pub struct PublishReport {
     pub beyond_channels: u64,
     /// TCP packets, which are not published.
     pub tcp: u64,
-    /// Number of frames without a payload to publish, by kind of frame.
+    /// Frames of the capture without a payload to publish, counted by kind.
     pub skipped: Vec<(&'static str, u64)>,
     /// The error that ended reading before the end of the recording, if any.
     pub read_error: Option<String>,
-    /// True if publishing was stopped before the end.
+    /// True if the stop signal ended the run before the linger time was over.
     pub is_stopped: bool,
 }
 
 impl PublishReport {
-    /// True if the whole recording was published.
+    /// True if the whole recording was published and the run was not stopped.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let lines = || self.channels.iter().flat_map(|channel| &channel.lines);

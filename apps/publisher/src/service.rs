@@ -1,4 +1,4 @@
-//! The publisher's side of a recovery protocol.
+//! The interface of a channel's recovery service, with one implementation for each protocol.
 
 use tickpath_types::Nanos;
 
@@ -26,6 +26,6 @@ pub(crate) trait Service: Send {
     /// Returns the counters of the service by name.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 
-    /// Returns the lines of a feed handler's configuration that let the channel use this service.
+    /// Returns the TOML lines that tell a feed handler's channel to use this service.
     fn config(&self) -> String;
 }

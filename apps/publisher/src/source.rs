@@ -85,11 +85,11 @@ impl Source {
     }
 }
 
-/// A file of ITCH messages, framed in MoldUDP64 as a publisher frames them.
+/// Reads a file of ITCH messages and packs the messages into MoldUDP64 packets.
 struct ItchFile {
     blocks: ItchBlocks<Box<dyn std::io::Read + Send>>,
     builder: PacketBuilder<Box<[u8]>>,
-    /// Time of each packet of the current block, and its end in `bytes`.
+    /// Time of each packet of the current block, and the packet's end offset in `bytes`.
     packets: Vec<(u64, usize)>,
     bytes: Vec<u8>,
     taken: usize,
@@ -118,7 +118,7 @@ impl ItchFile {
         Ok(true)
     }
 
-    /// Frames the messages of the next block; false at the end of the file.
+    /// Packs the messages of the next block into packets; returns false at the end of the file.
     fn fill(&mut self) -> anyhow::Result<bool> {
         self.packets.clear();
         self.bytes.clear();

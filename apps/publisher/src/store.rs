@@ -7,10 +7,10 @@ const BYTES_PER_ENTRY: usize = 32;
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Value of `written` at the start of the message; [`MISSING`] for a message that the recording lacks.
+    /// `Store::written` before the message was appended; [`MISSING`] if the recording lacks the message.
     at: u64,
     len: u16,
-    /// A protocol-specific value, such as a stream offset.
+    /// Stream offset for IEX; 0 for other protocols.
     tag: u64,
 }
 
@@ -74,7 +74,7 @@ impl Store {
             self.written += capacity - place;
         }
         let (at, end) = (self.written, self.written + message.len() as u64);
-        // Drop the messages that are about to be overwritten, and those before them.
+        // Drop the entries of messages that this one overwrites, and missing ones among the oldest entries.
         let is_overwritten = |entry: &Entry| entry.at == MISSING || entry.at + capacity < end;
         while self.entries.front().is_some_and(is_overwritten) {
             self.entries.pop_front();

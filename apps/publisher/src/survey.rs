@@ -28,7 +28,7 @@ pub(crate) const INSTRUMENTS_MAX: usize = u16::MAX as usize - 1;
 /// Byte range of the symbol in IEX messages.
 const IEX_SYMBOL: std::ops::Range<usize> = 10..18;
 
-/// The result of the survey.
+/// The channels and instruments that the first packets of a recording contain.
 #[derive(Default)]
 pub(crate) struct Survey {
     /// The channels, in order of appearance.
@@ -43,8 +43,8 @@ pub(crate) struct Survey {
     pub(crate) date: Option<Date>,
 }
 
-/// Packet hashes of one group by sequence number, and the number of matches with each other group. XDP
-/// packets name neither channel nor line, but the lines of a channel have equal packets.
+/// Packet hashes of one group by sequence number, and the number of matches with each other group, far below
+/// zero after a mismatch. XDP packets do not name their channel, but a channel's lines have equal packets.
 #[derive(Default)]
 struct Group {
     packets: HashMap<u64, u64>,

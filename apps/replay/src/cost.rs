@@ -1,4 +1,4 @@
-//! Measures the cost of messages during a replay, and passes the messages to the exporter.
+//! Measures the processing time per message of a replay, and passes the messages to the exporter.
 
 use std::fs;
 use std::mem::{replace, take};
@@ -11,11 +11,11 @@ use tickpath_types::{InstrumentId, MarketUpdate};
 
 use crate::exports::Exporter;
 
-/// Significant digits of a block's cost in the histogram.
+/// Significant digits of the times in the histogram.
 const SIGNIFICANT_DIGITS: u8 = 3;
 const PS_PER_NS: u64 = 1_000;
 
-/// The cost of messages, measured block by block.
+/// Accumulates the processing time of messages, block by block.
 struct CostMeter {
     /// Picoseconds per message: one value for each block.
     blocks: Histogram<u64>,
@@ -23,14 +23,14 @@ struct CostMeter {
     messages: u64,
 }
 
-/// The cost of a message, in nanoseconds.
+/// The processing time of a message, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Median over the blocks of their cost per message.
+    /// Median of the blocks' times per message.
     pub median_ns: f64,
     /// Total time divided by the number of messages.
     pub mean_ns: f64,
-    /// Number of measured blocks.
+    /// Number of measured blocks of messages.
     pub blocks: u64,
 }
 
@@ -59,7 +59,7 @@ impl CostMeter {
     }
 }
 
-/// Measures the work on the recordings of one file, and writes the tables.
+/// Measures the processing time of each recording in a file, and writes the rows of the tables.
 pub(crate) struct Output<'a> {
     pub(crate) exporter: &'a mut Exporter,
     /// Two meters for each recording: decoding, and books.

@@ -23,7 +23,7 @@ const COLUMNS: [&[&str]; 4] = [
 /// Number of columns of the widest table.
 const COLUMNS_MAX: usize = HEAD.len() + COLUMNS[ORDERS].len();
 
-/// Indices of the tables.
+/// Indices of the tables in `COLUMNS` and in `Exporter`.
 const BBO: usize = 0;
 const TRADES: usize = 1;
 const DEPTH: usize = 2;
@@ -37,7 +37,7 @@ const ORDERS: usize = 3;
 pub(crate) struct Exporter {
     tables: [Option<TableWriter>; 4],
     level_count: usize,
-    /// The levels written last, by recording of the current file and by instrument.
+    /// Depth levels written last, bids and asks, by recording of the current file and by instrument.
     shown: FxHashMap<(usize, InstrumentId), [Vec<Level>; 2]>,
     head: Head,
     /// Number of rows of each recording of the current file, by table.

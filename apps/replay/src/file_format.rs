@@ -19,7 +19,7 @@ pub(crate) struct FileFormat {
     pub(crate) format: Format,
     /// Name of the format in JSON reports.
     pub(crate) json_name: &'static str,
-    /// Returns the name of the format that the report of a file shows.
+    /// Returns the name of the format for a file's report.
     pub(crate) title: fn(&FileReport) -> String,
     /// True if the times in files of this format have dates.
     pub(crate) has_dates: bool,

@@ -1,4 +1,4 @@
-//! Reports as JSON with stable field names, including those of structures that derive `Serialize`.
+//! Converts reports to JSON. Field names are stable, also those of structures that derive `Serialize`.
 
 use std::net::SocketAddrV4;
 

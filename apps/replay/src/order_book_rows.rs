@@ -167,7 +167,7 @@ fn take(row: &mut LobsterBookRow, side: Side, price: Price, qty: Qty) -> Outcome
             levels.remove(index);
             if is_full { Outcome::Undeterminable } else { Outcome::Determined }
         }
-        // The order is below the visible levels.
+        // The price is below the visible levels, so the row does not change.
         None if is_full && levels.last().is_some_and(|(worst, _)| side.is_better(*worst, price)) => {
             Outcome::Determined
         }

@@ -24,13 +24,13 @@ pub struct FileReport {
     pub books: Option<Cost>,
     /// Peak memory of the process so far, in bytes.
     pub peak_rss_bytes: Option<u64>,
-    /// Wall time of the file's replay so far.
+    /// Wall time from the start of the file's replay to the creation of this report.
     pub elapsed: Duration,
     /// The comparison with the order book file of a LOBSTER message file.
     pub rows: Option<RowsReport>,
     /// Number of exported rows of this file; `None` if the replay was stopped, which removes the tables.
     pub exported: ExportedRows,
-    /// Schema of a DBN file without orders.
+    /// Schema of a DBN file; `None` for schema mbo and for other formats.
     pub schema: Option<DbnSchema>,
     /// Instrument definitions in a DBN file.
     pub definitions: Vec<DbnDefinition>,
@@ -61,7 +61,7 @@ pub struct ReplayReport {
 }
 
 impl ReplayReport {
-    /// True if every file was replayed and no result is contradicted.
+    /// True if no file failed, and no report has a contradiction.
     #[must_use]
     pub fn is_trustworthy(&self) -> bool {
         self.failures.is_empty() && self.files.iter().all(|file| file.is_trustworthy())
@@ -97,7 +97,7 @@ impl ReplayReport {
         self.files.iter().map(|file| file.messages).sum()
     }
 
-    /// Consistency findings of all files.
+    /// Sum of the consistency findings of all files.
     #[must_use]
     pub fn integrity(&self) -> Integrity {
         let mut sum = Integrity::default();

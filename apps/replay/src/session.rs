@@ -31,7 +31,7 @@ pub struct Progress {
     pub file: usize,
 }
 
-/// Progress, pacing, stop signal and report of one pass over a file.
+/// One pass over a file: reports progress, paces messages, watches the stop signal and creates the report.
 pub(crate) struct Session<'a> {
     /// The file and its format.
     pub(crate) path: &'a Path,

@@ -1,4 +1,4 @@
-//! Reports as text.
+//! Formats reports as text.
 
 use std::fmt;
 
@@ -433,7 +433,7 @@ fn write_verdict(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result
     Ok(())
 }
 
-/// Name of the orders of a side: bids or asks.
+/// Returns the word for the orders of a side: bids or asks.
 pub(crate) const fn side_word(side: Side) -> &'static str {
     match side {
         Side::Buy => "bids",

@@ -117,7 +117,7 @@ impl std::fmt::Display for VenueUrl {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShellConfig {
-    /// The venue: a WebSocket that speaks Deribit's dialect, or `ouch://HOST:PORT` of a native venue.
+    /// The venue: a WebSocket with Deribit's API, or `ouch://HOST:PORT` of a native venue.
     pub url: String,
     /// Certificates to trust in place of the machine's own, PEM.
     pub ca_file: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! An interactive and scriptable trader for a venue that speaks Deribit's dialect, or a native one.
+//! An interactive and scriptable trader for a venue with Deribit's API, or a native one.
 //!
 //! A command returns when the venue has answered, never when the request was merely sent. A time-out is an
 //! error, and an order with a lost reply is looked up by its label or number. [`run`] executes the commands

@@ -76,7 +76,7 @@ pub struct Feed {
 /// The kinds of venues; all differences between them are handled here.
 #[derive(Debug)]
 enum Venue {
-    /// A venue that speaks Deribit's dialect.
+    /// A venue with Deribit's API.
     Deribit { url: WebUrl, tls: Option<TlsClient>, link: Box<VenueLink> },
     /// A native venue of this project.
     Native(Box<NativeLink>),

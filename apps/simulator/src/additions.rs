@@ -8,7 +8,7 @@ use crate::venue::instrument;
 
 /// Symbols of the added instruments: one more than the venue has capacity for.
 const SYMBOLS: [&str; 2] = ["DELTA", "ECHO"];
-/// Number of added instruments within the venue's capacity.
+/// Number of instruments that the venue has capacity to add.
 const ADDED_CAPACITY: u16 = 1;
 /// Argument of [`FaultEvent::Admin`] for the command that opens all instruments.
 const OPEN_ALL: u64 = 13;

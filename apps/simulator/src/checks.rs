@@ -37,7 +37,7 @@ use report::Report;
 use truth::Truth;
 use views::Views;
 
-/// The run under check, and the report.
+/// The observations of a run, the expected results, and the report of violations.
 struct Case<'a> {
     observed: &'a Observed,
     truth: Truth,

@@ -1,4 +1,4 @@
-//! A client of the venue at the byte level, which records all its actions and observations.
+//! A simulated client that exchanges raw bytes with the venue, and records its actions and observations.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -12,11 +12,11 @@ use crate::hosts::PASSWORD;
 use crate::net::SimNetwork;
 use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause};
 
-/// Timeout for connecting, and again for the answer to the login.
+/// Timeout of a connection attempt, and separately of the login that follows.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_millis(2_000);
-/// Minimum wait before a client reconnects.
+/// Minimum wait before a client reconnects; a random wait is added.
 const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
-/// Maximum wait before a reconnect after the faults have ended.
+/// Value of `ClientBehaviour::backoff_max` after the faults have ended.
 const RECOVERY_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
 /// Maximum length of a client's message with its header.
 const PACKET_LEN_MAX: usize = 256;
@@ -33,19 +33,19 @@ pub(crate) struct ClientBehaviour {
     pub(crate) leave_ppt: u64,
     /// Probability per burst of a pause in reading, in parts per thousand.
     pub(crate) stall_ppt: u64,
-    /// Maximum duration of the pause.
+    /// Maximum duration of a pause in reading.
     pub(crate) stall_max: Nanos,
     /// Probability per login of a request for messages already received, in parts per thousand.
     pub(crate) repeat_ppt: u64,
     /// Probability per login of a wrong password, in parts per thousand.
     pub(crate) wrong_password_ppt: u64,
-    /// Maximum wait before a reconnect.
+    /// Upper bound of the random wait that is added to `BACKOFF_MIN` before a reconnect.
     pub(crate) backoff_max: Nanos,
     /// Silence of the venue after which the client disconnects.
     pub(crate) peer_timeout: Nanos,
     /// Time without a sent message after which the client sends a heartbeat.
     pub(crate) heartbeat: Nanos,
-    /// Message requested after repeated login refusals, if the client accepts that messages are lost: 1 for
+    /// Sequence number requested after repeated login refusals, if the client accepts lost messages: 1 for
     /// the session's first message, or 0 for new messages only.
     pub(crate) reset_sequence: Option<u64>,
 }
@@ -140,7 +140,7 @@ impl Link {
 }
 
 impl ClientLog {
-    /// Inserts an event of a connection, as recorded by the network, into the log at its position in time.
+    /// Inserts an event that the network recorded at the venue's end of a connection, in time order.
     pub(crate) fn insert_stream_event(&mut self, stream_event: &StreamEvent, connection: u32) {
         let kind = match &stream_event.kind {
             StreamEventKind::Read { kernel_ns, bytes } => {
@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// Stops the client's requests and its own faults: pauses in reading and wrong passwords.
+    /// Ends requests, pauses in reading and wrong passwords. A disconnected client reconnects immediately.
     pub(crate) fn quiesce(&mut self) {
         self.is_quiet = true;
         self.stalls_until = Nanos::ZERO;
@@ -297,7 +297,8 @@ impl Client {
         self.flush(now);
     }
 
-    /// Sends as many waiting bytes as the network accepts; returns true if it accepted any or failed.
+    /// Sends as many waiting bytes as the network accepts. Returns true if it accepted any, or if the write
+    /// failed and the client disconnected.
     fn flush(&mut self, now: Nanos) -> bool {
         let Some(socket) = self.link.socket.filter(|_| !self.link.outgoing.is_empty()) else { return false };
         let written = self.link.network.wires().network.write(socket, &self.link.outgoing);

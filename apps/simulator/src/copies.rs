@@ -1,4 +1,5 @@
-//! A reader of drop copies. A separate random stream sets its parameters: the rest of a run is unaffected.
+//! A client that reads drop copies. Its parameters are drawn from a separate random stream, so that the run's
+//! other random choices stay the same.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

@@ -33,7 +33,7 @@ pub(crate) enum FaultEvent {
     Network(u64),
     /// The disk fails for this duration.
     Disk(DiskFailure, Nanos),
-    /// The part of the system with this index gets no CPU time for this duration.
+    /// The part with this index, such as an agent or a client, gets no CPU time for this duration.
     Starve(usize, Nanos),
     /// The clock of this machine is stepped by this number of nanoseconds, forwards or backwards.
     StepClock(HostId, i64),
@@ -41,7 +41,7 @@ pub(crate) enum FaultEvent {
     Connects(u64, Nanos),
     /// The administrator sends a command, which these random bits select.
     Admin(u64),
-    /// The administrator adds an instrument.
+    /// The administrator adds an instrument, by index among those that a run may add.
     AddInstrument(usize),
     /// The process of the drop copy reader is killed.
     KillReader,

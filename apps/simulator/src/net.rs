@@ -14,7 +14,7 @@ use tickpath_types::Nanos;
 
 use crate::Timed;
 
-/// Records datagrams before the network accepts them, and the events of connections.
+/// Records datagrams as sent, before the network's faults, and the events of tapped connections.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
     /// Datagrams sent to a group: time, group, bytes.
@@ -23,7 +23,7 @@ pub(crate) struct Tap {
     pub(crate) answers: Vec<Timed<Vec<u8>>>,
     /// Hosts whose connections are tapped.
     pub(crate) hosts: BTreeSet<HostId>,
-    /// Events of these connections at the hosts' ends, each with the socket at that end.
+    /// Events at the tapped hosts' ends of their connections, each with the socket at that end.
     pub(crate) streams: Vec<(SocketId, StreamPart)>,
 }
 

@@ -20,7 +20,7 @@ use crate::hosts::VENUE;
 use crate::net::SimNetwork;
 use crate::{FinalVenue, Log, Timed, VenueEvent};
 
-/// Timeout of a venue's stop.
+/// Maximum virtual time that a stop of the venue takes.
 const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// Virtual duration of a duty cycle while the venue stops.
 const FINISH_CYCLE: Nanos = Nanos::from_micros(100);
@@ -53,7 +53,7 @@ struct Instance {
     instruments: InstrumentTable,
     reader: Option<Reader<FaultyDisk>>,
     has_follower: bool,
-    /// Number of the instance's requests so far that were refused without a record.
+    /// Number of requests that this instance has refused so far without a record in the log.
     unlogged: u64,
     /// Machine clock minus virtual time at the start; the venue's clock is virtual time plus this.
     clock_offset: u64,
@@ -131,7 +131,7 @@ impl Node {
         let journal = journal.ok_or_else(|| anyhow::anyhow!("a venue without its journal"))?;
         let found = self.read_log(journal.recovery.session)?;
         let (last, state_hash) = (journal.recovery.last, journal.recovery.state_hash);
-        // Commands that were read during the run and are no longer on the disk were lost.
+        // Commands that the simulator read earlier, but that are missing from the disk now, are lost.
         let records = &mut self.log.commands;
         let lost = records.split_off(records.len().min(last.0 as usize));
         if !lost.is_empty() {
@@ -235,7 +235,7 @@ impl Node {
         }
     }
 
-    /// Reads the new records of the log, before the follower removes their segments.
+    /// Reads the log's new records, before the journal's follower makes snapshots and removes segments.
     fn read_written_records(&mut self) {
         let Some(instance) = &mut self.instance else { return };
         let reader = match instance.reader.take() {
@@ -471,7 +471,7 @@ fn read_records(
     while let Some(record) = reader.next(limit)? {
         match LogCommand::decode(record.payload) {
             Ok(command) => records.push(command),
-            // The venue would not start from this record; the checkers report that it is missing.
+            // A venue would refuse to start with this record. The checkers report the command as missing.
             Err(_) => return Ok(()),
         }
     }

@@ -52,11 +52,11 @@ pub struct Observed {
 pub struct Setup {
     /// The instruments, without those that are added later.
     pub instruments: Vec<Instrument>,
-    /// Bounds of the venue's engine.
+    /// Capacity limits of the venue's engine.
     pub limits: EngineLimits,
     /// The journal's policy: it decides when a command counts as durable.
     pub policy: Policy,
-    /// Users of sessions 1, 2, 3 ...
+    /// Users, in the order of their sessions 1, 2, 3 ...
     pub users: Vec<UserSettings>,
     /// Seconds of the day, in UTC, at which the venue's schedule has steps.
     pub schedule: Vec<u32>,
@@ -73,7 +73,8 @@ pub struct Log {
     /// Last command of the log after each duty cycle of the order server in which the log grew, over all
     /// instances. Decreases when a power loss removed records.
     pub sequenced: Vec<Timed<Sequence>>,
-    /// Commands that the simulator had read and that were missing at a start. Unread ones may be missing too.
+    /// Commands that the simulator had read, but that were missing when the venue started again. Commands
+    /// that it had not read may be missing too.
     pub lost: Vec<Timed<Vec<LogCommand>>>,
     /// Number of requests refused without a record because the log was full, per order server duty cycle.
     pub unlogged: Vec<Timed<u64>>,
@@ -84,9 +85,9 @@ pub struct Log {
 /// A value and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timed<T> {
-    /// Time.
+    /// Time at which the value was recorded.
     pub at: Nanos,
-    /// Value.
+    /// The recorded value.
     pub value: T,
 }
 
@@ -206,9 +207,9 @@ pub enum VenueEvent {
     Refused(String),
     /// The venue crashed.
     Crashed(HostFailure),
-    /// The venue was stopped in the regular way.
+    /// The operator or the end of the run stopped the venue.
     Stopped,
-    /// The venue's disk can no longer write.
+    /// The venue can no longer write to its disk.
     DiskFailed,
 }
 
@@ -260,7 +261,7 @@ pub struct TraderInstance {
     pub ended: Option<(Nanos, TraderEnd)>,
     /// Number of the instance's first connection; its last one precedes the next instance's first one.
     pub first_connection: u32,
-    /// Limits of the trader, the same in each instrument.
+    /// Risk limits of the trader, the same for each instrument.
     pub limits: Limits,
     /// Position of the trader in each instrument, by id from 1.
     pub positions: Vec<Position>,
@@ -272,7 +273,8 @@ pub struct TraderInstance {
     pub orders: Vec<OwnOrder>,
     /// Request counters of the trader.
     pub counters: EngineCounters,
-    /// Number of orders that the trader took as rejected and that the venue accepted later.
+    /// Number of orders that the trader treated as rejected until it learned that the venue had accepted
+    /// them.
     pub reopened: u64,
     /// Number of market updates lost because the trader read too slowly.
     pub lost_updates: u64,
@@ -281,9 +283,9 @@ pub struct TraderInstance {
 /// The kind of a trader's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraderEnd {
-    /// The trader was killed.
+    /// The trader's process was killed, or its machine lost power.
     Killed,
-    /// The trader ended by itself, after it had handled all received answers.
+    /// The operator stopped the trader, which handled all received answers before it ended.
     Stopped,
 }
 

@@ -143,8 +143,8 @@ pub(crate) fn prevention(rng: &mut Rng) -> SelfTradePrevention {
     }
 }
 
-/// Draws the day's settings. A quarter of the runs have a schedule, which changes phases within three seconds
-/// and may end the day.
+/// Draws the day's settings. A quarter of the runs have a schedule, which changes phases in the first three
+/// seconds of the run and may end the day.
 fn day(rng: &mut Rng, epoch: u64) -> DaySettings {
     let mut day = DaySettings {
         imbalance_interval: Nanos::from_millis(20 + rng.below(200)),

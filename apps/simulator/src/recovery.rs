@@ -1,5 +1,5 @@
-//! Parameters of market data recovery. They come from a separate random stream, so that the rest of a run is
-//! unaffected.
+//! Parameters of market data recovery. They are drawn from a separate random stream, so that the run's
+//! other random choices stay the same.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -20,7 +20,7 @@ pub(crate) const ALL_SNAPSHOTS: usize = 1 << 16;
 /// Number of retransmission requests after which an impatient feed handler gives up a gap.
 const IMPATIENT_REQUESTS_MAX: u32 = 2;
 
-/// The recovery services of the venue, and their use by its feed handlers.
+/// Settings of the venue's recovery services, and of the feed handlers that use them.
 #[derive(Clone, Debug)]
 pub(crate) struct RecoveryProfile {
     pub(crate) retained_messages: usize,

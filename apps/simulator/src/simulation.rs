@@ -44,7 +44,7 @@ const COPY_PARTS: usize = 2;
 /// Maximum delay of scheduled actions without starvation: timer interval, login check and longest idle step.
 const REACTION: Nanos = Nanos::from_millis(60);
 
-/// Names of the counters that do not count injected faults: results of faults, and events of every run.
+/// Names of the counters in `Outcome::consequences`. All other counters count injected faults.
 const CONSEQUENCES: [&str; 20] = [
     "connections_above_backlog",
     "connections_cut",
@@ -77,7 +77,7 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
     /// Number of injections of each fault; faults that were not injected are absent.
     pub faults: BTreeMap<&'static str, u64>,
-    /// Counts of the results of faults and of events of every run, by name.
+    /// Counts, by name, of the effects of faults, such as cut connections, and of events that need no fault.
     pub consequences: BTreeMap<&'static str, u64>,
 }
 
@@ -123,11 +123,11 @@ struct FaultSchedule {
 struct RecoveryPhase {
     has_begun: bool,
     began_at: Nanos,
-    /// Next time at which auctions are ended during recovery.
+    /// Earliest time at which the operator next ends all auctions.
     opens_at: Nanos,
 }
 
-/// State of the rounds, each of which steps all parts.
+/// State of the scheduler, which steps every part once per round, unless the part is starved.
 #[derive(Default)]
 struct Rounds {
     /// Number of consecutive rounds without work.
@@ -291,8 +291,8 @@ impl Simulation {
             && self.now >= self.recovery_phase.opens_at
             && self.node.is_in_auction()
         {
-            // End all auctions: one that a command began lasts until the next command, and the venue would
-            // publish until then.
+            // End all auctions. An auction that a command began lasts until the next command, and the venue
+            // publishes repeatedly while it lasts.
             self.recovery_phase.opens_at = self.now + OPEN_INTERVAL;
             self.node.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
         }
@@ -456,7 +456,7 @@ impl Simulation {
         work
     }
 
-    /// Handles a refused start: the operator repairs the disk and, under `async`, accepts the loss.
+    /// Handles a failed start: the operator repairs the disk and, under `async`, accepts the loss.
     fn repair_for_start(&mut self) {
         self.count("starts refused");
         self.node.disk.set_faults(DiskFaults::default());

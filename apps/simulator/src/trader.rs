@@ -1,5 +1,5 @@
-//! A trader's machine: the agents of a user (feed handler; engine with strategy, orders, positions and
-//! limits; order gateway), their instances, and the actions of a simulated operator.
+//! A trader's machine. Each instance runs three agents: feed handler, engine and order gateway. A simulated
+//! operator starts and stops the instances.
 
 use std::sync::atomic::Ordering;
 
@@ -277,7 +277,7 @@ impl Trader {
         self.schedule_restart(now);
     }
 
-    /// Ends the instance in the regular way, as the product does.
+    /// Ends the instance as the product does, by closing its agents, and schedules the next start.
     fn end(&mut self, now: Nanos) {
         let Some(mut instance) = self.instance.take() else { return };
         TscClock::simulate(Nanos(now.0 + instance.clock_offset));

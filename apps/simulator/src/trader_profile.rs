@@ -1,5 +1,5 @@
-//! Parameters of the traders of a run. They come from a separate random stream, so that the rest of a run is
-//! unaffected.
+//! Parameters of the traders of a run. They are drawn from a separate random stream, so that the run's
+//! other random choices stay the same.
 
 use tickpath_exchange::{Password, UserSettings, VenueSettings};
 use tickpath_feedhandler::FeedSettings;
@@ -121,7 +121,7 @@ impl TraderProfile {
     }
 }
 
-/// Adds the traders to the venue's users, after the existing ones.
+/// Adds the traders after the venue's other users, and raises the limits of connections and sessions.
 pub(crate) fn add_users(traders: &[TraderProfile], settings: &mut VenueSettings) {
     settings.users.extend(traders.iter().map(|trader| trader.user.clone()));
     settings.max_connections += CONNECTIONS * traders.len();

@@ -20,7 +20,7 @@ pub(crate) struct Wiretap {
 #[derive(Debug, Default)]
 struct Connection {
     number: u32,
-    /// Bytes of packets that are still incomplete.
+    /// Bytes that the user sent and that do not form a whole packet yet.
     sent: Vec<u8>,
     received: Vec<u8>,
     cursor: u64,
@@ -77,8 +77,8 @@ const fn cause(closed_by: Option<ClosedBy>) -> DisconnectCause {
 }
 
 impl ClientEventKind {
-    /// Returns the event for a packet from the venue; `None` for a heartbeat or debug packet. `cursor` is the
-    /// next sequence number.
+    /// Returns the event for a packet from the venue; `None` for a heartbeat or debug packet. Updates
+    /// `cursor`, the next message's sequence number.
     pub(crate) fn of_packet(packet: &Packet<'_>, cursor: &mut u64) -> Option<ClientEventKind> {
         Some(match packet {
             Packet::LoginAccepted(accepted) => {

@@ -1,4 +1,4 @@
-//! A trader's order gateway on the simulated network.
+//! Tests of a trader's order gateway, connected to a venue by the simulated network.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -185,7 +185,7 @@ fn partial_writes_are_completed_without_another_request() {
     let sent_at = market.now;
     let event = market.next_event();
     assert!(is_accepted(event, 1), "{event:?}");
-    // Had the rest of the request waited for the next heartbeat, it would have taken a second.
+    // If the rest of the request waited for the next heartbeat, the answer would take a second.
     assert!(market.now.since(sent_at) < Nanos::from_millis(500), "{} ns", market.now.since(sent_at).0);
 }
 

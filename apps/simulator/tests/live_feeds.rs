@@ -1,4 +1,4 @@
-//! Feed handlers of XDP and IEX on the simulated network: lossy lines, and servers for recovery.
+//! Tests of XDP and IEX feed handlers, which fill the gaps of lossy lines from retransmission servers.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::mpsc::sync_channel;

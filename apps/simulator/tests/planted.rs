@@ -1,4 +1,4 @@
-//! Sensitivity of the simulator: every fault that can be planted in the system is found.
+//! Plants each fault in the system in turn. The simulator must find it within `SEEDS` seeds.
 //!
 //! `cargo test -p tickpath-simulator --features planted-faults --test it planted -- --nocapture` prints, for
 //! each fault, the seed and the checker that found it.
@@ -74,7 +74,7 @@ fn every_planted_fault_is_found() {
     assert!(not_found.is_empty(), "not found by {SEEDS} seeds: {not_found:?}");
 }
 
-/// Runs the seed with the fault; returns the first violation, or `an assertion` if one failed.
+/// Runs the seed with the fault; returns the first violation, or `an assertion` if the run panics.
 fn find(fault: Fault, seed: u64) -> Option<String> {
     let planted = plant(fault);
     let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, FaultLevel::Full).run()));

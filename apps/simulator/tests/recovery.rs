@@ -1,5 +1,5 @@
-//! Rare events occur in the runs: books recover from snapshots, old messages come from the journal, drop
-//! copies are read repeatedly, and added instruments are traded.
+//! Some runs must contain rare events: books recover from snapshots, old messages come from the journal, a
+//! reader receives drop copies again, and added instruments are traded.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_simulator::{ClientEventKind, FaultLevel, Outcome, Simulation};

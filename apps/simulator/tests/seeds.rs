@@ -1,4 +1,4 @@
-//! Runs of many seeds.
+//! Simulates many seeds; no run may violate a guarantee.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_simulator::{FaultLevel, Simulation};

@@ -1,4 +1,4 @@
-//! Traders in whole runs: they trade, and the checkers find errors in the traders' results.
+//! Tests of the simulator's traders: they trade, and the checkers find errors in their recorded results.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_simulator::{FaultLevel, Observed, Simulation, TraderInstance, check};
@@ -57,7 +57,7 @@ fn trader_errors_are_found() {
     let corruptions: [fn(&mut TraderInstance); 9] = [
         |instance| instance.positions[0].apply_fill(Side::Buy, Price(1_000_000), Qty(1)),
         |instance| {
-            // Bought and sold again: only the numbers of fills and the volume differ.
+            // A purchase and a sale at the same price change only the fill counts and the traded volume.
             instance.positions[0].apply_fill(Side::Buy, Price(1_000_000), Qty(1));
             instance.positions[0].apply_fill(Side::Sell, Price(1_000_000), Qty(1));
         },

@@ -94,7 +94,7 @@ fn run(
         if client.has_ended() {
             return Ok(Ended::Failed);
         }
-        // The CSV writer has ended: the reader closed the pipe, or `finish` will return the error.
+        // The CSV writer has ended: the reader closed the pipe, or `CsvFile::finish` will return the error.
         if csv.is_some_and(CsvFile::has_ended) {
             return Ok(Ended::Quit);
         }

@@ -31,9 +31,9 @@ pub struct AgentSettings {
     pub feed: FeedSettings,
     /// Configuration of the engine.
     pub engine: EngineConfig,
-    /// Limits of each instrument.
+    /// Limits of each instrument, in the order of `gateway.instruments`.
     pub limits: Vec<Limits>,
-    /// Settings of the order gateway, with the instruments.
+    /// Settings of the order gateway, which include the instruments.
     pub gateway: GatewaySettings,
     /// Number of market updates that may wait for the engine; if more arrive, it loses the oldest.
     pub update_capacity: usize,
@@ -41,7 +41,7 @@ pub struct AgentSettings {
     pub order_capacity: usize,
 }
 
-/// The agents of a trader, connected and not started: the owner runs them, on one thread or on several.
+/// The agents of a trader, joined by rings but not started: the owner runs them, on one thread or on several.
 pub struct TraderAgents<S, T, N: Network = Kernel> {
     /// Receives market data and maintains the books.
     pub feed_handler: FeedHandler<T, N>,

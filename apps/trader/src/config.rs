@@ -325,8 +325,8 @@ impl TraderConfig {
 /// Roles of a trader's agents.
 const ROLES: [&str; 3] = ["feed-handler", "engine", "order-gateway"];
 
-/// Returns one thread on the last core if there are fewer than 8 cores, since a venue would use the first
-/// core; otherwise one thread and core for each agent.
+/// Returns the default placement: with 8 cores or more, a thread and core for each agent; with fewer, one
+/// thread on the last core, because a venue on the same host uses the first.
 fn default_placement(cores: &[usize]) -> Placement {
     let from_last: Vec<usize> = cores.iter().rev().copied().collect();
     if cores.len() < 8 {
@@ -345,7 +345,7 @@ pub struct TraderSettings {
     pub config: TraderConfig,
     /// The instruments of the instrument file.
     pub instruments: Vec<Instrument>,
-    /// Limits of each instrument.
+    /// Limits of each instrument, in the order of `instruments`; quantities are whole lots.
     pub limits: Vec<Limits>,
     /// The password, read from the source that the configuration names.
     pub password: String,

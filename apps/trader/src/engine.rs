@@ -18,7 +18,7 @@ const EVENTS_PER_CYCLE: usize = 32;
 const WARM_UP_REQUESTS_MAX: usize = 16;
 /// Interval of the engine's timer calls.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
-/// Interval at which the snapshot for other threads is published.
+/// Interval at which a snapshot of the engine's state is published to other threads.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
 /// The name of an engine, and the ids that identify it in time stamps.
@@ -224,8 +224,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     }
 
     /// Starts the engine once the gateway is logged in and the UserRefNum of the first order is known. Until
-    /// then market data waits in the ring. The engine stops if the first login takes longer than the limit
-    /// for a lost connection.
+    /// then market data waits in the ring. The engine stops if the first login takes longer than
+    /// `EngineConfig::disconnect_stop`.
     fn start(&mut self, now: Nanos) -> bool {
         let first_user_ref = self.view.gateway.first_user_ref.read();
         if first_user_ref > 0 {

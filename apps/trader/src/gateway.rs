@@ -20,15 +20,15 @@ use crate::order_entry::{OrderEntry, OrderEntryError};
 
 /// Maximum number of requests per write.
 const REQUESTS_PER_CYCLE: usize = 32;
-/// One request in this many is timed while it is encoded.
+/// The encoding of one request in this many is timed.
 const TIMED_EVERY: u32 = 16;
 /// Number of request kinds in the warm-up.
 const WARM_UP_KINDS: usize = 3;
-/// Interval of socket reads while there is nothing to write: a read is a system call of some 200 ns.
+/// Minimum interval between socket reads: a read is a system call of some 200 ns.
 const READ_INTERVAL: Nanos = Nanos(1_000);
 /// Maximum sleep while connected: short, compared with the protocol's time-outs of seconds.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
-/// Maximum delay of a due read while agents of the thread have other work.
+/// Maximum delay of a due socket read while agents of this thread have other work.
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
 /// Default wait before reconnecting.
 const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -44,12 +44,12 @@ pub struct GatewaySettings {
     pub user: String,
     /// The user's password.
     pub password: String,
-    /// Session id in timing stamps. If the venue is traced too, use the venue's id of this session.
+    /// Session id in timing stamps. If the venue writes stamps too, use the venue's id for this session.
     pub session: SessionId,
     /// The venue's instruments.
     pub instruments: InstrumentTable,
-    /// Wait after a new login for answers to requests of the lost connection; the default configuration uses
-    /// [`RECONCILE_AFTER`](tickpath_trading::RECONCILE_AFTER).
+    /// Time after a new login in which the venue may still answer requests of the lost connection. The
+    /// default configuration uses [`RECONCILE_AFTER`](tickpath_trading::RECONCILE_AFTER).
     pub reconcile_after: Nanos,
 }
 
@@ -58,7 +58,7 @@ pub struct GatewaySettings {
 /// At its first login the gateway requests only new messages and the next UserRefNum, because this engine
 /// does not own the orders of the user's earlier runs. Writes have priority over reads, but delay a read only
 /// for a bounded time. After a lost connection the gateway logs in again from the last message on, so that no
-/// answer is missed or repeated. Requests made in the meantime are not sent late; the gateway returns them as
+/// answer is missed or repeated. Requests made in the meantime are never sent; the gateway returns them as
 /// [`GatewayEvent::Unsent`].
 pub struct OrderGateway<T, N: Network = Kernel> {
     settings: GatewaySettings,
@@ -83,7 +83,7 @@ struct Requests {
     session: SessionId,
     ring: spsc::Consumer<OrderRequest>,
     until_timed: u32,
-    /// Timing tokens of the requests that were encoded last.
+    /// Timing tokens of the requests that the latest `encode` call encoded.
     sent: Box<[Token]>,
 }
 
@@ -333,7 +333,7 @@ impl Requests {
         Requests { session, ring, until_timed: 0, sent: [none; REQUESTS_PER_CYCLE].into() }
     }
 
-    /// Encodes the requests in the ring, up to one cycle's maximum; returns their number. Never inlined, so
+    /// Encodes up to `REQUESTS_PER_CYCLE` requests from the ring; returns their number. Never inlined, so
     /// that sending and warm-up run the same code.
     #[inline(never)]
     fn encode<T: Tracer, N: Network>(

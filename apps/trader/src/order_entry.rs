@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// Reconnects without an automatic wait: the owner chooses the time of the next attempt.
 const RECONNECT: ReconnectConfig = ReconnectConfig::fixed(CONNECT_TIMEOUT, Nanos::ZERO);
 const CLOSED: &str = "the connection was closed";
-/// Interval of timer checks.
+/// Interval between checks of the session's timers: heartbeats and the venue's silence.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(100);
 
 /// The reason why order entry ended.
@@ -33,15 +33,15 @@ pub enum OrderEntryError {
     /// The name or the password is too long or not ASCII.
     #[error("user '{name}': a name has at most 6 and a password at most 10 ASCII characters")]
     Credentials {
-        /// The user.
+        /// Name of the user.
         name: String,
     },
     /// The venue refused the login: correct it according to the reason.
     #[error("the venue refused the login of '{name}': {reason:?}")]
     LoginRejected {
-        /// The user.
+        /// Name of the user.
         name: String,
-        /// The venue's reason.
+        /// The venue's reason for the refusal.
         reason: LoginRejectReason,
     },
     /// The venue did not answer in time: check that it runs at this address and that no firewall drops
@@ -64,7 +64,7 @@ pub enum OrderEntryError {
         "'{name}' has used all order numbers of the day: trade as another user, or wait for the next day"
     )]
     NumbersExhausted {
-        /// The user.
+        /// Name of the user.
         name: String,
     },
     /// Requests are sent faster than the venue accepts them: send fewer.
@@ -316,7 +316,7 @@ impl<N: Network> OrderEntry<N> {
         self.next_timers = now + TIMER_INTERVAL;
         self.client.handle_timeout(now).map_err(disconnected)?;
         match self.flush(now) {
-            // The waiting bytes break the silence as well; the heartbeat follows with the next request.
+            // TCP has unsent bytes, which serve as a sign of life; the heartbeat follows them.
             Err(OrderEntryError::Backpressured) => Ok(()),
             flushed => flushed,
         }

@@ -15,11 +15,11 @@ use tickpath_types::Nanos;
 use crate::config::TraderSettings;
 use crate::system::{AgentWarning, Trader, traces};
 
-/// Interval at which the timing stamps are drained.
+/// Interval between two drains of the agents' timing stamps.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
-/// Interval of progress lines.
+/// Interval between progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Number of timing stamps of each agent that may wait to be drained.
+/// Capacity of each agent's ring of timing stamps.
 const TRACE_CAPACITY: usize = 1 << 17;
 /// Maximum time for cancelling the trader's own orders at the end.
 const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(5);

@@ -133,7 +133,7 @@ impl Trader {
         self.kill.pull();
     }
 
-    /// Returns true when the threads end because an agent failed; [`join`](Self::join) returns the reason.
+    /// Returns true once an agent has failed, which ends all threads; [`join`](Self::join) returns its error.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.stop.is_stopped()

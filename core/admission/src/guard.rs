@@ -1,4 +1,4 @@
-//! Delays of password checks after wrong passwords of a user from a peer.
+//! Delays password checks after several login attempts of one user from one peer.
 
 use tickpath_types::Nanos;
 
@@ -87,7 +87,7 @@ impl<P: Copy + Eq> LoginGuard<P> {
     }
 
     /// Records a right password: resets the count of this user from this peer, and trusts the peer. Returns
-    /// whether the peer was not trusted before.
+    /// true if the peer was not trusted before.
     pub fn record_success(&mut self, user: usize, peer: P) -> bool {
         self.records.retain(|record| !(record.user == Some(user) && record.peer == peer));
         self.trusted.record(user, peer)
@@ -98,7 +98,7 @@ impl<P: Copy + Eq> LoginGuard<P> {
         self.records.retain(|record| record.user != Some(user));
     }
 
-    /// True if the user's password was recently right from this peer.
+    /// True if this peer is one of the latest 16 from which the user sent the right password.
     #[must_use]
     pub fn is_trusted(&self, user: Option<usize>, peer: P) -> bool {
         user.is_some_and(|user| self.trusted.contains(user, peer))

@@ -31,7 +31,7 @@ pub struct PreLogin<P> {
     limits: PreLoginLimits,
     /// Connections in order of arrival.
     waiting: Vec<PendingConnection<P>>,
-    /// The peers of these connections, with counts.
+    /// Each peer of these connections, with the numbers of its connections.
     peers: Vec<Peer<P>>,
 }
 
@@ -66,7 +66,7 @@ enum LoginProgress {
 }
 
 impl<P: Copy + Eq> PreLogin<P> {
-    /// Creates the set for an endpoint with these bounds; each bound is at least 1.
+    /// Creates the set for an endpoint with these bounds; a bound of 0 counts as 1.
     #[must_use]
     pub fn new(limits: PreLoginLimits) -> PreLogin<P> {
         let limits = PreLoginLimits {
@@ -84,11 +84,11 @@ impl<P: Copy + Eq> PreLogin<P> {
     /// Returns the connection to close before a new one of `peer` is [admitted](PreLogin::admit); `None` if
     /// there is capacity.
     ///
-    /// The victim belongs to `peer` if that has the maximum number, otherwise to the peer with the most
-    /// untrusted connections. Trusted connections are closed last. If one user's logins from the peer exceed
-    /// half of the peer's maximum, the newest of them is closed, so that a flood of one user's logins does
-    /// not displace other users. Otherwise a connection that has sent nothing is closed before one with a
-    /// waiting login, and older ones before newer ones.
+    /// The victim belongs to `peer` if `peer` has its maximum of connections, otherwise to the peer with the
+    /// most untrusted ones. Trusted connections are closed last. If one user's logins from the victim's peer
+    /// exceed half of the maximum per peer, the newest of them is closed, so that a flood of one user's
+    /// logins does not displace other users. Otherwise a connection that has sent nothing is closed before
+    /// one with a waiting login, and older ones before newer ones.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
         let busiest = if self.count_of(peer) >= self.limits.per_address {
@@ -121,10 +121,10 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.waiting.iter().filter(move |waiting| waiting.peer == peer && waiting.user == Some(user))
     }
 
-    /// Returns the client to close for a new one of `peer`, at an endpoint without credentials, which counts
-    /// its clients in a separate `PreLogin`. At full capacity this is the oldest client of the peer with the
-    /// most clients, provided that this peer has at least two more than `peer`. `None` if there is capacity,
-    /// or if the endpoint must refuse the new client.
+    /// Returns the client to close for a new one of `peer`. Endpoints without credentials call it; they keep
+    /// their clients in a separate `PreLogin`. At full capacity this is the oldest client of the peer with
+    /// the most clients, provided that this peer has at least two more than `peer`. `None` if there is
+    /// capacity, or if the endpoint must refuse the new client.
     #[must_use]
     pub fn fair_share_victim(&self, peer: P) -> Option<u64> {
         let (busiest, count) = self.busiest().filter(|_| self.is_full())?;
@@ -150,12 +150,12 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.waiting.len() >= self.limits.connections
     }
 
-    /// Returns the peer with the most connections and their number; of equal ones the first.
+    /// Returns the peer with the most connections, and their number; of several such peers, the first.
     fn busiest(&self) -> Option<(P, usize)> {
         self.largest(|peer| peer.count)
     }
 
-    /// Returns the peer with the largest count and that count; of equal ones the first.
+    /// Returns the peer with the largest `count`, and that count; of several such peers, the first.
     fn largest(&self, count: impl Fn(&Peer<P>) -> usize) -> Option<(P, usize)> {
         self.peers.iter().rev().map(|peer| (peer.peer, count(peer))).max_by_key(|(_, count)| *count)
     }
@@ -180,7 +180,7 @@ impl<P: Copy + Eq> PreLogin<P> {
         }
     }
 
-    /// Postpones the response to a connection until `answered_at`; the connection's deadline restarts then.
+    /// Records that a connection's request is answered only at `answered_at`; its deadline restarts then.
     pub fn postpone(&mut self, key: u64, answered_at: Nanos) {
         self.set_progress(key, LoginProgress::Received, None, answered_at);
     }
@@ -370,7 +370,7 @@ mod tests {
                 assert!(closed.is_none_or(|closed| closed == key - 1), "{closed:?} for {key}");
             }
             assert!(waiting.contains(1) && waiting.contains(2), "the first login, and a silent client");
-            // Logins of other users from this address are admitted, and so are other addresses.
+            // Logins of other users from this address and connections from other addresses are admitted.
             arrive(&mut waiting, 100, 'a');
             waiting.postpone_login(100, Some(1), NOW, false);
             arrive(&mut waiting, 101, 'a');

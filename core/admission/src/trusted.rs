@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// Maximum number of peers remembered for each user; a further one replaces the oldest.
 const PEERS_PER_USER: usize = 16;
-/// Maximum number of pairs in [`TrustedPeers::text`]: each user's latest peer, then each second latest, ...
+/// Maximum number of pairs in [`TrustedPeers::text`], which lists the latest peer of every user first.
 const PAIRS_MAX: usize = 4_096;
 /// Maximum length of a user name in [`TrustedPeers::text`], in bytes; longer names are omitted.
 const NAME_LEN_MAX: usize = 64;
@@ -46,7 +46,7 @@ impl<P: Copy + Eq> TrustedPeers<P> {
         known.is_none()
     }
 
-    /// True if the user's password was recently right from this peer.
+    /// True if this peer is one of the latest 16 from which the user sent the right password.
     #[must_use]
     pub fn contains(&self, user: usize, peer: P) -> bool {
         self.users.get(user).is_some_and(|peers| peers.contains(&Some(peer)))
@@ -57,7 +57,7 @@ impl<P: Copy + Eq> TrustedPeers<P> {
         std::mem::take(&mut self.is_changed)
     }
 
-    /// Returns all pairs as text: a heading, one line for each pair, and a checksum.
+    /// Returns up to 4096 pairs as text: a heading, one line for each pair, and a checksum.
     #[must_use]
     pub fn text<'a>(&self, name: impl Fn(usize) -> Option<&'a str>) -> String
     where

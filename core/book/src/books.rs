@@ -1,4 +1,4 @@
-//! The trait of every implementation of the books.
+//! [`OrderBooks`], the trait that all implementations of the books share.
 
 use tickpath_types::{InstrumentId, Price, Qty, Side};
 use xxhash_rust::xxh3::Xxh3;
@@ -8,20 +8,20 @@ use crate::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition
 
 /// Order-by-order books in price-time priority, one for each instrument, over one pool of orders.
 ///
-/// Books are dense by [`InstrumentId`]: reading one outside [`BookLimits::max_instrument`] finds it empty.
+/// [`InstrumentId`] is the index of a book; a book beyond [`BookLimits::max_instrument`] reads as empty.
 /// The books only keep orders; the caller decides whether two orders trade, so a book may be crossed.
 ///
 /// # Panics
 /// `reduce`, `remove`, `data_mut` and `queue_position` panic when the handle names no open order. Only a bug
 /// in the caller can cause this, not a peer's input.
 pub trait OrderBooks<T: Copy> {
-    /// Empty books in untouched memory: until [`prefault`](Self::prefault) is called, an order may cause a
-    /// page fault, and empty books occupy hardly any memory.
+    /// Creates empty books without touching their memory. They occupy hardly any memory, but until
+    /// [`prefault`](Self::prefault) is called, an order may cause a page fault.
     fn untouched(limits: BookLimits) -> Self
     where
         Self: Sized;
 
-    /// Empty books with all memory touched.
+    /// Creates empty books and touches all their memory.
     fn new(limits: BookLimits) -> Self
     where
         Self: Sized,
@@ -103,7 +103,7 @@ pub trait OrderBooks<T: Copy> {
         out.iter_mut().zip(self.levels(instrument, side)).map(|(slot, level)| *slot = level).count()
     }
 
-    /// Quantity on `side` available to the other side at `limit`; counting stops at `enough`.
+    /// Quantity on `side` that an opposite order with this limit could trade; counting stops at `enough`.
     fn available(&self, instrument: InstrumentId, side: Side, limit: Price, enough: Qty) -> Qty {
         let mut total = Qty::ZERO;
         for level in self.levels(instrument, side) {
@@ -132,8 +132,8 @@ pub trait OrderBooks<T: Copy> {
         Hint::NONE
     }
 
-    /// Prefetches all memory for a group of waiting messages. Follows one link for the whole group before the
-    /// next link. Does not change the books.
+    /// Prefetches all memory for a group of waiting messages, in steps such as from an order to its level.
+    /// Does each step for the whole group before the next step. Does not change the books.
     #[inline]
     fn look_ahead(&self, _hints: &mut [Hint]) {}
 
@@ -148,7 +148,7 @@ pub trait OrderBooks<T: Copy> {
     }
 }
 
-/// Digest (XXH3, 64 bits) of all levels and queues of `books`; `data` adds the caller's data of an order.
+/// Digest (XXH3, 64 bits) of all levels and queues of `books`; `data` hashes the caller's data of an order.
 ///
 /// The walk is canonical: instruments ascending, bids before asks, levels from the best with their
 /// totals, orders of a level in time priority.

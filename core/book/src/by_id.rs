@@ -20,7 +20,7 @@ pub struct PrefetchRequest {
 }
 
 impl PrefetchRequest {
-    /// An empty request.
+    /// The request for a message that concerns no order.
     pub const EMPTY: PrefetchRequest =
         PrefetchRequest { id: OrderId(0), instrument: InstrumentId(0), side: Side::Buy, price: Price(0) };
 }
@@ -31,21 +31,21 @@ pub struct PrefetchTicket {
     pub(crate) id: u64,
     /// The order's home bucket, in which it is looked up first.
     pub(crate) home: u32,
-    /// Index of the record that a new order's level would have.
+    /// Index of the level record that a new order would probably use.
     pub(crate) level: u32,
 }
 
 impl PrefetchTicket {
-    /// An empty ticket.
+    /// A ticket for no order.
     pub const EMPTY: PrefetchTicket = PrefetchTicket { id: 0, home: 0, level: 0 };
 }
 
 /// Order-by-order books in price-time priority by instrument, with orders found by id, for feed handlers.
 ///
-/// Books are dense by [`InstrumentId`]: reading one outside [`BookLimits::max_instrument`] finds it empty.
+/// [`InstrumentId`] is the index of a book; a book beyond [`BookLimits::max_instrument`] reads as empty.
 /// The books only keep orders; the caller decides whether two orders trade, so a book may be crossed.
 pub trait BooksById {
-    /// Empty books.
+    /// Creates empty books.
     fn new(limits: BookLimits) -> Self
     where
         Self: Sized;

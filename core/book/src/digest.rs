@@ -1,11 +1,11 @@
-//! A digest of the complete state of the books, from a canonical walk.
+//! Digest of the books: hashes every level and order in a fixed sequence.
 
 use tickpath_types::{InstrumentId, Side};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{BookLimits, Level, Order};
 
-/// Digest of levels and orders, by instrument, bids before asks; `data` adds the caller's data of an order.
+/// Digest of levels and orders, by instrument, bids before asks; `data` hashes the caller's data of an order.
 pub(crate) fn digest<T, L: Iterator<Item = Level>, O: Iterator<Item = Order<T>>>(
     limits: BookLimits,
     levels: impl Fn(InstrumentId, Side) -> L,

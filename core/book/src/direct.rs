@@ -1,4 +1,4 @@
-//! Books whose storage locations follow from order ids and prices.
+//! Books that compute the storage location of an order from its id, and of a level from its price.
 
 mod levels;
 mod table;
@@ -14,17 +14,17 @@ use levels::Levels;
 use table::OrderTable;
 
 /// Books for a feed whose venue identifies each order by an id. The hash table of ids stores the orders
-/// themselves, and a level's record follows from its side and its price.
+/// themselves, and the side and price of a level determine its record.
 ///
 /// So the memory that a message needs depends on the message alone, not on a free list that earlier messages
 /// change. It can be prefetched for many waiting messages, see [`BooksById::start_prefetch`].
 ///
 /// The orders of a level are a list linked by index, so removing one needs no search. Each side has a ring of
 /// 256 cells for levels at equidistant prices (a grid), and a bit per cell that marks open levels. Prices 256
-/// steps apart share a cell, which holds the best of their levels. The other levels, and those off the grid,
-/// are in a sorted array. A side changes to another grid only after at least as many orders were added there
-/// as it has levels and orders to move. This bounds the average work per order, whatever a peer sends.
-/// Nothing is allocated after creation.
+/// steps apart share a cell, which usually holds the best of their levels. The other levels, and those off
+/// the grid, are in a sorted array. A side changes to another grid only after at least as many orders were
+/// added outside the cells as it has levels and orders to move. This bounds the average work per order
+/// for any input. Nothing is allocated after creation.
 ///
 /// The table takes 128 to 256 bytes for each order of the maximum number, and the cells 16 KiB for each
 /// instrument. Only a venue may choose the ids: a peer could choose ids that collide, which turns each
@@ -273,7 +273,7 @@ impl BooksById for DirectBooks {
             prefetch_index(&self.levels.records, select_unpredictable(is_new, *level, own.level) as usize);
             *level = select_unpredictable(is_new, *level, NIL);
         }
-        // A new order writes to its level's tail. Only a few writes to uncached lines can be in flight.
+        // Adding an order writes to its level's last order: prefetch it, as a CPU has few buffers for writes.
         for PrefetchTicket { level, .. } in tickets {
             self.orders.prefetch_slot(self.levels.tail_of_any(*level));
         }

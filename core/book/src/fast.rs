@@ -19,11 +19,11 @@ const FREE: LevelRecord = LevelRecord::closed(InstrumentId(0), Side::Buy);
 /// Books in which an order is one record of 32 bytes, so that no record crosses a cache line. The caller's
 /// data is in a separate array.
 ///
-/// The orders of a level are a list linked by index, so removing one needs no search. The levels of a side
-/// within a window of 256 prices near its best are found, opened, closed and ordered by one bit and one table
-/// entry each; the others are in sorted arrays. A window moves only after at least as many orders were added
-/// to levels outside it as there are levels to move. This bounds the average work per order, whatever a peer
-/// sends. Nothing is allocated after creation.
+/// The orders of a level are a list linked by index, so removing one needs no search. Each side has a window
+/// of 256 prices near its best, with a table entry and a bit for each price, so that its levels need no
+/// search either. The other levels are in sorted arrays. A window moves only after at least as many orders
+/// were added to levels outside it as there are levels to move. This bounds the average work per order
+/// for any input. Nothing is allocated after creation.
 #[derive(Clone, Debug)]
 pub struct FastBooks<T = ()> {
     limits: BookLimits,
@@ -49,7 +49,7 @@ pub struct FastBooks<T = ()> {
 #[repr(align(64))]
 struct BookSide {
     window: Window,
-    /// Key of the best level; the least key when there is none.
+    /// Key of the best level; `i64::MIN` when there is none.
     best_key: i64,
     best: u32,
     /// The levels outside the window.
@@ -66,13 +66,13 @@ impl BookSide {
 /// Number of records by which lazily touched memory grows: one or two pages.
 const EXTENSION: usize = 128;
 
-/// Range of up to `count` new records after `len` existing ones; `max` bounds all but the null record.
+/// Range of up to `count` new records after `len` existing ones; at most `max` besides the null record.
 fn extension_bounds(len: usize, count: usize, max: u32) -> (u32, u32) {
     let end = len.saturating_add(count).min(max as usize + 1);
     (len as u32, end as u32)
 }
 
-/// Link of the free record `slot`: the next record, or `behind` if that is `end`.
+/// Link of the free record `slot`: the next record, or `behind` for the last record before `end`.
 const fn next_free(slot: u32, end: u32, behind: u32) -> u32 {
     if slot + 1 < end { slot + 1 } else { behind }
 }

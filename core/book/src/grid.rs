@@ -14,21 +14,21 @@ const WORD_BITS: usize = u64::BITS as usize;
 /// uses no cells.
 const GRIDS_MAX: usize = u8::MAX as usize + 1;
 
-/// Approximate bound of a grid's keys in both directions: differences of keys beyond it could overflow.
+/// Approximate maximum absolute value of a grid's keys: differences of larger keys could overflow.
 const KEYS_FROM_ZERO: u64 = 1 << 62;
 
 /// A grid of equidistant keys, which maps each key to a cell. The 256 cells of a side are a ring, so that no
 /// level moves when the prices do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
-    /// Distance of neighbouring keys.
+    /// Distance between neighbouring keys.
     pub(crate) size: u64,
     divisor: ExactDivisor,
     /// Least key, from which keys are counted.
     base: i64,
     /// Number of keys on the grid.
     count: u64,
-    /// Different keys on the grid that differ by less than this have different cells.
+    /// Length of one ring wrap: keys on the grid that differ by less than this have different cells.
     pub(crate) span: u64,
 }
 
@@ -72,7 +72,7 @@ impl Grid {
 pub(crate) struct Place {
     /// Index of the cell, below [`CELLS`].
     pub(crate) cell: usize,
-    /// Number of ring wraps between the least key and this one; its lower 32 bits.
+    /// Number of ring wraps from the grid's least key to this key; only the lower 32 bits of the number.
     pub(crate) wrap: u32,
     /// False for a key that is off the grid and so has no cell.
     pub(crate) is_on_grid: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Place {
 /// The grids in use by any side.
 #[derive(Clone, Debug)]
 pub(crate) struct Grids {
-    /// One grid for each value of `u8`, so that no index is out of range.
+    /// One entry for each value of `u8`, so that no index is out of range.
     all: Box<[Grid; GRIDS_MAX]>,
     len: usize,
 }
@@ -127,7 +127,7 @@ impl OpenCells {
         *word = *word & !(1 << bit) | (is_open as u64) << bit;
     }
 
-    /// The first open cell after `cell`, counting down and around; `cell` itself is checked last.
+    /// The next open cell below `cell`, continuing at the top after cell 0; `cell` itself is checked last.
     #[inline(always)]
     pub(crate) fn next_below(&self, cell: usize) -> Option<usize> {
         const WORDS: usize = CELLS / WORD_BITS;
@@ -164,7 +164,7 @@ impl OpenCells {
         }
     }
 
-    /// The open cells from the one below `cell`, counting down and around, `cell` itself last.
+    /// The open cells downwards from the one below `cell`, then from the top down to `cell` itself.
     pub(crate) fn down_from(self, cell: usize) -> impl Iterator<Item = usize> {
         let mut rest = self;
         std::iter::from_fn(move || {
@@ -181,8 +181,8 @@ pub(crate) const USUAL_DISTANCE: u64 = 100;
 /// Number of levels that determine the distance between neighbouring prices.
 pub(crate) const LEVELS_EXAMINED: usize = 16;
 
-/// The distance that puts the most of `keys`, a side's best keys, on cells within one ring wrap; the smallest
-/// if several do.
+/// Returns the grid distance at which as many as possible of `keys`, a side's best keys, have cells within
+/// one ring wrap; the smallest of several such distances.
 pub(crate) fn distance(keys: &[i64]) -> u64 {
     let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
     let common = gaps().fold(0, gcd);

@@ -8,7 +8,7 @@ use crate::OrderHandle;
 use crate::record::NIL;
 use crate::table::{Bucket, Buckets, Spot, Table, free_id};
 
-/// Number of orders in one bucket, and of consecutive ids with the same home bucket, which they fill exactly.
+/// Number of orders in a bucket. As many consecutive ids have the same home bucket and fill it exactly.
 const BUCKET_LEN: usize = 4;
 
 /// The id was not inserted, and the index is unchanged.
@@ -39,7 +39,7 @@ impl OrderIndex {
         OrderIndex(Table::new(buckets, count, max_orders))
     }
 
-    /// The open order with this id.
+    /// Handle of the open order with this id.
     #[inline(always)]
     #[must_use]
     pub fn find(&self, id: u64) -> Option<OrderHandle> {

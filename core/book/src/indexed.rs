@@ -1,4 +1,4 @@
-//! Any books combined with an index of ids.
+//! [`Indexed`]: any books with handles, combined with an index of order ids.
 
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
@@ -27,7 +27,7 @@ impl<B: OrderBooks<()>> Indexed<B> {
         (self.books.order(handle)?.instrument == instrument).then_some(handle)
     }
 
-    /// Empty books whose memory is touched at its first use.
+    /// Creates empty books whose memory is touched at its first use; the index is touched now.
     #[must_use]
     pub fn untouched(limits: BookLimits) -> Self {
         Indexed { books: B::untouched(limits), index: OrderIndex::new(limits.max_orders) }

@@ -10,7 +10,7 @@ const CHUNK_LEN: usize = 32;
 /// Neighbouring arrays are joined when together they hold at most this number of levels.
 const JOIN_LEN: usize = CHUNK_LEN / 2;
 
-/// The null array; it stays empty, so that an empty side needs no special case.
+/// Index of the null array, which stays empty, so that an empty side needs no special case.
 const NIL: u32 = 0;
 
 /// A sorted array of levels, by ascending key: the best level is the last.
@@ -31,7 +31,7 @@ impl Chunk {
         &self.keys[..(self.len as usize).min(CHUNK_LEN)]
     }
 
-    /// Number of smaller keys. Tries the last position first: most levels that open or close are the best.
+    /// Number of keys below `key`. Tries the last position first: usually the best level opens or closes.
     #[inline]
     fn position(&self, key: i64) -> usize {
         match self.keys() {
@@ -57,7 +57,7 @@ impl Chunk {
         self.len -= 1;
     }
 
-    /// Prepends the levels of `worse`.
+    /// Inserts the levels of `worse` before the levels of this array.
     fn prepend(&mut self, worse: &Chunk) {
         let (len, added) = (self.len as usize, worse.len as usize);
         self.keys.copy_within(..len, added);
@@ -96,7 +96,7 @@ pub(super) struct Ladders {
 }
 
 impl Ladders {
-    /// Capacity for `levels` levels on `sides` sides, with any distribution.
+    /// Creates arrays for a total of `levels` levels on `sides` sides, with any distribution.
     pub(super) fn new(sides: usize, levels: usize) -> Ladders {
         let mut ladders = Ladders::untouched(sides, levels);
         ladders.prefault();

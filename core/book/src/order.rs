@@ -78,7 +78,7 @@ pub struct Hint {
 }
 
 impl Hint {
-    /// An empty hint.
+    /// A hint for no order.
     pub const NONE: Hint = Hint { place: 0, slot: 0, level: 0 };
 }
 

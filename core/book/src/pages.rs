@@ -10,7 +10,7 @@ const PAGE_BITS: u32 = 10;
 const PAGE_LEN: usize = 1 << PAGE_BITS;
 /// Number of an id's low bits that do not select its root entry: a root entry covers 2^20 ids.
 const ROOT_SHIFT: u32 = 2 * PAGE_BITS;
-/// Ids whose offsets from the base have the same upper 32 bits form a block.
+/// Number of low bits of an id's offset that select the id within its block of 2^32 ids.
 const BLOCK_SHIFT: u32 = 32;
 
 /// Index of a page's entry among the entries of all pages.
@@ -31,7 +31,7 @@ pub struct PageLimits {
     pub max_pages_per_block: u32,
 }
 
-/// Index of open orders by ids that clients choose; the ids of each client are dense.
+/// Index of open orders by ids that clients choose, for clients whose ids are nearly consecutive.
 ///
 /// A tree of three levels with pages of 1024 entries, in which no client can slow down another's look-ups. A
 /// look-up takes three loads; the entries of the upper two levels stay in the nearest cache. A page returns
@@ -91,7 +91,7 @@ impl PageIndex {
         touch(&mut self.used);
     }
 
-    /// The open order with this id.
+    /// Handle of the open order with this id.
     #[inline(always)]
     #[must_use]
     pub fn find(&self, id: u64) -> Option<OrderHandle> {
@@ -144,7 +144,7 @@ impl PageIndex {
         self.path(id).is_some_and(|path| self.free_pages(path.block) >= self.missing_pages(path))
     }
 
-    /// The first open order with an id of at least `from`.
+    /// Id and handle of the first open order with an id of at least `from`.
     #[must_use]
     pub fn first_from(&self, from: u64) -> Option<(u64, OrderHandle)> {
         let start = from.saturating_sub(self.base);
@@ -200,7 +200,7 @@ impl PageIndex {
         self.pages[entry(self.root[path.root], path.directory)]
     }
 
-    /// Number of pages that a block may still take.
+    /// Number of pages that a block can still take: limited by its own bound and by the pool.
     fn free_pages(&self, block: usize) -> u32 {
         (self.limits.max_pages_per_block - self.block_pages[block]).min(self.free.len() as u32)
     }

@@ -80,7 +80,7 @@ impl LevelRecord {
         LevelRecord { key, qty, head: NIL, tail: NIL, order_count, instrument, side, outside }
     }
 
-    /// The empty level of a key; `side` is the index of its side.
+    /// An empty level with this key; `side` is a [`side_index`].
     #[inline(always)]
     pub(crate) const fn opened(side: u32, key: i64) -> LevelRecord {
         let instrument = InstrumentId((side >> 1) as u16);
@@ -160,9 +160,9 @@ pub(crate) fn merged(
     })
 }
 
-/// Counts of the levels outside the cells that belong to one cell, by ring wrap modulo 4, in two bits each. A
-/// count that reaches three stays there. While it is zero, a level of that wrap may be opened in its cell
-/// without a search outside.
+/// For one cell: counts of the levels that belong to it but are in the sorted array, with two bits for each
+/// ring wrap modulo 4. A count that reaches three stays there. While it is zero, a level of that wrap may be
+/// opened in its cell without a search of the sorted array.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outside(u8);
 

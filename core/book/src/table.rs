@@ -28,7 +28,7 @@ pub(crate) trait Buckets {
     /// The type of a bucket.
     type Bucket: Bucket;
 
-    /// The bucket with a number.
+    /// The bucket with this number.
     fn bucket(&self, number: u32) -> &Self::Bucket;
 
     /// Mutable access to a bucket.
@@ -41,8 +41,8 @@ pub(crate) trait Buckets {
 /// A hash table of orders, at most half full.
 ///
 /// Consecutive ids are neighbours in the table too. A venue assigns ids in order, so orders that arrive
-/// together are stored together, and short-lived ones are still in the nearest cache at their removal. The
-/// upper bits of the id scatter ids beyond the table's length. Nearly every order is in its home bucket. The
+/// together are stored together, and short-lived ones are still in the nearest cache at their removal. A hash
+/// of the upper bits scatters ids beyond the table's length. Nearly every order is in its home bucket. The
 /// others are in the next bucket with a free place and counted in their home bucket, so a removal leaves no
 /// tombstone. An order never moves. A free place has an id of another bucket, so no look-up finds it.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl Spot {
     }
 }
 
-/// The id of a free place: it belongs to the bucket's neighbour.
+/// Id that marks the free places of bucket `number`; its home is the neighbouring bucket.
 #[inline(always)]
 pub(crate) const fn free_id<B: Bucket>(number: u32) -> u64 {
     (number ^ 1) as u64 * B::IDS
@@ -87,8 +87,8 @@ impl<B: Buckets> Table<B> {
     /// Unit of [`Bucket::state`]'s count of the bucket's orders that are stored in other buckets.
     const DISPLACED: u32 = 1 << Self::LEN;
 
-    /// The number of buckets for `places` per order: a power of two, and at least 2, so that each has a
-    /// neighbour.
+    /// Number of buckets for `max` orders with `places` places each: a power of two, and at least 2, so that
+    /// each bucket has a neighbour.
     pub(crate) fn bucket_count(max: u32, places: u32) -> u32 {
         u32::try_from(
             (u64::from(max) * u64::from(places)).div_ceil(Self::LEN.into()).next_power_of_two().max(2),

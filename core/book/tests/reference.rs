@@ -105,7 +105,7 @@ fn fast_books_match_the_reference_while_prices_wander() {
     for (seed, tick) in [(11, 100), (12, 1), (13, 2_500), (14, 7)] {
         run(Shape { seed, steps: 30_000, limits, prices: Prices::Wander(tick), add_percent: 53 });
     }
-    // Few enough levels to reach the bound both inside the window and outside.
+    // A bound on levels that is low enough to be reached both inside the window and outside.
     let tight = BookLimits { max_levels: 70, ..limits };
     run(Shape { seed: 15, steps: 30_000, limits: tight, prices: Prices::Wander(100), add_percent: 53 });
 }
@@ -182,7 +182,7 @@ fn run_index(seed: u64, index: &mut impl Index, spread: u64) -> BTreeMap<u64, Or
                 Err(_) => assert!(!had_capacity && !was_present),
             }
         } else {
-            // An id near the front, or the smallest present one, so that pages become empty.
+            // Remove an id near the front, or the smallest present one, so that pages become empty.
             let oldest = reference.keys().next().copied();
             let id = if random.next_u32() % 2 == 0 { id } else { oldest.unwrap_or(id) };
             assert_eq!(index.remove(id), reference.remove(&id));
@@ -238,7 +238,7 @@ fn pages_are_refused_at_their_bounds() {
     assert_eq!(index.insert(block + page, handle), Err(InsertError::IndexFull(block + page)));
     assert_eq!(index.page_count(), 5);
     assert_eq!(index.insert(2 * block, handle), Err(InsertError::IndexFull(2 * block)), "outside");
-    // A removal frees capacity.
+    // The removal of both orders of a leaf frees its page.
     assert_eq!(index.remove(page), Some(handle));
     assert_eq!(index.remove(page + 5), Some(handle));
     assert_eq!(index.insert(2 * page, handle), Ok(()));

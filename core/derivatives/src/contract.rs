@@ -24,7 +24,7 @@ pub enum Style {
     Spot,
 }
 
-/// A contract specification: the units of quantity and price, and the rates.
+/// A contract specification: the units of quantity and price, and the rates of margin and fees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contract {
     /// The instrument kind.
@@ -47,7 +47,7 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// A contract of amount 1 and prices in 10^-4, without margin and fees.
+    /// A contract whose unit of quantity has the amount 1; prices are in 10^-4, margin and fees are 0.
     #[must_use]
     pub const fn plain(style: Style) -> Contract {
         Contract {
@@ -68,7 +68,7 @@ impl Contract {
         matches!(self.style, Style::InverseOption | Style::LinearOption)
     }
 
-    /// The amount of a quantity, in the currency of the contract's amount.
+    /// The amount that a quantity represents, in the amount's currency (see [`Style`]).
     #[must_use]
     pub const fn amount(&self, qty: Qty) -> Money {
         let units = qty.0 as i128 * self.amount_step as i128;
@@ -113,7 +113,7 @@ impl Contract {
         self.fee_at(rate, qty, self.value(qty, price), index)
     }
 
-    /// The fee for a value at a rate in millionths; currency and `index` as for [`fee`](Self::fee).
+    /// The fee at `rate_ppm` on a trade of `qty` worth `value`; see [`fee`](Self::fee) for `index`.
     #[must_use]
     pub fn fee_at(&self, rate_ppm: i32, qty: Qty, value: Money, index: Money) -> Money {
         let rate = i128::from(rate_ppm);
@@ -169,7 +169,7 @@ mod tests {
             ..Contract::plain(Style::InverseOption)
         };
         assert_eq!(option.value(Qty(1), Price(500)), money("0.005"));
-        // 0.0003 of the amount, capped at an eighth of the premium.
+        // The fee is 0.0003 of the amount, at most an eighth of the premium.
         assert_eq!(option.fee(Qty(10), Price(500), false, Money::ZERO), money("0.0003"));
         assert_eq!(option.fee(Qty(10), Price(5), false, Money::ZERO), money("0.0000625"));
         assert_eq!(option.margin(-10, Price(500), Money::ZERO).0, money("0.2"));

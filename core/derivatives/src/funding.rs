@@ -7,7 +7,7 @@ use crate::{Contract, Money};
 
 /// Divisor that turns a rate in 10^-9 into a fraction.
 const BILLION: i128 = 1_000_000_000;
-/// Premium of the mark price over the index up to which the funding rate is 0, in 10^-9: 0.025 %.
+/// Part of the mark price's premium that the funding rate leaves out, in 10^-9: 0.025 %.
 const DAMPER_PPB: i128 = 250_000;
 /// Cap of the funding rate per eight hours, in 10^-9: 0.5 %.
 const LIMIT_PPB: i128 = 5_000_000;
@@ -37,7 +37,7 @@ pub struct FundingMeter {
 }
 
 impl FundingMeter {
-    /// Adds the funding of `elapsed_ms` milliseconds at a rate, for units valued at `index` (above 0).
+    /// Adds one unit's funding over `elapsed_ms` at an eight-hour rate; `index` (above 0) values the unit.
     pub fn accrue(&mut self, contract: &Contract, index: Price, rate_ppb: i64, elapsed_ms: u64) {
         let value = contract.value(Qty(1), index);
         self.per_unit += value.scaled(i128::from(rate_ppb) * i128::from(elapsed_ms), BILLION * PERIOD_MS);

@@ -88,7 +88,7 @@ const fn multiply_divide(a: i128, b: i128, divisor: i128) -> i128 {
 /// Saturation bound of a quotient, in units of 10^-18; larger than any real amount of a currency.
 const LARGEST: u128 = 10_u128.pow(37);
 
-/// Quotient and remainder of a product of up to 256 bits, divided bit by bit; [`LARGEST`] if it overflows.
+/// `a * b / divisor` and its remainder, by long division; [`LARGEST`] and 0 if the quotient overflows.
 const fn divide_long(a: u128, b: u128, divisor: u128) -> (u128, u128) {
     const HALF: u128 = u64::MAX as u128;
     let (a_high, a_low, b_high, b_low) = (a >> 64, a & HALF, b >> 64, b & HALF);
@@ -116,7 +116,7 @@ const fn divide_long(a: u128, b: u128, divisor: u128) -> (u128, u128) {
 tickpath_types::impl_sums!(Money);
 
 impl fmt::Display for Money {
-    /// Formats a JSON number without exponent or trailing zeros.
+    /// Formats the amount as a JSON number without exponent; a whole amount ends in `.0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one = Money::ONE.0.unsigned_abs();
         let (whole, fraction) = (self.0.unsigned_abs() / one, self.0.unsigned_abs() % one);

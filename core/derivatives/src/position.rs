@@ -12,13 +12,13 @@ use crate::{Contract, FundingMeter, Money, Style};
 pub struct Position {
     /// Quantity; negative for a short position.
     pub size: i64,
-    /// Value of the open quantity at entry, or at the last settlement since; never below 0.
+    /// As `open_value`, but each settlement resets it to the value at the settlement price; never below 0.
     pub entry_value: Money,
     /// Value of the open quantity at entry; never below 0.
     pub open_value: Money,
     /// Realised profit since the last settlement, without fees.
     pub realized: Money,
-    /// Sum over trades of signed quantity times the meter's reading at the trade, less the funding taken.
+    /// Signed quantity times the meter's reading at each trade, summed, less the funding already taken.
     funding_basis: Money,
 }
 
@@ -36,7 +36,7 @@ impl Position {
         let closed = if is_closing { qty.0.min(open) } else { 0 };
         let opened = qty.0 - closed;
         let value = contract.value(qty, price);
-        // The opened part's value is `value - exit_value`, so both parts add up to `value` despite rounding.
+        // The opened part is worth `value - exit_value`, so it and the closed part add up to exactly `value`.
         let exit_value = value.scaled(closed.into(), i128::from(qty.0.max(1)));
         let mut profit = Money::ZERO;
         if closed > 0 {
@@ -118,7 +118,7 @@ impl Position {
         contract.mean_price(Qty(self.size.unsigned_abs()), self.open_value)
     }
 
-    /// Entry value of the open quantity, with the sign used in the zero sum that [`Position`] describes.
+    /// Entry value with a sign: negative if long, positive if short; the reverse for inverse futures.
     #[must_use]
     pub fn signed_entry(&self, style: Style) -> Money {
         gain(style, self.size > 0, self.entry_value, Money::ZERO)

@@ -36,7 +36,7 @@ faults! {
     SelfTradesAllowed,
     /// Self-trade prevention that should reduce both orders of an owner reduces only the incoming one.
     DecrementOneSided,
-    /// A partial cancel takes the open quantity for the order's total quantity.
+    /// A partial cancel treats the order's open quantity as its total quantity.
     CancelForgetsExecuted,
     /// A trade executes at the limit price of the incoming order.
     TradeAtTakersPrice,
@@ -52,7 +52,7 @@ faults! {
     ExpiryLate,
     /// Day orders with special instructions are carried into the next day.
     DayOrderSurvives,
-    /// The UserRefNum of a user's last order may be reused immediately.
+    /// A user's latest UserRefNum is accepted for a second request.
     NumberUsedTwice,
     /// A cancelled order is not published in the market data.
     CancelUnpublished,
@@ -68,7 +68,7 @@ faults! {
     QtyLimitIgnored,
     /// Price bands are not enforced.
     BandIgnored,
-    /// A cross executes at the lowest of the equally good prices.
+    /// A cross executes at the lowest of the equally good prices, not at the one nearest to the reference.
     CrossAtLowest,
     /// An execution that is already broken can be broken again.
     TradeBrokenTwice,
@@ -82,7 +82,7 @@ faults! {
     KillKeepsOrders,
     /// The hash of the state omits hidden orders.
     StateHashIgnoresHidden,
-    /// The last order of a side is missing from the snapshot.
+    /// The last order of each side of a book is missing from the snapshot.
     SnapshotMissesOrder,
     /// Some commands take effect but are missing from the log.
     JournalSkipsRecord,
@@ -104,7 +104,7 @@ faults! {
     UserLogForgottenAtStart,
     /// A login that requests a replay receives all messages but the first.
     LoginSkipsMessage,
-    /// Requests of one batch are sequenced in the order in which they were read.
+    /// Requests of one batch are sequenced in the order in which they were read, not by receive time.
     ArrivalsUnsorted,
     /// Requests of one batch are sequenced session by session, regardless of their receive times.
     ArrivalsSortedBySession,
@@ -114,7 +114,7 @@ faults! {
     CopyMissed,
     /// A client that resumes its drop copies receives one of them twice.
     CopyRepeated,
-    /// The next step of the trading day waits for client commands, not only for the venue's own.
+    /// The trading day's next step also waits for client commands, which are never reported as applied.
     DayWaitsForClients,
     /// An instrument that was added at runtime is missing from the snapshot.
     SnapshotMissesAdded,
@@ -134,7 +134,7 @@ faults! {
     TornTailKept,
     /// A record with an invalid checksum is accepted.
     ChecksumIgnored,
-    /// The session's generation number does not change after acknowledged commands were lost.
+    /// The journal's generation number is not raised when acknowledged commands may have been lost.
     LossUnnamed,
     /// No retransmission request is sent for missing messages.
     RequestForgotten,

@@ -38,7 +38,7 @@ pub use planted::{Planted, is_active, plant};
 /// | `failpoint!(Fault: mut name => action)` | `name` is shadowed by a mutable copy, and the action runs |
 /// | `failpoint!(Fault => action)` | the action runs: a call, a block, `return` |
 ///
-/// With `, for number` at the end of the first or last form, the fault is active for one number in sixteen.
+/// With `, for number` at the end of the first or last form, the fault is active only if `number % 16` is 15.
 /// Value and action are evaluated only while the fault is planted, and compiled only with the feature
 /// `planted`.
 #[macro_export]

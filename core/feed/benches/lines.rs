@@ -1,5 +1,5 @@
-//! Cost of a live channel per message: two lines of full packets in memory, arbitration, decoding, and books
-//! of a whole day, with and without a listener for updates. The result must equal books that are built with
+//! Time per message of a live channel: arbitration of two lines (full packets, in memory), decoding, and a
+//! day's books, with and without a listener for updates. The final books must equal books that are built with
 //! one call per message.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
 

@@ -1,5 +1,5 @@
-//! Cost of NYSE's Integrated Feed per message: reading a capture in memory, packet headers and sequence
-//! numbers, decoding, and full books.
+//! Time per message of NYSE's Integrated Feed: reading a capture in memory, checking packet headers and
+//! sequence numbers, decoding, and building full books.
 //!
 //! The capture is a synthetic day. After every pass, the books must equal those of the reference model.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock

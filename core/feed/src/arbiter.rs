@@ -24,7 +24,7 @@ const RESTART_APART_NS: u64 = 1_000_000_000;
 /// was lost. The later ones spare a server that reads old messages from disk.
 const WAIT_DOUBLINGS_MAX: u32 = 6;
 
-/// The output of an [`Arbiter`], strictly in sequence. `S` is the protocol's session identifier.
+/// Receives the output of an [`Arbiter`], in sequence order. `S` is the protocol's session identifier.
 pub trait MessageListener<S = Session> {
     /// Receives the next message of the session.
     fn on_message(&mut self, sequence: Sequence, message: &[u8]);
@@ -99,7 +99,7 @@ impl Default for ArbiterConfig {
     }
 }
 
-/// An open gap: the arbiter's message `next` has not arrived, but a later packet shows that it exists.
+/// An open gap: message `Arbiter::next` has not arrived, but a later packet shows that it exists.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     opened: Nanos,
@@ -113,7 +113,7 @@ struct Gap {
     requested_end: u64,
 }
 
-/// State that is reset when the numbering restarts.
+/// State that depends on the sequence numbers and is reset when they restart.
 #[derive(Default)]
 struct Numbering {
     /// Sequence number after the session's last message, once the publisher has announced the end.
@@ -264,7 +264,7 @@ impl<F: Framing> Arbiter<F> {
         self.advance(now, line, next, out);
     }
 
-    /// Returns true if a packet's sequence numbers predate a restart or are too far ahead, and counts it.
+    /// Counts a packet whose numbers predate a restart or are too far ahead; returns true for such a packet.
     #[inline]
     fn is_out_of_range(&mut self, line: Line, first: u64) -> bool {
         let next = self.next;
@@ -294,7 +294,7 @@ impl<F: Framing> Arbiter<F> {
         self.advance(now, Line::Recovery, missing_end, out);
     }
 
-    /// Handles a refusal by the retransmission server: the missing messages are lost.
+    /// Handles a refusal by the retransmission server: reports the missing messages as lost.
     pub fn handle_refused(&mut self, now: Nanos, out: &mut impl MessageListener<F::Session>) {
         if self.gap.is_some() {
             let missing_end = self.missing_end();
@@ -395,8 +395,8 @@ impl<F: Framing> Arbiter<F> {
         self.other_session = Some(run);
     }
 
-    /// Returns true if a packet that begins the numbering is a restart and not a duplicate of the first
-    /// packet: it was sent after every other packet, and [`RESTART_APART_NS`] or more after the first.
+    /// Returns true if a packet with `is_reset` is a new restart, not a duplicate of the one that began the
+    /// numbering: it was sent after every other packet, and [`RESTART_APART_NS`] or more after that one.
     fn is_restart(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
         line != Line::Recovery
             && self.end > header.end()
@@ -531,7 +531,7 @@ impl<F: Framing> Arbiter<F> {
         out.on_messages(Sequence(next), messages);
     }
 
-    /// Handles the messages of a packet one by one: each is delivered, held, or dropped as a duplicate.
+    /// Handles the messages of a packet one by one: each is delivered, held or dropped.
     fn handle_each<'a>(
         &mut self,
         line: Line,

@@ -63,7 +63,7 @@ impl<B: BooksById> BookBuilder<B> {
     }
 
     /// Applies messages one after another, without prefetching.
-    // A separate loop, so that all CPU registers are available to it.
+    // Not inlined, so that the loop can use all CPU registers.
     #[inline(never)]
     fn handle_all(&mut self, first: Sequence, messages: &[&[u8]], out: &mut impl UpdateListener) {
         let mut sequence = first;

@@ -34,7 +34,7 @@ pub struct ChannelConfig {
 }
 
 impl ChannelConfig {
-    /// Creates the configuration of a channel that follows session changes and uses every kind of recovery.
+    /// Creates a configuration with `resync_suspects`, `suspect_disagreements` and `follow_sessions` set.
     #[must_use]
     pub const fn new(arbiter: ArbiterConfig, hold_snapshot: Option<usize>) -> ChannelConfig {
         let (resync_suspects, suspect_disagreements, follow_sessions) = (true, true, true);
@@ -48,7 +48,7 @@ impl ChannelConfig {
 pub struct ChannelCounters {
     /// Session changes that the channel followed.
     pub session_changes: u64,
-    /// Sessions that ended in the regular way.
+    /// Sessions whose end the publisher announced.
     pub ended_sessions: u64,
     /// Automatic resyncs of suspect books.
     pub resyncs: u64,
@@ -76,7 +76,7 @@ struct Content<B, F: Framing> {
     deferred: Deferred<F::Storage>,
     /// The session to which the lines have changed, until it is followed or reported.
     new_session: Option<F::Session>,
-    /// Number of automatic resyncs so far, by instrument id.
+    /// Automatic resyncs of each book, by instrument id; a requested resync or a restart resets them to 0.
     resyncs: Box<[u8]>,
     suspected: u64,
     counters: ChannelCounters,
@@ -159,7 +159,7 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         self.check_changes(out);
     }
 
-    /// Handles a refusal by the retransmission server: the missing messages are lost.
+    /// Handles a refusal by the retransmission server: the missing messages count as lost.
     pub fn handle_refused(&mut self, now: Nanos, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = self;
         arbiter.handle_refused(now, &mut Deliver { content, delivery: Delivery::All, out });

@@ -9,11 +9,11 @@ use crate::MAX_AHEAD;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct LineCounters {
-    /// Datagrams received on the line.
+    /// Datagrams processed; not those counted below as malformed, of another session or far ahead.
     pub packets: u64,
     /// Messages of which this line delivered the first copy.
     pub first_messages: u64,
-    /// Messages that had already arrived from another source.
+    /// Messages of which a copy had already arrived.
     pub duplicate_messages: u64,
     /// Messages skipped in the line's sequence numbers: lost on this line.
     pub missed_messages: u64,
@@ -40,8 +40,8 @@ pub struct LineCounters {
 }
 
 impl LineCounters {
-    /// Counts datagram `first..end`, which does not begin at the line's next sequence number. All messages
-    /// before `known_end` are known to exist.
+    /// Counts a datagram of messages `first..end` that does not begin at the line's next sequence number. All
+    /// messages before `known_end` are known to exist.
     pub(crate) fn count_jump(&mut self, first: u64, end: u64, known_end: u64) {
         if first > self.next_sequence {
             if self.next_sequence != 0 {
@@ -152,11 +152,11 @@ pub struct ArbiterCounters {
     pub gaps_lost: u64,
     /// Messages given up as lost.
     pub messages_lost: u64,
-    /// Retransmission requests.
+    /// Retransmission requests sent.
     pub requests: u64,
     /// Messages dropped because they were beyond the reorder buffer's window or already held.
     pub not_held: u64,
-    /// Session changes of the lines.
+    /// Session changes reported to the listener.
     pub other_sessions: u64,
     /// Restarts of the numbering at 1 within a session, announced by the publisher.
     pub restarts: u64,

@@ -2,7 +2,7 @@
 
 use crate::reorder_buffer::{BufferedMessage, MessageStorage};
 
-/// Largest packet, in messages, that can be deferred. Larger packets are applied at once, for throughput.
+/// Maximum number of messages of a packet that are deferred. If it has more, all are applied at once.
 pub const DEFERRED_MAX: usize = 8;
 
 /// A short queue of messages, in sequence.

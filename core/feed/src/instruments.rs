@@ -90,7 +90,7 @@ pub struct BuilderCounters {
     pub duplicate_order: u64,
     /// Executions or reductions beyond the remaining quantity.
     pub beyond_qty: u64,
-    /// Orders beyond the books' limits, and values that no order can have.
+    /// Orders beyond the books' limits, and messages with a value that no order can have.
     pub refused: u64,
     /// Orders that crossed a book during trading, and books that were crossed when trading began.
     pub crossed: u64,
@@ -265,7 +265,7 @@ impl<B: BooksById> Instruments<B> {
         self.counters.unknown_type += 1;
     }
 
-    /// Makes every book suspect and reports it.
+    /// Makes every book suspect and reports the status of each.
     #[cold]
     pub fn suspect_all(&mut self, reason: SuspectReason, out: &mut impl UpdateListener) {
         self.worsen_all(BookHealth::Suspect, Some(reason), out);
@@ -289,7 +289,7 @@ impl<B: BooksById> Instruments<B> {
         (1..=self.books.limits().max_instrument.0).map(InstrumentId)
     }
 
-    /// Handles the loss of messages before the next one: every book becomes stale.
+    /// Handles the loss of messages: every book becomes stale.
     pub fn handle_lost(&mut self, out: &mut impl UpdateListener) {
         self.worsen_all(BookHealth::Stale, None, out);
     }
@@ -301,7 +301,7 @@ impl<B: BooksById> Instruments<B> {
         self.end_message(out);
     }
 
-    /// Empties the book of an instrument before its snapshot. Its health does not change.
+    /// Empties the book of an instrument. Its health does not change.
     pub fn clear(&mut self, id: InstrumentId) {
         for side in Side::BOTH {
             while let Some(order) = self.books.front(id, side) {
@@ -423,7 +423,7 @@ impl<B: BooksById> Instruments<B> {
         (named != expected).then_some(OtherSymbol { instrument: id, expected, named })
     }
 
-    /// Sets the symbol of an instrument. An unexpected symbol is final, so that no later one restores trust.
+    /// Sets the symbol of an instrument. A later call cannot replace a symbol that was not the expected one.
     #[cold]
     pub fn name(&mut self, id: InstrumentId, symbol: Symbol) {
         if self.other_symbol(id).is_some() {
@@ -456,8 +456,8 @@ impl<B: BooksById> Instruments<B> {
         self.worsen(id, BookHealth::Suspect, Some(reason));
     }
 
-    /// Reduces the health of a book. Ids without a book share the state of `NO_INSTRUMENT`, which
-    /// [`is_complete`](Self::is_complete) reads.
+    /// Lowers the health of a book to `health`, unless it is as low already. Ids without a book share the
+    /// state of `NO_INSTRUMENT`, which [`is_complete`](Self::is_complete) reads.
     #[cold]
     fn worsen(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
         let id = if usize::from(id.0) < self.states.len() { id } else { NO_INSTRUMENT };
@@ -499,7 +499,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Sets the trading state of an instrument and reports it; ignores an instrument beyond the limit.
+    /// Sets the trading state of an instrument and reports it; ignores an id beyond the books' limit.
     pub fn set_trading(
         &mut self,
         id: InstrumentId,
@@ -513,7 +513,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Sets an instrument's trading state without a report; returns false for an instrument beyond the limit.
+    /// Sets an instrument's trading state without a report; returns false for an id beyond the books' limit.
     pub(crate) fn note_trading(&mut self, id: InstrumentId, trading: Option<TradingState>) -> bool {
         let state = self.states.get_mut(usize::from(id.0));
         state.map(|state| state.trading = trading).is_some()

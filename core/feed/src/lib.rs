@@ -4,7 +4,7 @@
 //! messages. [`BookBuilder`] turns that sequence into order-by-order books and updates, and tracks whether
 //! each book can be trusted. [`SnapshotRecovery`] recovers books from snapshots when messages are lost for
 //! good. Each protocol's [`RecoveryClient`] requests messages and snapshots from its servers: [`itch`],
-//! [`iex`], [`xdp`]. [`LossModel`] drops packets in tests. None of these types performs IO or reads a clock.
+//! [`iex`], [`xdp`]. [`LossModel`] simulates packet loss. None of these types performs IO or reads a clock.
 //!
 //! ```
 //! use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};

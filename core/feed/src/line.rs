@@ -1,7 +1,7 @@
 //! The lines of a channel, and the maximum distance of a packet ahead of the known messages.
 
 /// Maximum distance, in messages, from the last message known to exist to the start of a packet. A packet
-/// further ahead is damaged or follows a long silence. It counts only if the next such packet begins near it.
+/// further ahead is damaged or follows a long silence. It is dropped unless the previous such packet is near.
 /// Otherwise a single datagram could make the arbiter give up all messages before it.
 pub const MAX_AHEAD: u64 = 1 << 16;
 

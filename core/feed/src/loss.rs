@@ -16,7 +16,7 @@ pub struct LossConfig {
     pub common_ppm: u32,
 }
 
-/// Seeded loss of packets, line by line.
+/// Decides by a seed which packets each line loses.
 ///
 /// With `p` the probability of loss and `c` the common share, a packet is lost on all lines with
 /// probability `p * c`, and otherwise on each line independently with `q = p (1 - c) / (1 - p c)`, so that
@@ -34,7 +34,7 @@ pub struct LossModel {
 }
 
 impl LossModel {
-    /// Creates a model of the stated probabilities, each exact to 2^-64.
+    /// Creates a model with the probabilities of `config`, each exact to 2^-64.
     #[must_use]
     pub fn new(config: &LossConfig) -> LossModel {
         let loss = u128::from(config.loss_ppm).min(PPM);
@@ -58,8 +58,8 @@ impl LossModel {
     }
 }
 
-/// The finalizer of SplitMix64 over its golden-ratio step: a bijection whose every output bit depends on
-/// every input bit.
+/// One step of SplitMix64 (golden-ratio increment, then finalizer): a bijection in which every output bit
+/// depends on every input bit.
 const fn mix(value: u64) -> u64 {
     let z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

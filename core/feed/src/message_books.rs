@@ -68,7 +68,7 @@ pub trait MessageBooks {
         self.instruments().counters()
     }
 
-    /// Handles the loss of messages before the next one.
+    /// Handles the loss of messages: every book becomes stale.
     fn handle_lost(&mut self, out: &mut impl UpdateListener) {
         self.instruments_mut().handle_lost(out);
     }

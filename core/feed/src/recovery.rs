@@ -14,15 +14,15 @@ pub const RECOVERY_GROUPS_MAX: usize = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct RecoveryCounters {
-    /// Message requests sent.
+    /// Sent requests for lost messages.
     pub requests: u64,
-    /// Requests that the server refused.
+    /// Requests and logins that a server refused.
     pub refusals: u64,
     /// Packets received as answers to requests.
     pub answers: u64,
     /// Datagrams from an unauthorised source, or from an address to which no request was sent.
     pub unsolicited: u64,
-    /// Connections to servers.
+    /// Connections to servers, counted when they start.
     pub connections: u64,
     /// Connections that ended early.
     pub failures: u64,
@@ -62,7 +62,7 @@ pub struct StreamCounters {
     pub lost: u64,
     /// Unannounced sequence resets by the server to earlier numbers.
     pub jumps_back: u64,
-    /// Sessions that ended in the regular way.
+    /// Sessions whose end the server announced.
     pub ended_sessions: u64,
 }
 
@@ -116,8 +116,8 @@ pub trait RecoveryClient {
         let _ = now;
     }
 
-    /// Writes the next datagram to the server into `buffer`, which is large enough; returns its length, 0 for
-    /// none. The server answers with packets of the channel.
+    /// Writes the next datagram for the server into `buffer`, which is large enough; returns its length, or 0
+    /// if there is none. The server answers with packets of the channel.
     fn poll_datagram(&mut self, buffer: &mut [u8]) -> usize {
         let _ = buffer;
         0
@@ -151,7 +151,7 @@ pub trait RecoveryInput<C>: RecoveryClient {
         let _ = (now, target);
     }
 
-    /// Handles a datagram of the group of this index from an authorised sender.
+    /// Handles a datagram that an authorised sender sent to the group with the index `group`.
     fn handle_datagram(&mut self, now: Nanos, group: usize, datagram: &[u8], target: &mut C) {
         let _ = (now, group, datagram, target);
     }
@@ -159,7 +159,7 @@ pub trait RecoveryInput<C>: RecoveryClient {
     /// Handles the establishment of the connection.
     fn handle_connected(&mut self, now: Nanos, target: &mut C);
 
-    /// Writes the next bytes to the server into `buffer`, which fits any message; returns the length.
+    /// Writes the next bytes for the server into `buffer`, which fits any message; returns their number.
     fn poll_transmit(&mut self, now: Nanos, target: &mut C, buffer: &mut [u8]) -> usize;
 
     /// Handles the first message of `bytes`, which are all bytes received and not yet consumed.

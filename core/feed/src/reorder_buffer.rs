@@ -47,7 +47,7 @@ impl<R: MessageStorage> BufferedMessage<R> {
 pub(crate) struct ReorderBuffer<R> {
     slots: Box<[BufferedMessage<R>]>,
     count: usize,
-    /// No held sequence number is lower: `first_held` starts here, and does not rescan a long gap each time.
+    /// Lower bound of the held sequence numbers. `first_held` starts here, so it does not rescan a long gap.
     lowest: u64,
 }
 
@@ -145,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// Messages arrive in any order around a window, which advances past delivered and lost messages.
+        /// Messages arrive in any order, some beyond the window, which advances past delivered and lost ones.
         #[test]
         fn the_lowest_held_message_is_found(
             steps in prop::collection::vec((0_u64..40, 0_u8..8), 1..400)

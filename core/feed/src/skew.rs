@@ -1,4 +1,4 @@
-//! Skew tracker: arrival times and hashes of the latest packets.
+//! Skew tracker: compares the arrival times and contents of a packet's copies on lines A and B.
 
 use tickpath_types::Nanos;
 use xxhash_rust::xxh3::xxh3_64;
@@ -6,10 +6,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::Line;
 use crate::framing::PacketHeader;
 
-/// Number of packets remembered. The skew of a line further behind than this is not counted.
+/// Number of packets remembered. Duplicates of older packets are not compared.
 const TRACKED_PACKETS: usize = 1 << TRACKED_PACKETS_LOG2;
 const TRACKED_PACKETS_LOG2: u32 = 8;
-/// Hash multiplier: spreads the packets' first sequence numbers over the slots, even at regular distances.
+/// Hash multiplier: spreads the packets' first sequence numbers over the slots, even if they are equidistant.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ struct TrackedPacket {
     hash: u64,
 }
 
-/// The comparison of a duplicate packet with the first copy.
+/// Result of comparing a duplicate packet with the first copy.
 pub(crate) struct Duplicate {
     /// Delay of the duplicate after the first copy.
     pub(crate) behind: Nanos,
@@ -30,7 +30,7 @@ pub(crate) struct Duplicate {
     pub(crate) differs: bool,
 }
 
-/// The latest packets of lines A and B, in slots by a hash of the sequence number of their first message.
+/// The latest packets of lines A and B, in a hash table keyed by the sequence number of the first message.
 pub(crate) struct SkewTracker {
     packets: Box<[TrackedPacket; TRACKED_PACKETS]>,
     hashes: bool,

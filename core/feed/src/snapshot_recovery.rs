@@ -33,7 +33,7 @@ pub enum SnapshotOutcome {
     Recovered(u32),
     /// The snapshot ends before the first held message: a later one is needed.
     TooOld,
-    /// The snapshot ends more than [`SNAPSHOT_AHEAD_MAX`] messages ahead of the live ones, so it is rejected.
+    /// The snapshot ends more than [`SNAPSHOT_AHEAD_MAX`] after the next live message, so it is rejected.
     TooFarAhead,
     /// The snapshot was not needed, or its beginning was missed.
     Ignored,
@@ -49,7 +49,7 @@ pub struct SnapshotRecoveryCounters {
     pub too_old: u64,
     /// Snapshots rejected because they ended too far ahead of the live messages.
     pub too_far_ahead: u64,
-    /// Snapshots that were interrupted.
+    /// Snapshots discarded while a book was loading: interrupted, too old or too far ahead.
     pub abandoned: u64,
     /// Held messages dropped because the buffer was full. Only a snapshot that includes them is usable.
     pub dropped: u64,
@@ -87,9 +87,9 @@ struct Cycle {
 ///
 /// Live messages for waiting books are held. When the buffer is full, the oldest is dropped, and only a
 /// snapshot that includes it is usable. Each book recovers separately, from a market snapshot or an
-/// instrument snapshot. An unknown instrument that a whole cycle of instrument snapshots does not name was
-/// not listed when the cycle began. Its book is empty up to the end of the cycle's first snapshot. The
-/// recovery performs no IO and reads no clock.
+/// instrument snapshot. If an instrument has no symbol yet and a whole cycle of instrument snapshots does not
+/// name it, it was not listed when the cycle began: its book was empty at the end of the cycle's first
+/// snapshot. The recovery performs no IO and reads no clock.
 ///
 /// All messages of an ITCH snapshot enter through [`handle_snapshot`](Self::handle_snapshot). Other protocols
 /// use [`begin`](Self::begin), [`begin_instrument`](Self::begin_instrument) or
@@ -255,7 +255,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         }
     }
 
-    /// Begins a snapshot of this scope.
+    /// Begins a snapshot of this scope; discards an unfinished one.
     pub fn begin(&mut self, scope: SnapshotScope) {
         if self.scope.is_some() {
             self.abandon();
@@ -277,7 +277,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         self.counters.abandoned += u64::from(is_interrupted);
     }
 
-    /// Begins the snapshot of this instrument's book, and empties the book if it waits for one.
+    /// Begins one instrument's part of the current snapshot: empties its book if it waits for a snapshot.
     pub fn begin_instrument(&mut self, instrument: InstrumentId, builder: &mut impl MessageBooks) {
         let id = usize::from(instrument.0);
         if self.scope.is_some()
@@ -383,8 +383,8 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         self.finish_loading(end.0, builder, out)
     }
 
-    /// Empties the waiting books that no snapshot named, and marks them as loading; for `Instrument`, only
-    /// books of instruments without a symbol.
+    /// Empties the waiting books that no snapshot named, and marks them as loading. With the scope
+    /// `Instrument`, it does so only for instruments without a symbol.
     fn load_unnamed(&mut self, scope: SnapshotScope, builder: &mut impl MessageBooks) {
         for (id, stage) in self.stages.iter_mut().enumerate().filter(|(_, stage)| **stage == Stage::Waiting) {
             let id = InstrumentId(id as u16);
@@ -419,7 +419,7 @@ impl<R: MessageStorage> SnapshotRecovery<R> {
         self.finish_loading(end, builder, out)
     }
 
-    /// Applies the held messages of the loaded books, which are live from now on.
+    /// Applies the held messages to the loaded books and makes these live. Returns the number of these books.
     fn finish_loading(
         &mut self,
         end: u64,

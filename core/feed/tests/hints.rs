@@ -20,7 +20,7 @@ struct RecordingBooks {
     books: DirectBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
     prefetched: RefCell<Vec<OrderId>>,
-    /// Minimum number of orders that the books report.
+    /// Lower bound of the result of `order_count`, to simulate large books.
     order_count_min: u32,
 }
 

@@ -52,7 +52,7 @@ fn mold(range: std::ops::Range<u64>, text: &str) -> Vec<u8> {
     builder.finish().to_vec()
 }
 
-/// Returns an IEX-TP segment sent at `sent` seconds.
+/// Returns an IEX-TP segment of messages with these sequence numbers, sent at `sent` seconds.
 fn segment(range: std::ops::Range<u64>, sent: u64) -> Vec<u8> {
     let (id, offset) = (Feed::Deep10.protocol_id(), (range.start - 1) * 3);
     let mut builder = SegmentBuilder::resuming([0; 256], id, 1, 9, Sequence(range.start), offset);
@@ -75,7 +75,7 @@ fn skew_is_measured_by_packet() {
     arbiter.handle_packet(at(13), Line::B, &mold(1..3, "a"), &mut seen);
     arbiter.handle_packet(at(20), Line::B, &mold(3..5, "a"), &mut seen);
     arbiter.handle_packet(at(29), Line::A, &mold(3..5, "a"), &mut seen);
-    // The skew counts neither a repetition on the same line nor a packet with another range of messages.
+    // No skew is recorded for a repetition on the same line or a packet with another range of messages.
     arbiter.handle_packet(at(30), Line::A, &mold(3..5, "a"), &mut seen);
     arbiter.handle_packet(at(31), Line::A, &mold(4..5, "a"), &mut seen);
     let [a, b, _] = arbiter.counters().lines;
@@ -138,7 +138,7 @@ fn a_jump_back_is_a_restart_and_late_duplicates_are_not() {
     }
     assert_eq!(seen.0, [Out::Restart]);
     assert_eq!((arbiter.counters().jumps_back, arbiter.counters().restarts), (1, 0));
-    // The missing messages after the restart are requested like any gap, and delivery continues after them.
+    // The messages from 1 to the next packet are requested like any gap; then delivery continues.
     let first = 11 + 2 * steps;
     arbiter.handle_packet(at(2_000), Line::B, &mold(first..first + 2, "b"), &mut seen);
     arbiter.handle_timeout(at(1_000_000), &mut seen);
@@ -337,7 +337,7 @@ fn a_jump_back_resets_the_books() {
     send(&mut channel, 200, 17..18);
     channel.handle_timeout(Nanos::from_secs(1), &mut IgnoreUpdates);
     assert_eq!(health(&channel), (1, BookHealth::Stale));
-    // A restart whose packets the line then repeats from message 1 leaves no gap.
+    // After this restart, the line repeats all packets from message 1, so no gap remains.
     send(&mut channel, 2_000_000, 1..JUMP_BACK_PACKETS as u64 + 1);
     send(&mut channel, 3_000_000, 1..18);
     assert_eq!(channel.line_counters().jumps_back, 2);

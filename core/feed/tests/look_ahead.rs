@@ -1,4 +1,4 @@
-//! The result of messages is the same whether they are applied together or one by one.
+//! Messages applied in batches give the same updates, counters and books as messages applied one by one.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::sync::LazyLock;
@@ -28,7 +28,7 @@ impl UpdateListener for Updates {
     }
 }
 
-/// Returns the messages that a venue publishes for background flow.
+/// Returns the ITCH messages that a venue publishes for `actions` requests of background flow.
 fn messages(actions: usize) -> Vec<Vec<u8>> {
     let instruments: Vec<Instrument> = (1..=INSTRUMENTS)
         .map(|id| {
@@ -63,7 +63,7 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
 /// A short recording, whose messages a test damages.
 static RECORDED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| messages(300));
 
-/// Updates, counters and books' hash after some messages.
+/// Updates, counters and state hash of the books after some messages.
 type Outcome = (Vec<MarketUpdate>, BuilderCounters, u64);
 
 /// Returns the outcome of the messages, applied in groups of `group`.

@@ -351,7 +351,7 @@ fn no_snapshot_recovers_a_book_with_an_unexpected_symbol() {
     let mut expected: Vec<Symbol> = recording.table.iter().map(|instrument| instrument.symbol).collect();
     expected[1] = Symbol::new("BRAVO").unwrap();
     let healths = |feed: &Feed| [1, 2, 3].map(|id| feed.health(id));
-    // The symbol is named by the lines before the loss (300), or only by the snapshot (1).
+    // The unexpected symbol comes from the lines before the loss (300), or only from the snapshot (1).
     for next in [300, 1] {
         for scope in [MARKET, INSTRUMENT] {
             let mut feed = Feed::after_loss(&recording, 1, 400, 256);
@@ -438,7 +438,7 @@ fn an_interrupted_cycle_proves_no_absence() {
     let mut feed = with_spare_instruments(&recording, 400, 256);
     feed.live_until(430);
     feed.instrument_snapshot(1, 420);
-    // A packet between two snapshots is lost, and then a packet in the middle of the third snapshot.
+    // A packet is lost after this snapshot. Later, the snapshot of instrument 2 is interrupted in the middle.
     feed.recovery.abandon();
     for (id, snapshot) in [(3, 421), (1, 422)] {
         feed.instrument_snapshot(id, snapshot);
@@ -531,7 +531,7 @@ fn a_recovered_book_is_published_once() {
     }
 }
 
-/// If snapshots begin with `begin_instrument`, an instrument that none names recovers only at `end_cycle`.
+/// If the caller uses `begin_instrument`, an instrument that no snapshot names recovers only at `end_cycle`.
 #[test]
 fn snapshots_without_cycles_recover_only_their_instruments() {
     let recording = Recording::new();

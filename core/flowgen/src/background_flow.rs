@@ -60,10 +60,10 @@ struct FollowUps {
 /// ones first; their number is bounded. An opening ladder makes the market two-sided at once.
 ///
 /// The flow is open loop: due times of new orders depend only on seed and settings, not on the venue.
-/// [`BackgroundFlow::on_event`] keeps the list of open orders correct. Without it the flow also cancels orders that
-/// have traded, which a venue ignores. A session that has used all its `UserRefNum`s, about 2^32, leaves new
-/// orders to the other sessions. Once every session is exhausted, no request falls due. Nothing is allocated
-/// after creation.
+/// [`BackgroundFlow::on_event`] keeps the list of open orders correct. Without it, the flow also cancels
+/// orders that have traded; venues ignore such cancels. A session that has used all its `UserRefNum`s, about
+/// 2^32, leaves new orders to the other sessions. Once every session is exhausted, no request falls due.
+/// Nothing is allocated after creation.
 #[derive(Clone, Debug)]
 pub struct BackgroundFlow {
     config: BackgroundFlowConfig,
@@ -71,7 +71,7 @@ pub struct BackgroundFlow {
     live: LiveOrders,
     rng: Rng,
     schedule: Schedule,
-    /// Number of opening orders sent.
+    /// Number of opening orders made so far.
     opened: u64,
     new_order_due: Nanos,
     follow_ups: FollowUps,
@@ -188,7 +188,8 @@ impl BackgroundFlow {
         self.make_new()
     }
 
-    /// Makes the next opening order: on both sides of every instrument at the first level, then at the next.
+    /// Makes the next opening order. The orders fill the first level on both sides of every instrument, then
+    /// the next level.
     fn make_opening(&mut self) -> FlowRequest {
         let index = self.opened;
         let due = self.config.opening_due(index);

@@ -17,7 +17,7 @@ pub(crate) struct LiveOrder {
     pub instrument: u16,
     pub side: Side,
     pub price: Price,
-    /// Intended size, including the executed quantity.
+    /// Order quantity, including the executed part.
     pub qty: Qty,
     pub cum_qty: Qty,
 }
@@ -25,7 +25,7 @@ pub(crate) struct LiveOrder {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     order: LiveOrder,
-    /// Position in the list of the instrument.
+    /// Index of the order in its instrument's list.
     listed_at: u32,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct LiveOrders {
 }
 
 impl fmt::Debug for LiveOrders {
-    /// Omits the orders, of which there are thousands.
+    /// Prints only the number of open orders per instrument: there are thousands of orders.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let open: Vec<usize> = self.by_instrument.iter().map(Vec::len).collect();
         f.debug_struct("LiveOrders").field("open", &open).finish_non_exhaustive()
@@ -98,13 +98,13 @@ impl LiveOrders {
         &slot.as_ref().expect("what is listed is open").order
     }
 
-    /// Returns the session itself, or the next one with capacity for an open order and with `UserRefNum`s
-    /// left. Capacity always exists: all sessions together can hold twice as many orders as all instruments.
+    /// Returns `session` if it has capacity for an open order and `UserRefNum`s left, otherwise the next such
+    /// session. Capacity always exists: the sessions can hold twice as many orders as the instruments.
     pub fn session_with_capacity(&self, session: u16) -> u16 {
         self.nearest(session, |session| session.has_numbers() && session.len < self.max_per_session)
     }
 
-    /// Returns the session itself, or the next one with `UserRefNum`s left.
+    /// Returns `session` if it has `UserRefNum`s left, otherwise the next session that has.
     pub fn session_with_numbers(&self, session: u16) -> u16 {
         self.nearest(session, Session::has_numbers)
     }

@@ -1,4 +1,4 @@
-//! Schedule of new orders.
+//! Schedule of the background flow's new orders.
 
 use tickpath_types::{Nanos, Rng};
 

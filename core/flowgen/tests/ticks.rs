@@ -115,7 +115,7 @@ fn returns_do_not_depend_on_each_other() {
     for lag in [1, 2, 4, 5] {
         let pairs = all.iter().flat_map(|it| it.iter().copied().zip(it[lag..].iter().copied())).collect();
         let (found, within) = correlation(pairs);
-        // Rounding to ticks adds to one return what it takes from the next.
+        // Rounding to ticks adds to one return what it takes from the next, hence the extra tolerance.
         check(&format!("lag {lag}"), found, 0.0, within + 0.005);
         let sizes = all.iter().flat_map(|it| it.iter().zip(&it[lag..]));
         let sizes: Vec<_> =
@@ -150,8 +150,8 @@ fn jumps_match_the_settings() {
     let fourth = mean(returns.iter().map(|it| it.powi(4)));
     check("kurtosis", fourth / (second * second), fourth_expected / (expected * expected), 1.0);
     let wide = returns.iter().filter(|it| it.abs() > 5.0 * calm.sqrt()).count() as f64;
-    // `wide` counts returns larger than three quarters of a jump's standard deviation, as half of the jumps
-    // are.
+    // `wide` counts returns larger than three quarters of a jump's standard deviation. About half of the
+    // jumps are larger than that.
     assert!((0.3..0.6).contains(&(wide / (count * share))), "{}", wide / (count * share));
 }
 

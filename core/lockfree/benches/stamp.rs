@@ -1,4 +1,5 @@
-//! Cost of a hop stamp to the agent that writes it: a read of the time stamp and a push of a 16-byte record.
+//! Cost of recording when a message passed an agent (a hop stamp): a read of the time-stamp counter and a
+//! push of a 16-byte record.
 //!
 //! `cargo bench -p tickpath-lockfree --bench stamp`
 #![allow(missing_docs)]

@@ -14,7 +14,7 @@ use tickpath_types::{PriceLevel, TopOfBook};
 /// Number of instruments of a typical trader: the table fits into the L1 cache.
 const ENTRIES: usize = 100;
 
-/// Returns quote `number`, whose fields all follow from that number.
+/// Returns a quote whose fields are all derived from `number`, so that a torn read is detected.
 fn quote(number: u64) -> TopOfBook {
     TopOfBook {
         bid: PriceLevel { price: number as i64, qty: !number },

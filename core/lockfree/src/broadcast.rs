@@ -19,8 +19,8 @@
 //! - The first load and the producer's last store order the words of `p` before the copy, so that no
 //!   older word is seen. If the copy saw a newer word, written for `q > p`, the two fences order the
 //!   sequence `2q + 1`, which precedes that word, before the second load, which then does not see `2p + 2`.
-//! - `tail` is read only by a consumer that was overtaken: the oldest message still there is
-//!   `tail - capacity`.
+//! - A consumer that was overtaken reads `tail` to find the oldest message that is still there:
+//!   `tail - capacity`. A normal receive does not read `tail`.
 //!
 //! The ring may lie in memory that processes share: [`lines_of`], [`Sender::over`], [`Receiver::over`].
 //!
@@ -207,7 +207,7 @@ pub struct Receiver<T> {
 impl<T: Payload> Receiver<T> {
     /// Creates a read-only consumer of a ring in the caller's memory. It receives messages sent from now on.
     ///
-    /// A receive terminates on any contents of the memory, but may then return messages that were never sent.
+    /// A receive terminates whatever the memory contains, but corrupt memory can yield messages never sent.
     ///
     /// # Errors
     /// [`WrongMemory`] when the size is not that of a ring.
@@ -257,7 +257,7 @@ impl<T: Payload> Receiver<T> {
         }
         let item = slot.load();
         fence(Ordering::Acquire);
-        // The condition also holds if the first load saw a later message's sequence, which never decreases.
+        // This also detects a first load that saw a later message's sequence: sequences never decrease.
         if slot.sequence().load(Ordering::Relaxed) != written(self.position) {
             return Err(self.skip_to_oldest());
         }

@@ -6,9 +6,9 @@
 
 /// Reads the time-stamp counter.
 ///
-/// Returns ticks of an unknown but constant rate since an unknown start; io/agent measures the rate and
-/// converts to nanoseconds. The CPU may read the counter some tens of instructions early or late, which is
-/// acceptable for a hop stamp. See [`rdtsc_ordered`] for timing a short piece of code.
+/// Returns ticks of an unknown but constant rate since an unknown start; the crate in `io/agent` measures the
+/// rate and converts to nanoseconds. The CPU may read the counter some tens of instructions early or late,
+/// which is acceptable for time stamps of messages. See [`rdtsc_ordered`] for timing a short piece of code.
 #[inline(always)]
 #[must_use]
 pub fn rdtsc() -> u64 {

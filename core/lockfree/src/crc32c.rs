@@ -65,8 +65,8 @@ fn is_there() -> bool {
     std::arch::is_x86_feature_detected!("sse4.2")
 }
 
-// Written in assembly because the compiler's intrinsics are inlined only into functions that require the
-// instruction, and other functions could call them only by `unsafe`.
+// Written in assembly because the compiler's intrinsics are inlined only into functions that enable the
+// target feature, and other functions could call them only by `unsafe`.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Step for Instruction {
     #[inline(always)]

@@ -1,12 +1,12 @@
 //! Bounded lock-free rings, a cell for the latest value and instructions of the CPU: prefetch, pause,
 //! time stamp, comparison of bytes, checksum.
 //!
-//! | module | description | at its bound |
+//! | module | description | when full or contended |
 //! |---|---|---|
 //! | [`spsc`] | one producer, one consumer, lowest latency | push returns the item |
 //! | [`records`] | one producer, one consumer, cheapest push, published in batches | push drops and counts |
 //! | [`broadcast`] | one producer, many consumers | overwrites the oldest message; reports the loss |
-//! | [`seqlock`] | one writer, any readers of the latest value | overwrites; a read during a write fails |
+//! | [`seqlock`] | one writer, many readers of the latest value | overwrites; a read during a write fails |
 //! | [`table`] | as [`seqlock`], many values, a cache line each | overwrites; a read during a write fails |
 //! | [`shared_spsc`] | one producer, one consumer, in mutually untrusted processes | push returns the item |
 //! | [`wake`] | wakes a sleeping thread when there is work for it | |

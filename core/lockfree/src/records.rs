@@ -1,7 +1,7 @@
 //! Single-producer, single-consumer ring for small records, with the cheapest possible push.
 //!
-//! The ring for hop stamps: a push must hardly slow the producer, which is an agent on the hot path; the
-//! consumer may lag by milliseconds. Records lie packed, four 16-byte ones to a cache line. The producer
+//! The ring for hop stamps, which record when a message passed an agent: a push must hardly slow that agent;
+//! the consumer may lag by milliseconds. Records lie packed, four 16-byte ones to a cache line. The producer
 //! publishes them in batches, by [`Producer::flush`] at the end of a duty cycle, or automatically each
 //! quarter of the ring. When the ring is full, a push drops the new record and counts it.
 //!
@@ -215,7 +215,7 @@ impl<R: Copy + Send> Producer<R> {
         true
     }
 
-    /// Number of records pushed since creation.
+    /// Number of records pushed since creation, without discarded ones.
     #[inline(always)]
     fn position(&self) -> u64 {
         // SAFETY: both point into, or one past, the same memory, and the cursor never passes the stop.

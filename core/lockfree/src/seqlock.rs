@@ -1,8 +1,9 @@
 //! Seqlock: the latest value of some plain data, from one writer to any number of readers.
 //!
-//! For state that a duty cycle publishes to observers. The writer is wait-free and independent of the
-//! readers. A reader copies the value and checks that the copy is not torn. If a write interferes, it repeats
-//! the copy a bounded number of times, then returns [`Busy`]; the caller may keep the previous value.
+//! For state that an agent publishes to observers once per duty cycle. The writer is wait-free and does not
+//! depend on readers. A reader copies the value and checks that the copy is not torn. If a write interferes,
+//! it repeats the copy a bounded number of times, then returns [`Busy`]; the caller may keep the previous
+//! value.
 //!
 //! A value is a head and a number of rows that is fixed at creation: for example a head of counters and a row
 //! for each instrument, or only a head without rows. A reader sees head and rows of the same write.
@@ -116,7 +117,7 @@ impl<H: Payload, R: Payload> Reader<H, R> {
     /// Copies the latest value: returns its head and copies its rows into `rows`, as many as fit.
     ///
     /// # Errors
-    /// [`Busy`] when a write interfered with every copy; the contents of `rows` are then undefined.
+    /// [`Busy`] when a write interfered with every copy; the contents of `rows` are then unspecified.
     pub fn try_read(&self, rows: &mut [R]) -> Result<H, Busy> {
         for _ in 0..TRIES_MAX {
             if let Some(head) = self.copy(rows) {

@@ -7,9 +7,9 @@
 //!
 //! # Protocol
 //!
-//! Zeros are an empty ring. Three lines come first: the consumer's next position, a word that is 1 once the
-//! producer disconnected, a word that is 1 once the consumer did. Then the slots: a sequence word and the
-//! item, aligned to a line.
+//! Zeroed memory is an empty ring. Three lines come first, with the consumer's next position, a word that is
+//! 1 once the producer disconnected, and a word that is 1 once the consumer did. The slots follow: a
+//! sequence word and the item, aligned to a line.
 //!
 //! - Position `p`, from 0, lives in slot `p mod capacity`. The producer stores the words (relaxed), then the
 //!   slot's sequence := `p + 1` (release). The consumer at position `p` loads the slot's sequence (relaxed,
@@ -42,12 +42,12 @@ use crate::{
     sync::{AtomicU64, Ordering},
 };
 
-/// Lines before the slots.
+/// Number of lines before the slots.
 const HEAD_LINES: usize = 3;
 /// Number of slots from the next slot to write, which the consumer polls, to the slot that is prefetched.
 const AHEAD: u64 = 2;
 
-/// Number of lines of a ring of `capacity` items, rounded up to a power of two.
+/// Number of lines of a ring. `capacity`, in items, is rounded up to a power of two.
 ///
 /// # Panics
 /// If `capacity` exceeds 2^30.
@@ -103,8 +103,8 @@ impl<T: Payload> Producer<T> {
     /// Appends an item.
     ///
     /// # Errors
-    /// [`Full`] returns the item while the consumer has not freed a slot; permanently once the ring [is
-    /// broken](Producer::is_broken).
+    /// [`Full`] returns the item while the consumer has not freed a slot, or its position [is
+    /// impossible](Producer::is_broken).
     #[inline]
     pub fn try_push(&mut self, item: T) -> Result<(), Full<T>> {
         if self.position - self.head > self.ring.0.mask && !self.refresh_head() {
@@ -118,7 +118,7 @@ impl<T: Payload> Producer<T> {
         Ok(())
     }
 
-    /// Loads the consumer's position again. Returns false when the ring is still full, or broken.
+    /// Loads the consumer's position. Returns false if the ring is still full or the position impossible.
     fn refresh_head(&mut self) -> bool {
         let Some(head) = self.load_head() else {
             self.is_broken = true;
@@ -140,8 +140,8 @@ impl<T: Payload> Producer<T> {
         self.load_head().map_or(0, |head| self.ring.0.capacity() - (self.position - head))
     }
 
-    /// Whether the other end has stored an impossible position: it is damaged or hostile, and nothing more
-    /// can be pushed.
+    /// Whether a push has found an impossible position of the consumer, which is then damaged or hostile. The
+    /// ring is no longer usable.
     #[must_use]
     pub const fn is_broken(&self) -> bool {
         self.is_broken

@@ -23,7 +23,7 @@ impl<T, const HEAD: usize> SlotRing<T, HEAD> {
     /// Number of lines of a slot.
     pub(crate) const SLOT_LINES: usize = (1 + payload::words_of::<T>()).div_ceil(LINE_WORDS);
 
-    /// Number of lines of a ring of `capacity` items, rounded up to a power of two.
+    /// Number of lines of a ring. `capacity`, in items, is rounded up to a power of two.
     pub(crate) fn lines_of(capacity: usize) -> usize {
         HEAD + ring_capacity(capacity) * Self::SLOT_LINES
     }

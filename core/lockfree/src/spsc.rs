@@ -1,7 +1,7 @@
 //! Single-producer, single-consumer ring with the sequence number inside the slot.
 //!
 //! The ring for messages between agents, where the time from push to pop matters most. A slot is
-//! its position number and the item, aligned to a cache line: for items of up to 56 bytes a message
+//! a sequence number and the item, aligned to a cache line: for items of up to 56 bytes a message
 //! is one line, which crosses from core to core once.
 //!
 //! # Protocol

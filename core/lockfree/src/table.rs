@@ -1,6 +1,6 @@
 //! Table: the latest values of many entries, from one writer to any number of readers.
 //!
-//! For a feed's state of every instrument. Each entry has a separate cache line, so that a read loads one
+//! For a feed's state of each instrument. Each entry has a separate cache line, so that a read loads one
 //! line and a write to one entry does not slow reads of another. The writer is wait-free and independent of
 //! the readers. A reader copies the value and checks that the copy is not torn. If a write interferes, it
 //! repeats the copy a bounded number of times, then returns [`Busy`]; the caller may keep the previous value.

@@ -158,7 +158,7 @@ fn records_are_published_when_the_producer_disconnects() {
     });
 }
 
-/// Polls `polls` times during `count` sends, then until the ring is empty. No message is lost unreported.
+/// Polls `polls` times during `count` sends, then until the ring is empty: every lost message is reported.
 fn broadcast_reports_every_loss(capacity: usize, count: u64, polls: usize) {
     check(move || {
         let (mut sender, mut receiver) = broadcast::channel::<[u64; 2]>(capacity);

@@ -9,7 +9,7 @@ use tickpath_lockfree::{broadcast, records, seqlock, spsc, table};
 
 const COUNT: u64 = if cfg!(miri) { 60 } else { 50_000 };
 
-/// Returns a message longer than a cache line, whose words all follow from `number`.
+/// Returns a message longer than a cache line, whose words are all derived from `number`.
 fn message(number: u64) -> [u64; 10] {
     core::array::from_fn(|word| number.wrapping_mul(2 * word as u64 + 1))
 }

@@ -1,11 +1,11 @@
-//! The mixed load of `tickpath_matching::workload` through the engine, with every event written to a ring.
+//! Measures the engine on the load of `tickpath_matching::workload`, with every event written to a ring.
 //!
 //! `cargo bench -p tickpath-matching --bench mixed` prints nanoseconds per command for commands applied one
 //! by one and in batches (`-- --only single|batches`, `-- --passes N`, `-- --open-orders N`): the median over
 //! slices of 512 commands, so that a preemption or a stall of the host spoils only one slice. The rings are
 //! as large as in a venue, 1024 slots of 128 bytes, and are drained between slices. So they stay in the
 //! cache, as in a venue whose agents keep up. Every pass must end with the events and the state of the
-//! reference model. Without `--bench` it runs one short pass, which `cargo test --benches` checks. For
+//! reference model. Without `--bench`, as under `cargo test --benches`, the program runs one short pass. For
 //! instruction counts: `valgrind --tool=callgrind --toggle-collect='*measured_single*' <binary> --bench
 //! --passes 1 --only single`.
 #![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
@@ -31,7 +31,7 @@ const SLICE: usize = 512;
 
 type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);
 
-/// The rings to the agents that receive the events.
+/// Rings that receive the engine's events, like the rings to a venue's agents.
 struct Rings {
     order_events: Ring<OrderEvent>,
     market_events: Ring<MarketEvent>,

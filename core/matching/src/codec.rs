@@ -27,7 +27,7 @@ use tickpath_types::{Nanos, Sequence, SessionId};
 /// Layout version of every kind of command; no other version is written or read.
 pub const VERSION: u8 = 1;
 
-/// The bytes are not a command.
+/// The bytes cannot be decoded as a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecError {
@@ -36,7 +36,7 @@ pub enum CodecError {
     Length {
         /// First byte of the record, 0 when it is empty.
         kind: u8,
-        /// Expected length in bytes; the minimum length when the kind is unknown.
+        /// Expected length in bytes; only the header's length when the header is truncated.
         expected: usize,
         /// Length of the record in bytes.
         len: usize,
@@ -119,14 +119,14 @@ impl Header {
 pub trait CommandLayouts: Sized {
     /// Length of the fields of the longest kind, in bytes.
     const LEN_MAX: usize;
-    /// True when one of these kinds has the tag.
+    /// True when a kind of this enum has the tag.
     fn has_tag(tag: u8) -> bool;
     /// Writes a command of this kind to the start of `out` and returns its length.
     fn encode(&self, header: Header, out: &mut [u8]) -> usize;
     /// Reads the kind from its tag and fields.
     ///
     /// # Errors
-    /// [`CodecError`] when the bytes are not a command of these kinds.
+    /// [`CodecError`] when the bytes are not a command of this enum.
     fn decode(tag: u8, fields: &[u8]) -> Result<Self, CodecError>;
 }
 

@@ -122,8 +122,8 @@ pub enum CommandKind {
         open_orders: u32,
         /// Maximum quantity of one order; `u64::MAX` for no limit.
         order_qty: Qty,
-        /// Maximum notional (price x qty) of an order, in 10^-4; `u64::MAX` for none. Market orders count at
-        /// the collar's limit price.
+        /// Maximum notional (price x quantity) of one order, in units of 10^-4; `u64::MAX` for no limit. A
+        /// market order is valued at the collar's limit.
         order_notional: u64,
     },
     /// Sets how an incoming order of the session avoids a trade with an order of the same account.

@@ -36,14 +36,14 @@ use self::owner::order_key;
 use crate::limits::check_instrument;
 use crate::{Command, CommandKind, EngineCounters, EngineError, EngineLimits, EventListener};
 
-/// Number of commands that [`Engine::look_ahead`] prefetches together: enough to overlap their cache misses,
-/// and few enough for the fetched lines to stay in the nearest cache until they are used.
+/// Number of commands whose orders [`Engine::look_ahead`] prefetches together: enough to overlap the cache
+/// misses, and few enough for the fetched lines to stay in the L1 cache until they are used.
 pub const LOOK_AHEAD_LEN: usize = 32;
 
 /// Price-time matching of all instruments: a pure function from commands to events.
 ///
 /// Reads no clock and allocates nothing after creation. The same commands give the same events and the
-/// same [`Engine::state_hash`], whichever implementation of the books `B` is.
+/// same [`Engine::state_hash`] with any implementation `B` of the books.
 #[derive(Clone, Debug)]
 pub struct Engine<B> {
     matcher: Matcher<B>,
@@ -102,7 +102,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
     }
 
-    /// Records a log command that is not the engine's, since the state hash covers the last sequence number.
+    /// Records the number of a log command that only the venue interprets, since the state hash covers it.
     #[cold]
     pub fn skip(&mut self, sequence: Sequence) {
         self.progress.last_command = sequence;
@@ -121,7 +121,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.matcher.orders.listings.find(id).map(|listing| &listing.instrument)
     }
 
-    /// Trading state of an instrument.
+    /// Trading state of an instrument; `None` if it is unknown.
     #[must_use]
     pub fn trading_state(&self, id: InstrumentId) -> Option<TradingState> {
         self.matcher.orders.listings.find(id).map(|listing| listing.state)
@@ -156,7 +156,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.matcher.orders.sessions.open_order_count()
     }
 
-    /// The books of undisplayed resting quantity, by the price at which it would trade.
+    /// The books of undisplayed resting quantity: hidden orders, and reserves of orders displayed in parts.
     #[must_use]
     pub fn hidden_books(&self) -> &B {
         &self.matcher.orders.hidden
@@ -225,7 +225,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// queue neighbours and level. Changes no state. Callers that cannot use [`Engine::apply_batch`], because
     /// they do other work between commands, call this before `apply`.
     ///
-    /// A prefetch is wasted if another command removes the order first.
+    /// A prefetch is wasted if an earlier command of the batch removes the order.
     // Out of line: inlined into a loop it would take registers from `apply`, and it is called once per batch.
     #[inline(never)]
     pub fn look_ahead<'a>(&self, commands: impl IntoIterator<Item = &'a Command>) {
@@ -249,7 +249,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 }
 
-/// Applies all commands except new orders and cancels.
+/// Applies a command other than a new order or a cancel.
 #[inline(never)]
 fn apply_other<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Context<impl EventListener>) {
     match &context.command.kind {
@@ -282,7 +282,7 @@ fn apply_other<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Con
     }
 }
 
-/// Applies rare commands, whose latency does not matter.
+/// Applies a command of a rare kind, whose latency does not matter.
 #[cold]
 #[inline(never)]
 fn apply_rare<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Context<impl EventListener>) {
@@ -330,7 +330,7 @@ fn apply_rare<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Cont
     }
 }
 
-/// Key of the order that a command names, and true if that order should already be open.
+/// Returns the key of the order that a command names, and true if that order should already be open.
 #[inline(always)]
 fn named_order(command: &Command) -> (u64, bool) {
     let (user_ref, is_open) = match &command.kind {

@@ -53,7 +53,7 @@
 //!   `Replace` of such an order is rejected as `UnknownOrder`. A new intended size that is not above the
 //!   executed quantity cancels the remainder.
 //! - While an instrument is halted, orders and replacements are rejected as `Halted`, but cancels and
-//!   modifications work. In quotation only and in a pause, orders rest without trading until `Uncross`.
+//!   modifications work. While it is quotation-only or paused, orders rest without trading until a cross.
 //! - A stop order is `Accepted` and waits. A trade at its price or beyond makes it `Triggered`, under a new
 //!   order id; from then on it is a regular order. The command that triggers stop orders also processes
 //!   them, in the order of entry, then those that their trades trigger.

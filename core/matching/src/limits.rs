@@ -47,9 +47,9 @@ impl Default for EngineLimits {
 }
 
 impl EngineLimits {
-    /// The most order events, and the most market events, that one command can cause. An order can trade
-    /// with every resting order, each trade reported to both sides, and is accepted and ended. All parts of
-    /// special orders and all triggered orders can enter, rest and trade once more.
+    /// Bound on the number of order events, and on that of market events, that one command can cause. An order
+    /// is accepted, can trade with every resting order (two order events each), and ends. In addition, all
+    /// parts of special orders and all triggered orders can enter, rest and trade once.
     #[must_use]
     pub const fn max_events_per_command(&self) -> u64 {
         2 * self.max_open_orders as u64 + 14 * self.max_special_orders as u64 + 8
@@ -89,7 +89,7 @@ pub enum EngineError {
     /// The tick size or lot size is below 1, or the collar is not a range of positive prices.
     #[error("instrument {0}: tick and lot size must be at least 1, and 0 < collar_low <= collar_high")]
     InstrumentDefinition(InstrumentId),
-    /// Level totals could exceed 64 bits: lower the instrument's `max_qty` or the number of open orders.
+    /// Level totals could exceed 64 bits: lower the instrument's `max_qty` or the limits on open orders.
     #[error("instrument {0}: max_qty times max_open_orders and max_special_orders must stay below 2^64")]
     QtyRange(InstrumentId),
 }

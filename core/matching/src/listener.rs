@@ -43,7 +43,7 @@ impl<L: EventListener + ?Sized> EventListener for &mut L {
     }
 }
 
-/// Collects the market events.
+/// Collects the market events, and ignores order events.
 impl EventListener for Vec<MarketEvent> {
     fn on_order_event(&mut self, _: &OrderEvent) {}
 

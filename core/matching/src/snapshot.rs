@@ -26,7 +26,7 @@ pub enum SnapshotError {
     /// A field has a value that no engine writes.
     #[error("field {0} of the engine's snapshot has an invalid value")]
     Value(&'static str),
-    /// An instrument differs from the snapshot's: give the original ones, since the log depends on them.
+    /// An instrument is missing, new, or changed since the snapshot: pass the original definitions.
     #[error("instrument {0} is missing, new, or differs from its definition in the snapshot")]
     Instrument(InstrumentId),
     /// The state exceeds the limits: raise them to at least their original values.

@@ -1,9 +1,9 @@
 //! A seeded stream of commands like a venue's: the load for benches and the lab.
 //!
-//! The opening fills each book with some thousands of orders within 50 ticks of a slowly moving mid. Of the
-//! later commands, 10 in 100 are orders that cross the spread and trade with a few resting ones. The others
-//! are passive orders and cancels of open orders chosen uniformly, in a proportion that keeps the number of
-//! open orders constant (with the default sizes about 48 to 42).
+//! The opening fills the books with orders within 50 ticks of a slowly moving mid. Of 100 later commands, 10
+//! are orders that cross the spread and trade with a few resting ones. The others are passive orders and
+//! cancels of uniformly chosen open orders, in a proportion that keeps the number of open orders constant: by
+//! default about 48 orders and 42 cancels.
 
 use std::collections::HashMap;
 
@@ -17,9 +17,9 @@ use crate::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
 
 /// Tick size of every instrument: 0.01, in units of 10^-4.
 const TICK: i64 = 100;
-/// Passive orders are at most this many ticks from the mid.
+/// Maximum distance of a passive order from the mid, in ticks.
 const PASSIVE_TICKS: u64 = 50;
-/// Crossing orders reach fewer than this many ticks beyond the best price.
+/// Crossing orders reach fewer than this many ticks beyond the best opposite price.
 const CROSSING_TICKS: u64 = 4;
 /// Maximum quantity of an order; the minimum is 1.
 const MAX_QTY: u64 = 10;
@@ -31,9 +31,9 @@ const CROSSING_PERCENT: u64 = 10;
 /// Parameters of the generated load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkloadConfig {
-    /// Equal seeds generate equal commands.
+    /// Seed of the random numbers: equal configurations generate equal commands.
     pub seed: u64,
-    /// Number of books, at least 1.
+    /// Number of instruments, at least 1. Each has one book.
     pub instrument_count: u16,
     /// Number of sessions that enter orders, at least 1.
     pub session_count: u16,

@@ -6,8 +6,8 @@ use tickpath_types::Side;
 use crate::{EventKind, Level, RecordedEvent};
 
 /// A checksum of a recording's events. Because it uses every field, the compiler cannot remove the decoding
-/// when only that is timed. The same events give the same checksum on every machine. For ITCH messages, see
-/// [`Checksum`](tickpath_nasdaq::itch50::Checksum).
+/// when only that is timed. The same events give the same checksum on every machine. ITCH messages have
+/// another checksum: [`Checksum`](tickpath_nasdaq::itch50::Checksum).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
     /// The checksum so far.
@@ -23,7 +23,7 @@ impl Digest {
         self.checksum = (self.checksum ^ value).rotate_left(5).wrapping_mul(MULTIPLIER);
     }
 
-    /// Adds the sum of several fields, each rotated by another number of bits. The CPU can compute the
+    /// Adds the sum of several fields, each rotated by a different number of bits. The CPU can compute the
     /// rotations in parallel.
     #[inline(always)]
     pub(crate) fn fields(&mut self, fields: &[u64]) {
@@ -31,7 +31,7 @@ impl Digest {
         self.add(rotated.fold(0, u64::wrapping_add));
     }
 
-    /// Adds all fields of an event.
+    /// Adds all fields of an event to the checksum.
     #[inline]
     pub fn event(&mut self, event: &RecordedEvent) {
         self.fields(&[event.ts_ns, u64::from(event.instrument), u64::from(event.ends_transaction)]);

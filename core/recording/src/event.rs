@@ -17,14 +17,14 @@ pub struct RecordedEvent {
     /// True for the last event of a transaction of the venue. Within a transaction, events are in the order
     /// of the venue's reports, which may differ from the order of execution.
     pub ends_transaction: bool,
-    /// True for an event of a book snapshot: it builds the book, but its order was entered earlier.
+    /// True for an event of a book snapshot: its order was entered before the snapshot.
     pub is_snapshot: bool,
     /// Kind and content of the event.
     pub kind: EventKind,
 }
 
 impl RecordedEvent {
-    /// An event without content, for a reader to overwrite.
+    /// A placeholder event that a reader overwrites.
     pub const NOTHING: RecordedEvent = RecordedEvent {
         ts_ns: 0,
         instrument: 0,
@@ -68,7 +68,7 @@ pub enum EventKind {
     Reduce {
         /// Reference of the order.
         order_id: u64,
-        /// The quantity taken off.
+        /// The quantity taken off the order.
         by: Qty,
         /// Side and price of the order, if recorded.
         level: Option<Level>,
@@ -83,7 +83,7 @@ pub enum EventKind {
         /// New quantity of the order.
         qty: Qty,
     },
-    /// A resting order is removed, and a new order of the same side rests at the tail of its level.
+    /// A resting order is removed, and a new order of the same side joins the tail of the level at `price`.
     Replace {
         /// Reference of the removed order.
         order_id: u64,
@@ -117,14 +117,14 @@ pub enum EventKind {
         qty: Qty,
         /// Side of the incoming order; `None` when there is none or it is not recorded.
         aggressor: Option<Side>,
-        /// True when the resting order was not displayed.
+        /// True when the resting order was hidden: the book never contained it.
         is_hidden: bool,
     },
     /// All orders of the instrument are removed.
     Clear,
     /// The state of the instrument or of the session changes.
     Status(Status),
-    /// A record that is not an event of the book.
+    /// A record that the replay does not apply, with the reason.
     Ignored(IgnoredReason),
 }
 
@@ -153,7 +153,7 @@ pub enum Status {
     System(SystemEventCode),
 }
 
-/// The reason why a record is not an event of the book.
+/// The reason why the replay does not apply a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IgnoredReason {
@@ -165,7 +165,7 @@ pub enum IgnoredReason {
     InvalidField,
     /// The message's length does not match its type, or its type is unknown.
     MalformedMessage,
-    /// A trade break: it corrects the tape, and the book is unchanged.
+    /// A trade break: it cancels a published trade, and the book is unchanged.
     BrokenTrade,
 }
 
@@ -185,7 +185,7 @@ pub enum Depth {
     Full,
     /// Only events that touch the best levels; deeper orders are added, changed and removed without reports.
     Partial {
-        /// Number of levels, if known.
+        /// Number of covered levels per side, if known.
         levels: Option<u32>,
     },
 }

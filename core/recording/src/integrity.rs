@@ -19,7 +19,7 @@ impl Finding {
         self.add_all(1, place);
     }
 
-    /// Counts several occurrences at one position.
+    /// Counts `count` occurrences at one position.
     #[inline]
     pub(crate) fn add_all(&mut self, count: u64, place: impl FnOnce() -> String) {
         if count > 0 {
@@ -91,7 +91,7 @@ impl Crossed {
         }
     }
 
-    /// The counts, except [`Crossed::contradictory`], each with its description and the name of its field.
+    /// The findings except [`Crossed::contradictory`], each after its description and its field name.
     pub const fn by_state(&self) -> [(&'static str, &'static str, &Finding); 6] {
         [
             ("crossed before the open", "before_open", &self.before_open),
@@ -128,13 +128,13 @@ pub struct Integrity {
     /// Number of orders of a best-levels recording that left the book without a message, as later events
     /// prove.
     pub unreported: u64,
-    /// Number of orders left in the books at the end.
+    /// Number of orders that rest in the books at the end of the recording.
     pub orders_left: u64,
     /// The reason why reading stopped before the end of the file, if it did.
     pub read_error: Option<String>,
 }
 
-/// The criteria for judging a recording.
+/// The properties of a recording that decide which findings are contradictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Criteria {
     /// True if every order is announced, so that unknown references and crossed books are contradictions.
@@ -146,7 +146,7 @@ pub(crate) struct Criteria {
 }
 
 impl Integrity {
-    /// Describes, as text, the findings that contradict the recording by these criteria.
+    /// Describes, as text, the findings that count as contradictions by these criteria.
     pub(crate) fn contradictions(&self, criteria: Criteria) -> Vec<String> {
         let Criteria { is_full_depth, is_ordered_by_time, has_books } = criteria;
         let is_complete = is_full_depth && has_books;

@@ -3,7 +3,7 @@
 //! [`Captures`] handles captured packets of any protocol: it finds their channels, puts them in sequence and
 //! applies their messages to books. A [`Replay`] handles messages of one recording that are already in order,
 //! such as [`RecordedEvent`]s. A [`Listener`] receives trades, best prices and books as they change. A
-//! [`RecordingReport`] has the counts, the statistics and the consistency of the recording. This crate opens
+//! [`RecordingReport`] has counts, statistics and the results of consistency checks. This crate opens
 //! no files and reads no clock.
 //!
 //! ```

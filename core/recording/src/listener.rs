@@ -6,7 +6,7 @@ use tickpath_types::{InstrumentId, MarketUpdate};
 use crate::moment::Calendar;
 use crate::view::{Bbo, MessageView, TradeInfo};
 
-/// A step of the work on a block of messages, for time measurement.
+/// A completed step in the processing of a block of messages, for time measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkStep {
     /// Work whose time is not attributed to messages.
@@ -37,10 +37,10 @@ pub trait Listener {
     /// Receives a trade, with price and side if the message or the books provide them.
     fn on_trade(&mut self, _view: &MessageView<'_>, _symbol: &str, _trade: &TradeInfo) {}
 
-    /// Receives the best prices after a message that changed them.
+    /// Receives the best prices of an instrument after a message that changed them.
     fn on_bbo(&mut self, _view: &MessageView<'_>, _symbol: &str, _bbo: Bbo) {}
 
-    /// True if [`Listener::on_book`] is used: messages are then applied one by one.
+    /// True to receive calls of [`Listener::on_book`]: the replay then applies messages one by one.
     fn wants_books(&self) -> bool {
         false
     }
@@ -56,5 +56,5 @@ pub trait Listener {
     }
 }
 
-/// Ignores everything.
+/// A listener that ignores all calls.
 impl Listener for () {}

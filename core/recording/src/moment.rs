@@ -76,8 +76,8 @@ impl Moment {
     }
 }
 
-/// Converts `HH:MM:SS`, with up to nine decimals, to nanoseconds since midnight. Hour 24 is valid: a day has
-/// 25 hours when clocks go back.
+/// Converts `HH:MM:SS`, with up to nine decimals, to nanoseconds since midnight. Hour 24 is valid, since the
+/// day on which clocks go back has 25 hours.
 fn parse_time(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, part)| (whole, Some(part)));
     let mut parts = whole.split(':');

@@ -12,7 +12,7 @@ use crate::updates::Updates;
 use crate::view::MessageView;
 use crate::{Depth, RecordingInfo};
 
-/// A protocol of recorded market data; a value is the state of one recording.
+/// A protocol of recorded market data; each value holds the decoding state of one recording.
 pub trait RecordedProtocol: Sized + 'static {
     /// A message, with context from earlier messages of the recording, such as the symbol of its instrument.
     type Message<'a>: Clone;
@@ -21,7 +21,7 @@ pub trait RecordedProtocol: Sized + 'static {
     /// True if the times of a recording's messages never run backwards.
     const IS_ORDERED_BY_TIME: bool;
 
-    /// Time base, depth and price decimals of the recording, and the meaning of its fills.
+    /// Time base, depth and price decimals of the recording, and whether its fills are sums.
     fn info(&self) -> RecordingInfo;
 
     /// True if the recording has every published change: unknown references and crossed books are then
@@ -30,7 +30,7 @@ pub trait RecordedProtocol: Sized + 'static {
         self.info().depth == Depth::Full
     }
 
-    /// Creates the protocol's books on the empty books `empty`; the session's day began at `midnight`.
+    /// Creates the protocol's books on `empty`, which has no orders; the session's day began at `midnight`.
     fn books<B: BooksById>(&self, empty: B, midnight: Nanos) -> Self::Books<B>;
 
     /// Returns the order-by-order books on which `books` is built.
@@ -75,7 +75,7 @@ pub trait RecordedProtocol: Sized + 'static {
     /// The name of a message type; `None` for an unknown code.
     fn type_name(code: u8) -> Option<&'static str>;
 
-    /// The code of a message type in the protocol's notation.
+    /// The code of a message type, as text in the protocol's notation.
     fn type_code(code: u8) -> String {
         char::from(code).to_string()
     }

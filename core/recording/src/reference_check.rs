@@ -19,15 +19,15 @@ pub struct ModelReport {
     pub comparisons: u64,
     /// Digest of all books at the last comparison.
     pub state_hash: u64,
-    /// The first difference, as text.
+    /// The first difference, as text; `None` if there is none.
     pub difference: Option<String>,
 }
 
 /// The reference model of a recording's books, to which the same messages are applied.
 ///
-/// After each part of messages, the updates of the books are compared with those of the model. The digests of
-/// all books are compared at the given interval and at the end. Nothing is compared after the first
-/// difference, because it would cause further ones.
+/// After each part (up to `PART_LEN` messages), the updates of the books are compared with those of the
+/// model. The digests of all books are compared every [`ModelReport::every`] messages and at the end. Nothing
+/// is compared after the first difference, because it would cause further ones.
 pub(crate) struct ReferenceModel<P: RecordedProtocol> {
     pub(crate) books: P::Books<Indexed<ReferenceBooks>>,
     updates: Updates,

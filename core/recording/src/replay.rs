@@ -24,7 +24,7 @@ pub struct Pass<L> {
     pub listener: L,
     /// The reason why the pass ended before the end of the file, if it did.
     pub ended: Option<EndReason>,
-    /// Number of messages so far, of all recordings.
+    /// Number of messages handled so far, in all recordings.
     message_count: u64,
     /// The book updates of the messages applied last.
     pub(crate) updates: Updates,
@@ -36,12 +36,12 @@ impl<L> Pass<L> {
         Pass { selection, listener, ended: None, message_count: 0, updates: Updates::default() }
     }
 
-    /// Number of messages so far, of all recordings.
+    /// Number of messages handled so far, in all recordings.
     pub const fn message_count(&self) -> u64 {
         self.message_count
     }
 
-    /// Begins a part of at most `len` messages for [`apply_at_once`](crate::apply_at_once).
+    /// Begins a part: a group of at most `len` messages for [`apply_at_once`](crate::apply_at_once).
     pub fn begin_part(&mut self, len: usize) {
         self.updates.start(len);
     }
@@ -50,9 +50,9 @@ impl<L> Pass<L> {
 /// The reason why a pass ended before the end of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// The number of messages of `--limit` was reached.
+    /// The maximum number of messages (`--limit`) was reached.
     Limit,
-    /// The end of the window was reached.
+    /// The end of the window (`--to`) was reached.
     Window,
     /// The caller stopped the pass.
     Stopped,
@@ -64,7 +64,7 @@ pub struct Replay<P: RecordedProtocol> {
     pub(crate) calendar: Calendar,
     pub(crate) pair: BookPair<P>,
     pub(crate) state: RecordingState,
-    /// Number of messages of the recording so far.
+    /// Number of the recording's messages handled so far.
     pub(crate) message_count: u64,
 }
 
@@ -95,7 +95,7 @@ impl<P: RecordedProtocol> Replay<P> {
         self.pair.books.is_some()
     }
 
-    /// Counts an invalid message.
+    /// Counts an invalid message, at the position that `place` describes.
     pub fn count_malformed(&mut self, place: impl FnOnce() -> String) {
         self.state.integrity.malformed.add(place);
     }
@@ -115,11 +115,11 @@ impl<P: RecordedProtocol> Replay<P> {
         self.state.window.from_ns
     }
 
-    /// Returns the number of messages of a block to handle. Stops at the limit or the end of the window, and
-    /// then sets `pass.ended`.
+    /// Returns the number of messages to handle, from the start of a block. Sets `pass.ended` if the block
+    /// reaches the limit or the end of the window.
     ///
     /// # Errors
-    /// When the window is invalid in this recording.
+    /// When `--from` or `--to` needs an unknown date, or the window is empty.
     pub fn messages_to_handle<L>(
         &mut self,
         pass: &mut Pass<L>,
@@ -156,7 +156,8 @@ impl<P: RecordedProtocol> Replay<P> {
         P::digest(message, &mut self.state.checksums);
     }
 
-    /// Decodes the messages of a block up to the limit and the end of the window, and returns them.
+    /// Decodes a block's messages, up to the limit or the end of the window, and adds them to the checksum.
+    /// Returns these messages.
     ///
     /// # Errors
     /// As [`Replay::messages_to_handle`].

@@ -13,10 +13,10 @@ use crate::replay::{EndReason, Pass, Replay};
 use crate::state::{KnownInstrument, RecordingState};
 use crate::statistics::SymbolStatistics;
 
-/// Number of symbols, the most active ones, that are shown when no symbols are chosen.
+/// Number of symbols in a text report if none are chosen: the most active ones.
 pub const SYMBOLS_SHOWN: usize = 5;
 
-/// The count of messages of one type.
+/// The count of messages of one type in the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeCount {
     /// The letter, digit or number of the type in its format; `?` for an unknown type.
@@ -64,7 +64,7 @@ impl Reliability {
 pub struct RecordingReport {
     /// Part of the book that the recording covers.
     pub depth: Depth,
-    /// Number of messages read, from the start of the recording.
+    /// Number of messages read, including those before the window.
     pub messages_read: u64,
     /// Number of messages in the selected window of time.
     pub messages: u64,
@@ -75,7 +75,7 @@ pub struct RecordingReport {
     pub price_decimals: u8,
     /// Messages in the window by type, most frequent first.
     pub by_type: Vec<TypeCount>,
-    /// Times of the first and last message in the window.
+    /// Times of the first and last message in the window, snapshots excluded.
     pub span: Option<(RecordedTime, RecordedTime)>,
     /// Number of instruments in the recording.
     pub symbol_count: usize,
@@ -91,7 +91,7 @@ pub struct RecordingReport {
     pub checksum: u64,
     /// The results of the consistency checks.
     pub integrity: Integrity,
-    /// The comparison with the reference model.
+    /// Result of the comparison with the reference model; `None` if none was made.
     pub model: Option<ModelReport>,
     /// The reason why the replay ended before the end of the recording, if it did.
     pub ended: Option<EndReason>,
@@ -102,7 +102,7 @@ pub struct RecordingReport {
     pub is_end_seen: bool,
     /// Reasons, as text, why the books are incomplete or their correctness is unknown.
     pub reservations: Vec<String>,
-    /// Channels and unassigned packets of the capture; `None` if the recording is not from a capture.
+    /// Channels of the recording, and the capture's unknown packets; `None` without a capture.
     pub capture: Option<CaptureReport>,
 }
 
@@ -125,7 +125,7 @@ impl RecordingReport {
 }
 
 impl<P: RecordedProtocol> Replay<P> {
-    /// Returns the report, after the recording was read to its end or the end of the selection.
+    /// Returns the report, after the recording was read to its end or to the end of the selected messages.
     pub fn finish<L>(mut self, pass: &Pass<L>) -> RecordingReport {
         let (info, state, selection) = (self.protocol.info(), &mut self.state, &pass.selection);
         let criteria = Criteria {
@@ -177,7 +177,7 @@ impl<P: RecordedProtocol> Replay<P> {
     }
 }
 
-/// Ids and states of the instruments that have a symbol or messages, except id 0, which is the whole system.
+/// Ids and states of the instruments that have a symbol or messages; skips id 0 (no instrument).
 fn seen_instruments(state: &RecordingState) -> impl Iterator<Item = (usize, &KnownInstrument)> + Clone {
     let seen = state.instruments.iter().enumerate().skip(1);
     seen.filter(|(_, known)| known.symbol.is_some() || known.statistics.messages > 0)

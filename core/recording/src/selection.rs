@@ -12,7 +12,7 @@ use crate::protocol_name::Protocol;
 ///
 /// The books are always built from the first message. The window, `from` to `to`, selects the messages that
 /// are counted, passed to the listener and part of the statistics; a recording ends at `to`. `symbols`
-/// selects the symbols whose statistics and books are output; messages are counted for all.
+/// selects the symbols passed to the listener and shown in the report; messages are counted for all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Symbols in the venue's notation; empty for all.
@@ -21,11 +21,11 @@ pub struct Selection {
     pub from: Option<Moment>,
     /// End of the window, exclusive.
     pub to: Option<Moment>,
-    /// Maximum number of messages to read, of all recordings.
+    /// Maximum number of messages to read, in all recordings together.
     pub limit: Option<u64>,
     /// Number of messages between comparisons with the reference model; `None` for no comparisons.
     pub check_every: Option<u64>,
-    /// Number of levels of each side in the report.
+    /// Number of levels of each side in the report's books.
     pub depth: usize,
     /// True to decode messages without building books.
     pub decode_only: bool,
@@ -35,7 +35,7 @@ pub struct Selection {
     pub zone: Option<Zone>,
     /// The day of the session, if known.
     pub date: Option<Date>,
-    /// The protocol of all packets that fit it; detected from their contents when `None`.
+    /// The protocol to use for all packets that fit it; detected from packet contents when `None`.
     pub protocol: Option<Protocol>,
     /// The requested tables.
     pub tables: Tables<bool>,

@@ -13,7 +13,7 @@ use crate::view::{Bbo, MessageView, TradeInfo};
 #[derive(Debug, Default)]
 pub(crate) struct KnownInstrument {
     pub(crate) symbol: Option<String>,
-    /// True when its statistics, book and messages are requested.
+    /// True when the instrument's statistics, book and messages are requested.
     pub(crate) is_chosen: bool,
     trading: Option<TradingState>,
     bbo: Bbo,
@@ -31,9 +31,9 @@ pub(crate) struct RecordingState {
     /// State of each instrument, indexed by its id in the books.
     pub(crate) instruments: Vec<KnownInstrument>,
     pub(crate) window: Window,
-    /// True once the first message has determined the window.
+    /// True once a message has set `window`: the first that has a time and is not part of a snapshot.
     pub(crate) has_window: bool,
-    /// Times of the first and last message in the window.
+    /// Times of the first and last message in the window, snapshots excluded.
     pub(crate) span_ns: Option<(u64, u64)>,
     /// Number of decimals of prices.
     price_decimals: u8,

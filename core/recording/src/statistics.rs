@@ -2,7 +2,7 @@
 
 use tickpath_types::{Price, Qty};
 
-/// Statistics of one symbol, in the window.
+/// Statistics of one symbol, over the messages in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SymbolStatistics {
     /// Number of messages about the symbol.
@@ -25,7 +25,8 @@ pub struct SymbolStatistics {
     pub spread_sum: u128,
     /// Number of messages after which the book had a best bid below its best ask.
     pub spread_count: u64,
-    /// Greatest common divisor of all order or level prices, in price units: an upper bound of the tick size.
+    /// Greatest common divisor of all order or level prices, also before the window, in price units: an upper
+    /// bound of the tick size.
     pub tick: u64,
 }
 

@@ -21,7 +21,7 @@ tickpath_types::enumerated! {
         Killed,
         /// No market data arrived for the time [`EngineConfig::silence_stop`].
         Silence,
-        /// The connection to the venue was lost, or there was no first login, for
+        /// There was no connection to the venue, or no first login, for the time
         /// [`EngineConfig::disconnect_stop`].
         Disconnected,
         /// The program shuts down.
@@ -72,7 +72,7 @@ pub struct EngineCounters {
     pub order_events: u64,
     /// Executions of own orders.
     pub fills: u64,
-    /// Orders and cancels that the venue rejected.
+    /// New orders, replacements, reductions and cancels that the venue rejected.
     pub rejects: u64,
     /// New orders sent.
     pub enters: u64,
@@ -184,14 +184,15 @@ impl Desk {
         Some(update)
     }
 
-    /// Returns the rejection of the pending replacement that the latest order event removed, if any.
+    /// Returns the rejection of the pending replacement whose original the latest order event removed, if
+    /// any.
     pub(crate) fn poll_orphan(&mut self) -> Option<OrderUpdate> {
         let orphan = self.orders.poll_orphan()?;
         self.counters.rejects += 1;
         Some(orphan)
     }
 
-    /// Undoes a request that the gateway did not send; returns the update of its order.
+    /// Treats a request that the gateway did not send as rejected. Returns the update of its order.
     pub(crate) fn apply_unsent(&mut self, request: &OrderRequest) -> Option<OrderUpdate> {
         let (user_ref, reason) = (request.user_ref(), RejectReason::NotConnected);
         self.counters.unsent += 1;
@@ -201,8 +202,8 @@ impl Desk {
         }
     }
 
-    /// Treats the first request of unknown status at or after slot `from` of the order table as rejected.
-    /// Returns its slot and the update of its order.
+    /// Searches the order table from slot `from` for a request of unknown status, and treats the first one as
+    /// rejected. Returns its slot and the update of its order.
     pub(crate) fn give_up_next(&mut self, from: usize) -> Option<(usize, Option<OrderUpdate>)> {
         let (slot_index, user_ref) = self.orders.next_unresolved(from)?;
         let update = self.orders.give_up(user_ref);
@@ -210,7 +211,7 @@ impl Desk {
         Some((slot_index, update))
     }
 
-    /// Returns the exposure against which an order of this instrument and side is checked.
+    /// Returns the exposure that [`Risk`] uses to check an order of this instrument and side.
     #[must_use]
     pub fn exposure(&self, instrument: InstrumentId, side: Side) -> Exposure {
         Exposure {

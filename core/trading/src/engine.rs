@@ -12,7 +12,7 @@ use crate::{
     Strategy,
 };
 
-/// In one of `2^FUNCTION_TIMER_SHIFT` market updates, the duration of each function is measured.
+/// The features and the strategy are timed in one of `2^FUNCTION_TIMER_SHIFT` market updates.
 const FUNCTION_TIMER_SHIFT: u32 = 4;
 
 /// Runs one strategy on one session of one venue.
@@ -33,7 +33,7 @@ pub struct TradeEngine<S, T> {
 }
 
 impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
-    /// Creates an engine for all `instruments`, with `limits` in the same order.
+    /// Creates an engine. The limits of `instruments[i]` are `limits[i]`.
     ///
     /// # Errors
     /// [`ConfigError`] when the settings are inconsistent.
@@ -72,8 +72,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Handles the wait for the first login; call this repeatedly. Stops the engine when the wait reaches
-    /// [`EngineConfig::disconnect_stop`].
+    /// Stops the engine if the first login takes longer than [`EngineConfig::disconnect_stop`], counted from
+    /// the first call. Call this repeatedly until the login.
     #[cold]
     pub fn handle_wait(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.disconnected_at.get_or_insert(now);
@@ -104,8 +104,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Handles lost market updates. Every update carries the best prices, so the next one of each instrument
-    /// corrects the state. Until then its book counts as stale.
+    /// Marks every book as stale, because market updates were lost. The next update of an instrument corrects
+    /// its state, since each update carries the best prices.
     #[cold]
     pub fn handle_lost_updates(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         for instrument in 1..=self.desk.instruments.len() {
@@ -116,7 +116,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Handles one answer or report of the venue; `ts_event` is the venue's time.
+    /// Handles one answer or report of the venue; `ts_event` is the venue's time of it.
     #[inline(never)]
     pub fn handle_order_event(
         &mut self,
@@ -258,7 +258,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         &self.desk
     }
 
-    /// Prefetches the memory of the next order, which is rarely in the cache; call this when idle.
+    /// Prefetches the table slot of the next order, which is rarely in the cache; call this when idle.
     pub fn prefetch(&self) {
         self.desk.orders.prefetch();
     }

@@ -8,9 +8,9 @@ pub const PPM: u64 = 1_000_000;
 /// Best bid and ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bbo {
-    /// Best bid and the quantity there.
+    /// Best bid price and the total quantity at it; `None` without bids.
     pub bid: Option<(Price, Qty)>,
-    /// Best ask and the quantity there.
+    /// Best ask price and the total quantity at it; `None` without asks.
     pub ask: Option<(Price, Qty)>,
 }
 
@@ -44,7 +44,7 @@ impl Bbo {
     }
 }
 
-/// The executions of the latest incoming order that traded, and the best quantity before them.
+/// The executions of one incoming order, and the quantity at the best price before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggressiveTrade {
     /// Side of the incoming order.
@@ -123,8 +123,8 @@ impl Features {
         self.has_changed
     }
 
-    /// Returns the latest aggressive trade; `None` before the first, or if the best price that it hit was
-    /// unknown.
+    /// Returns the latest aggressive trade; `None` before the first, or if the best price of the side that it
+    /// hit was unknown.
     #[must_use]
     pub const fn aggressive_trade(&self) -> Option<&AggressiveTrade> {
         self.aggressive_trade.as_ref()

@@ -14,7 +14,7 @@ pub(crate) struct Fill {
     pub(crate) price: Price,
 }
 
-/// A bounded number of the latest executions; older ones are dropped.
+/// A ring of the latest executions of own orders; a new one overwrites the oldest.
 #[derive(Debug)]
 pub(crate) struct Fills {
     slots: Box<[Option<Fill>]>,
@@ -31,8 +31,8 @@ impl Fills {
         self.next = (self.next + 1) % self.slots.len();
     }
 
-    /// Removes and returns the order's latest execution with this match id. Match ids restart each day, so
-    /// that an older execution may have the same id.
+    /// Removes and returns the order's latest execution with this match id. Match ids restart each day, so an
+    /// older execution may have the same id.
     #[cold]
     pub(crate) fn take(&mut self, user_ref: UserRefNum, match_id: MatchId) -> Option<Fill> {
         let (later, earlier) = self.slots.split_at_mut(self.next);

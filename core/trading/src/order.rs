@@ -41,7 +41,7 @@ pub struct OwnOrder {
     pub cum_qty: Qty,
     /// State of the order.
     pub state: OwnState,
-    /// If set, the venue cancels the order if it would trade on entry.
+    /// If true, the venue cancels an order that would trade on entry.
     pub post_only: bool,
     /// UserRefNum of the order that this one replaces; `None` once the venue accepted the replacement.
     pub replaces: Option<UserRefNum>,
@@ -91,7 +91,7 @@ pub struct OrderUpdate {
     pub order: OwnOrder,
     /// The kind of the change and its values.
     pub change: OrderChange,
-    /// The venue's time of the change, since midnight; zero without a venue message. All effects of one
+    /// The venue's time of the change, since midnight; zero if no venue message caused it. All effects of one
     /// request have the same time, here and in market data.
     pub ts_event: Nanos,
 }
@@ -101,7 +101,7 @@ pub struct OrderUpdate {
 pub enum OrderChange {
     /// The venue accepted the order.
     Accepted,
-    /// The order replaced another order, which is dead.
+    /// The venue accepted the order in place of another, which is now dead.
     Replaced {
         /// UserRefNum of the replaced order.
         orig_user_ref: UserRefNum,
@@ -121,7 +121,7 @@ pub enum OrderChange {
         qty: Qty,
         /// Price of the execution.
         price: Price,
-        /// Liquidity flag: whether the order rested.
+        /// Liquidity flag, such as [`Liquidity::Added`] if the order rested.
         liquidity: Liquidity,
     },
     /// The venue broke one execution of the order: the position excludes it, and the order does not change.

@@ -40,9 +40,9 @@ pub enum OrderError {
 pub struct OrderCounters {
     /// Events with a UserRefNum that this manager never assigned.
     pub unknown: u64,
-    /// Events about a dead order, and second acceptances.
+    /// Events about an order that is no longer open, and repeated acceptances.
     pub late: u64,
-    /// Executions beyond the open quantity; the position includes them, as the venue's does.
+    /// Executions of more than the open quantity; the position includes all of it, as at the venue.
     pub overfilled: u64,
     /// Orders that the venue accepted after the manager had treated them as rejected, because they were
     /// unanswered or the order that they replace was removed: they are open again.
@@ -65,13 +65,13 @@ pub struct OrderManager {
     first_user_ref: u32,
     client_order_id: ClientOrderId,
     counters: OrderCounters,
-    /// The rejection of the pending replacement that the latest answer removed.
+    /// Rejection of the pending replacement whose original the latest answer removed.
     orphan: Option<OrderUpdate>,
     fills: Fills,
 }
 
 impl OrderManager {
-    /// Number of the latest executions that can be reversed when the venue breaks them.
+    /// Number of executions kept; the venue may break one, and an older one is then not reversed.
     pub const RECENT_FILLS: usize = 1024;
 
     /// Creates a manager for `max_open_orders` open orders in the instruments 1 to `instrument_count`.
@@ -159,7 +159,8 @@ impl OrderManager {
         self.insert(order, added);
     }
 
-    /// Builds the request that reduces an order to an intended size, including executions; zero cancels.
+    /// Builds the request that reduces an order to the intended size `qty` (including the executed quantity);
+    /// 0 cancels it.
     ///
     /// # Errors
     /// [`OrderError::UnknownOrder`]; [`OrderError::Pending`] when a cancel or, for a reduction, any request
@@ -183,7 +184,8 @@ impl OrderManager {
             slot.order.state = OwnState::PendingCancel;
             slot.cancel_to = sent.qty;
             slot.is_cancel_sent = sent.qty.is_zero();
-            // For an accepted order only this cancel counts as pending, and its status is not unknown yet.
+            // For an accepted order only the new cancel counts as unanswered, and it has not been lost so
+            // far.
             slot.is_unresolved &= !slot.is_accepted;
         }
     }
@@ -203,7 +205,7 @@ impl OrderManager {
     }
 
     /// Treats a request of unknown status as rejected, since it presumably did not reach the venue. A new
-    /// order is dead; a cancel or reduction is undone. Returns `None` if the request has been answered.
+    /// order becomes dead; a cancel or reduction is undone. Returns `None` if the request has been answered.
     pub(crate) fn give_up(&mut self, user_ref: UserRefNum) -> Option<OrderUpdate> {
         let slot = self.table.find_mut(user_ref)?;
         if !slot.is_accepted {
@@ -213,7 +215,8 @@ impl OrderManager {
         self.undo_cancel(user_ref, RejectReason::Unanswered)
     }
 
-    /// Rejects a new order that did not reach the venue; the order that it was to replace is live again.
+    /// Rejects an order that did not reach the venue. If it is a replacement, its original becomes live
+    /// again.
     pub(crate) fn reject_undelivered(
         &mut self,
         user_ref: UserRefNum,
@@ -233,8 +236,8 @@ impl OrderManager {
     }
 
     /// Applies an answer of the venue; `ts_event` is its time. Returns the update of its order, if any; an
-    /// answer that matches no order is counted. After each call, [`poll_orphan`](OrderManager::poll_orphan)
-    /// must be polled for the pending replacement that the answer removed.
+    /// answer that matches no order is counted. Call [`poll_orphan`](OrderManager::poll_orphan) afterwards:
+    /// the answer may have removed a pending replacement with its original.
     pub fn apply(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if let OrderEventKind::Broken { match_id, reason, .. } = *event {
@@ -305,7 +308,8 @@ impl OrderManager {
         Some(update)
     }
 
-    /// Reverses a broken execution. The order does not change: the executed quantity does not reopen.
+    /// Reverses a broken execution. The order does not change: the executed quantity does not become open
+    /// again.
     #[cold]
     fn reverse_execution(
         &mut self,
@@ -325,7 +329,7 @@ impl OrderManager {
         Some(OrderUpdate { order, change: OrderChange::Broken { qty, price, reason }, ts_event })
     }
 
-    /// Returns the replacement that died because the answer just applied removed its original.
+    /// Returns the rejection of the pending replacement whose original the latest answer removed, if any.
     pub fn poll_orphan(&mut self) -> Option<OrderUpdate> {
         self.orphan.take()
     }
@@ -362,8 +366,8 @@ impl OrderManager {
         true
     }
 
-    /// Applies an event about an order that is not open. An execution counts as long as the order is
-    /// remembered, since the venue's trades are final.
+    /// Applies an event about an order that is not open. An execution counts while the table still holds the
+    /// dead order, since the venue's trades are final.
     fn apply_late(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if user_ref.0 < self.first_user_ref || user_ref.0 >= self.next_user_ref {
@@ -469,7 +473,7 @@ impl OrderManager {
         }
     }
 
-    /// Removes a rejected order; the order that it was to replace is live again.
+    /// Removes a rejected order. If it is a replacement, its original becomes live again.
     fn reject(&mut self, user_ref: UserRefNum) {
         let replaces = self.table.get(user_ref).and_then(|order| order.replaces);
         self.table.remove(user_ref);
@@ -495,7 +499,7 @@ impl OrderManager {
         self.prefetch();
     }
 
-    /// Prefetches the memory that the next order needs.
+    /// Prefetches the table slot of the next order.
     pub(crate) fn prefetch(&self) {
         self.table.prefetch(self.next_user_ref);
     }
@@ -522,7 +526,7 @@ impl OrderManager {
             return Err(OrderError::Full);
         }
         let user_ref = self.table.free_from(self.next_user_ref).ok_or(OrderError::UserRefsExhausted)?;
-        // One UserRefNum is reserved so that the next one is always representable.
+        // `u32::MAX` is never used, so that `next_user_ref` cannot overflow.
         if user_ref.0 == u32::MAX { Err(OrderError::UserRefsExhausted) } else { Ok(user_ref) }
     }
 
@@ -532,7 +536,7 @@ impl OrderManager {
         self.table.get(user_ref)
     }
 
-    /// Returns open orders of an instrument and side, oldest first.
+    /// Returns the open orders of an instrument and side, oldest first.
     pub fn open(&self, instrument: InstrumentId, side: Side) -> OpenOrders<'_> {
         OpenOrders { table: &self.table, next: self.table.first(instrument, side) }
     }

@@ -38,7 +38,7 @@ pub struct Position {
     reserved: u64,
 }
 
-/// The latest price of a side of the market or of an own fill, if there was one.
+/// The latest price of a market side or of an own fill; not known before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct LastPrice {
@@ -71,7 +71,7 @@ pub struct TradedTotals {
 impl Position {
     /// Applies one fill of an own order.
     ///
-    /// Quantities add up to at most 2^63 - 1 per instrument and session; beyond that, the position saturates.
+    /// The position saturates if the quantities of a session's fills add up to more than 2^63 - 1.
     pub fn apply_fill(&mut self, side: Side, price: Price, qty: Qty) {
         let notional = Money::notional(price, qty);
         let traded = match side {
@@ -162,7 +162,7 @@ impl Position {
         self.realised
     }
 
-    /// Returns the profit or loss if the position were closed at its mark; zero when flat.
+    /// Returns the profit or loss of closing the position at its mark price; zero when flat.
     #[must_use]
     pub fn unrealised_pnl(&self, mark_to: MarkTo) -> Money {
         match self.mark_price(mark_to) {
@@ -215,19 +215,19 @@ fn signed(side: Side, qty: Qty) -> i64 {
     side.sign().saturating_mul(i64::try_from(qty.0).unwrap_or(i64::MAX))
 }
 
-/// The positions in every instrument of a venue.
+/// The positions in all instruments of a venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Positions {
     by_instrument: Box<[Position]>,
     mark_to: MarkTo,
 }
 
-/// Totals of all instruments; meaningful only if all have the same currency.
+/// Totals of the positions in all instruments; meaningful only if all have the same currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Profit or loss of the quantities that were closed.
     pub realised: Money,
-    /// Profit or loss of closing every position at its mark.
+    /// Profit or loss of closing every position at its mark price.
     pub unrealised: Money,
     /// Quantity bought plus quantity sold.
     pub volume: Qty,
@@ -271,7 +271,7 @@ impl Positions {
         self.get(instrument).map_or(Money::ZERO, |position| position.total_pnl(self.mark_to))
     }
 
-    /// Returns the price at which open positions are valued.
+    /// Returns the kind of price at which open positions are valued.
     #[must_use]
     pub const fn mark_to(&self) -> MarkTo {
         self.mark_to
@@ -365,7 +365,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a reference model: cash flow and sum of signed fills, without any cost basis.
+        /// Compares with a reference model without cost basis: the cash flow and the sum of the signed fills.
         #[test]
         fn total_pnl_is_cash_flow_plus_position_at_mark(
             fills in fills(), bid in 1_i64..2_000_000, spread in 0_i64..500,

@@ -15,14 +15,14 @@ pub struct NewOrder {
     pub price: Price,
     /// Time in force.
     pub time_in_force: TimeInForce,
-    /// If set, the venue cancels the order if it would trade on entry.
+    /// If true, the venue cancels an order that would trade on entry.
     pub post_only: bool,
     /// Minimum quantity to trade on entry; if less is available, nothing trades. Zero for no minimum.
     pub min_qty: Qty,
 }
 
 impl NewOrder {
-    /// Creates an order that rests for the day.
+    /// Creates a limit order that may rest until the end of the day.
     #[must_use]
     pub const fn limit(instrument: InstrumentId, side: Side, qty: Qty, price: Price) -> NewOrder {
         NewOrder {

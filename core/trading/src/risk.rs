@@ -16,15 +16,15 @@ pub struct Limits {
     pub max_order_qty: Qty,
     /// Maximum position, long or short, if the order and all open orders of its side trade.
     pub max_position: Qty,
-    /// Maximum loss, realised and unrealised. Beyond it only orders that reduce the position pass.
+    /// Maximum loss, realised plus unrealised. Beyond it only orders that reduce the position pass.
     pub max_loss: Money,
     /// Maximum number of open orders.
     pub max_open_orders: u32,
 }
 
 impl Default for Limits {
-    /// Returns limits for a market maker in the demonstration's instruments, which have prices near 100 and
-    /// orders of a few hundred.
+    /// Returns limits for a market maker in the demonstration's instruments, whose prices are near 100 and
+    /// whose orders have a size of a few hundred.
     fn default() -> Self {
         Limits {
             clip: Qty(100),
@@ -70,14 +70,14 @@ impl RiskResult {
     }
 }
 
-/// The exposure in an instrument when an order is checked.
+/// The state of an instrument against which an order is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exposure {
     /// True if the book can be trusted.
     pub is_book_live: bool,
     /// Net quantity; positive when long.
     pub net_qty: i64,
-    /// Realised and unrealised profit and loss.
+    /// Realised plus unrealised profit or loss.
     pub pnl: Money,
     /// Quantity that the open orders of the order's side could still trade.
     pub open_qty: Qty,

@@ -1,4 +1,4 @@
-//! A user's session at a venue's order entry: first login, lost connections, reconciliation of requests.
+//! State of a user's order entry session: first login, lost connections, reconciliation of requests.
 
 use tickpath_types::{Nanos, OrderEventKind, OrderRequest};
 
@@ -22,8 +22,7 @@ pub enum GatewayEvent {
     Unsent(OrderRequest),
     /// The connection is lost. Unanswered requests may have reached the venue or not.
     Disconnected,
-    /// The gateway is logged in again. Reports on the time since the disconnection follow, or came just
-    /// before.
+    /// The gateway is logged in again. Reports of order events in the meantime follow, or came just before.
     Reconnected,
     /// The venue sent text instead of an answer, for example because it has no space to record a request.
     /// Which of the unanswered requests it dropped is unknown.
@@ -45,7 +44,7 @@ enum State {
     /// Requests sent before the login, or before the notice of a dropped request, may still be answered. The
     /// state ends when, after `from`, one read found no data and a later read found some. TCP preserves the
     /// order, so all earlier messages have been read by then. A notice received in this state starts another
-    /// reconciliation after it, rather than prolong this one.
+    /// reconciliation after this one.
     Reconciling {
         from: Nanos,
         is_drained: bool,
@@ -131,7 +130,7 @@ impl OrderSession {
         false
     }
 
-    /// Handles a lost connection; returns true if the session was logged in.
+    /// Handles a lost connection; returns true if the session was up or reconciling.
     #[cold]
     pub fn handle_disconnect(&mut self, mut publish: impl FnMut(GatewayEvent)) -> bool {
         match self.state {

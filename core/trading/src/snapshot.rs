@@ -19,7 +19,7 @@ pub struct TraderSnapshot {
     pub open_orders: u64,
     /// Market updates lost because the engine read too slowly.
     pub lost_updates: u64,
-    /// The reason why the engine no longer trades.
+    /// The reason why the engine no longer trades; `None` while it trades.
     pub stopped: Option<StopReason>,
 }
 
@@ -61,7 +61,7 @@ pub struct GatewayCounters {
     pub unsent: Counter,
     /// Answers received from the venue.
     pub answers: Counter,
-    /// Sequence number of the last message of the venue's session.
+    /// Sequence number of the last message received in the venue's session.
     pub last_sequence: Counter,
     /// 1 while logged in. At the first login, 1 only once `first_user_ref` is known too.
     pub logged_in: Counter,

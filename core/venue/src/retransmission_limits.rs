@@ -1,4 +1,4 @@
-//! The retransmission request rate of each requester.
+//! Rate limit on each host's retransmission requests.
 
 use tickpath_types::Nanos;
 

@@ -19,20 +19,20 @@
 //!
 //! // ... and a subscriber decodes it.
 //! #[derive(Default)]
-//! struct Executions(Vec<(u64, Option<Side>, Price, Qty)>);
-//! impl Listener for Executions {
+//! struct Levels(Vec<(u64, Option<Side>, Price, Qty)>);
+//! impl Listener for Levels {
 //!     fn on_price_level_update(&mut self, message: &PriceLevelUpdate) {
 //!         assert!(message.event_flags.is_complete());
 //!         self.0.push((message.timestamp.get().0, Some(message.side()), message.price.get(), message.size.get()));
 //!     }
 //! }
-//! let mut executions = Executions::default();
+//! let mut levels = Levels::default();
 //! let segment = Segment::parse(&datagram).unwrap();
 //! assert_eq!((segment.feed(), segment.sequence().0), (Some(Feed::Deep10), 1));
 //! for (_, message) in segment.messages() {
-//!     decode(message, &mut executions).unwrap();
+//!     decode(message, &mut levels).unwrap();
 //! }
-//! assert_eq!(executions.0, [(5, Some(Side::Buy), Price(199_600), Qty(400))]);
+//! assert_eq!(levels.0, [(5, Some(Side::Buy), Price(199_600), Qty(400))]);
 //! ```
 
 mod codes;

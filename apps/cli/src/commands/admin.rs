@@ -43,7 +43,7 @@ enum Command {
     Status,
     /// List the users: connected or killed, and the limits in force
     Users,
-    /// Add the users that the venue's configuration lists after its present users
+    /// Add the users that were appended to the venue's configuration
     ///
     /// Add the user to the configuration that the venue was started with, after all others, then run this
     /// command. The user may log in at once. Other changes of the file take effect at the next start.
@@ -54,7 +54,7 @@ enum Command {
     ///
     /// pre-open, auction, pre-close: orders are accepted but do not trade, and the indicative price is
     /// published. open: the auction ends with its cross, and trading begins. close: the closing cross, then a
-    /// halt. halt, resume: without an auction. start, end-of-day: for the whole venue.
+    /// halt. halt and resume use no auction; start and end-of-day apply to the whole venue.
     #[command(
         after_help = "Examples:\n  tickpath admin --socket venue.sock phase ALPHA auction\n  tickpath admin --socket venue.sock phase all open"
     )]
@@ -66,7 +66,7 @@ enum Command {
     },
     /// Pause trading before a trade whose price is outside a band around the reference price
     ///
-    /// After day.pause of the configuration, an auction ends the pause, and its price moves the band.
+    /// The pause lasts day.pause of the configuration. An auction ends it, and the band moves to its price.
     #[command(
         after_help = "Examples:\n  tickpath admin --socket venue.sock price-band all 5%\n  tickpath admin --socket venue.sock price-band ALPHA 2.50 101.00\n  tickpath admin --socket venue.sock price-band ALPHA off"
     )]
@@ -81,7 +81,7 @@ enum Command {
     /// Break a trade: notify both owners and the public; orders and books stay unchanged
     #[command(after_help = "Example:\n  tickpath admin --socket venue.sock break 1234 erroneous")]
     Break {
-        /// The match number of the executions
+        /// Match number of the trade
         match_number: u64,
         /// erroneous, consent, supervisory or external; supervisory when absent
         reason: Option<String>,
@@ -213,7 +213,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let line = match &args.command {
         Command::HashPassword => return print_hash(),
         Command::Instrument(command) => {
-            // Each instrument is a separate command; the first refusal ends the list.
+            // Each instrument is a separate command; after a refusal the remaining ones are not sent.
             let lines = command.lines()?;
             return lines.iter().try_fold(ExitCode::SUCCESS, |_, line| command_venue(args, line));
         }

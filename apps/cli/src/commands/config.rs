@@ -29,7 +29,7 @@ pub enum Args {
     },
     /// Print a file with every default filled in, as a usable file
     ///
-    /// Threads are placed as on this host. A password written out in the file is not shown.
+    /// Cores are assigned to threads as on this host. A password written out in the file is not shown.
     Show {
         /// A venue's, trader's, feed handler's, shell's, gateway's, demo's or instrument file
         file: PathBuf,
@@ -215,7 +215,7 @@ fn venue(file: &Path) -> anyhow::Result<(ExchangeConfig, VenueSettings)> {
     Ok((config, settings))
 }
 
-/// Returns the absolute path of `named`, which is relative to the file that contains it.
+/// Returns the absolute path of `named`, a path relative to the folder of the configuration `file`.
 fn with_absolute_path(file: &Path, named: &Path) -> Result<PathBuf, ConfigError> {
     let path = beside(file, named);
     std::fs::canonicalize(&path).map_err(|source| ConfigError::Read { path, source })

@@ -14,7 +14,7 @@ use tickpath_feedhandler::live::{
 
 use super::json;
 
-/// Run a feed handler until Ctrl-C: lines, gaps, books and their health, outputs in shared memory.
+/// Run a feed handler until Ctrl-C: merge lines, recover gaps, build books, write outputs to shared memory.
 ///
 /// Handles several channels at once: ITCH, XDP, IEX. Exit code 1 when messages were lost permanently, or a
 /// book cannot be trusted at the end. docs/feed.md documents every key and the path of a packet.
@@ -104,7 +104,7 @@ fn run_until_stopped(args: &RunArgs) -> anyhow::Result<ExitCode> {
     finish(args, &report, !config.feed.symbols.is_empty())
 }
 
-/// Prints and writes the report. Books are listed only if they were selected by name.
+/// Prints the report, and writes it as JSON if requested. Lists the books only if symbols were selected.
 fn finish(args: &RunArgs, report: &LiveReport, is_chosen: bool) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.json {
         json::write(path, &to_json(&report.channels, &report.books).to_string())?;

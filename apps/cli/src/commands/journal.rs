@@ -52,7 +52,7 @@ pub enum Args {
     Replay {
         /// The journal's folder
         folder: PathBuf,
-        /// Begin with the newest snapshot that covers at most this command [default: the oldest snapshot]
+        /// Begin with the newest snapshot at or before this command [default: the oldest snapshot]
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
         from: u64,
         /// Maximum number of commands after the snapshot

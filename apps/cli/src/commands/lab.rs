@@ -15,11 +15,11 @@ use tickpath_types::Nanos;
 
 use super::{INTERRUPTED, json};
 
-/// Names of the rows that need a run of a whole market.
+/// Names of the benchmark rows that are measured in a run of the demo's whole market.
 const DEMO_ROWS: [&str; 2] = ["tick_to_trade_software", "hot_allocations"];
-/// Trading time of the market in each round, without `--quick`.
+/// Trading time of the demo's market in each round, without `--quick`.
 const DEMO_TIME: Nanos = Nanos::from_secs(5);
-/// Trading time with `--quick`.
+/// As [`DEMO_TIME`], with `--quick`.
 const DEMO_TIME_QUICK: Nanos = Nanos::from_secs(2);
 
 /// The latency laboratory
@@ -33,7 +33,7 @@ pub enum Args {
     /// 0.2 GB more).
     #[command(after_help = rows_help())]
     Bench(BenchArgs),
-    /// Run the work whose instructions `bench` counts under callgrind
+    /// Run the work whose instructions callgrind counts for `bench`
     #[command(hide = true)]
     Counted { arguments: Vec<String> },
 }
@@ -131,7 +131,7 @@ fn measure(
     Ok(report)
 }
 
-/// Adds the [`DEMO_ROWS`] that are wanted, from one run of a whole market per round.
+/// Runs the demo's market once per round, and adds the [`DEMO_ROWS`] that are `wanted` to the report.
 fn push_demo_rows(
     report: &mut BenchReport,
     args: &BenchArgs,

@@ -1,4 +1,4 @@
-//! The commands, one file each. Those that depend on a Cargo feature are separate programs.
+//! The commands, one file each. Those behind a Cargo feature run in separate programs.
 
 mod admin;
 pub mod config;
@@ -57,7 +57,8 @@ pub enum Command {
     Man(manual::ManArgs),
 }
 
-/// Runs a command and returns its exit code. `root` returns the command line with all programs' commands.
+/// Runs a command and returns its exit code. `root` returns the clap command that contains every program's
+/// commands.
 ///
 /// # Errors
 /// The failed operation and its remedy.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use tickpath_config::folder_of;
 
-/// Rejects outputs that would overwrite an input or each other, or that would fail only at the end.
+/// Rejects output paths that equal an input or another output, or at which no file can be created.
 pub fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> anyhow::Result<()> {
     for (index, (option, path)) in outputs.iter().enumerate() {
         check_place(option, path)?;

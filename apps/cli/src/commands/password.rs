@@ -1,4 +1,4 @@
-//! Input of a password from standard input, without echo on a terminal.
+//! Reads a password from standard input, without echo on a terminal.
 
 use std::io::{self, BufRead, Read, stdin};
 

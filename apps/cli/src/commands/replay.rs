@@ -17,7 +17,7 @@ use tickpath_replay::{
 use super::progress::{Line, bar};
 use super::{INTERRUPTED, json, outputs};
 
-/// Recorded markets through full order books: what is in a file, and whether it holds together
+/// Build full order books from a recorded file, report its contents, and check it for contradictions
 ///
 /// Reads ITCH 5.0, Databento DBN (mbo, mbp-1, mbp-10, tbbo, trades, definition) or LOBSTER message files, and
 /// packet captures (pcap, pcapng), plain, .gz or .zst. The final report has the contents of the file, the
@@ -137,7 +137,7 @@ impl Args {
         }
     }
 
-    /// Rejects outputs that would overwrite an input, or that would fail only at the end.
+    /// Rejects output paths that equal an input or another output, or at which no file can be created.
     fn check_outputs(&self) -> anyhow::Result<()> {
         let json = self.json.as_deref().filter(|path| path.as_os_str() != "-");
         let named = [

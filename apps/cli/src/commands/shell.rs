@@ -10,12 +10,12 @@ use tickpath_shell::{
 
 use super::{INTERRUPTED, json};
 
-/// Trade at a venue that speaks Deribit's dialect - test.deribit.com, or one on this machine - or at a native one
+/// Trade at a venue with Deribit's API (test.deribit.com, or one on this machine) or at a native venue
 ///
 /// At a native venue (ouch://) the same commands use OUCH, drop copies and GLIMPSE; the configuration has
-/// their addresses. A command returns when the venue has answered; a time-out is an error. The key is read
-/// from the variables TICKPATH_CLIENT_ID and TICKPATH_CLIENT_SECRET, from --key-file, or from the place named
-/// in the configuration.
+/// their addresses. A command returns when the venue has answered; a time-out is an error. The API key is
+/// read from the variables TICKPATH_CLIENT_ID and TICKPATH_CLIENT_SECRET, from --key-file, or from the place
+/// named in the configuration.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

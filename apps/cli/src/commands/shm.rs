@@ -26,7 +26,7 @@ const SILENT_AFTER: Duration = Duration::from_secs(2);
 /// Maximum number of problems printed per segment; the JSON report has more.
 const PROBLEMS_SHOWN: usize = 4;
 
-/// Inspect segments of shared memory, market data and gateways' events: list, verify, watch and reclaim them.
+/// List, verify, watch and reclaim the shared memory segments with market data or gateway events.
 ///
 /// docs/shm.md describes a segment. Only `reclaim` changes anything.
 #[derive(clap::Subcommand)]

@@ -21,7 +21,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of violations reported per seed.
 const VIOLATIONS_SHOWN_MAX: usize = 10;
 
-/// A venue, its clients, feed handlers and traders in one thread under virtual time, with faults, judged from outside
+/// Run a venue, its clients, feed handlers and traders in one thread under virtual time, with injected faults and independent checks
 ///
 /// Simulates a venue with its journal, clients, whole traders - books, strategy, orders, positions, limits -
 /// and feed handlers. The network and the disk between them fail: packets are lost, repeated, delayed and
@@ -36,8 +36,8 @@ const VIOLATIONS_SHOWN_MAX: usize = 10;
 #[command(after_help = "\
 Examples:
   tickpath sim --seed 7                 one run, and what went wrong in it
-  tickpath sim --seeds 1..3000          three thousand
-  tickpath sim --minutes 60             as many as fit into an hour
+  tickpath sim --seeds 1..3000          3,000 runs, one per seed
+  tickpath sim --minutes 60             as many runs as fit into an hour
   tickpath sim --seeds 1..300 --json -  the same figures as JSON")]
 pub struct Args {
     /// Run this seed
@@ -67,7 +67,7 @@ struct Summary {
     commands: u64,
     market_events: u64,
     virtual_ns: u64,
-    /// Hash of the engine's final state hashes of all runs, in the order of the runs.
+    /// Combined hash of the engine's final state in every run; depends on the order of the runs.
     state_hash: u64,
 }
 
@@ -199,7 +199,7 @@ fn repeat_command(seed: u64, fault_level: FaultLevel) -> String {
     format!("tickpath sim --seed {seed}{calm}")
 }
 
-/// Renames the counts for JSON: removes apostrophes, and replaces spaces by underscores.
+/// Turns the names of counts into JSON keys: removes apostrophes, and replaces spaces by underscores.
 fn by_name(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counts.iter().map(|(what, count)| (what.replace('\'', "").replace(' ', "_"), *count)).collect()
 }

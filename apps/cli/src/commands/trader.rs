@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use tickpath_agent::StopSignal;
 use tickpath_trader::{TraderSettings, run_with, strategy_by_name};
 
-/// Run a trader until Ctrl-C: market data in, a strategy with its limits, orders out.
+/// Run a trader until Ctrl-C: a strategy receives market data and sends orders within its limits.
 ///
 /// At the end it cancels its orders and prints a latency report. Start a venue first:
 /// tickpath exchange --config configs/exchange.toml

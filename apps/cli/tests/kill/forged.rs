@@ -32,7 +32,7 @@ fn executed(user_ref: u32, qty: u64, price: i64, match_id: u64) -> Vec<u8> {
     })
 }
 
-/// Returns the messages of two users. Two executions, of 4 and of 6, fill an order of 10.
+/// Returns the messages of two users. Two executions, of 4 and of 6, fill the first user's order of 10.
 fn messages() -> [Vec<Vec<u8>>; 2] {
     let one = vec![accepted(1, 10), executed(1, 4, 100, 1), executed(1, 6, 100, 2)];
     let other = vec![accepted(1, 4), executed(1, 4, 100, 1), accepted(2, 9), executed(2, 6, 100, 2)];

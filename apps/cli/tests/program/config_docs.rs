@@ -11,7 +11,7 @@ const UNKNOWN: &str = "no_such_key";
 struct Page {
     file: &'static str,
     heading: &'static str,
-    /// Text of a minimal valid file. The check appends those of `tables` that it lacks.
+    /// Text of a minimal valid file. The check appends the headers in `tables` that the text lacks.
     text: String,
     /// Header of each table in the file, and the prefix of its keys on the page.
     tables: &'static [(&'static str, &'static str)],

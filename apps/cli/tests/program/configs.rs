@@ -10,7 +10,7 @@ fn every_sample_is_valid_for_its_program() {
     let mut count = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
-        // The folder also holds files that venues with these samples have written.
+        // Skip files that venues started with these samples have written to the folder.
         if path.extension().is_none_or(|extension| extension != "toml") {
             continue;
         }

@@ -20,7 +20,7 @@ pub fn config(site: &Site, name: &str) -> String {
     site.write("gateway.toml", &text)
 }
 
-/// Name of a segment in the folder shared by all gateways of this machine; removes the segment on drop.
+/// A segment, by name, in the folder that all gateways of this machine share. It is removed on drop.
 pub struct Removed(pub String);
 
 impl Drop for Removed {

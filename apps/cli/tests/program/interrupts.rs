@@ -52,7 +52,7 @@ fn the_page_has_every_command_and_no_other() {
     }
 }
 
-/// Interrupts a command once it has begun, and returns its output.
+/// Interrupts a command once its signal handler is installed, and returns its output.
 fn interrupted(running: Running) -> ProcessOutput {
     running.wait_for_interrupt_handler();
     running.interrupt();

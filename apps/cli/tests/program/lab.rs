@@ -89,7 +89,7 @@ fn an_interrupted_run_ends_with_a_notice() {
     assert_eq!(printed.err.lines().last(), Some("tickpath: interrupted"));
 }
 
-/// The work that `bench` counts under callgrind reads a day, and prints the same books for both book types.
+/// The work that callgrind counts for `bench` reads a day, and prints the same books for both book types.
 #[test]
 fn the_counted_work_takes_a_day_from_standard_input() {
     let site = Site::new();

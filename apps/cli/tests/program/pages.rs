@@ -1,4 +1,4 @@
-//! Pages of docs that the program writes: the help of every command, and every key of configuration files.
+//! Tests of the pages docs/help.md and docs/configuration.md, which are generated from the program's output.
 //!
 //! The tests compare the pages with the program. To write the pages:
 //! `TICKPATH_WRITE_PAGES=1 cargo test -p tickpath --features full pages`.
@@ -24,7 +24,7 @@ the page that explains each kind of file. A test of the program writes this page
 const SAMPLES: [&str; 9] =
     ["exchange", "exchange-day", "trader", "feed", "demo", "instruments", "shell", "shell-native", "gateway"];
 
-/// Compares a page with its text, or writes the page if `TICKPATH_WRITE_PAGES` is set.
+/// Compares a page in docs with `text`; if `TICKPATH_WRITE_PAGES` is set, writes the page first.
 fn check(name: &str, text: &str) {
     let path = repository().join("docs").join(name);
     if std::env::var_os("TICKPATH_WRITE_PAGES").is_some() {

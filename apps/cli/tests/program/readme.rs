@@ -1,4 +1,4 @@
-//! Runs the commands of README in its order, with less work: smaller generated days, shorter demos.
+//! Runs the commands of README.md in the page's order, with smaller files and shorter demonstrations.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,15 +9,16 @@ use tickpath_test_support::Running;
 use crate::support::repository;
 use crate::tutorials::{bash, copy_configs, moved, stop};
 
-/// Test of one README command: a variant of the command with less work, and a text that it must print.
+/// Test of one README command. The first string is the command that runs, often with less work; the second
+/// is a text that it must print.
 enum Run {
-    /// Ends with exit code 0 and prints the text.
+    /// The command prints the text and exits with code 0.
     Ends(&'static str, &'static str),
-    /// Prints a line with the text and runs until Ctrl-C, which the test sends after that line.
+    /// The command prints a line with the text, and exits with code 0 on the Ctrl-C that the test sends.
     RunsOn(&'static str, &'static str),
-    /// As `RunsOn`, but the test sends Ctrl-C after all following commands.
+    /// As `RunsOn`, but the test sends Ctrl-C only after it has run all following commands.
     RunsBeside(&'static str, &'static str),
-    /// Not run: it builds the program or runs this test.
+    /// The test does not run the command, which builds the program or runs all tests.
     InTests,
 }
 
@@ -61,7 +62,7 @@ const COMMANDS: [(&str, Run); 13] = {
     ]
 };
 
-/// Returns the commands of a page, from code spans and blocks.
+/// Returns the `tickpath` and `cargo` commands in the code spans and code blocks of a Markdown page.
 fn commands(page: &str) -> BTreeSet<String> {
     let (mut texts, mut prose, mut is_block) = (Vec::new(), String::new(), false);
     for line in page.lines() {
@@ -79,7 +80,7 @@ fn commands(page: &str) -> BTreeSet<String> {
     texts.filter(|text| text.starts_with("tickpath ") || text.starts_with("cargo ")).collect()
 }
 
-/// Builds the example, unless the test run has built it.
+/// Builds the `own-strategy` example, unless its program exists.
 fn build_own_strategy(programs: &Path) {
     if !programs.join("examples/own-strategy").exists() {
         let mut build = Command::new(env!("CARGO"));

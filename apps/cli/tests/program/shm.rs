@@ -49,8 +49,8 @@ impl Site {
         let now = Nanos(now.as_nanos() as u64);
         wait_for("the name of the segment", || {
             match SegmentWriter::create(&folder, &SegmentName::new(name).unwrap(), &CONFIG, now) {
-                // Retry: until a child process of another test runs its program, it holds this process's
-                // descriptors, and with them the lock of a writer that has ended.
+                // Retry: between fork and exec, a child process of another test holds this process's open
+                // files, and so keeps the lock of a writer that has ended.
                 Err(ShmError::InUse { .. }) => None,
                 made => Some(made.unwrap()),
             }

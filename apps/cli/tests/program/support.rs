@@ -41,7 +41,7 @@ fn program(args: &[&str]) -> Command {
     command
 }
 
-/// Starts the program; its output is read continuously.
+/// Starts the program, with threads that read its output continuously.
 pub fn spawn(args: &[&str]) -> Running {
     Running::spawn(program(args))
 }
@@ -102,7 +102,7 @@ impl Site {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Starts the venue; returns it with the addresses of order entry and retransmission.
+    /// Starts the venue; returns its process, its order entry address and its retransmission address.
     pub fn start_venue(&self) -> (Running, String, String) {
         let mut venue = spawn(&["exchange", "--config", &self.path("exchange.toml")]);
         let mut address = |name: &str| {

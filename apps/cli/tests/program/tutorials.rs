@@ -53,7 +53,8 @@ fn own_strategy() {
     run_steps("own-strategy", &folder, &addresses);
 }
 
-/// A command of a page and its expected output; for a file, its path in `command` and its lines in `output`.
+/// A command of a page and its expected output; or a file to write, with its path as `command` and its lines
+/// as `output`.
 struct Step {
     kind: String,
     command: String,
@@ -159,7 +160,7 @@ pub fn bash(folder: &Path, command: &str) -> Command {
     bash
 }
 
-/// The kind of a [`Step`] that writes a file.
+/// [`Step::kind`] of a step that writes a file instead of running a command.
 const FILE: &str = "file";
 
 fn steps(page: &str) -> Vec<Step> {

@@ -12,7 +12,7 @@ fn number_before(line: &str, word: &str) -> Option<u64> {
     line[..end].split_whitespace().last()?.parse().ok()
 }
 
-/// Returns the position at the end of a trader's report.
+/// Returns the final position in instrument `ONLY` from a trader's report.
 fn position(report: &str) -> i64 {
     let line = report.lines().find(|line| line.trim_start().starts_with("ONLY")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
@@ -49,7 +49,7 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
     assert!(venue.out.contains("venue_response"), "{}", venue.out);
 }
 
-/// A maker only rests orders, so the counterparty of its fills is the background flow.
+/// The only trader is a market maker, so the background flow must be the counterparty of its fills.
 #[test]
 fn background_flow_trades_and_leaves_no_orders() {
     let site = Site::new();

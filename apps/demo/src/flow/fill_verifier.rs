@@ -8,7 +8,7 @@ use super::session::TAKER;
 /// Number of consecutive ids whose entries are kept: far more than the orders and executions in flight.
 const RETAINED: usize = 1 << 12;
 
-/// The newest entries by id. An entry stays until it is taken, or replaced by the one [`RETAINED`] ids later.
+/// The newest entries by id. The entry with id `n` replaces the one with id `n - RETAINED`.
 struct RecentEntries<T>(Box<[Option<(u64, T)>]>);
 
 impl<T: Copy> RecentEntries<T> {
@@ -76,7 +76,7 @@ impl FillVerifier {
         self.expected_total += 1;
     }
 
-    /// Handles an event that the venue sent to a session.
+    /// Handles an event that the venue sent to `session`, which is [`TAKER`] or the maker's.
     pub(super) fn on_order_event(&mut self, session: usize, kind: &OrderEventKind) {
         match *kind {
             OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {

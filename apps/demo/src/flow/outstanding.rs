@@ -1,4 +1,4 @@
-//! Requests that wait for their answers.
+//! Requests of a recorded flow that wait for the venue's answers.
 
 use std::collections::VecDeque;
 
@@ -7,8 +7,8 @@ use tickpath_types::{Nanos, OrderEventKind, OrderRequest, SessionId, UserRefNum}
 
 /// Maximum number of requests of one session that wait for their answers.
 pub(super) const WINDOW: usize = 256;
-/// Time without requests and answers after which waiting requests expire: the venue ignores requests about
-/// removed orders.
+/// Time without requests and answers after which waiting requests expire, because the venue does not answer a
+/// request that names a removed order.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_millis(200);
 
 /// Requests of one session that wait for their answer, oldest first.
@@ -21,8 +21,8 @@ pub(super) struct Outstanding {
     since: Nanos,
 }
 
-/// UserRefNums of a request's order and of the order that it replaces, equal if it replaces none. The answer
-/// has one of them.
+/// UserRefNums of the request's order and of the order that it replaces; equal if it replaces none. The
+/// venue's answer names one of them.
 #[derive(Clone, Copy)]
 struct PendingRequest(UserRefNum, UserRefNum);
 
@@ -61,7 +61,7 @@ impl Outstanding {
         }
     }
 
-    /// Gives up all waiting requests if the latest request or answer was at least [`ANSWER_TIMEOUT`] ago.
+    /// Removes all requests if the latest request or answer was at least [`ANSWER_TIMEOUT`] ago.
     pub(super) fn expire(&mut self, now: Nanos) {
         if !self.is_empty() && now.since(self.since) >= ANSWER_TIMEOUT {
             self.requests.clear();

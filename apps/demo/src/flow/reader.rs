@@ -1,4 +1,4 @@
-//! Reads a recording ahead of its player.
+//! Reads a recorded flow on a separate thread, ahead of the agent that plays it.
 
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tickpath_lockfree::spsc;
 
 /// Capacity of the ring of steps read ahead; the reader waits while the ring is full.
 const READ_AHEAD: usize = 1 << 13;
-/// Sleep while the ring is full: a fraction of the time in which its steps are played.
+/// Sleep of the reader between attempts to add to a full ring; playing the ring's steps takes longer.
 const RETRY_SLEEP: Duration = Duration::from_millis(1);
 
 /// A recording that is read, decompressed and mapped on a separate thread, so that the player's duty cycles
@@ -20,7 +20,7 @@ pub(crate) struct FlowReader {
     thread: JoinHandle<ReaderState>,
 }
 
-/// The next item of a recording.
+/// Result of [`FlowReader::peek`].
 #[derive(Debug, PartialEq)]
 pub(super) enum NextStep<'a> {
     Step(&'a FlowStep),
@@ -30,7 +30,7 @@ pub(super) enum NextStep<'a> {
     End,
 }
 
-/// State of the reader's thread, which returns the state at its end.
+/// State of the reader's thread, which returns it when it ends.
 struct ReaderState {
     mapper: Mapper,
     /// The mapper's counters after each yielded step. Those after the `n`th step are at `n mod length`.
@@ -40,7 +40,7 @@ struct ReaderState {
 }
 
 impl FlowReader {
-    /// Starts the reader's thread. Fails if the system refuses a thread.
+    /// Starts the reader's thread. Fails if the thread cannot be created.
     pub(crate) fn start(recording: Recording, mapper: Mapper) -> std::io::Result<FlowReader> {
         let (yielding, steps) = spsc::channel(READ_AHEAD);
         // One entry for each step in the ring, and one for the last step taken.
@@ -53,7 +53,7 @@ impl FlowReader {
 
     /// Returns the next step without removing it; [`take`](Self::take) removes it.
     pub(super) fn peek(&mut self) -> NextStep<'_> {
-        // Check for the end first: between the two checks the reader may yield its last steps and end.
+        // Check for the end first: in the reverse order, steps added between the two checks would be missed.
         let is_over = self.steps.is_disconnected();
         match self.steps.peek() {
             Some(step) => NextStep::Step(step),
@@ -101,7 +101,7 @@ impl ReaderState {
                 match recording.next_event() {
                     Ok(Some(event)) => self.mapper.handle_event(&event),
                     ended => {
-                        // A damaged file ends at the damage: the steps before it are played.
+                        // Treat damage as the end of the file, so that the steps before it are played.
                         self.damage = ended.err().map(|error| error.to_string());
                         self.mapper.finish();
                         is_read = true;

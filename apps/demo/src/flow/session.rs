@@ -1,4 +1,4 @@
-//! The two sessions of a recorded flow, by their index among its connections.
+//! Indexes of the two sessions of a recorded flow.
 
 /// Session that enters the resting orders of the recording.
 pub(super) const MAKER: usize = 0;

@@ -1,4 +1,4 @@
-//! The market with background flow.
+//! Tests of demonstrations with background flow.
 
 use tickpath_agent::StopSignal;
 use tickpath_demo::{DemoSettings, Outcome};
@@ -25,8 +25,8 @@ const SECTIONS: [&str; 12] = [
 
 #[test]
 fn a_market_with_losses_passes_all_checks() {
-    // The first second is the warm-up, and in the second one duty cycles must not allocate. On a busy host
-    // some participants do not trade in that time; a longer run is tried then.
+    // After the first second, the warm-up, duty cycles must not allocate. On a busy host some participants
+    // may not have traded after 2 s; then try a longer run.
     let have_all_traded =
         |outcome: &Outcome| outcome.participants.iter().all(|participant| participant.orders > 0);
     let mut outcomes = [2, 8, 32].into_iter().map(|seconds| {

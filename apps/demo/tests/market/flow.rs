@@ -1,4 +1,4 @@
-//! Recorded flows instead of background flow.
+//! Tests of demonstrations that play a recorded flow.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ fn play(flow: &Path) -> anyhow::Result<Outcome> {
     run(&settings_for(flow))
 }
 
-/// Asserts that every repeatable execution of the recording was repeated, and that the books are equal.
+/// Asserts that the market repeated every eligible execution of the recording, and that no check failed.
 fn assert_repeats(outcome: &Outcome) {
     assert_no_check_fails(outcome);
     for name in ["flow_executions", "books_equal", "positions_zero", "hops_sum"] {
@@ -79,7 +79,7 @@ fn a_recording_may_be_sparse() {
     assert_repeats(&outcome);
 }
 
-/// A synthetic day, small enough for a busy host.
+/// Writes a synthetic ITCH recording, small enough for a busy host; returns its path.
 fn day(folder: &Path) -> PathBuf {
     let path = folder.join("day.itch");
     let config = ItchDayConfig { messages: 20_000, symbols: 10, live: 200, seed: 1 };
@@ -93,7 +93,7 @@ fn day(folder: &Path) -> PathBuf {
 fn reading_ahead_leaves_no_allocation_to_the_duty_cycles() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings_for(&day(folder.path()));
-    // Play sixteen hours in about two seconds: the first is the warm-up, and the second must not allocate.
+    // Play sixteen hours in about two seconds. After one second of warm-up, duty cycles must not allocate.
     let outcome = run(&DemoSettings { speed: Speed::Hundredths(2_500_000), ..settings }).unwrap();
     assert_repeats(&outcome);
     assert!(outcome.elapsed >= Nanos::from_millis(1_500), "{}", outcome.elapsed);
@@ -129,7 +129,7 @@ fn a_lobster_recording_is_replayed() {
     assert_repeats(&play(&path).unwrap());
 }
 
-/// Copies the first three quarters of a file to a separate folder.
+/// Copies the first three quarters of a file into `folder`; returns the path of the copy.
 fn cut(path: &Path, folder: &Path) -> PathBuf {
     let whole = std::fs::read(path).unwrap();
     let cut = folder.join(path.file_name().unwrap());

@@ -1,4 +1,4 @@
-//! Whole demonstrations: every agent, every socket, every check.
+//! Tests of complete demonstrations, with all agents, sockets and checks.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod background_flow;
@@ -7,6 +7,6 @@ mod support;
 
 use tickpath_agent::CountingAllocator;
 
-/// Lets the demonstrations count the allocations of their duty cycles.
+/// Counts allocations, so that an outcome has those of the duty cycles.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

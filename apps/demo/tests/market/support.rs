@@ -1,4 +1,4 @@
-//! Short, silent demonstrations, one after another.
+//! Runs short demonstrations without a display, one at a time.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,11 +6,10 @@ use tickpath_agent::StopSignal;
 use tickpath_demo::{DemoSettings, Outcome, ReconciliationCheck, ViewMode};
 use tickpath_types::Nanos;
 
-/// Lets one market run at a time. Each has a thread on every core of a small host, where two would wait for
-/// each other.
+/// Lets one market run at a time: on a small host each uses every core, so two would delay each other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A market that is small enough for a busy host in the dev profile.
+/// Returns settings of a market that is small enough for a busy host in the dev profile.
 pub fn settings() -> DemoSettings {
     DemoSettings {
         rate: 2_000,
@@ -29,7 +28,7 @@ pub fn check<'a>(outcome: &'a Outcome, name: &str) -> &'a ReconciliationCheck {
     outcome.checks.iter().find(|check| check.name == name).unwrap_or_else(|| panic!("no check {name}"))
 }
 
-/// Asserts that the check was tested and held.
+/// Asserts that the named check tested at least one case and passed.
 pub fn assert_holds(outcome: &Outcome, name: &str) {
     let check = check(outcome, name);
     assert!(check.ok == Some(true) && check.exercised > 0, "{check:?}");

@@ -1,4 +1,4 @@
-//! The command rings between the administrator and the order server, and a channel for new users.
+//! The rings of administrator commands and of the order server's answers, and a channel for new users.
 
 use std::sync::mpsc;
 
@@ -17,7 +17,7 @@ const CAPACITY: usize = 64;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddUserError {
-    /// The registry refuses the user.
+    /// The registry refuses the user, for example because the name is taken.
     #[error(transparent)]
     Register(#[from] RegisterError),
     /// The command ring is full. Retry once the venue has taken the pending commands.
@@ -39,7 +39,7 @@ pub(crate) struct NewUserRequest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum QueuedCommand {
     Command(AdminCommand),
-    /// Adds the next user from the channel of new users, by commands that enter the log.
+    /// Adds the next user from [`AdminPort::new_users`], by commands that enter the log.
     AddUser,
 }
 
@@ -55,9 +55,9 @@ pub(crate) struct NewUserContext {
     /// The user registry. Only [`AdminClient`] adds users to it.
     pub(crate) registry: UserRegistry,
     pub(crate) instruments: InstrumentTable,
-    /// Number of messages kept for each user.
+    /// Number of order entry messages retained per user.
     pub(crate) retained_responses: usize,
-    /// True if the memory of a new user is touched before the user logs in.
+    /// True to touch a new user's memory when the user is added, so that no message causes a page fault.
     pub(crate) prefault: bool,
 }
 
@@ -88,7 +88,8 @@ impl AdminClient {
     /// the command's id. The order server sequences the log commands that add the user. This call allocates.
     ///
     /// # Errors
-    /// [`AddUserError`] when the user is invalid, the ring is full, or no thread starts. Nothing has changed.
+    /// [`AddUserError`] when the user is invalid, the ring is full, or the password thread cannot start.
+    /// Nothing has changed then.
     pub fn submit_user(&mut self, settings: &UserSettings) -> Result<u64, AddUserError> {
         if self.capacity() == 0 {
             return Err(AddUserError::Busy);

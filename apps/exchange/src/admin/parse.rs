@@ -20,7 +20,7 @@ pub(super) enum Request {
     Command(AdminCommand),
 }
 
-/// A command's arguments, with its request or with the function that creates it from the arguments.
+/// Kind of a command's arguments, with the request or a function that creates the command from them.
 enum Arguments {
     /// No arguments.
     None(Request),
@@ -283,7 +283,7 @@ fn rate(word: &str) -> Result<RateLimit, String> {
     Ok(RateLimit { per_second: up_to(RATE_MAX, per_second)?, burst: up_to(RATE_MAX, burst)? })
 }
 
-/// Parses a number up to `max`, which is also the maximum in a configuration.
+/// Parses a number up to `max`, the maximum of the same limit in a configuration.
 fn up_to(max: u32, word: &str) -> Result<u32, String> {
     let number = number(word)?;
     if number <= max { Ok(number) } else { Err(format!("'{word}' is above {max}: write none for no limit")) }

@@ -49,7 +49,7 @@ fn phases(view: &VenueView, instruments: &InstrumentTable) -> Value {
     Value::Object(instruments.iter().map(phase).collect())
 }
 
-/// The trades of each instrument since the venue's start, by symbol.
+/// Trade totals and last price of each instrument since the venue's start, by symbol.
 fn market(view: &VenueView, instruments: &InstrumentTable) -> Value {
     let trades = |instrument: &tickpath_types::Instrument| {
         let totals = view.trades.get(usize::from(instrument.id.0))?;
@@ -138,7 +138,7 @@ mod tests {
             cells.flat_map(|cell| cell.split(", ")).map(|name| name.trim_matches('`')).collect();
         let status = status(&VenueView::default(), &InstrumentTable::new(&[]));
         let fields = status.as_object().unwrap().keys().map(String::as_str);
-        // Every answer has `ok`, so the page omits it. The socket, not `status`, adds `admin_refused`.
+        // Every answer has `ok`, so docs/admin.md omits it. The socket, not `status`, adds `admin_refused`.
         let answered: BTreeSet<&str> = fields.filter(|name| *name != "ok").chain(["admin_refused"]).collect();
         assert_eq!(documented, answered);
     }

@@ -10,7 +10,7 @@ use super::AdminClient;
 use crate::ExchangeConfig;
 use crate::venue::VenueSettings;
 
-/// Ids of the commands that add users, and these users' names.
+/// Ids of the submitted commands that add users, and the names of these users.
 pub(super) type Added = (RangeInclusive<u64>, Vec<String>);
 
 /// Adds the users that the configuration file lists after the venue's existing users; `None` if there are

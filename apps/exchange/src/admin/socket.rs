@@ -31,12 +31,12 @@ pub struct AdminSocket {
     pending: Vec<Pending>,
     instruments: InstrumentTable,
     view: VenueView,
-    /// The venue's configuration file, which lists new users.
+    /// The venue's configuration file, from which `reload-users` adds users.
     config: Option<PathBuf>,
 }
 
 struct Pending {
-    /// Ids of the commands that share one answer.
+    /// Ids of the commands that get one answer together.
     ids: RangeInclusive<u64>,
     connection: u64,
     /// Number of log commands sequenced so far for these commands.
@@ -60,7 +60,7 @@ impl AdminSocket {
         Ok(AdminSocket { server, client, pending: Vec::new(), instruments, view, config: None })
     }
 
-    /// Sets the configuration file from which `reload-users` adds users after the existing ones.
+    /// Sets the configuration file whose new users `reload-users` adds.
     #[must_use]
     pub fn with_config(mut self, path: &Path) -> AdminSocket {
         self.config = Some(path.to_owned());
@@ -79,8 +79,8 @@ impl AdminSocket {
         !self.pending.is_empty()
     }
 
-    /// Receives commands and sends answers, without blocking. Calls `on_command` with the
-    /// client's user id and each command line.
+    /// Receives commands and sends answers, without blocking. For each command that is passed to the order
+    /// server, calls `on_command` with the client's system user id and the command line.
     pub fn poll(&mut self, now: Nanos, mut on_command: impl FnMut(u32, &str)) {
         self.server.receive(now);
         while let Some(answer) = self.client.poll() {

@@ -43,7 +43,7 @@ pub struct StepConfig {
     pub at: TimeOfDay,
     /// The phase that begins.
     pub phase: PhaseConfig,
-    /// Symbols; all instruments when absent.
+    /// Symbols of the instruments that change phase; all instruments when absent.
     pub instruments: Option<Vec<String>>,
 }
 
@@ -54,7 +54,7 @@ pub struct TimeOfDay {
     pub second: u32,
 }
 
-/// A phase, written by name.
+/// A phase, which the configuration file gives by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseConfig(pub Phase);
 
@@ -107,7 +107,7 @@ impl StepConfig {
         Ok(ScheduleStep { second: at.second, phase: phase.0, instruments })
     }
 
-    /// Returns the step with its instruments' symbols in place of their ids.
+    /// Returns the step with instruments by symbol, because their ids are not known while parsing.
     fn with_symbols(&self) -> ScheduleStep<&str> {
         let instruments = self.instruments.as_ref().map(|list| list.iter().map(String::as_str).collect());
         ScheduleStep { second: self.at.second, phase: self.phase.0, instruments }

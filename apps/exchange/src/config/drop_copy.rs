@@ -25,7 +25,7 @@ impl Default for DropCopySettings {
 }
 
 impl DropCopySettings {
-    /// Adds the endpoint to the settings of the journal from which it reads.
+    /// Checks these settings, and adds them to those of the journal that the endpoint reads.
     pub(super) fn add_to(&self, journal: Option<&mut JournalSettings>, users: &[UserSettings]) -> Result<()> {
         let Some(journal) = journal else {
             bail!("drop_copy reads the journal, and journal.policy is off: choose another policy");

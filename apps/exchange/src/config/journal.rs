@@ -20,10 +20,10 @@ const KEEP_SNAPSHOTS_MAX: usize = 1_000;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JournalConfig {
-    /// Guarantee of an answer. `group`: the command is on the disk, in a batch, and survives a power loss.
-    /// `sync`: the same, with one command per batch. `async`: the command is written to the file; it
-    /// survives a process crash, NOT a power loss. `off`: NOTHING is stored, and a venue that stops or
-    /// crashes LOSES every order, execution and message; for benchmarks and tests only.
+    /// Durability of a command when the venue answers it. `group`: the command is on the disk, in a batch,
+    /// and survives a power loss. `sync`: the same, with one command per batch. `async`: the command is
+    /// written to the file; it survives a process crash, NOT a power loss. `off`: NOTHING is stored, and a
+    /// venue that stops or crashes LOSES every order, execution and message; for benchmarks and tests only.
     pub policy: PolicyConfig,
     /// Folder of the journal, used by this venue only; relative to this file, and created if missing.
     pub folder: PathBuf,
@@ -35,7 +35,7 @@ pub struct JournalConfig {
     pub keep_snapshots: usize,
 }
 
-/// Guarantee of an answer.
+/// Durability of a command when the venue answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicyConfig {

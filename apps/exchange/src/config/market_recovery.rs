@@ -12,7 +12,7 @@ use crate::market_recovery::{MarketRecoverySettings, SnapshotSettings};
 
 /// Maximum number of simultaneous GLIMPSE connections, at about 66 KiB each.
 const CONNECTIONS_MAX: usize = 1 << 10;
-/// Minimum time between the multicast snapshots of two instruments.
+/// Minimum of `interval` and of `time_max` in `[market_data.snapshots]`.
 const INTERVAL_MIN: Duration = Duration(Nanos::from_millis(1));
 
 /// `[market_data.requests]`: limits on the retransmission requests of one address.

@@ -14,18 +14,18 @@ use super::{
 };
 use crate::login::hashed_password;
 
-/// Maximum of the configured messages per second and of the burst.
+/// Maximum of `messages_per_second` and of `burst`.
 pub(crate) const RATE_MAX: u32 = 10_000_000;
 /// Maximum of `records_max`. Each login searches all records.
 const RECORDS_MAX: usize = 1 << 14;
-/// Maximum delay of a password check before any doubling. At 32 times this value, the delay is still below
-/// SoupBinTCP's login timeout.
+/// Maximum of `delay`. Even 32 times this value is below SoupBinTCP's login timeout.
 const DELAY_MAX: Nanos = Nanos::from_millis(500);
-/// Maximum time without an attempt after which failures are forgiven.
+/// Maximum of `forgive_after`.
 const FORGIVE_AFTER_MAX: Nanos = Nanos::from_secs(24 * 3_600);
 
 impl OrderEntryConfig {
-    /// Checks the users and returns their settings. `file` is the configuration file, which may have secrets.
+    /// Checks the users and returns their settings. `file` is the configuration file, which others must not
+    /// be able to read if it contains passwords.
     ///
     /// # Errors
     /// [`ConfigError::Value`], which says what to change.
@@ -50,7 +50,7 @@ impl OrderEntryConfig {
         for user in &self.users {
             let limits = self.limits.overridden_by(&user.limits);
             let ports = user.user_ports()?;
-            // The Deribit front cancels on disconnect itself, as only it knows its connections.
+            // The front itself cancels its users' orders on disconnect: only it knows their connections.
             let cancel_on_disconnect = cancel_on_disconnect.filter(|_| !ports.deribit);
             users.push(UserSettings {
                 name: user.name.clone(),

@@ -20,10 +20,10 @@ use crate::soup_link::{DisconnectReason, SoupLink};
 
 /// Size of the receive buffer, in bytes; readers send only logins and heartbeats.
 const RECEIVE_BUFFER: usize = 4 * 1024;
-/// Size of the buffer for one write to a connection, in bytes.
+/// Maximum size of one write to a connection, in bytes.
 const SEND_BUFFER: usize = 32 * 1024;
-/// Maximum number of messages read from the log in one run. One write to a connection can carry that many,
-/// so a reader that reads all it receives keeps up, however many commands of the log are unread.
+/// Maximum number of messages read from the log in one run. One write to a connection carries as many, so a
+/// reader that reads without delay keeps up even while the endpoint catches up with the log.
 const MESSAGES_PER_RUN: usize = SEND_BUFFER / (HEADER_LEN + COPY_LEN_MAX);
 
 /// The parts from which a [`DropCopyEndpoint`] is built.
@@ -38,7 +38,8 @@ pub(crate) struct DropCopyLinks {
     pub(crate) counters: Arc<DropCopyCounters>,
 }
 
-/// Follows the log and sends copies to readers. Each run is bounded; its thread may block on the disk.
+/// Agent that follows the log and sends copies to readers. The work of each run is bounded; reading the log
+/// may block on the disk.
 pub(crate) struct DropCopyEndpoint<N: Network> {
     session: Session,
     acceptor: TcpAcceptor<N>,
@@ -146,7 +147,7 @@ impl<N: Network> DropCopyEndpoint<N> {
         })
     }
 
-    /// Counts the result of a login step, and answers the login if it is decided.
+    /// Accepts or rejects the login, and counts it, if `step` decides it.
     fn answer_login(&mut self, place: usize, step: LoginStep) {
         if let Some((user, peer)) = self.logins.poll_trusted() {
             // If the ring is full, this login is trusted only until the venue stops.
@@ -178,7 +179,8 @@ impl<N: Network> DropCopyEndpoint<N> {
     fn transmit(&mut self, place: usize, now: Nanos) -> Result<usize, DisconnectReason> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
         let is_flushed = connection.link.flush()?;
-        // Check for an overwritten message even while bytes are unsent, to detect a reader that never reads.
+        // Check that the reader's next message is still retained, even while bytes are unsent: the reader may
+        // never read them.
         let source = connection.reader.and_then(|reader| self.readers.source(reader));
         if source.is_some_and(|source| !self.readers.streams.is_kept(source)) {
             return Err(DisconnectReason::Slow);
@@ -297,7 +299,7 @@ impl<N: Network> Agent for DropCopyEndpoint<N> {
         "drop-copy"
     }
 
-    /// Does one run; true once all durable commands are read and their copies are sent to all readers.
+    /// Does one run. Returns true once all durable commands are read and all readers' copies are sent.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         self.do_work(now)?;
         let source_of = |connection: &Connection<N>| self.readers.source(connection.reader?);

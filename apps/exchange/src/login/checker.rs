@@ -7,7 +7,7 @@ use tickpath_venue::{Check, PasswordChecks, UserRegistry};
 
 use super::password::{UNKNOWN_HASH, has_hash};
 
-/// The thread that compares passwords with the users' hashes. The key of a login is its connection index.
+/// The thread that compares passwords with the users' hashes. It identifies a login by its connection index.
 pub(crate) type HashChecker = PasswordChecker<usize>;
 
 /// Starts the thread that checks passwords of the users in the registry and of those added later.
@@ -18,7 +18,7 @@ pub(crate) fn start_hash_checker(users: UserRegistry) -> std::io::Result<HashChe
     PasswordChecker::start(move |user, password| is_right(&users, user, password))
 }
 
-/// True if `password`, lower-case and padded, is the user's. Without a user, false after an equal time.
+/// True if `password`, lower-case and padded, is that of `user`; without a user, false after an equal time.
 fn is_right(users: &UserRegistry, user: Option<usize>, password: &[u8]) -> bool {
     let hash = user.and_then(|user| users.get(user)?.settings.password.hash());
     has_hash(password, hash.unwrap_or(UNKNOWN_HASH)) && hash.is_some()
@@ -37,15 +37,15 @@ impl PasswordChecks for HashChecks {
     }
 }
 
-/// Passes passwords to the checking thread, which runs once any user has a hash.
+/// Passes passwords to the [`HashChecker`] thread, which is started for the first user with a hash.
 pub(crate) struct LoginChecker {
     checker: Option<HashChecker>,
-    /// Wakes the thread that takes the results, if it sleeps.
+    /// Wakes the thread that polls for results.
     waker: Option<Waker>,
 }
 
 impl LoginChecker {
-    /// Starts the checking thread if any of these users has a hash.
+    /// Creates the checker; starts its thread if any of these users has a hash.
     ///
     /// # Errors
     /// The system could not start a thread.
@@ -54,7 +54,7 @@ impl LoginChecker {
         Ok(LoginChecker { checker, waker: None })
     }
 
-    /// Sets the checking thread, which is started for the first user with a hash.
+    /// Sets the thread that was started for the first user with a hash.
     pub(crate) fn attach(&mut self, checker: HashChecker) {
         debug_assert!(self.checker.is_none(), "only the first user with a hash attaches it");
         if let Some(waker) = &self.waker {
@@ -63,7 +63,7 @@ impl LoginChecker {
         self.checker = Some(checker);
     }
 
-    /// From now on, each result wakes the thread of `waker`.
+    /// Makes each later result wake the thread of `waker`.
     pub(crate) fn wake_by(&mut self, waker: &Waker) {
         self.waker = Some(waker.clone());
         if let Some(checker) = &self.checker {
@@ -71,7 +71,7 @@ impl LoginChecker {
         }
     }
 
-    /// True while results are outstanding.
+    /// True while a submitted password has no result yet.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         self.checker.as_ref().is_some_and(PasswordChecker::is_waiting)
@@ -111,7 +111,7 @@ mod tests {
         argon2.hash_password(b"secret").unwrap().to_string()
     }
 
-    /// Users with these hashes, or with a plain password for `None`, and capacity for one more user.
+    /// Returns a registry of users with these hashes, or a plain password for `None`, that can take one more.
     fn registry(hashes: &[Option<String>]) -> UserRegistry {
         let password = |hash: &Option<String>| match hash {
             Some(hash) => hashed_password(hash).unwrap(),

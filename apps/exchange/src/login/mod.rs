@@ -1,4 +1,4 @@
-//! Hashed passwords, and their checks on another thread.
+//! Hashed passwords of users, and a thread that checks them.
 
 mod checker;
 mod password;

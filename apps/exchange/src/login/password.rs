@@ -5,8 +5,8 @@ pub use tickpath_admin::PasswordHashError;
 use tickpath_nasdaq::soupbintcp;
 use tickpath_venue::Password;
 
-/// A hash that matches no known password. Its check takes as long as that of a hash from
-/// [`hash_password`].
+/// A hash for logins of unknown users, which no known password has. Its check takes as long as that of a hash
+/// from [`hash_password`].
 pub(super) const UNKNOWN_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$YW4gdW5rbm93biB1c2VyIQ$\
                                        O3vFV/EUZKNR68s53033Lulr6Lek9piwpOIy9ZCXICw";
 
@@ -28,7 +28,7 @@ pub fn hash_password(password: &str) -> Option<String> {
     PasswordHash::make(password.trim_ascii_end())
 }
 
-/// True if `password`, lower-case and padded, has this hash. The hash's parameters determine the duration.
+/// True if `password`, lower-case and padded, has this hash. The check takes as long as the hash prescribes.
 pub(super) fn has_hash(password: &[u8], hash: &str) -> bool {
     PasswordHash::parse(hash).is_ok_and(|hash| hash.is_of(password.trim_ascii_end()))
 }

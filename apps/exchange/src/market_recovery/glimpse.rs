@@ -40,7 +40,7 @@ pub struct GlimpseServer<N: Network> {
     turns: SnapshotTurns<Ipv4Addr>,
     next_id: u64,
     market_session: Session,
-    /// False while no snapshot can be taken; then logins are refused.
+    /// False while the market state is incomplete; then logins are refused.
     is_open: bool,
     time_max: Nanos,
     counters: Arc<RecoveryCounters>,
@@ -92,7 +92,7 @@ impl<N: Network> GlimpseServer<N> {
         for index in 0..self.clients.len() {
             work += self.read(now, index);
         }
-        // Accept last, so that arrived logins are read before their connections can be closed for new ones.
+        // Accept last: a new connection can evict one that has not logged in, so read arrived logins first.
         work += self.accept(now);
         while let Some(id) = self.turns.poll_expired(now) {
             self.evict(id, now);
@@ -146,8 +146,8 @@ impl<N: Network> GlimpseServer<N> {
         }
     }
 
-    /// Takes a snapshot of the current market for the waiting clients. While all snapshots are in use,
-    /// instead disconnects the clients that have exceeded their reading time. Returns the amount of work.
+    /// Takes a snapshot of the current market for the waiting clients. If all snapshot buffers are in use, it
+    /// instead disconnects the clients that have read theirs for too long. Returns the amount of work.
     fn take_snapshot(&mut self, now: Nanos, image: &MarketImage) -> usize {
         let GlimpseServer { clients, turns, counters, .. } = self;
         let waits = |client: &&mut Client<N>| client.stage == Stage::Waiting && client.link.soup.is_active();
@@ -207,7 +207,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
     }
 
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
-        // If the system refuses this, a slow client is still disconnected at its deadline.
+        // Without this limit, a slow client is still disconnected at its deadline.
         _ = tcp.limit_send_buffer(KERNEL_LEN);
         let link = SoupLink::new(tcp, now);
         let id = self.next_id;
@@ -288,7 +288,7 @@ impl<N: Network> Client<N> {
         }
         let len = self.link.soup.poll_transmit(now, &mut packet);
         if len > 0 {
-            // The queue has capacity. If the connection is closed, the next read detects it.
+            // The queue has capacity, as checked above. The next read detects a closed connection.
             let _ = self.link.tcp.queue(&packet[..len]);
         }
         len.min(1)

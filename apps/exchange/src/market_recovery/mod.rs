@@ -50,11 +50,11 @@ pub struct MarketRecovery {
 trait Snapshots: Send {
     /// Applies published messages and does bounded work for snapshot clients; returns the amount of work.
     fn poll(&mut self, now: Nanos) -> usize;
-    /// Adds to `wait` the events that these services wait for.
+    /// Adds to `wait` the GLIMPSE socket and the times of the next work.
     fn wait_for(&self, now: Nanos, wait: &mut WaitSet);
     /// True once a published message was missed or invalid, until the market state is rebuilt.
     fn is_behind(&self) -> bool;
-    /// Replaces the market state with a rebuilt one, which covers all messages applied before.
+    /// Replaces the incomplete market state with `image`, rebuilt from the journal up to its durable end.
     fn renew(&mut self, image: MarketImage);
     /// The listening address of GLIMPSE.
     fn glimpse_address(&self) -> SocketAddrV4;
@@ -210,7 +210,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
         if self.channel.is_sending() {
             wait.soon();
         }
-        // Poll the ring, as the publisher does not wake this thread. Its store keeps what does not fit.
+        // The publisher does not wake this thread. If the ring is full, the publisher's store keeps messages.
         wait.until(now + COPIES_WAIT);
     }
 

@@ -16,7 +16,7 @@ const STAMPED_REPLIES: usize = 64;
 const LINGER: Nanos = Nanos::from_millis(100);
 /// Pause before the next write to a full socket: each attempt is a system call that delays other clients.
 const FULL_PAUSE: Nanos = Nanos::from_millis(1);
-/// Text of the refusal of a request that is not recorded because the journal is full.
+/// Refusal text for a request that is not logged because the journal is full.
 const UNLOGGED_REFUSAL: &[u8] = b"refused, and not logged: the journal is full, and cancels alone are taken";
 
 pub(super) struct Connection<N: Network> {
@@ -139,7 +139,7 @@ impl<N: Network> Connections<N> {
         if !connection.link.flush()? {
             connection.full_until = now + FULL_PAUSE;
             counters.full_connections.add(1);
-            // Detect a client that never reads: the log no longer retains its next message.
+            // Disconnect a client that reads too slowly: the log no longer retains its next message.
             let next = connection.link.soup.next_sequence().0;
             let is_overtaken = |user: usize| next < users[user].log.oldest();
             return if connection.user.is_some_and(is_overtaken) {

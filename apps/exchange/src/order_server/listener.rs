@@ -14,8 +14,8 @@ pub(super) const RECEIVE_BUFFER: usize = 16 * 1024;
 pub(super) const SEND_BUFFER: usize = 32 * 1024;
 /// Maximum number of connections read in one duty cycle; the others are read in the next.
 const READY_MAX: usize = 64;
-/// Pause after a failed accept. The likely cause, the limit on open files, rarely ends soon, and each poll
-/// would report the waiting connection again.
+/// Pause after a failed accept, usually due to the limit on open files. Without it, each poll would report
+/// the waiting connection again.
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
 /// Poller key of the acceptor. Connections use their index as the key.
 const ACCEPTOR_KEY: u64 = u64::MAX;
@@ -77,7 +77,7 @@ impl<N: Network> Listener<N> {
         accepted
     }
 
-    /// Adds an accepted connection to the poller and returns it; `None` if the system refuses.
+    /// Adds an accepted connection to the poller and returns it. On an error, closes it and pauses accepting.
     pub(super) fn watch(
         &mut self,
         tcp: TcpConnection<N>,

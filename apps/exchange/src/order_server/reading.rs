@@ -22,7 +22,7 @@ use crate::soup_link::{DisconnectReason, SoupLink};
 struct Received {
     /// Kernel receive time, in nanoseconds of the kernel's clock; 0 when unknown.
     kernel_ns: u64,
-    /// Kernel receive time, in ticks of the time stamp counter.
+    /// Kernel receive time, in ticks of the time stamp counter; 0 when unknown or not traced.
     received_at: u64,
     /// Read time, in ticks of the time stamp counter.
     read_at: u64,
@@ -32,7 +32,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
     const ACCEPTS_MAX: usize = 4; // each costs some system calls
 
     fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>> {
-        // Accepting reads once more from a connection that it evicts, so the batch needs capacity for a read.
+        // Accepting may read once from the connection to evict, so the batch needs capacity for a read.
         if self.entry.sequencer.remaining_capacity() < REQUESTS_PER_READ_MAX {
             return None;
         }
@@ -85,7 +85,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.disconnect(place, reason, now);
             }
         }
-        // Accept last, so that arrived logins are read before their connections can be closed for new ones.
+        // Accept last: a new connection can evict one that has not logged in, so read arrived logins first.
         if ready.has_new_connections {
             work += self.accept(now);
         }
@@ -235,7 +235,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         count
     }
 
-    /// Counts a refused request that came through the front, so its user has no connection here.
+    /// Counts a refused front request, for the server and for the user that `session` identifies.
     #[cold]
     fn note_refused(&mut self, session: SessionId) {
         self.counters.requests_refused.add(1);

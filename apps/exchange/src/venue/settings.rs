@@ -24,7 +24,7 @@ pub struct VenueSettings {
     pub order_entry: SocketAddrV4,
     /// Maximum number of logged-in order entry clients.
     pub max_connections: usize,
-    /// Number of messages retained for each user; at least 256.
+    /// Number of messages retained for each user; raised to 256 if lower.
     pub retained_responses: usize,
     /// The users, in the order of their sessions 1, 2, 3 ...
     pub users: Vec<UserSettings>,
@@ -99,7 +99,7 @@ impl VenueSettings {
     }
 }
 
-/// The definition with which recovery reads the venue's log.
+/// The instruments, limits and users with which recovery replays the venue's log.
 pub(super) fn definition(settings: &VenueSettings) -> Definition {
     Definition {
         instruments: settings.instruments.as_slice().to_vec(),

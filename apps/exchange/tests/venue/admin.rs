@@ -1,4 +1,4 @@
-//! Commands to a running venue.
+//! Administrator commands to a running venue, through `AdminClient` and the admin socket.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;

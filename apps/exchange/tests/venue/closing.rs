@@ -48,7 +48,7 @@ fn orders(count: u32) -> Vec<u8> {
     (1..=count).flat_map(|user_ref| request_packet(&enter(user_ref, Side::Buy, 1, 900_000))).collect()
 }
 
-/// Reads a market data line until the end of the session, and asserts that sequence numbers are dense.
+/// Reads a market data line until the end of the session, and asserts that no sequence number is missing.
 /// Returns the number of messages, and the next sequence number that the end-of-session packet announces.
 fn read_line(line: &mut MulticastReceiver) -> (u64, u64) {
     let mut bytes = [0; 2_048];

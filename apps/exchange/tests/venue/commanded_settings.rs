@@ -171,7 +171,7 @@ fn a_commanded_permission_survives_restarts() {
     client = anna.log_in(&mut rig);
     assert_eq!(anna.try_order(&mut rig, &mut client, 1), refused);
     drop(client);
-    // A list of instruments that the configuration has changed replaces all permissions set by commands.
+    // A user's instrument list, once changed in the configuration, replaces permissions set by commands.
     append(&mut site);
     site.settings.users[0].instruments = Some(vec![ALPHA, GAMMA]);
     let notices;
@@ -244,7 +244,7 @@ fn with_a_schedule_a_new_instrument_is_halted() {
 
 #[test]
 fn an_interrupted_addition_is_finished() {
-    // Power is lost after each of the first changes that the second start makes to the disk.
+    // In each round, power is lost after `changes` disk changes by the second start.
     for changes in 0..40 {
         let mut site = Site::new(settings());
         let mut rig = site.start();

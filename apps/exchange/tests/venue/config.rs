@@ -40,7 +40,7 @@ fn recovery(text: &str) -> MarketRecoverySettings {
     with_user(&format!("[market_data]\n{text}")).unwrap().market_recovery
 }
 
-/// Asserts that each text is refused with a one-line message that contains the text's expected string.
+/// Asserts that each text is refused with a one-line message that contains the expected string.
 fn check_refused(settings: fn(&str) -> Result<VenueSettings, ConfigError>, refused: &[(&str, &str)]) {
     for (text, expected) in refused {
         let error = settings(text).err().unwrap_or_else(|| panic!("{text} was accepted")).to_string();

@@ -1,8 +1,8 @@
 //! The damage campaign damages one file of a venue's journal and starts the venue again. The venue must
-//! refuse to start, or have each message that a client recorded, byte for byte. If it starts with
+//! refuse to start, or still have every message that a client recorded, byte for byte. If it starts only with
 //! `accept_loss`, the session must get another name.
 //!
-//! A venue in a separate process writes each log; it is stopped or killed. `DAMAGE_TEST_TRIALS` and
+//! A venue in a separate process writes each log until it is stopped or killed. `DAMAGE_TEST_TRIALS` and
 //! `DAMAGE_TEST_SEED` set the number of trials and the seed; `cargo xtask damage-test` sets them.
 
 mod client;
@@ -101,7 +101,7 @@ fn a_silent_loss_is_detected() {
         damages::remove_end_marks(copy.path());
         damages::flip_in_the_last_record(copy.path(), &mut random);
         let (outcome, description) = trial::start_and_compare(&log, copy.path());
-        // Commands that the venue writes at its start may reuse the numbers of the lost messages.
+        // `Twice` means that the venue's commands at its start reused the numbers of lost messages.
         assert!(matches!(outcome, Outcome::Lost | Outcome::Twice), "{description}");
     }
 }

@@ -37,7 +37,7 @@ pub fn state(rig: &Rig, id: InstrumentId) -> TradingState {
     TradingState::from_code(code).unwrap_or(TradingState::Halted)
 }
 
-/// Message types, some followed by a code: `S` by the event, `H` the state, `I` and `Q` the cross type.
+/// Lists message types; a code follows `S` (the event), `H` (the state), and `I` and `Q` (the cross type).
 fn summary(messages: &[Vec<u8>]) -> String {
     let word = |message: &Vec<u8>| {
         let code = match message[0] {
@@ -407,7 +407,7 @@ fn the_day_ends_and_another_begins() {
     assert_new_day(&mut rig, &mut bert);
 }
 
-/// Runs the venue until all due schedule steps are executed.
+/// Runs the venue for 400 ms of simulated time, so that it executes all due schedule steps.
 pub fn run_due_steps(rig: &mut Rig) {
     for _ in 0..20 {
         rig.advance(Nanos::from_millis(20));

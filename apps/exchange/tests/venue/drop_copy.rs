@@ -242,7 +242,7 @@ fn a_stalled_reader_is_disconnected_and_resumes_later() {
     assert!(copies < u64::from(count));
     let rest = parse_copies(&copies_from(&mut rig, "DESK", copies + 1));
     let numbers: Vec<u64> = rest.iter().map(|copy| copy.number).collect();
-    // The start of the day went to five users; all later messages go to Anna.
+    // Four copies are the other users' start of day, so Anna's message numbers are 4 below the copy numbers.
     assert_eq!(numbers, (copies - 3..=u64::from(count) + 1).collect::<Vec<_>>(), "nothing is missing");
 }
 

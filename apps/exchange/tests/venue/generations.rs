@@ -22,7 +22,7 @@ fn answer_to_login(rig: &mut Rig, session: &str) -> Received {
     answer
 }
 
-/// Name of the session that accepts a login without a session name.
+/// Name of the venue's session, from the response to a login without a session name.
 fn session_of(rig: &mut Rig) -> String {
     match answer_to_login(rig, "") {
         Received::LoginAccepted { session, .. } => session,

@@ -29,7 +29,7 @@ impl Site {
         Rig::of(build_on(&self.settings, &self.journal, &self.disk).unwrap())
     }
 
-    /// The reason for which the venue refuses to start.
+    /// The error with which the venue refuses to start.
     pub fn refusal(&self) -> String {
         let error = build_on(&self.settings, &self.journal, &self.disk)
             .err()
@@ -250,7 +250,7 @@ fn the_opening_is_logged_once() {
 
 #[test]
 fn an_interrupted_opening_is_finished() {
-    // Power is lost after each of the first changes that the opening makes to the disk.
+    // In each round, power is lost after `changes` disk changes by the opening.
     for changes in 0..40 {
         let site = Site::new(Policy::Sync);
         let mut rig = site.start();
@@ -561,7 +561,7 @@ fn a_damaged_log_is_refused_and_a_torn_tail_is_cut() {
     site.disk.put(&last, torn);
     let refusal = site.refusal();
     assert!(refusal.contains(&last) && refusal.contains("--accept-loss"), "{refusal}");
-    // Without this file, the damage cannot be distinguished from a write that a crash has torn.
+    // Without this file, recovery cannot distinguish the damage from a write torn by a crash.
     site.disk.remove(ACKNOWLEDGED_FILE).unwrap();
     let mut rig = site.start();
     let recovery = rig.journal.as_ref().unwrap().recovery.clone();

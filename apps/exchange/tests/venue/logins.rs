@@ -1,4 +1,4 @@
-//! Hashed passwords, and clients that guess passwords.
+//! Logins with hashed passwords, and delays that slow down password guessing.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! Market data on both lines, retransmission, and conflicts between venues.
+//! Market data on both lines, retransmission, and address conflicts between venues.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -33,7 +33,7 @@ impl Line {
         }
     }
 
-    /// The messages received. Asserts that their sequence numbers are dense from 1.
+    /// The messages received. Asserts that their sequence numbers start at 1 and have no gaps.
     pub fn messages(&self) -> Vec<Vec<u8>> {
         let mut messages = vec![];
         for datagram in &self.datagrams {

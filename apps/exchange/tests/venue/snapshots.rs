@@ -101,7 +101,7 @@ fn users_known_only_to_a_damaged_snapshot_are_not_lost() {
     let with_dora = site.settings.users.clone();
     let name = snapshots(&site).pop().unwrap();
     let good = site.disk.contents(&name).unwrap();
-    // `ACKNOWLEDGED_FILE` records the state hash too, so recovery knows it without the header or the file.
+    // `ACKNOWLEDGED_FILE` records the state hash too, so the hash survives damage to the snapshot.
     for (place, is_recorded, part) in [
         (Some(PAYLOAD), true, "does not lead"),
         (Some(PAYLOAD - 1), true, "does not lead"),

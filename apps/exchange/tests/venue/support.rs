@@ -133,7 +133,7 @@ impl Rig {
         self.try_turn()
     }
 
-    /// Nanoseconds since midnight, as in messages.
+    /// Simulated time of day in nanoseconds since midnight, as in messages.
     pub fn time_of_day(&self) -> u64 {
         self.now.0 % 86_400_000_000_000
     }

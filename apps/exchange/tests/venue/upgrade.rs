@@ -13,7 +13,7 @@ use crate::journal::{Site, receive_messages, trade};
 use crate::support::{Client, PASSWORD, Received, login};
 
 const SEGMENT: &str = "00000000000000000001.journal";
-/// Offset of the payload in a snapshot file; it begins with `TPVENUE` and the version.
+/// Offset of the payload in a snapshot file. The payload begins with `TPVENUE` and the version.
 const PAYLOAD: usize = 64;
 /// The current snapshot version.
 const VERSION: u8 = 3;

@@ -25,7 +25,7 @@ fn limits() -> UserLimits {
     UserLimits { order_qty: Some(Qty(50)), ..UserLimits::default() }
 }
 
-/// A user whose password is known only by its hash.
+/// Settings of a user with a hashed password, limits and self-trade prevention.
 fn dora() -> UserSettings {
     UserSettings {
         limits: limits(),
@@ -153,7 +153,7 @@ fn an_added_user_logs_in_and_survives_restarts() {
 
 #[test]
 fn an_interrupted_addition_is_finished_at_the_start() {
-    // Power is lost after each of the first changes that the command makes to the disk.
+    // In each round, power is lost after `changes` disk changes by the command.
     for changes in 0..12 {
         let mut site = site(Policy::Sync);
         let mut rig = site.start();

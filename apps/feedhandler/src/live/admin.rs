@@ -53,7 +53,7 @@ fn command(line: &str, commands: &SyncSender<LiveCommand>) -> Result<Value, Stri
 /// Sends a command line to a running handler and returns its answer.
 ///
 /// # Errors
-/// A message of one line that says what to do.
+/// The handler is not reachable, does not answer, or refuses the command. The message has one line.
 pub fn send_command(path: &Path, line: &str) -> anyhow::Result<Value> {
     let at = path.display();
     tickpath_admin::send_line(path, line, ANSWER_TIMEOUT).map_err(|error| match error {

@@ -25,7 +25,7 @@ pub const LISTED_MAX: usize = 1_000;
 pub struct ChannelStatus {
     /// Counters of the lines and of the arbiter.
     pub lines: ArbiterCounters,
-    /// Counters of the messages that the books were built from.
+    /// Counters of the book builder: messages handled and contradictions found.
     pub builder: BuilderCounters,
     /// Counters of sessions and resynchronised books.
     pub channel: ChannelCounters,
@@ -33,9 +33,9 @@ pub struct ChannelStatus {
     pub snapshot_recovery: SnapshotRecoveryCounters,
     /// Counters of the recovery client: requests, connections, snapshots.
     pub recovery: RecoveryCounters,
-    /// Sequence number of the next message.
+    /// Sequence number that the channel expects next.
     pub next_sequence: u64,
-    /// Number of packets received on lines A and B, including heartbeats, or from the server of a TCP stream.
+    /// Number of packets, including heartbeats, received on lines A and B or from the TCP server.
     pub received: u64,
     /// Time since the latest packet, or since the start if none has arrived.
     pub quiet: Nanos,
@@ -43,9 +43,10 @@ pub struct ChannelStatus {
     pub waiting: u32,
     /// Number of instruments whose symbol is known.
     pub instruments: u32,
-    /// Numbers of live, recovering, stale and suspect books, of instruments whose symbol is known.
+    /// Number of live, recovering, stale and suspect books, in this order, of instruments with known symbols.
     pub health: [u32; 4],
-    /// 1 once a message arrived for an instrument without a book (unmapped, or beyond the limit); else 0.
+    /// 1 after a message for an instrument without a book (never mapped, or beyond `max_instruments`), until
+    /// all books are reset or recovered from a snapshot; else 0.
     pub bookless: u64,
     /// Datagrams from unauthorised addresses, or of another feed.
     pub unauthorised: u64,
@@ -110,7 +111,7 @@ pub enum ResyncOutcome {
     Unknown,
 }
 
-/// A channel of any protocol.
+/// Interface of a live channel, the same for all protocols.
 pub(super) trait LiveFeed: Send {
     fn name(&self) -> &str;
     /// Processes a bounded number of packets and recovery answers; returns the amount of work.
@@ -126,7 +127,7 @@ pub(super) trait LiveFeed: Send {
     fn books(&self, is_selected: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus>;
     /// Returns the digest of all books; visits all orders.
     fn state_hash(&self) -> u64;
-    /// Passes new suspect books to `take`; returns the number of those that did not fit in the queue.
+    /// Passes queued suspect books to `take`; returns the number that did not fit in the channel's queue.
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64;
 }
 

@@ -107,8 +107,8 @@ impl LiveConfig {
         self.feed.symbols.iter().map(symbol).collect()
     }
 
-    /// Returns the midnight, since the Unix epoch, from which update times count: that of the session date,
-    /// or of the day of `now` if none is configured.
+    /// Returns the midnight from which update times count, as time since the Unix epoch. It is the start of
+    /// the session date, or of the day of `now` if no date is configured.
     ///
     /// # Errors
     /// [`ConfigError::Value`] when the date or time zone is not valid.

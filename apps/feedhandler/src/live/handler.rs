@@ -69,7 +69,7 @@ impl LiveView {
     #[must_use]
     pub fn channels(&mut self) -> Vec<ChannelReport> {
         let [latest, buffer] = &mut self.statuses;
-        // If every attempt collided with a write, keep the previous statuses.
+        // If every attempt to read collided with a write, keep the previous statuses.
         if self.published.try_read(buffer).is_ok() {
             std::mem::swap(latest, buffer);
         }
@@ -93,7 +93,7 @@ pub enum LiveCommand {
     Resync(Symbol, SyncSender<Vec<(String, ResyncOutcome)>>),
 }
 
-/// Reports of a handler's channels and books.
+/// A report on a handler's channels and books.
 #[derive(Clone, Debug, Default)]
 pub struct LiveReport {
     /// Name and status of each channel.
@@ -104,7 +104,7 @@ pub struct LiveReport {
 }
 
 impl LiveReport {
-    /// Returns whether every book is consistent with its market.
+    /// Returns whether [`ChannelStatus::is_consistent`] holds for every channel.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         self.channels.iter().all(|channel| channel.status.is_consistent())
@@ -121,7 +121,7 @@ impl LiveReport {
     }
 }
 
-/// Channels of any protocols, their books, and their outputs.
+/// The agent that runs channels of any protocols, with their books and outputs.
 ///
 /// A duty cycle processes at most one batch of packets from each channel in turn.
 pub struct LiveHandler {

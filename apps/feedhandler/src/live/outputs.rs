@@ -9,7 +9,7 @@ use tickpath_types::{
 
 use super::section::OutputsSection;
 
-/// Maximum number of unreported suspect books of one channel; books beyond it are only counted.
+/// Capacity of a channel's queue of suspect books to report; books that do not fit are only counted.
 const SUSPECTS_MAX: usize = 256;
 
 /// The shared memory segment to which all channels write, and its number of used rows.
@@ -36,7 +36,7 @@ impl Segment {
         Ok(Some(Segment { writer, rows: 0 }))
     }
 
-    /// Publishes that the writer is alive at `now`.
+    /// Publishes `now` as the time at which the writer was alive.
     pub(super) fn heartbeat(&mut self, now: Nanos) {
         self.writer.heartbeat(now);
     }
@@ -54,7 +54,7 @@ impl Segment {
     }
 }
 
-/// The output row of an instrument.
+/// The segment row that an instrument's updates are written to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
     /// The symbol of the instrument is not known yet.
@@ -112,8 +112,8 @@ impl ChannelOutput {
         self.symbols.is_empty() || self.symbols.contains(&symbol)
     }
 
-    /// Assigns rows to instruments whose symbol became known. Does nothing until a `Row::Unnamed` instrument
-    /// had an update.
+    /// Assigns rows to instruments whose symbol became known. Does nothing unless a `Row::Unnamed` instrument
+    /// had an update since the last call.
     pub(super) fn name<B: BooksById>(&mut self, instruments: &Instruments<B>, segment: &mut Option<Segment>) {
         let Some(segment) = segment.as_mut().filter(|_| std::mem::take(&mut self.has_unnamed)) else {
             return;
@@ -133,7 +133,7 @@ impl ChannelOutput {
         }
     }
 
-    /// Passes new suspect books to `take`; returns the number of those that did not fit in `suspects`.
+    /// Passes queued suspect books to `take`; returns the number that did not fit in `suspects`.
     pub(super) fn drain_suspects<B: BooksById>(
         &mut self,
         instruments: &Instruments<B>,

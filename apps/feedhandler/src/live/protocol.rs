@@ -19,10 +19,10 @@ use crate::recovery_sockets::{RecoveryServers, RecoverySockets};
 
 /// Maximum number of datagrams received from one line with one call.
 const BATCH: usize = 32;
-/// Receive buffer length: that of jumbo frames. A longer datagram is truncated, counted, and not trusted.
+/// Receive buffer length, sufficient for jumbo frames. A longer datagram is counted and dropped.
 const DATAGRAM_MAX: usize = 9_216;
 
-/// A protocol of live channels. Each has a file in `protocols` and a line in the table of its `mod.rs`.
+/// A protocol of live channels. Each protocol is implemented in `protocols` and listed in `protocols/mod.rs`.
 pub(super) trait LiveProtocol<N: Network>: Sync {
     /// Returns the protocol-specific keys of a channel's section that this protocol supports.
     fn server_keys(&self) -> &'static [&'static str];
@@ -50,7 +50,7 @@ pub(super) struct Opening<'a, N> {
     pub(super) path: Option<&'a Path>,
     /// Symbols for the outputs; all when empty.
     pub(super) symbols: Vec<Symbol>,
-    /// The midnight, since the Unix epoch, from which update times count.
+    /// The midnight from which update times count, as time since the Unix epoch.
     pub(super) midnight: Nanos,
 }
 
@@ -64,7 +64,7 @@ impl<N: Network> Opening<'_, N> {
         DirectBooks::new(BookLimits::new(self.last_instrument(), self.section.max_orders))
     }
 
-    /// Returns a secret of the section; empty when it has none.
+    /// Resolves a secret of the section; returns an empty string for `None`.
     pub(super) fn secret(&self, secret: Option<&Secret>) -> Result<String, ConfigError> {
         secret.map_or(Ok(String::new()), |secret| secret.resolve(self.path))
     }
@@ -74,14 +74,14 @@ impl<N: Network> Opening<'_, N> {
         ConfigError::value(format!("channel '{}': {problem}", self.section.name))
     }
 
-    /// Returns the SoupBinTCP login.
+    /// Returns the SoupBinTCP login with the section's user and password.
     pub(super) fn login(&self) -> anyhow::Result<LoginRequest> {
         let password = self.secret(self.section.password.as_ref())?;
         let login = LoginRequest::new(&self.section.user, &password);
         Ok(login.ok_or_else(|| self.invalid("user has at most 6 characters, password 10"))?)
     }
 
-    /// Returns the section's interface and senders, without any recovery server yet.
+    /// Returns [`RecoveryServers`] with the section's interface and senders, but no servers or groups yet.
     pub(super) fn servers(&self) -> RecoveryServers {
         RecoveryServers {
             requests: None,

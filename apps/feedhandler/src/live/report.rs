@@ -11,7 +11,7 @@ use super::handler::ChannelReport;
 /// Time without a packet after which a channel is reported as quiet: every protocol sends a heartbeat each
 /// second.
 const QUIET_MAX: Nanos = Nanos::from_secs(5);
-/// Packets of another session are reported from this number on. A normal session change causes fewer.
+/// Number of packets of another session that causes a warning. A normal session change causes fewer packets.
 const OTHER_SESSION_PACKETS: u64 = 100;
 
 /// Returns the channels and the given books as JSON.
@@ -39,7 +39,7 @@ fn book_json(channel: &str, book: &BookStatus) -> Value {
     })
 }
 
-/// Creates a JSON object from fields of a struct, under their names, and from further named values.
+/// Creates a JSON object from the named fields of a struct, and from further pairs of key and value.
 macro_rules! counts {
     ($of:expr; $($name:ident),*; $($key:literal: $value:expr),* $(,)?) => {
         json!({$((stringify!($name)): $of.$name,)* $($key: $value),*})
@@ -136,8 +136,8 @@ pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> 
     }
 }
 
-/// Returns every warning about a channel, except those about the health of books; the flag is true if it
-/// applies.
+/// Returns the texts of all warnings about a channel, except those about the health of books. The flag of
+/// a warning is true if it applies.
 pub(super) fn warnings(status: &ChannelStatus) -> [(bool, &'static str); 17] {
     let lines = &status.lines;
     let of_lines = |count: fn(&LineCounters) -> u64| lines.lines.iter().any(|line| count(line) > 0);

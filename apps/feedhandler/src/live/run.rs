@@ -21,18 +21,18 @@ const COMMANDS_MAX: usize = 4;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const STATUS_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// Output of a running handler.
+/// A message from a running handler to the user.
 #[derive(Debug)]
 pub enum Notice {
-    /// The handler is ready; this is one of its endpoints.
+    /// Description of an endpoint: a channel's addresses, or the path of the segment or the command socket.
     Endpoint(String),
-    /// A problem that the user should know, reported once.
+    /// A problem that the user should know about, reported once.
     Warning(String),
     /// The current state of all channels in one line, each second.
     Status(String),
 }
 
-/// Runs until `stop`, or for `time`. `path` is the configuration file, which may contain secrets.
+/// Runs a live handler until `stop`, or for `time`. `path` is the configuration file; it may contain secrets.
 ///
 /// # Errors
 /// A message of one line that says what to do.

@@ -225,7 +225,7 @@ impl ChannelSection {
         Senders::of(self.sources.as_deref(), self.interface, None)
     }
 
-    /// Returns a channel of this protocol with all defaults.
+    /// Returns a section with this name and protocol, and the default of every other key.
     ///
     /// # Panics
     /// Never: every other key has a default.
@@ -235,7 +235,7 @@ impl ChannelSection {
         serde_json::from_value(keys).expect("every other key has a default")
     }
 
-    /// Returns the configuration of the core channel.
+    /// Converts the section to the configuration of a [`tickpath_feed::Channel`].
     #[must_use]
     pub fn core(&self) -> ChannelConfig {
         let recovers = |kind| {
@@ -275,10 +275,10 @@ impl ChannelSection {
 /// The kind of loss that a recovery server repairs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recovers {
-    /// Lost messages, on request.
+    /// Messages, by retransmission on request.
     Messages,
     /// Books, by snapshots.
     Books,
-    /// No loss by itself.
+    /// Nothing: the key only completes another, as `token` completes `snap`.
     Nothing,
 }

@@ -1,4 +1,5 @@
-//! A recorded session, its lines and retransmission server, and a listening feed handler.
+//! A test rig that sends a recorded session on two lines, answers retransmission requests, and runs a feed
+//! handler.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -19,7 +20,7 @@ use zerocopy::IntoBytes;
 
 use crate::READER;
 
-/// Simulated duration of one cycle.
+/// Simulated duration of one duty cycle of the feed handler.
 const CYCLE: Nanos = Nanos::from_micros(10);
 const INSTRUMENTS: u16 = 3;
 /// Numbers of messages per packet, used in rotation.
@@ -78,7 +79,7 @@ pub struct Channel {
     now: Nanos,
     pub view: FeedView,
     updates: broadcast::Receiver<MarketUpdate>,
-    /// Updates that the engines received.
+    /// Updates that the engines received since the last call of `take_received`.
     pub received: Vec<MarketUpdate>,
     /// Source address of the latest request to the server.
     requested_from: Option<SocketAddrV4>,
@@ -199,12 +200,12 @@ impl Channel {
         self.until("the read", |channel| channel.view.counters.packets[line].read() > before);
     }
 
-    /// Sends bytes on one line.
+    /// Sends bytes on one line (0 for A, 1 for B), and does not run the feed handler.
     pub fn emit(&mut self, line: usize, datagram: &[u8]) {
         assert_eq!(self.lines[line].send(datagram).unwrap(), SendStatus::Sent);
     }
 
-    /// Sends an unrequested datagram from the server to the source of its latest request.
+    /// Sends an unrequested datagram from the server to the source of the latest request.
     pub fn send_unsolicited(&mut self, datagram: &[u8]) {
         let to = self.requested_from.unwrap();
         assert_eq!(self.server.send_to(datagram, to).unwrap(), SendStatus::Sent);
@@ -232,7 +233,7 @@ impl Channel {
         }
     }
 
-    /// Sends the whole recording; `is_lost` selects the packets that a line loses.
+    /// Sends the whole recording. `is_lost(line, index)` is true if the line loses the packet of this index.
     pub fn send_all(&mut self, is_lost: impl Fn(usize, usize) -> bool) {
         for (place, packet) in self.recording.packets().into_iter().enumerate() {
             self.send_packet(packet, [is_lost(0, place), is_lost(1, place)]);

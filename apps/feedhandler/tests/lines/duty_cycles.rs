@@ -1,4 +1,4 @@
-//! The distribution of a packet's messages over duty cycles.
+//! Tests of the choice of the line reader, and of the distribution of a packet's messages over duty cycles.
 
 use tickpath_feedhandler::{LineReader, ReadBy};
 use tickpath_nasdaq::moldudp64::PacketBuilder;

@@ -61,7 +61,7 @@ fn a_late_packet_closes_the_gap() {
     let Some(mut channel) = Channel::open() else { return };
     let packets = channel.recording.packets();
     channel.is_answering = false;
-    // Both lines deliver the third packet before the second.
+    // The third packet arrives on both lines before the second, which arrives on line B only.
     channel.send_packet(packets[0], [false; 2]);
     channel.send_packet(packets[2], [false; 2]);
     channel.until("the gap", |channel| channel.view.counters.open_gap.read() == 1);

@@ -1,4 +1,4 @@
-//! Commands through the Unix socket, and a whole run with its report.
+//! Tests of commands through the Unix socket, and of a whole run with its report.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;

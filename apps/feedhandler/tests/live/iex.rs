@@ -1,4 +1,4 @@
-//! IEX: lines with segments of different lengths, gap fill, SNAP, a restart of the sequence.
+//! Tests of IEX channels: segments of different lengths per line, gap fill, SNAP, a restart of the sequence.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -38,7 +38,7 @@ fn messages(count: u64) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Returns one segment of messages from sequence number `first` on.
+/// Returns one segment of messages from sequence number `first` on, with send time `sent`.
 fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: u64) -> Vec<u8> {
     let place = first as usize - 1;
     let offset: usize = messages[..place].iter().map(|message| message.len() + 2).sum();

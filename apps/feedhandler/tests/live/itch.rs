@@ -1,4 +1,4 @@
-//! ITCH: losses on both lines, sessions, unauthorised senders, snapshots.
+//! Tests of ITCH channels: losses on both lines, session changes, unauthorised senders, snapshots.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -264,8 +264,8 @@ fn a_contradicted_book_is_reported_once_and_recovered() {
     let count = recording.messages.len() as u64;
     rig.until("all messages", || (), |status| status.next_sequence == count + 1 && all_live(status));
 
-    // The message deletes an unknown order. The first snapshot is older than it, and a later one recovers the
-    // book.
+    // The next message deletes an unknown order, so its book becomes suspect. A snapshot taken after this
+    // message recovers the book.
     glimpse.take(&recording.messages);
     let unknown = OrderDelete::new(InstrumentId(2), 0_u16, Nanos(9), OrderId(1 << 40)).as_bytes().to_vec();
     rig.send_both(&packet(session("DAY"), count + 1, std::slice::from_ref(&unknown)));

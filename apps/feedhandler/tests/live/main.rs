@@ -1,4 +1,4 @@
-//! Live channels over real loopback multicast, with losses, servers, commands and outputs.
+//! Tests of live channels over real loopback multicast, with losses, servers, commands and outputs.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 

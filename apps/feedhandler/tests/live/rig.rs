@@ -12,7 +12,7 @@ use tickpath_net::{Kernel, MulticastSender, SendStatus, free_multicast_group};
 use tickpath_test_support::Deadline;
 use tickpath_types::{Nanos, Symbol};
 
-/// Simulated duration of one cycle.
+/// Simulated duration of one duty cycle of the handler.
 const CYCLE: Nanos = Nanos::from_micros(20);
 
 /// A handler of one channel, and its lines.
@@ -64,7 +64,7 @@ impl Rig {
 
     pub fn send(&mut self, line: usize, packet: &[u8]) {
         self.send_unread(line, packet);
-        // Read at once, so that no buffer fills.
+        // The handler reads the packet at once, so that no receive buffer fills.
         self.run_cycle();
         self.run_cycle();
     }
@@ -91,7 +91,7 @@ impl Rig {
         }
     }
 
-    /// Requests the status by command.
+    /// Requests the status by command, and runs cycles and `serve` until the answer arrives.
     pub fn status(&mut self, serve: &mut impl FnMut()) -> LiveReport {
         let (sender, answer) = sync_channel(1);
         self.commands.try_send(LiveCommand::Status(sender)).unwrap();
@@ -129,7 +129,7 @@ impl Rig {
         }
     }
 
-    /// Ends the handler. Returns its final status, and the books that it lists.
+    /// Closes the handler. Returns the final status of its channel, and the books that it lists.
     pub fn close(mut self) -> (ChannelStatus, Vec<BookStatus>) {
         self.invoker.take().unwrap().close();
         let books = self.view.books().into_iter().map(|(_, book)| book).collect();

@@ -1,4 +1,4 @@
-//! ITCH over SoupBinTCP: a stream that breaks and continues, another session, sequence numbers that go back.
+//! Tests of ITCH over SoupBinTCP: a broken and resumed stream, a new session, sequence numbers that go back.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
@@ -25,7 +25,7 @@ struct Server {
     messages: Vec<Vec<u8>>,
     /// Sequence number of the first message that the server still has.
     first: usize,
-    /// Number of messages that a client receives before the connection breaks.
+    /// Number of messages after which the next connection breaks; `None` if it does not break.
     breaks_after: Option<usize>,
     logins: Vec<(String, usize)>,
 }

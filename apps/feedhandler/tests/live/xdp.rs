@@ -1,4 +1,4 @@
-//! XDP: the request server over TCP, retransmissions by multicast, a refresh of one symbol.
+//! Tests of XDP channels: requests over TCP, retransmissions by multicast, refreshes of one symbol or of all.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -57,7 +57,7 @@ struct Server {
     messages: Vec<Vec<u8>>,
     /// Number of messages published so far; refreshes include their effect.
     published: usize,
-    /// Number of the refresh packet that is lost, counted from 1 over all refreshes.
+    /// Number of the refresh packet that the test loses, counted from 1 over all refreshes.
     lost_refresh: Option<usize>,
     refresh_packets: usize,
     retransmitted: usize,
@@ -90,7 +90,7 @@ impl Server {
     fn serve(&mut self) {
         if let Ok((mut client, _)) = self.listener.accept() {
             client.set_nonblocking(true).unwrap();
-            // The server sends a heartbeat and expects one from the client.
+            // The client answers this heartbeat with a heartbeat response.
             let mut heartbeat = PacketBuilder::new([0; 64], 1);
             client.write_all(heartbeat.finish(DeliveryFlag::HEARTBEAT, SendTime::default())).unwrap();
             self.client = Some(client);

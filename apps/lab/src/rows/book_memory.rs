@@ -23,8 +23,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Small and large number of objects to measure. Even the small number needs more memory than an allocator
-/// reuses.
+/// Smaller and larger number of orders, levels and instruments to allocate. Even the smaller one needs more
+/// memory than an allocator reuses.
 const ORDERS: [u32; 2] = [1 << 20, 5 << 20];
 const LEVELS: [u32; 2] = [1 << 20, 3 << 20];
 const INSTRUMENTS: [u32; 2] = [32_000, 64_000];
@@ -75,8 +75,8 @@ fn memory_growth<T>(make: impl FnOnce() -> T) -> anyhow::Result<u64> {
     Ok(after.saturating_sub(before))
 }
 
-/// Resident memory of this process. Sums its mappings, because the kernel's quick count lags by some pages
-/// for each core.
+/// Resident memory of this process, as the sum of its mappings: the kernel's counter in `statm` lags by some
+/// pages for each core.
 fn resident_bytes() -> anyhow::Result<u64> {
     const FILE: &str = "/proc/self/smaps_rollup";
     let text = fs::read_to_string(FILE).with_context(|| format!("cannot read {FILE}"))?;

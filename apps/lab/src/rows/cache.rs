@@ -148,12 +148,12 @@ fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Numbers of reads by result.
+/// Numbers of consistent, torn and failed reads.
 #[derive(Default)]
 struct ReadCounts {
     whole: u64,
     torn: u64,
-    /// Failed reads, because the entry was being written during every attempt.
+    /// Reads that failed because a write was in progress at every attempt.
     busy: u64,
 }
 

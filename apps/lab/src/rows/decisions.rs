@@ -1,4 +1,4 @@
-//! Decision times after a pause, of the same strategy in the demo and in `tickpath trader --config`.
+//! Decision times of the same strategy after a pause, as part of the demo and of `tickpath trader --config`.
 
 use tickpath_agent::Agent;
 use tickpath_lockfree::{broadcast, spsc};

@@ -27,8 +27,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 .counting(&WORK)];
 
 const WORK: CountedWork = CountedWork { names: &["history"], function: "*counted_receive*", run };
-/// Number of runs with and without history each. The lowest count is used, because the number of socket
-/// reads depends on the other load of the host.
+/// Number of runs with history, and of runs without it. The lowest count of each is used, because the number
+/// of socket reads depends on the other load of the host.
 const COUNTS: usize = 3;
 
 /// Number of counted and of warm-up subscriptions; each subscription has a separate stream of changes.
@@ -39,7 +39,7 @@ const MESSAGES: u64 = ROUNDS * CHANGES;
 /// Maximum number of turns of both ends until a condition holds; it is high, because the loopback interface
 /// may deliver late.
 const TURNS_MAX: u64 = 100_000_000;
-/// Time in which the kernel delivers sent data, however busy the host is.
+/// Pause after an idle turn: the kernel delivers sent data within it, even on a busy host.
 const DELIVERY: Duration = Duration::from_millis(2);
 
 /// Counts before the rounds, because the result is the same in each.
@@ -86,7 +86,7 @@ impl LinkAndVenue {
                 return Ok(());
             }
             self.venue.work(self.clock.now())?;
-            // Idle turns are counted too. A pause for the kernel's delivery keeps them few.
+            // Instructions of idle turns are counted too. A pause for the kernel's delivery keeps them rare.
             if self.is_counted && changes(&self.link) == before {
                 thread::sleep(DELIVERY);
             }

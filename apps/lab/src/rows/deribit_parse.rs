@@ -29,10 +29,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Changes of books, recorded at the venue.
+/// Recorded notifications of Deribit about order books, one per line.
 const BOOKS: &str = include_str!("../../data/deribit-book-changes.jsonl");
-/// Replies to orders: one of 1,178 bytes, composed of a recorded order, its recorded trade and the envelope
-/// of a recorded reply; and a shorter one, for a resting order.
+/// Two order replies, one per line. The first, of 1,178 bytes, combines a recorded order, its recorded trade
+/// and the envelope of a recorded reply. The second, for a resting order, is shorter.
 const ORDERS: &str = include_str!("../../data/deribit-order-replies.jsonl");
 /// Number of timed groups in a full round, and passes over the messages in each group.
 const GROUPS: usize = 400;
@@ -95,8 +95,8 @@ impl<'a> Visitor<'a> for Orders<'a> {
     }
 }
 
-/// Computes the same digest independently, from serde's values and the text of each number. `read` collects
-/// the numbers of a frame, and returns the one whose lowest bit is added to `messages`.
+/// Computes the expected digest independently, from the frames that serde parses. `read` appends the numbers
+/// of a frame to the vector; the lowest bit of its result is added to `messages`.
 fn expected(
     lines: &str,
     read: impl for<'f> Fn(&'f Value, &mut Vec<&'f Value>) -> Option<u64>,
@@ -148,7 +148,7 @@ fn round_of_books(context: &Context, expected: Digest) -> anyhow::Result<Sample>
     Ok(Sample::with_note(nanos, note(context, BOOKS)?))
 }
 
-/// Measures all replies; the value is that of the longest one.
+/// Measures each reply. The sample's value is the time of the longest one; its note has the others.
 fn round_of_orders(context: &Context, replies: &[(&'static str, Digest)]) -> anyhow::Result<Sample> {
     let mut found = Vec::with_capacity(replies.len());
     for (reply, expected) in replies {

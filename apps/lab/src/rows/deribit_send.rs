@@ -1,4 +1,4 @@
-//! Time to write a Deribit order to a TLS socket, from the client's session and from the shell.
+//! Time to write a Deribit order to a TLS socket, through a client link and through the shell.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -80,7 +80,7 @@ struct LinkListener {
     failure: Option<String>,
 }
 
-/// Parses an order reply in the same pass as its frame.
+/// Parses each order reply in the same pass as its frame, and counts those with [`LABEL`].
 struct ReplyVisitor<'o>(&'o mut u64);
 
 impl<'a> Visitor<'a> for ReplyVisitor<'_> {
@@ -198,7 +198,7 @@ fn buy(context: &Context, certificates: &Certificates) -> anyhow::Result<[Sample
     let mut venue = VenueEnd::open(certificates)?;
     let route = Route::direct(venue.url().parse()?, Some(TlsClient::with_ca_file(&certificates.ca)?));
     let mut session = SessionConfig::new("tickpath-lab", env!("CARGO_PKG_VERSION"), Some(key()));
-    // The laboratory's venue has no rate limit.
+    // Disable the client's rate limiter: the laboratory's venue has no limit.
     session.matching = CreditPlan::rate(1_000_000_000, 1_000_000_000);
     let mut link = Link::new(LinkConfig::new(route, session));
     let (mut client, mut server) = bare_tls(certificates)?;
@@ -287,7 +287,7 @@ fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sam
             for number in 0..COMMANDS {
                 let line = format!("buy BTC-PERPETUAL 10 50000.5 label={LABEL}-{number}");
                 if number == 0 {
-                    // Connect before the first order, which also requests the instrument and is not measured.
+                    // Connect first. Order 0 is not measured, because it also requests the instrument.
                     shell.execute("connect").map_err(|failure| anyhow::anyhow!("connect: {failure}"))?;
                 }
                 let start = context.clock.ticks();

@@ -80,7 +80,7 @@ fn pack(day: &Day) -> anyhow::Result<Vec<Vec<u8>>> {
     Ok(packets)
 }
 
-/// Replaces a publisher of updates. It reads one field, so that the compiler cannot omit an update.
+/// Reads one field of each update, so that the compiler cannot omit the updates.
 struct Updates(u64);
 
 impl UpdateListener for Updates {

@@ -42,7 +42,7 @@ const EVENTS_PER_TURN: usize = 4;
 const PACKETS_PER_TURN: usize = 8;
 /// Slots of the ring to the publisher.
 const RING: usize = 1 << 6;
-/// Timeout of a run, divided by its number of events.
+/// Timeout per event: the timeout of a run is this times its number of events.
 const PATIENCE_EACH: Nanos = Nanos::from_millis(1);
 /// Maximum number of messages by which the feed may lag behind the publisher; its arbiter can hold more.
 const BEHIND_MAX: u64 = 1 << 13;

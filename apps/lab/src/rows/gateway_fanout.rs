@@ -27,7 +27,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 .counting(&WORK)];
 
 const WORK: CountedWork = CountedWork { names: &["fanout"], function: "*counted_broadcast*", run };
-/// Number of clients in the two runs.
+/// Number of clients in each of the two runs.
 const CLIENTS: [usize; 2] = [1, 16];
 
 /// Number of events whose instructions are counted.
@@ -101,7 +101,7 @@ fn admit_client(port: &mut ClientPort) -> anyhow::Result<ClientId> {
     }
 }
 
-/// Returns the text that a correct run returns.
+/// Returns the text that `run` returns on success.
 fn result_text(clients: usize) -> String {
     format!("{EVENTS} events to {clients} clients")
 }

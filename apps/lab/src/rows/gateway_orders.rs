@@ -1,4 +1,4 @@
-//! Orders through a gateway: from a client over shared memory to the acknowledgement and to the TLS socket.
+//! Time of an order from a gateway's client to the acknowledgement, and to the write to the TLS socket.
 
 use std::path::Path;
 use std::thread;
@@ -100,7 +100,7 @@ fn bare_rings(context: &Context) -> anyhow::Result<f64> {
     Ok(context.quantile_ns(&mut ticks, 0.5))
 }
 
-/// Runs the orders of a round; the first tenth is the warm-up.
+/// Calls `trip` for each order of a round; returns its results after the first tenth, which is the warm-up.
 fn trips(context: &Context, trip: impl FnMut(u64) -> anyhow::Result<u64>) -> anyhow::Result<Vec<u64>> {
     let orders = context.effort.count(ORDERS);
     paced::trips(context, orders / 10, orders - orders / 10, trip)
@@ -141,7 +141,7 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec
                 while !stop.is_stopped() {
                     let now = context.clock.now();
                     if agent.do_work(now)? > 0 {
-                        // This thread reads the sums after each order; another thread could miss an order.
+                        // Read the sums on this thread after each order, so that no order is missed.
                         if latency.count() as usize > written.len() {
                             let sum = metrics.inter_process.sum() + latency.sum();
                             written.push(sum - std::mem::replace(&mut previous_sum, sum));

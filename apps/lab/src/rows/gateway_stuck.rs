@@ -1,4 +1,4 @@
-//! A gateway's clients while one of them reads nothing.
+//! Round trips of a gateway's clients while another client reads none of its events.
 
 use tickpath_gateway_io::{Client, ClientConfig, ClientPortEvent, monotonic};
 use tickpath_gateway_protocol::frame::capability;
@@ -41,8 +41,8 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Measures round trips of fifteen clients in turn; after each, the sixteenth client also gets an event.
-/// Returns their median in nanoseconds, and the number of clients that were disconnected.
+/// Measures round trips of fifteen clients in turn; in each, the sixteenth client gets an event too.
+/// Returns the median round trip in nanoseconds, and the number of clients disconnected as too slow.
 fn echo(context: &Context, is_stuck: bool) -> anyhow::Result<(f64, u64)> {
     let port_folder = PortFolder::make()?;
     let mut port = port_folder.open(|config| config.events_max = EVENTS_MAX)?;

@@ -50,9 +50,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Idle time over which processor time is counted in a full round.
 const IDLE: Duration = Duration::from_secs(10);
-/// Number of messages in a full round: a hundred in five rounds.
+/// Number of messages sent to the venue in a full round; five rounds send a hundred.
 const MESSAGES: usize = 20;
-/// Idle time before each message.
+/// Idle time before each echo, each file sync and each message.
 const SILENCE: Duration = Duration::from_secs(1);
 /// Time from the venue's start to the first measurement.
 const SETTLING: Duration = Duration::from_secs(2);
@@ -75,7 +75,7 @@ fn measure(program: &OsString, effort: Effort) -> anyhow::Result<[Sample; 4]> {
 
     let mut client = log_in(order_entry)?;
     let mut echo = start_echo()?;
-    // Write the file once, so that its blocks are allocated before it is measured, like those of a journal.
+    // Allocate the blocks of the file for bare syncs before they are timed, as in a journal's file.
     let file = tempfile::tempfile_in(&folder)?;
     file.write_all_at(&[0; 4096], 0)?;
     file.sync_all()?;
@@ -203,7 +203,7 @@ fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&(payload.len() as u16 + 1).to_be_bytes()[..], &[kind], payload].concat()
 }
 
-/// Removes packets from the front, through the first one of `kind`; true if there was one.
+/// Removes packets from the front up to and including one of `kind`; returns whether one was found.
 fn has_packet_of(received: &mut Vec<u8>, kind: u8) -> bool {
     while let Some(len) = received.first_chunk().map(|len| 2 + usize::from(u16::from_be_bytes(*len)))
         && received.len() >= len

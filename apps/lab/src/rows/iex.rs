@@ -135,7 +135,7 @@ fn empty<B: BooksById>() -> BookBuilder<B> {
     BookBuilder::new(Feed::Deep10, B::new(LIMITS))
 }
 
-/// Applies the messages that the arbiter delivers to the books.
+/// Receives the arbiter's messages and applies them to the books.
 struct Books<'a, B>(&'a mut BookBuilder<B>);
 
 impl<B: BooksById> MessageListener<IexStream> for Books<'_, B> {

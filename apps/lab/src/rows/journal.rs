@@ -46,7 +46,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 const SESSION: &str = "LAB";
 /// Number of commands in a full round of replay.
 pub(super) const COMMANDS: usize = 5_000_000;
-/// Number of acknowledgements in a full round.
+/// Number of appended records, and of bare writes, timed in a full round.
 const ACKNOWLEDGEMENTS: usize = 1_000;
 /// Record payload in place of an encoded command.
 const PAYLOAD: [u8; 76] = [0x5a; 76];
@@ -176,7 +176,7 @@ fn open_group(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Overwrites a record's length of zeroes in the file, and syncs the file.
+/// Overwrites the zeroes of slot `place`, of [`RECORD_LEN`] bytes, and syncs the file.
 fn sync_bare(file: &File, place: usize) -> anyhow::Result<()> {
     file.write_all_at(black_box(&[0x5a; RECORD_LEN]), (place * RECORD_LEN) as u64)?;
     Ok(file.sync_data()?)

@@ -46,7 +46,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 const ORDERS: usize = 200_000;
 /// Maximum number of unanswered orders.
 const IN_FLIGHT: u64 = 4_096;
-/// Number of orders per write.
+/// Number of orders that the client sends in one write.
 const ORDERS_PER_WRITE: u64 = 32;
 /// Sleep of a client that waits for answers. It frees the core for the journal's thread, as if the client
 /// were on another machine.
@@ -139,7 +139,7 @@ fn open_restart(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let count = context.effort.count(COMMANDS);
     let every = count / SNAPSHOTS;
     let of_user = |command: Command| Command { session: SessionId(command.session.0 + 1), ..command };
-    // One command fewer than needed for the next snapshot.
+    // End one command before the next snapshot is due, so that recovery replays the most commands.
     let commands = load.opening.drain(..).chain(load.commands.drain(..)).map(of_user).take(count - 1);
     let folder = tempfile::tempdir()?;
     let settings = VenueSettings {
@@ -176,7 +176,7 @@ fn write_log(
     folder: &Path,
     commands: impl Iterator<Item = Command>,
 ) -> anyhow::Result<()> {
-    // Write the first snapshot, which has the venue's definition.
+    // Building the venue writes its first snapshot, which holds the venue's definition.
     drop(Venue::build(settings, context.clock, NO_TRACERS)?);
     let mut log = Log::open(folder, Policy::Async)?;
     for command in commands {

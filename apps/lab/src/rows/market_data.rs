@@ -1,5 +1,5 @@
-//! Outgoing market data: a publisher at full speed, whose packets the other core receives and checks. Bare
-//! datagrams are measured as its limit.
+//! Message rate of a market data publisher, whose packets the other core receives and checks. Its limit is
+//! the rate of bare datagrams.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

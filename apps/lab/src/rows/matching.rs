@@ -68,7 +68,7 @@ fn pass<B: OrderBooks<Owner>>(
     let mut samples = Vec::with_capacity(workload.commands.len() / timed_together + 1);
     let mut waiting: Vec<Command> = Vec::with_capacity(SLICE);
     for slice in workload.commands.chunks(SLICE) {
-        // Copy the commands into the cache, as in a venue, where another core has just written the ring.
+        // Copy the commands into the cache, as in a venue, where another core has just queued them.
         waiting.clear();
         waiting.extend_from_slice(slice);
         let mut start = context.clock.ticks();

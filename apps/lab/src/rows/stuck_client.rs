@@ -46,8 +46,8 @@ const _: () = assert!(
         <= client_group::RETAINED
 );
 
-/// Round-trip times of the other clients in microseconds, and the number of writes that failed because the
-/// last client's connection was full.
+/// Round-trip times of all clients but the last, in microseconds; and the number of the venue's writes that
+/// failed because the last client's connection was full.
 #[derive(Clone, Copy, Default)]
 struct Trips {
     p50: f64,

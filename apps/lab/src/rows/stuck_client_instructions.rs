@@ -26,7 +26,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 const WORK: CountedWork = CountedWork { names: &["crowd"], function: "*counted_turn*", run };
 
-/// Behaviours of the hundredth client: the process's argument, and the verb in messages.
+/// Two behaviours of the hundredth client; for each, the argument of [`run`] and the verb in messages.
 const LAST: [[&str; 2]; 2] = [["reads", "reads"], ["stuck", "is stuck"]];
 /// Number of counted round trips, and of warm-up round trips before them.
 const TRIPS: usize = 2_000;
@@ -120,7 +120,7 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     Ok(result_text(LAST[last][1]))
 }
 
-/// Returns the text that a correct run returns.
+/// Returns the text that `run` returns on success.
 fn result_text(verb: &str) -> String {
     format!("{TRIPS} round trips, the hundredth client {verb}")
 }

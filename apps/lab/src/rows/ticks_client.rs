@@ -1,4 +1,4 @@
-//! A subscriber of the ticks protocol: time to parse and to draw ticks, and a client's memory.
+//! A client of the ticks protocol: time to parse ticks, time to draw a frame, and memory.
 
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
@@ -79,8 +79,8 @@ const FRAMES: usize = 1_000;
 const RATE: u64 = 100_000;
 /// Interval between two writes of ticks.
 const WRITE_INTERVAL: Duration = Duration::from_millis(1);
-/// Time during which the client gets ticks in a full round, and the additional time until its option
-/// `--for` ends it.
+/// Time during which ticks are sent to the client in a full round, and the additional time until its option
+/// `--for` ends the client.
 const SENDING: Duration = Duration::from_secs(3);
 const SPARE: Duration = Duration::from_secs(2);
 

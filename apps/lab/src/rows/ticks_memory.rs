@@ -70,7 +70,7 @@ impl Server {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--rate", rate, "--for"]);
         command.arg(format!("{}s", time.as_secs())).arg("--json").arg(report);
-        // SIGKILL loses nothing. The server prints `ticks of 100 symbols at 127.0.0.1:9200; ...`.
+        // SIGKILL is safe: no data are lost. The server prints `ticks of 100 symbols at 127.0.0.1:9200; ...`.
         let (program, address) = Program::start_listening(&mut command, Signal::SIGKILL, |line| {
             line.split(" at ").nth(1).and_then(|rest| rest.split(';').next())
         })?;

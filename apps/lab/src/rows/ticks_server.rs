@@ -114,8 +114,8 @@ fn ten_clients(context: &Context) -> anyhow::Result<[Sample; 2]> {
     Ok([one.quantile_us(0.99).into(), Sample::with_note(ten.quantile_us(0.99), ten.note())])
 }
 
-/// Returns p50 and p99 of bare TCP in microseconds, from a message's intended send time to its read on the
-/// other core.
+/// Returns p50 and p99 of the one-way time over bare TCP, in microseconds: from a message's intended send
+/// time to its read on the other core.
 fn one_way(context: &Context) -> anyhow::Result<[f64; 2]> {
     let count = context.effort.count(PACED_TICKS);
     let [mut reader, mut writer] = tcp_pair()?;
@@ -343,7 +343,7 @@ impl Sink {
     }
 }
 
-/// Result of [`paced`]: the latencies in nanoseconds, the server's counters, and the duration.
+/// Result of [`paced`]: the latencies in nanoseconds, the server's counters, and the run's duration.
 struct Run {
     latencies: Vec<u64>,
     counters: ServerCounters,
@@ -367,8 +367,8 @@ impl Run {
     }
 }
 
-/// Runs `clients` clients at [`RATE`], with `ticks` ticks to each in a full round. Measures from the intended
-/// time of each tick to its write into the client's symbol cache.
+/// Runs `clients` clients at [`RATE`], with `ticks` ticks to each in a full round. The latency is the time
+/// from the intended time of a tick to its write into the client's symbol cache.
 fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> anyhow::Result<Run> {
     let count = context.effort.count(ticks) as u64;
     let settings = ServeSettings { rate: TickRate::PerSecond(RATE), coalesce, ..settings() };

@@ -28,10 +28,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
 /// Time of the close since midnight. A capture ends before it, because the close empties all books.
 const CLOSE: Nanos = Nanos::from_secs(20 * 3_600);
-/// Messages of the order flow in a full round, and messages per resting order.
+/// Number of messages of the order flow in a full round, and number of them for each resting order.
 const MESSAGES: usize = 5_000_000;
 const MESSAGES_PER_LIVE: u64 = 25;
-/// Maximum time that a packet waits for more messages in the capture `full`: long enough to fill nearly all.
+/// Maximum time that a packet in the capture `full` waits for more messages: enough to fill nearly all.
 const FULL_WINDOW_NS: u64 = 1_000_000_000;
 
 /// A capture up to the close, and the expected state hash of the books.
@@ -165,7 +165,8 @@ fn limits(flow: &ItchDayConfig) -> BookLimits {
     BookLimits::new(InstrumentId(flow.symbols as u16), flow.live + flow.live / 4 + 10_000)
 }
 
-/// Returns the hash of the levels before the close, from the same order flow in ITCH and the reference model.
+/// Applies the same order flow, as ITCH messages, to the reference model; returns the hash of its levels
+/// before the close.
 fn itch_levels(flow: &ItchDayConfig) -> anyhow::Result<u64> {
     let mut builder = feed::BookBuilder::new(Indexed::<ReferenceBooks>::new(limits(flow)));
     let mut day = ItchDay::new(*flow).context("the flow of the XDP day")?;

@@ -75,7 +75,7 @@ impl ClientGroup {
         venue::enter(&mut self.others[trip % (CLIENTS - 1)], trip as u32 + 1, venue)
     }
 
-    /// Sends an order of the last client; if it reads, it also receives the messages that have arrived.
+    /// Sends an order of the last client; unless stuck, the client also reads the messages that have arrived.
     pub(crate) fn trade_last(&mut self, now: Nanos) -> anyhow::Result<()> {
         self.last_ref += 1;
         self.last.queue(&OrderRequest::Enter(no_trade(self.last_ref)))?;
@@ -86,7 +86,7 @@ impl ClientGroup {
         Ok(())
     }
 
-    /// Checks that no client was disconnected as slow, and that the last one is stuck exactly if intended.
+    /// Checks that no client was disconnected as slow, and that the last is stuck if and only if `is_stuck`.
     pub(crate) fn check(&self, view: &VenueView) -> anyhow::Result<()> {
         let counters = &view.order_server;
         ensure!(counters.slow_clients.read() == 0, "the stuck client was disconnected while it was measured");

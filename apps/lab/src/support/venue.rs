@@ -26,7 +26,7 @@ pub(crate) const USER: &str = "LAB";
 pub(crate) const TICK: i64 = 100;
 /// Reference price: 100.00.
 pub(crate) const REFERENCE: Price = Price(1_000_000);
-/// Price levels on each side.
+/// Number of price levels on each side.
 const LEVELS: u32 = 100;
 /// Indexes of the agents in the order of their calls. The order server is called again before the publisher,
 /// so that answers leave before market data, as in a venue on one thread.
@@ -112,7 +112,7 @@ pub(crate) fn run_with_venue<T>(
 
 /// Waits for a venue. Its agents run on another thread, or the implementation runs them while it waits.
 pub(crate) trait Wait {
-    /// Current time for the clients.
+    /// Returns the time to pass to calls of the clients.
     fn now(&self) -> Nanos;
 
     /// Polls until `poll` returns true.
@@ -176,7 +176,7 @@ pub(crate) fn enter(entry: &mut OrderEntry, number: u32, venue: &mut impl Wait) 
     })
 }
 
-/// Checks that every order rests in the book and that nothing else happened.
+/// Checks that every order rests, and that no order was rejected, ignored or executed.
 pub(crate) fn check_final_state(view: &VenueView, orders: u64) -> anyhow::Result<()> {
     let engine =
         view.engine.lock().ok().and_then(|mut engine| engine.take()).context("the matcher left no engine")?;

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use crate::data::MarketView;
 use crate::{format, palette};
 
-/// Time for which a note is shown, in seconds.
+/// Time for which the last row shows a note before the next one, in seconds.
 const NOTE_SECONDS: u64 = 3;
 /// Keys and their functions, as shown.
 const KEYS: [(&str, &str); 3] = [("q", "quit"), ("space", "freeze"), ("↑↓", "scroll")];
@@ -33,7 +33,7 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, with_note: bool) 
     buf.set_string((area.right() - 1).saturating_sub(width).max(x), area.y, text, style);
 }
 
-/// Returns the note to show now: notes take turns, since the row has no space for all.
+/// Returns the note to show now: the notes take turns, because the row has space for one.
 fn current_note(view: &MarketView) -> Option<&String> {
     let index = view.elapsed.as_secs() / NOTE_SECONDS;
     view.notes.get(usize::try_from(index).unwrap_or(0) % view.notes.len().max(1))

@@ -21,7 +21,7 @@ const COLUMNS: [Column; 10] = [
     Column::text("book", 10, 0),
 ];
 
-/// Blank characters after the last column's heading: the column's width less the heading's length.
+/// Number of blanks after the last column's heading: the column's width less the heading's length.
 const HEADING_PADDING: u16 = 6;
 
 /// Draws the table without the first `scroll` instruments; skips fewer if a row would be empty otherwise.

@@ -1,7 +1,7 @@
 //! Each participant in one row, and their totals.
 //!
-//! Over all participants, positions and P&L sum to zero. But participants publish them at different times
-//! while the market trades, so the totals omit them. The final reconciliation checks their sums.
+//! Over all participants, positions and P&L sum to zero. But participants publish these values at different
+//! times while the market trades, so the totals omit them. The final reconciliation checks the sums.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

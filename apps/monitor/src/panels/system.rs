@@ -40,7 +40,7 @@ fn render_feed(area: Rect, buf: &mut Buffer, feed: &FeedView) {
     let first_arrivals: f64 = feed.lines.iter().map(|line| line.first_arrivals as f64).sum();
     let rows: Vec<_> = feed.lines.iter().map(|line| feed_row(line, first_arrivals)).collect();
     let below = area.y + 1 + rows.len() as u16;
-    // Always show the row about gaps, over the last feed lines if the area is too short.
+    // Always show the row of gaps; if the area is too short, it covers the last feed lines.
     let y = below.min(area.bottom().saturating_sub(1));
     table::render(Rect { height: y - area.y, ..area }, buf, &FEED_COLUMNS, &rows);
     buf.set_line(area.x, y, &gaps(feed), area.width);

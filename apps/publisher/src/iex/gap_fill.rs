@@ -1,4 +1,4 @@
-//! Gap fill: resends messages on request.
+//! IEX gap fill over UDP and TCP: resends stored messages on request.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -14,17 +14,17 @@ use crate::store::Store;
 
 /// Maximum number of message ranges that wait to be sent over UDP; further requests are dropped and counted.
 const PENDING_RANGES: usize = 256;
-/// Maximum number of segments sent in one duty cycle over UDP, and for each client over TCP.
+/// Maximum number of segments sent in one duty cycle: over UDP to all clients together, over TCP to each.
 const SEGMENTS_PER_CYCLE: usize = 16;
-/// Maximum number of requests read in one duty cycle.
+/// Maximum number of UDP requests read in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 64;
-/// Limit on the requests of one address.
+/// Rate limit on the UDP requests from each IP address.
 const REQUESTS: RateLimit = RateLimit { per_second: 20_000, burst: 4_000 };
 /// Maximum number of TCP clients at a time; [`Clients`] describes the handling of further clients.
 const CONNECTIONS_MAX: usize = 16;
 /// Time limit of a TCP client for its request, and for receiving each part of its answer.
 const IDLE_MAX: Nanos = Nanos::from_secs(10);
-/// Maximum number of bytes queued for one client.
+/// Capacity of a TCP client's send queue, in bytes.
 const PENDING_LEN: usize = 64 << 10;
 
 /// True if a request is for this stream.
@@ -136,7 +136,7 @@ impl UdpGapFill {
 /// Message ranges that a client requested, and the progress of the answer.
 #[derive(Default)]
 pub(super) struct RequestedRanges {
-    /// First and end of each range still to be sent; `None` until the request is complete.
+    /// First number and exclusive end of each range still to be sent; `None` until the request is complete.
     ranges: Option<VecDeque<(u64, u64)>>,
     is_done: bool,
 }

@@ -34,7 +34,7 @@ pub(crate) struct Image {
     /// Symbol and arrival number of each order, by order id.
     locations: HashMap<u64, ([u8; 8], u64)>,
     arrivals: u64,
-    /// Number of orders and price levels in the image, and the maximum number.
+    /// Number of orders and price levels in the image; `entries_max` is its limit.
     entry_count: usize,
     entries_max: usize,
     is_whole: bool,

@@ -15,10 +15,10 @@ use crate::clients::{Client, Clients};
 
 /// Maximum number of clients at a time; [`Clients`] describes the handling of further clients.
 const CONNECTIONS_MAX: usize = 16;
-/// Capacity of a client's send queue for answers, and the additional capacity for refusals, in bytes.
+/// Bytes of a client's send queue that answers may fill; refusals may fill `REFUSALS_LEN` more.
 const PENDING_LEN: usize = 64 << 10;
 const REFUSALS_LEN: usize = 1 << 10;
-/// Maximum number of bytes queued at once, in whole frames: a refusal may be queued between two pieces.
+/// Maximum length in bytes of a piece of an answer. A piece has whole frames, so a refusal can follow it.
 const PIECE_LEN: usize = 16 << 10;
 const _: () = assert!(data_len(MESSAGE_LEN_MAX) <= PIECE_LEN);
 /// A connection is closed after this time without a request or a sent part of an answer.

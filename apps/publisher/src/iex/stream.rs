@@ -5,7 +5,7 @@ use tickpath_types::{Nanos, Sequence};
 
 use crate::store::Store;
 
-/// Maximum length of a segment in an answer over UDP or TCP.
+/// Maximum length in bytes of a gap fill segment, over UDP or TCP.
 pub(super) const SEGMENT_LEN: usize = 1_400;
 
 /// The fields of the channel that every answer carries.
@@ -42,7 +42,7 @@ pub(super) fn write_segment<'a>(
     (count, &buffer[..len])
 }
 
-/// Stream offset of a stored message, or of the message after the last stored one; 0 if unknown.
+/// Stream offset of a message that is stored or directly follows a stored message; otherwise 0.
 fn offset_of(store: &Store, sequence: u64) -> u64 {
     let behind = |sequence: u64| {
         let (message, offset) = store.message(sequence.checked_sub(1)?)?;

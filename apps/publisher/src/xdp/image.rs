@@ -28,7 +28,7 @@ pub(super) struct Image {
     arrivals: u64,
     orders_max: usize,
     is_whole: bool,
-    /// The current second, for messages that have only nanoseconds.
+    /// Current second of Unix time, for messages that give only the nanoseconds within it.
     secs: u32,
 }
 
@@ -76,7 +76,7 @@ impl Image {
         self.symbols.get(&index)?.mapping.as_ref().map(IntoBytes::as_bytes)
     }
 
-    /// SymbolSeqNum of the last message about the symbol.
+    /// Returns the SymbolSeqNum of the last message about a symbol; 0 if there was none.
     pub(super) fn last_symbol_seq_num(&self, index: u32) -> u32 {
         self.symbols.get(&index).map_or(0, |symbol| symbol.last_symbol_seq_num)
     }

@@ -19,7 +19,7 @@ const PACKETS_PER_CYCLE: usize = 16;
 const SYMBOLS_PER_CYCLE: usize = 8;
 /// Length in bytes of the refresh header's short form, used in all packets of a refresh but the first.
 const SHORT_HEADER_LEN: usize = 8;
-/// Number of bytes for messages in a refresh packet.
+/// Capacity of a refresh packet for messages, in bytes.
 const REFRESH_CAPACITY: usize = PACKET_LEN_MAX - HEADER_LEN - RefreshHeader::LEN;
 /// Maximum number of messages in a refresh packet besides the refresh header: a packet has at most 255.
 const REFRESH_MESSAGES_MAX: usize = 254;
@@ -30,7 +30,8 @@ type Builder = PacketBuilder<[u8; PACKET_LEN_MAX]>;
 pub(super) enum Job {
     /// Retransmission of messages `next..end`; `is_sole` is true if no packet has been sent yet.
     Messages { next: u64, end: u64, is_sole: bool },
-    /// Refreshes of symbols; if `is_mapping`, only their symbol index mappings.
+    /// Refreshes of symbols; if `is_mapping`, only their symbol index mappings. `is_single` is true for a
+    /// request of one symbol, `is_first` until the first symbol is sent.
     Symbols { symbols: VecDeque<u32>, is_first: bool, is_single: bool, is_mapping: bool },
 }
 

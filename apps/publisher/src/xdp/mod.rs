@@ -42,7 +42,7 @@ pub(crate) struct XdpService {
 }
 
 impl XdpService {
-    /// Opens the request server, and the retransmission and refresh channels for the requested messages.
+    /// Opens the request server, and the multicast senders of the retransmission and refresh channels.
     pub(crate) fn open(
         product: (u8, u8),
         line: SocketAddrV4,

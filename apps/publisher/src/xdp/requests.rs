@@ -17,11 +17,12 @@ use crate::store::Store;
 
 /// Maximum number of clients at a time; [`Clients`] describes the handling of further clients.
 const CONNECTIONS_MAX: usize = 32;
-/// Maximum number of request sources in a day; further sources are refused.
+/// Maximum number of sources whose requests are accepted in a run; further sources are refused.
 const SOURCES_MAX: usize = 64;
 /// Maximum number of messages in one request.
 const RANGE_MAX: u64 = 1_000;
-/// Maximum number of requests of one source in a day, counted separately for messages and for refreshes.
+/// Maximum number of requests of one source, counted separately for messages and refreshes. The counts are
+/// not reset, so a run counts as one day.
 const REQUESTS_PER_DAY: u32 = 5_000;
 /// Interval of the heartbeats to a client, and the client's time limit for its response.
 const HEARTBEAT: Nanos = Nanos::from_secs(60);

@@ -1,4 +1,4 @@
-//! IEX: gap fill over UDP and TCP, and SNAP.
+//! Tests of the recovery services of IEX channels: gap fill over UDP and TCP, and SNAP.
 
 use std::io::Write;
 
@@ -103,7 +103,8 @@ fn up_to_a_thousand_messages_are_resent_by_udp() {
     while !outstanding.is_empty() {
         assert!(!take(&mut outstanding));
     }
-    // A request without ranges is a test. The second request includes messages that do not exist yet.
+    // A request without ranges is a test: the answer is a heartbeat. The second request includes messages
+    // that do not exist yet.
     ask(&request(SESSION, &[]));
     assert!(take(&mut outstanding), "a test is answered like a heartbeat");
     ask(&request(SESSION, &[Range::new(COUNT as u64, COUNT as u64 + 50)]));

@@ -1,4 +1,4 @@
-//! ITCH: the MoldUDP64 request server and GLIMPSE.
+//! Tests of the recovery services of ITCH channels: the MoldUDP64 request server, and GLIMPSE.
 
 use std::io::Write;
 use std::net::UdpSocket;

@@ -26,7 +26,7 @@ use tickpath_types::Nanos;
 
 /// A publication on a separate thread, stopped on drop.
 pub(crate) struct Publisher {
-    /// Values of the feed handler's configuration by key, for the first channel.
+    /// The first channel's part of the feed handler configuration, by key; `text` has all of it.
     pub(crate) config: HashMap<String, String>,
     pub(crate) text: String,
     stop: StopSignal,

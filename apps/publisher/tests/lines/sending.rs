@@ -25,7 +25,7 @@ impl MessageListener<IexStream> for Messages {
     }
 }
 
-/// Both lines carry the recording, and line B has the packets that line A drops on purpose.
+/// Line A drops some packets on purpose; line B carries all packets.
 #[test]
 fn both_lines_carry_the_recording_and_one_drops_packets() {
     let folder = tempfile::tempdir().unwrap();
@@ -38,7 +38,7 @@ fn both_lines_carry_the_recording_and_one_drops_packets() {
 
     let (mut of_a, mut of_b) = (0, 0);
     let (mut arbiter, mut messages) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Messages::default());
-    // Line B alone carries all messages; line A those that were not dropped.
+    // Line B alone delivers all messages.
     while messages.0.len() < 2_000 {
         arbiter.handle_packet(Nanos(1), Line::B, &receive(&mut b), &mut messages);
         of_b += 1;
@@ -138,7 +138,7 @@ fn the_printed_configuration_has_the_day_and_capacity_for_the_instruments() {
     assert!(!text.contains("max_instruments"), "{text}");
 }
 
-/// A recording may lack stock directory messages, but every message has a stock locate.
+/// The instrument capacity is derived from the stock locates, since a recording may lack directory messages.
 #[test]
 fn a_used_port_is_an_error_and_locates_without_a_directory_are_counted() {
     let folder = tempfile::tempdir().unwrap();

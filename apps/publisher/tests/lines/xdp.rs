@@ -1,4 +1,4 @@
-//! XDP: the request server, and the retransmission and refresh channels.
+//! Tests of the recovery services of XDP channels: the request server, retransmissions and refreshes.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -68,7 +68,7 @@ fn source() -> SourceId {
     SourceId::new(SOURCE).unwrap()
 }
 
-/// Returns the next packet of a group, without the heartbeats before it.
+/// Returns the next packet of a group that is not a heartbeat.
 fn next_of(receiver: &mut MulticastReceiver) -> Vec<u8> {
     loop {
         let bytes = receive(receiver);
@@ -78,7 +78,7 @@ fn next_of(receiver: &mut MulticastReceiver) -> Vec<u8> {
     }
 }
 
-/// Sends a request and reads the response.
+/// Sends a request; returns the first sequence number and the status from the response.
 fn ask(stream: &mut TcpStream, request: &(impl IntoBytes + Immutable)) -> (u32, RequestStatus) {
     let mut builder = PacketBuilder::new([0; 200], 77);
     builder.push(request).unwrap();

@@ -76,7 +76,7 @@ fn replay(file: RecordingFile, session: &mut Session<'_>, pass: Pass<Output<'_>>
     Ok(reports)
 }
 
-/// Describes a capture without market data.
+/// Describes the contents of a capture without market data, for the error message.
 fn nothing_known(frames: &PacketCounters, unknown: &UnknownPackets) -> String {
     let mut description =
         format!("{} frames, {} of UDP and {} of TCP", frames.frames, frames.udp, frames.tcp);

@@ -96,7 +96,7 @@ fn replay_levels(
     definitions.retain(|definition| chosen.is_empty() || chosen.contains(&definition.symbol));
     report.definitions = definitions;
     if schema == DbnSchema::Definition {
-        // A file of definitions has no book messages, so reservations about books do not apply.
+        // A file of definitions has no book messages, so the report's reservations about books do not apply.
         report.recording.reservations.clear();
     }
     Ok(report)

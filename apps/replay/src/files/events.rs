@@ -18,8 +18,8 @@ use crate::session::Session;
 
 /// Maximum number of events in a block.
 const BLOCK_LEN: usize = 4_096;
-/// One in this number of blocks is read completely before it is applied, which measures the cost of reading.
-/// The events of the other blocks are applied as they are read.
+/// One block in this many is read completely before it is applied, so that the time for reading is measured.
+/// The events of all other blocks are applied as they are read.
 const READ_FIRST_EVERY: u64 = 16;
 /// Minimum number of instruments for which the books have capacity.
 pub(super) const INSTRUMENTS_MIN: usize = 1_024;
@@ -27,7 +27,7 @@ pub(super) const INSTRUMENTS_MIN: usize = 1_024;
 /// A block of events.
 struct Block {
     events: Vec<RecordedEvent>,
-    /// Start position of each event.
+    /// Position in the file at which each event starts.
     positions: Vec<Position>,
     is_last: bool,
 }

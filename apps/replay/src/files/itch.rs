@@ -22,7 +22,7 @@ pub(crate) static ITCH: FileFormat = FileFormat {
     replay,
 };
 
-/// Replays a file: applies blocks of raw messages directly to the feed's books.
+/// Replays a file: decodes blocks of messages and applies them to the books.
 fn replay(file: RecordingFile, session: &mut Session<'_>, mut pass: Pass<Output<'_>>) -> Reports {
     let meter = file.meter().clone();
     let mut blocks = ItchBlocks::of(file);

@@ -238,9 +238,9 @@ fn numbers_that_jump_back_are_reported() {
         ]
     );
     assert_eq!(report.messages, whole.messages);
-    // The new numbering continues with messages 3 to 13, then 1 to 13. Message 13 may be a late duplicate and
-    // does not count. The sixteenth packet that jumps back is message 4: there the numbering and the books
-    // restart.
+    // The new numbering continues with messages 3 to 13, then 1 to 13. The first message 13 may be a late
+    // duplicate, so it does not count as a jump back. The sixteenth packet that jumps back is the second
+    // message 4: there the numbering and the books restart.
     for index in (0..13).chain(0..13).skip(2) {
         capture.mold(LINE_A, "DAY1", 1 + index as u64, &messages[index..=index]);
     }

@@ -74,7 +74,7 @@ fn a_day_of_xdp() {
     assert_eq!(count(&orders, ",execute,"), of("103"));
     // A modification is exported as a replacement or as a reduction.
     assert_eq!(count(&orders, ",replace,") + count(&orders, ",reduce,"), of("101") + of("104"));
-    // An execution that is part of a cross is counted by the cross.
+    // Each hidden trade and each cross has one row.
     assert_eq!(count(&trades, ",hidden,") + count(&trades, ",cross,"), of("110") + of("111"));
     assert!(bbo.lines().count() > 100 && depth.lines().count() > bbo.lines().count(), "{bbo}");
 }

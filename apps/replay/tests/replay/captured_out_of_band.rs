@@ -257,7 +257,7 @@ fn a_symbol_clear_completes_a_book() {
     let mut capture = with_a_loss();
     let clear = SymbolClear::new(OPENED, 0, 7, 9).as_bytes().to_vec();
     capture.udp(LINE, &original(7, &[clear, add(7, 9, 9, 10_900)]));
-    // The book is complete, so a refresh does not affect it.
+    // The clear completed the book, so this refresh is ignored.
     let late_refresh = [header(6, 4), refreshed(7, 4, 1, 10_000)];
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_ONE, 1, 9, &late_refresh));
     let report = capture.run(&checked());

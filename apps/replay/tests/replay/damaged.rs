@@ -179,7 +179,7 @@ fn crossed_books_are_counted_by_the_state_of_session_and_symbol() {
         [&counts.before_open, &counts.trading, &counts.halted, &counts.after_close].map(|found| found.count),
         [2, 1, 3, 0]
     );
-    // The state change messages count too, since the book is still crossed after them.
+    // The count includes the change to trading, because the book is still crossed after that message.
     assert_eq!(counts.contradictory.count, 3);
     let first = counts.trading.first.unwrap();
     assert_eq!(first, format!("byte {at} (bid 100.0200 at ask 100.0200)"));

@@ -1,4 +1,4 @@
-//! Exported tables, read back.
+//! Tests that read exported tables back.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Replays of whole files.
+//! Tests that replay whole files.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 

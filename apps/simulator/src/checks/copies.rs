@@ -54,7 +54,7 @@ fn drop_copy_of(case: &Case<'_>, user: usize, number: u64) -> ExpectedMessage {
     ExpectedMessage { command: *command, event: None, bytes: drop_copy }
 }
 
-/// Checks that a login for available messages is accepted, unless the user still has another connection.
+/// Checks that no login is refused as unavailable after the venue closed the reader's earlier connections.
 fn check_refusals(case: &Case<'_>, reader: &CopyReader) {
     let events = &reader.log.events;
     let closed_at = events.iter().filter(|event| event.kind == ClientEventKind::DisconnectedAtVenue);

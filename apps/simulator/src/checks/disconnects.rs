@@ -50,8 +50,8 @@ fn presences_of(client: &ClientLog) -> Vec<Presence> {
     presences.into_values().collect()
 }
 
-/// The venue cancels a user's orders only if the user is logged out and its grace since the disconnect has
-/// passed.
+/// The venue cancels a user's orders only if the user is logged out and the grace period since the
+/// disconnect has passed.
 fn check_not_while_logged_in(case: &Case<'_>, place: usize, presences: &[Presence]) {
     let name = &case.observed.setup.users[place].name;
     for command in case.observed.log.commands.iter().filter(|command| is_own_cancel(command, place)) {
@@ -95,7 +95,8 @@ fn is_clock_steady(case: &Case<'_>, from: Nanos, to: Nanos) -> bool {
     !case.observed.clock_steps.iter().any(|step| from <= *step && *step <= to)
 }
 
-/// When a user stays disconnected beyond its grace, none of its orders is open after the reaction time.
+/// When a user stays disconnected beyond its grace period, none of its orders is open after the venue's
+/// reaction time.
 fn check_in_time(
     case: &Case<'_>,
     place: usize,
@@ -114,7 +115,7 @@ fn check_in_time(
     let disconnected_at = disconnected_at.filter(|disconnected_at| {
         instance.started_at <= *disconnected_at && *disconnected_at < instance.ended_at
     });
-    // The grace of users without a connection counts from the venue's start.
+    // For a user without a connection, the grace period starts when the venue starts.
     for since in disconnected_at.chain([instance.started_at]) {
         let due = since + grace + observed.setup.reaction_max;
         let may_have_reconnected = |presence: &Presence| {
@@ -139,8 +140,8 @@ fn check_in_time(
     }
 }
 
-/// Returns true if the venue may have cancelled in time, but the log lost the cancel later: a lost command
-/// that the simulator had read is the cancel, or the simulator had not read all lost commands.
+/// Returns true if the venue may have cancelled in time, but the log lost the cancel later: it is among the
+/// lost commands that the simulator had read, or the simulator had not read all of them.
 fn is_cancel_lost(case: &Case<'_>, place: usize, instance: &VenueInstance, due: Nanos) -> bool {
     let known = Views::known_by(case.observed, due);
     if known <= instance.last {
@@ -152,7 +153,7 @@ fn is_cancel_lost(case: &Case<'_>, place: usize, instance: &VenueInstance, due: 
         || read.last().is_none_or(|last| last.sequence() < known)
 }
 
-/// Returns true if the venue itself cancels all orders of a user by this command.
+/// Returns true if the command is the venue's own cancel of all orders of user `place`.
 fn is_own_cancel(command: &LogCommand, place: usize) -> bool {
     let own = CommandKind::CancelAll { reason: CancelReason::System };
     command.engine_kind() == Some(&own) && place_of(command.session()) == Some(place)

@@ -16,8 +16,8 @@ pub(super) fn check(case: &Case<'_>) {
             let Some(instance) = case.views.instance_at(sent.at) else { continue };
             let expected = match next {
                 Some((its, next)) if its == instance => next,
-                // A new instance continues after the recovered log. It only retransmits older messages, even
-                // those never sent.
+                // A new instance continues after the recovered log. It sends older messages, even those
+                // never sent before, only when they are requested.
                 _ => Sequence(case.truth.market_after(case.views.instances[instance].after) + 1),
             };
             case.expect(packet.sequence == expected.0, || {

@@ -1,4 +1,4 @@
-//! Purchases and sales cancel out, in quantity and in money.
+//! Over all clients, purchases equal sales: in quantity for each instrument, and in money.
 
 use std::collections::BTreeMap;
 

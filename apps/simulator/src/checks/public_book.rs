@@ -13,8 +13,8 @@ pub(super) struct PublicBook {
 }
 
 impl PublicBook {
-    /// Applies an event. If an order changes, returns the update that a feed handler publishes, without the
-    /// health.
+    /// Applies an event. If an order changes, returns the update that a feed handler publishes; its `health`
+    /// is not set.
     pub(super) fn apply(&mut self, event: &MarketEvent) -> Option<MarketUpdate> {
         let instrument = event.instrument;
         let (kind, order) = match event.kind {
@@ -63,8 +63,7 @@ impl PublicBook {
         self.place(order_id).map(|place| self.orders.remove(place))
     }
 
-    /// Reduces an order by `qty`; returns the order with `qty` as its quantity, or `None` if the order is
-    /// unknown.
+    /// Reduces an order by `qty`. Returns the order with `qty` in place of its quantity; `None` if unknown.
     fn reduce(&mut self, order_id: OrderId, qty: Qty) -> Option<Order<()>> {
         let place = self.place(order_id)?;
         let order = &mut self.orders[place];

@@ -83,8 +83,8 @@ fn check_recorded(case: &Case<'_>, recorded_hashes: &BTreeMap<Sequence, Vec<u64>
     }
 }
 
-/// Returns the state hashes of snapshots and venue starts, by last command. A start is omitted if its part of
-/// the log may have been lost.
+/// Returns the state hashes of snapshots and venue starts, by last command. Omits a venue start if a later
+/// power loss may have removed its last command.
 fn recorded(case: &Case<'_>) -> BTreeMap<Sequence, Vec<u64>> {
     let mut recorded_hashes: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
     for snapshot in &case.observed.log.snapshots {

@@ -10,7 +10,7 @@ const DESCRIBED_MAX: u64 = 8;
 pub struct Violation {
     /// Name of the checker that found the violation.
     pub check: &'static str,
-    /// Subject and description.
+    /// Description of the violation, after its subject, if any.
     pub text: String,
 }
 

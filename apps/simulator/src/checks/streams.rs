@@ -79,7 +79,7 @@ fn check_message(
     case: &Case<'_>,
     name: &str,
     stream: &[ExpectedMessage],
-    // A power loss after the login may affect this message: bytes sent before the loss can arrive after it.
+    // Any power loss since the login excuses a difference: a message sent before a loss can arrive after it.
     [logged_in_at, at]: [Nanos; 2],
     (sequence, bytes): (Sequence, &[u8]),
 ) {

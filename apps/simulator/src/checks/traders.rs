@@ -116,7 +116,7 @@ struct Ledger {
     book: Book,
     fills: BTreeMap<(UserRefNum, MatchId), (Qty, Price)>,
     accounts: BTreeMap<InstrumentId, Account>,
-    /// Instruments with a broken execution: the position changed without an order.
+    /// Instruments with a broken execution, which changes the position without an order.
     broken: BTreeSet<InstrumentId>,
 }
 
@@ -127,9 +127,9 @@ struct Account {
     net_qty: i128,
     /// Quantity, notional and number of fills, for purchases and for sales.
     traded: [[i128; 3]; 2],
-    /// Cost of the open position at average prices.
+    /// Net quantity times the position's average price; negative for a short position.
     cost: f64,
-    /// Profit of the closing fills.
+    /// Profit of the fills that reduced the position.
     realised: f64,
     /// Number of fills and reversals. Each may round the trader's profit by up to one unit.
     roundings: u64,
@@ -180,7 +180,7 @@ impl Ledger {
     /// Applies one event; returns the order that it accepted and left open.
     fn on_event(&mut self, event: &OrderEventKind) -> Option<UserRefNum> {
         let user_ref = event.user_ref();
-        // The book holds no orders of an earlier instance.
+        // The book ignores events of an earlier instance's orders, since it does not hold them.
         self.book.on_event(Nanos::ZERO, event);
         match *event {
             OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
@@ -225,8 +225,8 @@ impl Ledger {
     }
 }
 
-/// Positions and profits match the venue's executions. A killed instance may not have processed all events
-/// that it received: its positions must match after some number of them.
+/// Positions and profits match the venue's executions. A killed instance may have processed only a prefix of
+/// the received events: its positions must match those after some prefix.
 fn check_positions(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents) {
     let mut ledger = Ledger::default();
     let end = if instance.ended.is_none() { logged.events.len() } else { logged.received };
@@ -248,7 +248,7 @@ fn check_positions(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEv
     }
 }
 
-/// Accepted orders stay within the limits, regardless of messages in flight.
+/// When the venue accepts an order, the trader's open orders and position are within its limits.
 fn check_limits(case: &Case<'_>, instance: &TraderInstance, logged: &LoggedEvents) {
     let limits = &instance.limits;
     let mut ledger = Ledger::default();

@@ -16,8 +16,8 @@ pub(super) struct Part {
     pub(super) price: Price,
 }
 
-/// Returns the sides of every execution by match number and time, since match numbers restart each day.
-/// `None` when a client has not received everything.
+/// Returns the sides of every execution, keyed by match number and time: match numbers restart each day.
+/// `None` if a client has not received all of its messages.
 pub(super) fn of_all(case: &Case<'_>) -> Option<BTreeMap<(MatchId, Nanos), Vec<Part>>> {
     let mut trades: BTreeMap<_, Vec<Part>> = BTreeMap::new();
     for user in 0..case.observed.clients.len() {

@@ -16,7 +16,7 @@ use crate::Observed;
 /// Upper bound of the length of an OUCH or ITCH message.
 const MESSAGE_LEN_MAX: usize = 256;
 
-/// The expected results of the log.
+/// The results that the reference engine computes from the log.
 pub(super) struct Truth {
     /// Each user's expected messages, from sequence number 1.
     pub(super) streams: Vec<Vec<ExpectedMessage>>,
@@ -24,9 +24,10 @@ pub(super) struct Truth {
     pub(super) order: Vec<usize>,
     /// The expected market data messages, from sequence number 1.
     pub(super) market: Vec<MarketMessage>,
-    /// Number of open orders by user, recorded with each command that changed it.
+    /// Number of open orders of each user, after each command that changed the number.
     pub(super) open_counts: Vec<Vec<(Sequence, usize)>>,
-    /// Orders that were still open at or after their expiry, each with the command that was applied then.
+    /// Orders still open at or after their expiry when a command other than `ExpireOrders` was applied, each
+    /// with that command.
     pub(super) overdue: Vec<(Sequence, ReferenceOrder)>,
     /// The engine after the last command.
     pub(super) engine: ReferenceEngine,
@@ -81,7 +82,7 @@ impl Truth {
         truth
     }
 
-    /// Records orders that are still open when another command takes effect after their expiry.
+    /// Unless the command is `ExpireOrders`, records the orders that are open although their expiry is due.
     fn record_overdue(&mut self, engine: &ReferenceEngine, command: &LogCommand) {
         if command.engine_kind() != Some(&CommandKind::ExpireOrders) {
             let is_overdue = |it: &&ReferenceOrder| it.expires_at().is_some_and(|at| at <= command.ts());

@@ -8,9 +8,9 @@ use crate::{ClientEventKind, ClientLog, HostFailure, Observed, VenueEvent};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InstanceEnd {
-    /// The instance was still alive at the end of the run.
+    /// No end of the instance was recorded.
     Alive,
-    /// The instance stopped in the regular way.
+    /// The operator or the end of the run stopped the instance.
     Stopped,
     /// The instance crashed.
     Crashed,
@@ -76,7 +76,7 @@ impl Views {
         Views { instances, losses, times, received_streams }
     }
 
-    /// Returns true if the log may have lost `command` after a message about it was sent at `at`.
+    /// Returns true if a power loss at or after `at` may have removed `command` from the log.
     pub(super) fn may_be_lost(&self, at: Nanos, command: Sequence) -> bool {
         self.losses.iter().any(|loss| loss.at >= at && command > loss.last)
     }

@@ -1,4 +1,4 @@
-//! The checkers on synthetic runs: a clean one passes, and the responsible checker finds each corruption.
+//! Tests of the checkers on synthetic runs: a clean run passes, and each corruption is found.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod corrupted;

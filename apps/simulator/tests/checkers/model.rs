@@ -23,7 +23,7 @@ use zerocopy::IntoBytes;
 
 /// Virtual time between commands, in nanoseconds.
 const STEP: u64 = 1_000_000;
-/// Number of random actions, mostly client requests, of the first venue instance.
+/// Number of random actions, mostly client requests, before the venue's crash.
 const REQUESTS: u64 = 450;
 /// Time from a disconnect to the cancel of the user's orders, for users with cancel-on-disconnect.
 pub const GRACE: Nanos = Nanos(20 * STEP);

@@ -47,7 +47,8 @@ fn every_engine_fault_is_found() {
     }
 }
 
-/// Runs the seed with the fault; returns the name of the first checker that finds it, or `an assertion`.
+/// Runs the seed with the fault; returns the name of the first checker that finds it, or `an assertion` if
+/// the run panics.
 fn find(fault: Fault, seed: u64) -> Option<String> {
     let planted = plant(fault);
     let observed = catch_unwind(AssertUnwindSafe(|| observe(seed)));

@@ -19,7 +19,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Creates the delays from the first attempt on; the same seed gives the same delays.
+    /// Creates a sequence of delays that starts at [`DELAY_MIN`]; the same seed gives the same sequence.
     #[must_use]
     pub fn new(seed: u64) -> Backoff {
         Backoff { random: SplitMix64::seed_from_u64(seed), attempts: 0 }

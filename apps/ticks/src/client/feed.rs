@@ -45,7 +45,7 @@ impl Clock {
 /// Folder and name of a shared-memory segment.
 #[derive(Clone, Debug)]
 pub struct SegmentPlace {
-    /// The folder of segments.
+    /// Folder that contains the segment.
     pub folder: PathBuf,
     /// The segment's name.
     pub name: SegmentName,
@@ -177,7 +177,7 @@ pub(super) struct Sink {
     pub(super) hello: Option<Hello>,
     pub(super) is_subscribed: bool,
     scope: Option<Scope>,
-    /// Position at the end of the last subscribed connection, until the messages missed since then are
+    /// Position at the end of the last subscribed connection, kept until the messages missed since then are
     /// counted.
     previous: Option<SessionPosition>,
     pub(super) refused: Option<Refused>,

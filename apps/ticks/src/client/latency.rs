@@ -22,7 +22,7 @@ pub enum Span {
 }
 
 impl Span {
-    /// All spans, in the order of the path.
+    /// All spans: the consecutive parts of a tick's path, then the two totals.
     pub const ALL: [Span; 6] =
         [Span::Server, Span::Network, Span::Parse, Span::Cache, Span::Total, Span::Draw];
 
@@ -179,7 +179,7 @@ impl Latencies {
     }
 }
 
-/// Maximum number of ticks per batch whose latencies are recorded; of a longer batch, evenly spaced ticks.
+/// Maximum number of ticks per batch whose latencies are recorded. In a longer batch, they are evenly spaced.
 const MEASURED_MAX: usize = 32;
 
 /// Returns the index step between measured ticks in a batch of `count` ticks.

@@ -24,14 +24,14 @@ use super::shared::{Count, LinkState, Shared};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout for the server's hello, and for the grant of the subscription.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
-/// Number of silent heartbeat intervals after which the server is considered lost.
+/// Number of heartbeat intervals without data from the server after which the connection is lost.
 const SILENT_INTERVALS: u64 = 5;
-/// Interval of the checks for heartbeats and timeouts, and read timeout. After the hello, half the heartbeat
-/// interval applies if it is shorter.
+/// Interval of [`Link::run_maintenance`], and read timeout of the socket. After the server's hello, half its
+/// heartbeat interval is used if that is shorter.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(50);
-/// Interval at which the clock is compared with the system's clock.
+/// Interval at which the client's clock is corrected by its drift from the system's clock.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Id of the only request on a connection.
+/// Request id of the subscription, the only request on a connection.
 const REQUEST: u32 = 1;
 
 /// The server to connect to, and the subscription.
@@ -58,7 +58,7 @@ pub enum ClientError {
     Stream {
         /// The server's address.
         address: String,
-        /// The error in the stream.
+        /// [`StreamError::NotTicks`] or [`StreamError::Version`].
         error: StreamError,
     },
     /// The server refuses this client or its request.
@@ -74,7 +74,7 @@ pub enum ClientError {
     /// The connection is lost, and the client is configured not to reconnect.
     #[error("{0}")]
     ConnectionLost(String),
-    /// A local failure, for instance that the segment could not be created.
+    /// A failure in this process, for instance to create the shared-memory segment.
     #[error(transparent)]
     Local(anyhow::Error),
 }
@@ -102,8 +102,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts the thread, which publishes its state in [`shared`](Client::shared). Also copies the ticks to
-    /// `csv`.
+    /// Starts the client's thread, which publishes its state in [`shared`](Client::shared), and copies every
+    /// tick to `csv` if it is given.
     ///
     /// # Errors
     /// The system cannot create a thread.
@@ -161,7 +161,7 @@ struct Link {
     backoff: Backoff,
     shared: Arc<Shared>,
     feed: Feed,
-    /// True once any server sent a hello, which shows that the peer uses the protocol.
+    /// True once a hello arrived on any connection, which shows that the address is that of a ticks server.
     had_session: bool,
 }
 
@@ -195,7 +195,7 @@ impl Link {
         }
     }
 
-    /// Waits before the next attempt to connect; returns true when the client is to stop.
+    /// Waits until the next attempt to connect is due or requested. Returns true if the client must stop.
     fn wait(&mut self) -> bool {
         let delay = self.backoff.next_delay();
         let until = Instant::now() + delay;
@@ -239,7 +239,7 @@ impl Link {
         }
     }
 
-    /// Reads until the connection ends for any reason.
+    /// Sends the hello, then reads and does the periodic work until the connection ends.
     fn serve(&mut self, mut connection: Connection) -> io::Result<ConnectionEnd> {
         let (mut maintenance_at, mut clock_at) = (Nanos::ZERO, Nanos::ZERO);
         connection.send(with_checksum(Hello::client(0, connection.began)).as_bytes(), connection.began)?;
@@ -312,7 +312,7 @@ impl Link {
         Ok(None)
     }
 
-    /// Does the periodic work: checks the user's requests and the timeouts, and sends heartbeats.
+    /// Does the periodic work: checks stop and reconnect requests and timeouts, and sends heartbeats.
     fn run_maintenance(
         &mut self,
         connection: &mut Connection,
@@ -359,8 +359,8 @@ impl Link {
         }
     }
 
-    /// Handles a stream that cannot be read further. A peer that never sent a hello is not a server, so a
-    /// retry is useless.
+    /// Decides whether a retry can succeed after an error in the stream. It cannot if the version differs, or
+    /// if the peer does not use the protocol and never sent a hello.
     fn cannot_read(&self, error: StreamError) -> ConnectionEnd {
         let address = self.config.address.clone();
         match error {
@@ -407,7 +407,7 @@ impl Connection {
     }
 }
 
-/// Connects to the first of the host's addresses that answers.
+/// Connects to the first of the host's addresses that accepts a connection.
 fn connect(address: &str) -> io::Result<TcpStream> {
     let mut failed = io::Error::new(ErrorKind::NotFound, "the host name has no address");
     for address in address.to_socket_addrs()? {

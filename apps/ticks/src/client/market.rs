@@ -13,7 +13,7 @@ use tickpath_types::{BookHealth, Price, PriceLevel, Qty, Symbol, TopOfBook};
 pub struct SymbolAttributes {
     /// The symbol's name.
     pub symbol: Symbol,
-    /// The price from which changes are computed.
+    /// Price from which the change of the last price is computed.
     pub reference_price: Price,
     /// Tick size: every price is a multiple of it.
     pub tick_size: Price,
@@ -28,9 +28,9 @@ pub struct MarketRow {
     pub attributes: SymbolAttributes,
     /// Best prices, last trade, trading state, and health (whether these values can be trusted).
     pub top: TopOfBook,
-    /// Quantity traded in the session.
+    /// Quantity of the symbol traded in the session.
     pub volume: u64,
-    /// Number of ticks received for the symbol.
+    /// Number of ticks received for the symbol in the session.
     pub ticks: u64,
 }
 
@@ -93,7 +93,7 @@ impl Market {
 pub struct MarketWriter {
     market: Arc<Market>,
     quotes: table::Writer<TopOfBook>,
-    /// Copy of the values last written to `quotes`, for the writer to read.
+    /// Values last written to `quotes`. Each tick is applied to this copy, which is then written again.
     latest: Vec<TopOfBook>,
     names: Vec<Option<Symbol>>,
     segment: Option<SegmentWriter>,

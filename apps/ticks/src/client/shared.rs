@@ -51,7 +51,7 @@ impl LinkState {
 
 macro_rules! counts {
     ($( $(#[$doc:meta])* $name:ident = $text:literal, )+) => {
-        /// The client's counters. Each counts over all its connections.
+        /// The client's counters, each summed over all connections since the start.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Count { $( $(#[$doc])* $name, )+ }
 
@@ -95,7 +95,7 @@ counts! {
     Corrupt = "corrupt",
     /// Bytes skipped to find the next valid message.
     ResyncBytes = "resync_bytes",
-    /// Messages that the server sent while the client was not connected.
+    /// Messages of subscribed symbols that the server generated while the client was not connected.
     Missed = "missed_while_away",
     /// Attempts to connect.
     Attempts = "attempts",
@@ -149,7 +149,7 @@ pub struct Shared {
     /// While waiting, time of the next attempt to connect, in nanoseconds since the Unix epoch.
     retry_at_ns: AtomicU64,
     market: Mutex<Arc<Market>>,
-    /// The client's last failure, in one line.
+    /// The last connection failure since the client was last subscribed, in one line.
     last_error: Mutex<Option<String>>,
     latencies: Latencies,
     stop: AtomicBool,
@@ -196,7 +196,7 @@ impl Shared {
         Arc::clone(&self.market.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the client's last failure, in one line; `None` if there was none.
+    /// Returns the last connection failure since the client was last subscribed, in one line.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()

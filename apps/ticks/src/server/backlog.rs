@@ -46,7 +46,7 @@ impl Backlog {
         self.written
     }
 
-    /// Returns the place of the next tick to be sealed: subscribers read up to it.
+    /// Returns the place of the next tick to be sealed; subscribers may read the ticks before it.
     pub(super) fn sealed(&self) -> u64 {
         self.sealed
     }
@@ -76,7 +76,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the ticks from place `from` to before place `end`, or fewer of them at the ring's end.
+    /// Returns the ticks at the places `from..end`, or fewer of them at the ring's end.
     #[inline]
     pub(super) fn ticks(&self, from: u64, end: u64) -> &[Tick] {
         debug_assert!(self.written - from <= self.ticks.len() as u64 && end <= self.sealed);

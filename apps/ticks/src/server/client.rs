@@ -25,7 +25,7 @@ pub(super) type Socket = <Kernel as Network>::Socket;
 pub(super) enum ConnectionEnd {
     /// The client closed the connection, or it was lost.
     Lost,
-    /// The last message is sent, and further input of the client is ignored.
+    /// The server has sent its last message, and ignores further input from the client.
     Finished,
 }
 
@@ -44,13 +44,13 @@ pub(super) struct Client {
     pub(super) socket: Socket,
     pub(super) peer: Ipv4Addr,
     pub(super) parser: RequestParser,
-    /// The active subscription, and the one that is being built from the parts of a request.
+    /// The active subscription. `requested` is the next one, built from the parts of an unfinished request.
     pub(super) subscription: Option<Subscription>,
     pub(super) requested: Option<Subscription>,
     /// Place (see [`Backlog`]) of the next tick to be sent, or to be omitted if its symbol is not subscribed.
     place: u64,
-    /// Messages of the subscribed symbols: `base` were generated before the subscription, `passed` were sent
-    /// or omitted since then.
+    /// Numbers of messages of the listed symbols: `base` were generated before the subscription, `passed`
+    /// were sent or omitted since. Not used if all symbols are subscribed.
     base: u64,
     passed: u64,
     /// A tick of which the kernel has accepted the first `partial_from` bytes; [`TICK_LEN`]: no bytes remain.
@@ -61,7 +61,7 @@ pub(super) struct Client {
     outbox_from: usize,
     /// True while the kernel's buffer is full; the poller reports when the kernel accepts bytes again.
     pub(super) is_blocked: bool,
-    /// Time at which a closing connection is closed; until then, only the outbox is sent. `None`: open.
+    /// Time at which the connection is closed; until then, no new ticks are sent. `None` if it stays open.
     closing: Option<Nanos>,
     /// True once the last message is sent and the sending side is closed.
     pub(super) has_ended: bool,
@@ -111,7 +111,7 @@ impl Client {
         (self.subscription.is_some() && self.closing.is_none()).then_some(self.place)
     }
 
-    /// Returns the sequence number of the next message of the session on this connection.
+    /// Returns the sequence number of the tick at the client's place.
     pub(super) fn next_sequence(&self) -> u64 {
         self.place + 1
     }
@@ -122,7 +122,7 @@ impl Client {
         (self.subscription, self.place) = (Some(subscription), place);
     }
 
-    /// Ends the stream: no more ticks are sent, and the connection is closed at the deadline.
+    /// Ends the stream: no more ticks are sent, and the connection is closed at the earliest deadline given.
     pub(super) fn close_by(&mut self, deadline: Nanos) {
         self.closing = Some(self.closing.unwrap_or(deadline).min(deadline));
     }
@@ -131,7 +131,7 @@ impl Client {
         self.closing
     }
 
-    /// Ends the stream with an End of Stream message for this reason.
+    /// Ends the stream with an End of Stream message that has this reason, unless it is already ending.
     pub(super) fn end(&mut self, reason: EndReason, now: Nanos, deadline: Nanos) {
         if self.closing.is_none() {
             self.queue_message(EndOfStream::new(self.next_sequence(), reason, now));
@@ -223,8 +223,8 @@ impl Client {
         Ok(true)
     }
 
-    /// Sends the sealed ticks. Returns true if the slow policy or a fault interrupted the sending: the caller
-    /// then sends the queued messages and calls again.
+    /// Sends the sealed ticks. Returns true if the policy for slow subscribers or a fault interrupted it: the
+    /// caller then sends the queued messages and calls again.
     fn send_ticks(&mut self, flush: &mut Flush<'_>) -> Result<bool, ConnectionEnd> {
         let end = flush.backlog.sealed();
         while self.place < end {
@@ -353,7 +353,7 @@ impl Client {
         (self.subscription, self.place) = (Some(subscription), end);
     }
 
-    /// Injects the fault that is due for the tick at the client's place.
+    /// Injects the tick fault that is scheduled for the client's place.
     #[cold]
     fn inject_fault(&mut self, flush: &mut Flush<'_>) {
         let (Some(faults), Some(subscription)) = (&mut self.faults, &self.subscription) else { return };

@@ -23,8 +23,8 @@ pub struct ServerCounters {
     pub accepted: u64,
     /// Connections that ended, for any reason.
     pub closed: u64,
-    /// Connections closed to admit others: without a subscription, or from the address with the most
-    /// connections.
+    /// Connections closed to admit others: those without a subscription, and subscribers from the address
+    /// with the most connections.
     pub evicted: u64,
     /// Connections refused because the maximum number of clients was reached.
     pub refused_full: u64,
@@ -40,7 +40,7 @@ pub struct ServerCounters {
     pub subscriptions: u64,
     /// Number of times that the policy for slow subscribers was applied.
     pub slow: u64,
-    /// Ticks omitted because a subscriber was too far behind, summed over all subscribers.
+    /// Ticks omitted for subscribers that were too far behind, summed over these subscribers.
     pub skipped: u64,
     /// Subscribers disconnected because they were too far behind.
     pub slow_disconnected: u64,

@@ -1,4 +1,4 @@
-//! The symbols of a session, found by name, and the subscriptions to them.
+//! The symbols of a session with a lookup by name, and the subscriptions to them.
 
 use tickpath_flowgen::TickGeneratorConfig;
 use tickpath_ticks::checksum::with_checksum;
@@ -47,8 +47,8 @@ impl Directory {
         Some(self.names[at].1)
     }
 
-    /// Appends to `out` the answer that grants a request, and a definition of each subscribed symbol. The
-    /// ticks after them begin at `place`.
+    /// Appends to `out` the answer that grants a request, and a definition of each subscribed symbol. `place`
+    /// is the place of the first tick that the client receives.
     pub(super) fn define(
         &self,
         request: u32,

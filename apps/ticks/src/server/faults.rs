@@ -13,9 +13,9 @@ const PPM: u64 = 1_000_000;
 /// A fault to inject into a client's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TickFault {
-    /// Omit this number of ticks, beginning with this one.
+    /// Omit this number of ticks, beginning with the tick at the fault's place.
     Gap(u64),
-    /// Flip this bit of the tick.
+    /// Flip the bit with this index, modulo the number of bits of a tick.
     Corrupt(usize),
 }
 
@@ -70,7 +70,7 @@ impl Faults {
         self.gap_at.min(self.corrupt_at)
     }
 
-    /// Returns the fault of the tick at `place`, which is the next one with a fault.
+    /// Returns the fault at `place`, which must be the next place with a fault, and draws the following one.
     pub(super) fn take(&mut self, place: u64) -> TickFault {
         if self.gap_at <= place {
             self.gap_at = place.saturating_add(GAP_MAX + self.ticks_until(self.settings.gaps.ppm));

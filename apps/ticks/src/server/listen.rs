@@ -18,12 +18,12 @@ use super::{READ_LEN, ServerCounters, TicksServer};
 
 /// The listener's key at the poller; a client's key is its index in `clients` plus one.
 pub(super) const LISTENER_KEY: u64 = 0;
-/// Maximum number of connections accepted in one pass.
+/// Maximum number of connections accepted after one poll of the sockets.
 const ACCEPTS_MAX: usize = 64;
-/// Maximum number of reads from one client in one pass.
+/// Maximum number of reads from one client after one poll of the sockets.
 const READS_MAX: usize = 4;
-/// Maximum number of excess connections that receive a refusal at a time; further ones are closed without a
-/// message.
+/// Maximum number of open connections that are being refused because the server is full; further ones are
+/// closed without a message.
 pub(super) const REFUSED_MAX: usize = 64;
 /// Maximum number of bytes queued for a client that sends requests without reading, in addition to the
 /// longest possible answer. A client that exceeds it gets no more answers and is disconnected. The sample
@@ -292,8 +292,8 @@ struct RequestHandler<'a> {
     /// The subscription built so far from the parts of a request.
     requested: Option<Subscription>,
     answers: Vec<u8>,
-    /// Maximum number of bytes in `answers`. A client whose answers exceed it is disconnected, so its further
-    /// requests are not answered.
+    /// Requests are answered until `answers` is longer than this number of bytes; then the client is
+    /// disconnected.
     answers_max: usize,
 }
 

@@ -55,7 +55,7 @@ use source::Source;
 
 /// Maximum number of symbols in a session: their numbers have 16 bits and start at 1.
 const SYMBOLS_MAX: usize = 65_535;
-/// Maximum number of socket events in one pass.
+/// Maximum number of socket events that one poll returns.
 const EVENTS_MAX: usize = 64;
 /// Interval at which sockets are polled.
 const POLL_INTERVAL: Nanos = Nanos::from_micros(100);
@@ -83,14 +83,14 @@ pub struct TicksServer {
     pre_login: PreLogin<Ipv4Addr>,
     /// Clients that have subscribed, by their indices in `clients`.
     subscribed: PreLogin<Ipv4Addr>,
-    /// Number of connections since the start.
+    /// Number of connections accepted since the start.
     connections: u64,
     directory: Directory,
     source: Source,
     backlog: Backlog,
     pace: Pace,
     has_started: bool,
-    /// Number of ticks waiting to be sealed that triggers a flush before `next_flush`.
+    /// Number of unsealed ticks that triggers a flush before `next_flush`.
     fill: u64,
     selection: TickSelection,
     counters: ServerCounters,
@@ -98,7 +98,7 @@ pub struct TicksServer {
     turn: usize,
     /// Place of the most advanced subscriber; `None` without subscribers.
     furthest: Option<u64>,
-    /// True once the kernel accepts bytes again for a blocked subscriber.
+    /// True if the kernel has accepted bytes again for a blocked subscriber since the last flush.
     has_unblocked: bool,
     next_flush: Nanos,
     next_poll: Nanos,
@@ -143,7 +143,7 @@ impl TicksServer {
             .context("cannot watch for clients")?;
         let now = clock.now();
         let backlog = Backlog::new(settings.backlog);
-        // Clamped in the structure below: the lag that `unpaced_count` permits is at least two such writes.
+        // The field below is clamped to at most half of the lag that `unpaced_count` permits.
         let fill = (settings.fill_bytes / TICK_LEN) as u64;
         Ok(TicksServer {
             session: now.0,
@@ -251,7 +251,7 @@ impl TicksServer {
         if behind + self.fill <= self.backlog.retained() / 2 { self.fill } else { 0 }
     }
 
-    /// Returns true if the written ticks are to be sent now.
+    /// Returns true if the written ticks must be sent now, or a subscriber is no longer blocked.
     #[inline]
     fn is_flush_due(&self, now: Nanos) -> bool {
         let waiting = self.backlog.written() - self.backlog.sealed();
@@ -306,8 +306,8 @@ impl TicksServer {
         }
     }
 
-    /// Checks each client for silence, a due heartbeat and due faults. Drops the due ticks if they are more
-    /// than a second late.
+    /// Checks each client's faults, silence, lag and heartbeat. Drops all due ticks if the oldest of them is
+    /// more than a second late.
     fn sweep(&mut self, now: Nanos) {
         self.next_sweep = now + SWEEP_INTERVAL;
         self.counters.given_up += self.pace.drop_late(now);

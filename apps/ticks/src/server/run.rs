@@ -32,7 +32,7 @@ pub enum ServeEnd {
 pub struct ServeReport {
     /// The reason for which the server ended.
     pub end: ServeEnd,
-    /// Time from the start of the schedule to the stop.
+    /// Time from the first duty cycle to the stop, without the shutdown.
     pub elapsed: Nanos,
     /// The server's counters.
     pub counters: ServerCounters,

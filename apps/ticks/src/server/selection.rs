@@ -24,8 +24,8 @@ impl TickSelection {
         TickSelection { ticks, places: vec![0; SELECTION_MAX].into(), len: 0 }
     }
 
-    /// Copies the ticks of the subscribed symbols from place `from` to before place `end`. Returns the place
-    /// before which it stopped: `end`, or less if the buffer is full.
+    /// Copies the ticks of the subscribed symbols at the places `from..end`. Returns the next place to
+    /// examine: `end`, or less if the buffer is full.
     pub(super) fn fill(
         &mut self,
         backlog: &Backlog,
@@ -80,7 +80,7 @@ impl TickSelection {
         out: &mut Vec<u8>,
     ) -> u64 {
         let from = end - backlog.retained();
-        // Places of the latest quotes, at most as many as the buffer holds.
+        // Places of the symbols' latest quotes, at most as many as `self.places` holds.
         let quotes =
             states.iter().zip(0_u16..).filter(|(state, at)| state.quoted > from && subscription.has(*at));
         let count = quotes.map(|(state, _)| state.quoted - 1).zip(&mut self.places).fold(
@@ -114,7 +114,7 @@ impl TickSelection {
     }
 }
 
-/// Returns the number of ticks of the subscribed symbols from place `from` to before place `end`.
+/// Returns the number of ticks of the subscribed symbols at the places `from..end`.
 fn count_chosen(backlog: &Backlog, subscription: &Subscription, from: u64, end: u64) -> u64 {
     if *subscription == Subscription::All {
         return end - from;

@@ -148,13 +148,13 @@ pub struct ServeSettings {
     pub rate: TickRate,
     /// Threads that generate ticks; with 1 the server generates them itself.
     pub threads: usize,
-    /// Maximum number of connections; further ones are refused and closed.
+    /// Maximum number of subscribers, and also of connections without a subscription.
     pub clients_max: usize,
     /// Capacity of the backlog in ticks; rounded up to a power of two of at least 2^12.
     pub backlog: usize,
     /// Policy for subscribers that are too far behind.
     pub slow_client: SlowClient,
-    /// Time between two writes to a subscriber, so that one write has many ticks; 0: each tick is written at
+    /// Interval between writes to a subscriber, so that one write has many ticks; 0: due ticks are written at
     /// once. Ticks are written earlier once [`fill_bytes`](ServeSettings::fill_bytes) of them wait.
     pub coalesce: Nanos,
     /// Bytes of waiting ticks that trigger a write before [`coalesce`](ServeSettings::coalesce) is over.

@@ -22,7 +22,7 @@ pub(super) struct TickWriter {
     generator: TickGenerator,
     /// Number of ticks of the generator's current batch that were already encoded.
     taken: usize,
-    /// Instrument number of the first symbol on the wire.
+    /// Instrument number that the generator's first symbol has on the wire.
     first_instrument: u16,
     states: Vec<SymbolState>,
 }

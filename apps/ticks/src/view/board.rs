@@ -1,4 +1,4 @@
-//! The arrangement of the symbol table: the user's view settings, and the values of the last frame.
+//! Filters and sorts the rows of the symbol table, and finds the values that changed since the last frame.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -14,9 +14,9 @@ pub enum Sort {
     /// Quantity traded, the largest first.
     #[default]
     Volume,
-    /// Change in percent, the largest first.
+    /// Change from the reference price in percent, the largest first.
     Change,
-    /// Ticks per second, the most first.
+    /// Ticks per second, the highest rate first.
     Ticks,
     /// Name, in alphabetical order.
     Symbol,
@@ -75,7 +75,7 @@ pub struct Moves {
     pub bid: Move,
     /// Direction of the ask's change since the previous frame.
     pub ask: Move,
-    /// Direction of the last price's latest change.
+    /// Direction of the latest change of the last trade's price.
     pub last: Move,
     /// Ticks per second between the previous frame and this one.
     pub ticks_per_s: f64,
@@ -120,7 +120,7 @@ impl Board {
         Board { rows_max, ..Board::default() }
     }
 
-    /// Computes each row's [`Moves`] from the previous frame to `view`, and arranges the rows.
+    /// Computes each row's changes from the previous frame to `view`, and arranges the rows.
     pub fn observe(&mut self, view: &TicksView) {
         let end = view.rows.last().map_or(0, |row| usize::from(row.instrument) + 1);
         if self.session != view.session || self.drawn.len() != end {

@@ -21,7 +21,7 @@ pub struct TicksView {
     pub session: u64,
     /// Every symbol, in the order of the instrument numbers.
     pub rows: Vec<MarketRow>,
-    /// Counts since the start or the last reset.
+    /// The client's counters since the start or the last [`reset`](TicksView::reset).
     pub counts: Counts,
     /// Ticks per second, averaged over about the last second.
     pub ticks_per_s: f64,
@@ -29,7 +29,7 @@ pub struct TicksView {
     pub bytes_per_s: f64,
     /// Latency percentiles of each span.
     pub latencies: [(Span, Percentiles); Span::ALL.len()],
-    /// The client's last failure.
+    /// The last connection failure since the client was last subscribed.
     pub last_error: Option<String>,
     baseline: Counts,
     /// Elapsed time and counts at the last updates, the oldest first.

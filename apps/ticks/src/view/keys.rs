@@ -1,4 +1,4 @@
-//! The key bindings.
+//! The key bindings of the full-screen view.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

@@ -1,4 +1,4 @@
-//! The view as lines of text without escape codes, safe to pipe: one a second while connected.
+//! The view as lines of text without escape codes, safe to pipe: one line a second while connected.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};

@@ -212,7 +212,7 @@ fn symbol_cells(row: &MarketRow, board: &Board, decimals: usize) -> Vec<Cell> {
         (format::money(i128::from(change.0), decimals), signed(i128::from(change.0)))
     });
     let percent_cell = change_percent(row).map_or_else(none, |hundredths| {
-        // Formatted as an amount in units of 10^-4, with two decimals.
+        // `money` expects units of 10^-4, and here shows two decimals.
         (format::money(hundredths * 100, 2) + "%", signed(hundredths))
     });
     vec![

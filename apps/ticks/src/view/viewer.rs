@@ -69,8 +69,7 @@ impl Viewer {
     /// once.
     ///
     /// # Errors
-    /// [`Mode::Tui`] fails without a terminal; use [`Mode::Plain`]. [`Mode::Auto`] then selects plain
-    /// lines.
+    /// [`Mode::Tui`] fails without a terminal. [`Mode::Auto`] and [`Mode::Plain`] do not fail.
     pub fn open(mode: Mode, rows_max: usize) -> io::Result<Viewer> {
         let tui = match mode {
             Mode::Tui => Some(FullScreen::open()?),

@@ -28,13 +28,13 @@ pub struct WatchReport {
     pub address: String,
     /// Duration of the watch.
     pub elapsed: Duration,
-    /// The client's counters.
+    /// The client's counters since the start of the watch.
     pub counts: Counts,
     /// Latency percentiles of each span.
     pub latencies: Vec<(Span, Percentiles)>,
     /// True if the client was subscribed at the end.
     pub is_live: bool,
-    /// The client's last failure.
+    /// The failure that ended the client, or its last connection failure since it was last subscribed.
     pub last_error: Option<String>,
     /// The reason for which the watch ended.
     pub ended: Ended,

@@ -134,7 +134,7 @@ impl Client {
         Client::of(TcpStream::connect(server.address).unwrap())
     }
 
-    /// Connects from another address of this machine.
+    /// Connects from `address`, an address of this machine.
     pub fn connect_from(server: &Server, address: Ipv4Addr) -> Client {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         socket.bind(&SocketAddrV4::new(address, 0).into()).unwrap();

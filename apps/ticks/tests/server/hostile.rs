@@ -1,4 +1,4 @@
-//! Clients that misbehave.
+//! Clients that violate the protocol, stay silent, or are too many.
 
 use std::net::Ipv4Addr;
 
@@ -115,8 +115,8 @@ fn an_unknown_symbol_is_refused_and_the_subscription_stays() {
     server.stop();
 }
 
-/// If one address holds all connections, the server closes the oldest of them to admit another address. It
-/// closes no further one.
+/// If one address holds all connections, the server closes the oldest of them to admit another address, and
+/// keeps the others open.
 #[test]
 fn one_address_cannot_exclude_others() {
     let server = Server::start(&ServeSettings { clients_max: 3, ..settings() });

@@ -1,4 +1,4 @@
-//! A server on a free loopback port, of which a test scripts every action.
+//! A scripted server on a free loopback port: the test performs each of its actions.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -89,7 +89,7 @@ pub struct Peer {
     pub messages: ClientMessages,
 }
 
-/// Symbols of every session that this server announces.
+/// Names of the instruments 1 to 3 in every session of this server.
 pub const SYMBOLS: [&str; 3] = ["ALPHA", "BRAVO", "CHARLIE"];
 
 impl Peer {

@@ -20,7 +20,7 @@ use tickpath_types::{
 use crate::site::{ALPHA, instruments, venue_settings};
 use crate::threads::trader_of;
 
-/// Session of the second user.
+/// Session id of the user RIVAL.
 const RIVAL: u16 = 2;
 /// Added instruments: the trader's feed handler has a spare book for SPARE and none for BEYOND.
 const SPARE: InstrumentId = InstrumentId(2);
@@ -30,7 +30,7 @@ fn added(id: InstrumentId, symbol: &str) -> Instrument {
     tickpath_test_support::instrument(id.0, symbol)
 }
 
-/// A client that knows all instruments.
+/// A client of the user RIVAL; its instrument table includes the added instruments.
 struct Rival {
     entry: OrderEntry,
     answers: usize,

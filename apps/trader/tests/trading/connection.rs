@@ -128,7 +128,7 @@ fn a_heartbeat_that_finds_the_buffers_full_waits() {
     while !entry.is_active() {
         entry.poll(now, &mut (), |_| {}, |_, _| {}).unwrap();
     }
-    // The venue reads nothing, until the buffers of both sides are full.
+    // While the venue reads nothing, fill the TCP buffers of both sides, and then the client's queue.
     let mut user_ref = 0;
     let mut queue = |entry: &mut OrderEntry| {
         let user_ref_num = UserRefNum(user_ref + 1);

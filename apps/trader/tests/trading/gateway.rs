@@ -158,7 +158,7 @@ fn no_duty_cycle_waits_for_a_connection() {
     bench.until(|bench| bench.counters.disconnects.read() == 1);
     assert_eq!(bench.errors(), 1);
     let lost_at = bench.now;
-    // `errors` counts the gateway's errors, and not the venue's error about the lost connection.
+    // The first error is the lost connection; each failed connection attempt adds one.
     let pass = |bench: &mut Bench, end| bench.until(|bench| bench.now >= end);
     let moment = Nanos::from_millis(50);
     pass(&mut bench, lost_at + PAUSE + ATTEMPT - moment);
@@ -217,7 +217,8 @@ fn answers_before_the_end_of_the_session_are_delivered() {
         "{received:?}"
     );
     let counters = &bench.counters;
-    // The messages for the start and the end of the day are numbered, but are not answers.
+    // The start and the end of the day and the reply to the query are numbered messages too, but the counter
+    // of answers omits them.
     assert_eq!((counters.answers.read(), counters.last_sequence.read()), (1, 3 + QUERY));
     assert_eq!((counters.logged_in.read(), counters.disconnects.read()), (0, 1));
     assert!(bench.gateway.counters().agents[0].last_error().unwrap().contains("session has ended"));

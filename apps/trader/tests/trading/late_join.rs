@@ -122,7 +122,7 @@ impl Market {
         self.until("the answer", |market| market.answers > before);
     }
 
-    /// Checks that every feed has received everything, and that its books equal the venue's.
+    /// Checks that every feed handler has received all messages, and that its books equal the venue's.
     fn check(mut self, feeds: &[&FeedView]) {
         let venue = self.venue.clone();
         self.until("the last message everywhere", |_| {
@@ -187,7 +187,7 @@ fn losses_on_both_lines_are_recovered_by_snapshots() {
         feed.loss = Some(LossModel::new(&loss));
     });
     market.trade(200);
-    // The loss of the last message is detected only at a heartbeat, so wait for the recovery.
+    // If the last message is lost, only the next heartbeat shows it. So wait until recovery is complete.
     for view in [&by_tcp, &by_multicast] {
         assert!(view.counters.injected_losses[0].read() >= 5);
         market.until("the healing", |_| view.counters.snapshots.waiting.read() == 0);

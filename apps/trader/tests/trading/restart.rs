@@ -27,8 +27,8 @@ fn run_until_traded(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
 
 #[test]
 fn a_restarted_trader_continues_the_order_numbers() {
-    // The venue retains fewer messages than a run causes, so a restarted trader must not request earlier
-    // ones.
+    // The venue retains fewer messages than it sends during one run of the trader, so a restarted trader must
+    // not request those of an earlier run.
     let venue = RunningVenue::start(&VenueSettings { retained_responses: 64, ..venue_settings() });
     let mut first = 1;
     for seed in 1..=3 {

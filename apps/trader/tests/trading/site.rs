@@ -226,7 +226,7 @@ impl Site {
         self.step();
     }
 
-    /// Passes an action to the script, and waits for its request.
+    /// Passes an action to the script, and waits until the strategy has executed it; returns the result.
     pub fn request(&mut self, action: Action) -> Result<UserRefNum, Refusal> {
         let count = self.script.log().sent.len();
         self.script.enqueue(action);
@@ -261,7 +261,7 @@ pub struct FaultProxy {
     pub forwards_answers: bool,
     /// False while the proxy closes every new connection immediately.
     pub is_accepting: bool,
-    /// Connections that fill the backlog, while the kernel answers no new ones.
+    /// Connections that fill the listener's backlog, so that the kernel leaves new ones unanswered.
     backlog: Vec<Socket>,
 }
 
@@ -287,7 +287,7 @@ impl FaultProxy {
         loop {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
             socket.set_nonblocking(true).unwrap();
-            // On loopback a connection is established when `connect` returns, if at all.
+            // On loopback, a connection that is not established when `connect` returns never will be.
             let _ = socket.connect(&self.address.into());
             let is_stuck = socket.peer_addr().is_err();
             self.backlog.push(socket);

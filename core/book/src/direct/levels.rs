@@ -24,9 +24,9 @@ const ORDERS_MOVED_MAX: u32 = 8;
 #[repr(align(64))]
 pub(super) struct BookSide {
     open: OpenCells,
-    /// Key of the best level; the least key when there is none.
+    /// Key of the best level; `i64::MIN` when there is none.
     pub(super) best_key: i64,
-    /// Key of the best level outside the cells; the least key when there is none.
+    /// Key of the best level outside the cells; `i64::MIN` when there is none.
     outside_key: i64,
     pub(super) best: u32,
     /// The levels outside the cells.
@@ -49,8 +49,8 @@ impl BookSide {
         grid: Grids::NONE,
     };
 
-    /// Makes the open level `index` the best one if no other has a better key. Keys are equal only if it is
-    /// the best level already, or there is none.
+    /// Makes the open level `index` the best one if no other has a better key. The keys are equal only if
+    /// `index` is the best level already, or if there is no level.
     #[inline(always)]
     fn update_best(&mut self, index: u32, key: i64) {
         let is_best = key >= self.best_key;
@@ -66,7 +66,7 @@ pub(super) struct Levels {
     sides: Vec<BookSide>,
     /// The pool of records for levels outside the cells, then the cells of each side.
     pub(super) records: Vec<LevelRecord>,
-    /// The first cell of the first side.
+    /// Index in `records` of the first cell of the first side.
     first_cell: u32,
     ladders: Ladders,
     grids: Grids,
@@ -130,7 +130,7 @@ impl Levels {
         &mut self.records[index as usize]
     }
 
-    /// The last order of the level at an index; NIL if it has none, or the index is invalid.
+    /// Slot of the last order of the level at an index; NIL if it has none, or the index is invalid.
     #[inline(always)]
     pub(super) fn tail_of_any(&self, index: u32) -> u32 {
         self.records.get(index as usize).map_or(NIL, |level| level.tail)
@@ -367,7 +367,7 @@ impl Levels {
         let (mut best, mut best_key) = (NIL, i64::MIN);
         open.for_each(|cell| {
             let key = cells[cell].key;
-            // Branchless. A level with the least possible key is the best only if it is alone.
+            // Branchless. The check for NIL admits a level whose key is `i64::MIN`.
             let is_best = (key > best_key) | (best == NIL);
             best = select_unpredictable(is_best, first + cell as u32, best);
             best_key = select_unpredictable(is_best, key, best_key);
@@ -381,7 +381,7 @@ impl Levels {
         (book.best, book.best_key) = (best, best_key);
     }
 
-    /// The best of a side's open cells whose key is at most `bound`, and its key.
+    /// The open cell with a side's best key of at most `bound`, and that key.
     fn best_cell(&self, side: u32, open: OpenCells, bound: i64) -> Option<(usize, i64)> {
         let first = self.first_cell as usize + side as usize * CELLS;
         let keys = open.down_from(0).map(|cell| (cell, self.records[first + cell].key));
@@ -411,8 +411,8 @@ impl Levels {
         merged(&self.records, inside, self.ladders.iter(self.side(side).ladder))
     }
 
-    /// Counts an order added outside the cells. True once such orders are as many as the levels and orders to
-    /// move to another grid.
+    /// Counts an order added outside the cells. True if the count is at least the number of levels and orders
+    /// that a change of grid moves. Checks this only when the count is a power of two.
     fn should_change_grid(&mut self, side: u32) -> bool {
         let book = &mut self.sides[side as usize];
         book.outside_adds = book.outside_adds.saturating_add(1);

@@ -14,8 +14,8 @@ const BUCKET_BYTES: usize = BUCKET_LEN * size_of::<OrderRecord>();
 
 const _: () = assert!(BUCKET_BYTES == 64);
 
-/// Number of slots for each order of the maximum number. So consecutive ids have a bucket each, and three
-/// scattered ids rarely share one.
+/// Number of slots per order when the table has the maximum number of orders. With this many, consecutive ids
+/// have a bucket each, and three scattered ids rarely share one.
 const PLACES_PER_ORDER: u32 = 2 * BUCKET_LEN as u32;
 
 /// Maximum number of orders, since slots are 32-bit numbers.
@@ -144,7 +144,7 @@ impl OrderTable {
     #[inline(always)]
     pub(super) fn peek(&self, home: u32, id: u64) -> u32 {
         let spot = self.spot_at(home, id);
-        // A mask: a compiler would turn a conditional into a branch.
+        // A mask, because the compiler would turn a conditional expression into a branch.
         let mask = u32::from(spot.bit != 0).wrapping_neg();
         (self.buckets.slot(spot.bucket) as u32).wrapping_add(spot.place()) & mask
     }

@@ -2,7 +2,7 @@
 
 use crate::grid::{CELLS, Grids, OpenCells};
 
-/// Number of cells for prices better than the best level when a window is placed: most levels are worse.
+/// Number of cells that a new window reserves for prices better than the best: most levels are worse.
 const LEAD: i64 = 64;
 
 /// Number of orders added outside a window before it moves: twice its maximum number of levels.

@@ -6,11 +6,11 @@ use zerocopy::FromBytes;
 
 use super::{Framing, PacketHeader, PacketKind};
 
-/// Segments of one channel of an IEX feed.
+/// Framing of the segments of one channel of an IEX feed.
 ///
 /// The lines may divide messages into segments differently, but every message has a sequence number. A
 /// segment that begins at message 1 restarts the numbering if it was sent after all other segments and at
-/// least 1 s after the first of the current numbering.
+/// least 1 s after the segment that began the current numbering.
 #[derive(Clone, Copy, Debug)]
 pub struct IexTp;
 

@@ -61,7 +61,7 @@ pub trait Framing {
     type Request: Copy + Debug;
     /// Storage for the longest message that the reorder buffer can hold.
     type Storage: MessageStorage;
-    /// True if the server answers a request by one packet, with the messages that fit; false if by several.
+    /// True if the server answers a request with one packet, of as many messages as fit; else with several.
     const ANSWERS_ARE_ONE_PACKET: bool;
 
     /// Reads the header of a packet; `None` if it is missing or inconsistent. `near` is the next expected

@@ -44,7 +44,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         instruments.report_state(id, ts, &mut TransitionListener { transitions, out: self.out });
     }
 
-    /// Sets the size of the order that represents a level, and returns the effect; `None` if nothing changes.
+    /// Sets the size of the order that represents a level. Returns the update's kind and quantity, if any.
     #[inline(always)]
     fn set_level(&mut self, order: Order<()>) -> Option<(UpdateKind, Qty)> {
         let Order { id, instrument, price, qty, .. } = order;
@@ -170,7 +170,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_quote_update(&mut self, message: &QuoteUpdate) {
         let Some(id) = self.id_of(message.symbol) else { return };
         self.state.statuses[usize::from(id.0)].has_book = true;
-        // A quote states the whole book, so the book is live, whatever its health before.
+        // A quote states the whole book, so the book becomes live, whatever its previous health.
         if self.state.instruments.instrument(id).is_some_and(|state| state.health != BookHealth::Live) {
             self.state.instruments.set_health(id, BookHealth::Live, None);
         }

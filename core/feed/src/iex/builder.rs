@@ -69,7 +69,7 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Applies one message of a DEEP+ event; an event may have several messages.
+    /// Applies one DEEP+ message, which may be part of an event of several messages.
     fn handle_part(
         &mut self,
         sequence: Sequence,
@@ -79,7 +79,7 @@ impl<B: BooksById> BookBuilder<B> {
     ) {
         let id = self.state.named_by(message);
         if id.0 == 0 {
-            // The symbol is not known yet, so its book is empty.
+            // The symbol is not known yet: its book is empty, so there are no best prices to keep.
             return self.apply(sequence, message, out);
         }
         let continues = next_message.is_some_and(|next_message| is_same_event(message, next_message));
@@ -147,7 +147,7 @@ impl<B: BooksById> BookBuilder<B> {
         self.state.find(symbol)
     }
 
-    /// Returns the number of symbols named so far.
+    /// Returns the number of symbols that have an instrument id.
     #[must_use]
     pub const fn symbol_count(&self) -> u16 {
         self.state.symbols.count()
@@ -165,7 +165,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         &mut self.state.instruments
     }
 
-    /// Admits datagrams of this feed, and those too short to name one, which the arbiter counts as malformed.
+    /// Admits datagrams of this feed, and those without a protocol id, which the arbiter counts as malformed.
     #[inline]
     fn admits(&mut self, datagram: &[u8]) -> bool {
         datagram.get(2..4).is_none_or(|id| id == self.feed.protocol_id().to_le_bytes())

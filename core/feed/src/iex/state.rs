@@ -114,12 +114,12 @@ impl<B: BooksById> State<B> {
     }
 }
 
-/// Returns the symbol at the byte range that all messages but the System Event share.
+/// Returns the symbol at [`SYMBOL`] in a message; `None` if the message is too short.
 pub(super) fn symbol_of(message: &[u8]) -> Option<Symbol> {
     message.get(SYMBOL)?.try_into().ok().map(Symbol)
 }
 
-/// Forwards updates. Those of a book whose change is incomplete get the best prices before the change.
+/// Forwards updates. While a book's change is incomplete, its updates get the best prices before the change.
 pub(super) struct TransitionListener<'a, L> {
     pub(super) transitions: &'a [Transition],
     pub(super) out: &'a mut L,

@@ -27,7 +27,7 @@ enum Source {
 
 enum State {
     Idle,
-    /// Waits until this time, then tries the source `next`.
+    /// The client waits until `until`, then reads from the source `next`.
     Waiting {
         until: Nanos,
         next: Source,

@@ -1,4 +1,4 @@
-//! ITCH over SoupBinTCP.
+//! A client for ITCH over SoupBinTCP.
 
 use tickpath_book::BooksById;
 use tickpath_nasdaq::moldudp64::Request;
@@ -19,10 +19,10 @@ const ENDED_WAIT: Nanos = Nanos::from_secs(10);
 
 type Target<'a, B, L> = Recovering<'a, BookBuilder<B>, MoldUdp64, L>;
 
-/// One lossless stream of ITCH messages, which resumes after a lost connection.
+/// Reads one lossless stream of ITCH messages, and resumes it after a lost connection.
 pub struct SoupStream {
     login: LoginRequest,
-    /// The login session of the connection, if there is one.
+    /// The protocol state of the current connection; `None` while disconnected.
     connection: Option<Box<ClientSession>>,
     /// The session that the books were built from.
     session: Option<Session>,
@@ -30,7 +30,7 @@ pub struct SoupStream {
     is_session_unavailable: bool,
     /// True if the client must request the session from its first message.
     is_incomplete: bool,
-    /// True if the session ended in the regular way, and none of its messages is missing.
+    /// True from the server's end-of-session packet until its next message or another session.
     has_ended: bool,
     counters: StreamCounters,
     refusals: u64,

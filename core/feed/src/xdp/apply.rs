@@ -23,8 +23,8 @@ pub(super) struct Apply<'a, B, L> {
 }
 
 impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
-    /// Returns the instrument of a symbol index and records a message's SymbolSeqNum; counts unmapped
-    /// indexes.
+    /// Returns the instrument of a symbol index and records a message's SymbolSeqNum. If the index is
+    /// unmapped, counts the message and returns `None`.
     #[inline(always)]
     fn instrument(&mut self, symbol_index: u32, symbol_seq_num: u32) -> Option<InstrumentId> {
         let known = self.instrument;
@@ -57,7 +57,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         self.state.instruments.report(change, self.out);
     }
 
-    /// Adds the order of `change` and reports it; counts `None` as a refused order.
+    /// Adds the order of `change` and reports it. `None` (no valid price or side) counts as a refused order.
     #[inline(always)]
     fn add_and_report(&mut self, change: Option<Change>, id: InstrumentId) {
         match change {

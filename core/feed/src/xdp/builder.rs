@@ -72,7 +72,7 @@ impl<B: BooksById> BookBuilder<B> {
         )
     }
 
-    /// Applies messages whose instruments are already known.
+    /// Applies messages, each with its instrument, or with 0 if that was not looked up.
     // A separate loop, so that all CPU registers are available to it.
     #[inline(never)]
     fn apply_all(&mut self, messages: &[(Message<'_>, InstrumentId)], out: &mut impl UpdateListener) {
@@ -123,7 +123,7 @@ impl<B: BooksById> BookBuilder<B> {
         self.apply(channel, sequence, message, InstrumentId(0), out);
     }
 
-    /// Applies a message; `instrument` is that of an order message, or 0 if unknown.
+    /// Applies a message. `instrument` is that of an order message, or 0 if it was not looked up.
     #[inline(always)]
     fn apply(
         &mut self,
@@ -252,8 +252,8 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         }
     }
 
-    /// Returns 0 for a mapping, so that it applies even while the book waits for a refresh: messages about an
-    /// unmapped symbol are unreadable. A symbol clear is held, since it does not replace the refresh.
+    /// Returns 0 for a symbol index mapping, which must be applied even while its book waits for a refresh:
+    /// without it, messages about the symbol are unreadable. A symbol clear is held: it is no refresh.
     #[inline]
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
         match message.get(2..4) {

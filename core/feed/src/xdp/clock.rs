@@ -8,7 +8,8 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// The clock of one channel. Messages state only nanoseconds; the last time reference gives the second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChannelClock {
-    /// Current second, in nanoseconds since midnight; that of the packet's send time before any reference.
+    /// Start of the current second, in nanoseconds since midnight. Before any reference, the send time of the
+    /// packet gives the second.
     second_ns: u64,
     has_reference: bool,
     /// Nanoseconds within the second at which the packet was sent, while there is no reference.

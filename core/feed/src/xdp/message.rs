@@ -7,7 +7,7 @@ pub struct Channel(pub u8);
 /// A message with its channel and sequence number.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// The channel.
+    /// Channel that carried the message.
     pub channel: Channel,
     /// Sequence number in the channel.
     pub sequence: u32,

@@ -43,7 +43,7 @@ pub struct XdpRecovery {
     number: u32,
     /// A retransmission request that is not sent yet.
     queued: Option<Missing>,
-    /// Sequence number of the latest retransmission request.
+    /// Packet number of the latest retransmission request, unless the server refused it.
     requested: Option<u32>,
     /// Number of server heartbeats that the client has not answered yet.
     heartbeats: u32,
@@ -151,8 +151,8 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for XdpRec
             return;
         }
         self.counters.answers += 1;
-        // Retransmissions for other clients are used too. Heartbeats of the group, numbered separately, are
-        // not.
+        // Retransmissions for other clients are used too. The group's heartbeats are ignored, since they have
+        // separate sequence numbers.
         let near = channel.arbiter().next_sequence().0;
         if Packets::header(datagram, near).is_some_and(|header| header.count > 0) {
             channel.handle_packet(now, Line::Recovery, datagram, out);

@@ -12,18 +12,18 @@ use crate::instruments::{IgnoreUpdates, UpdateListener};
 use crate::message_books::MessageBooks;
 use crate::snapshot_recovery::{SnapshotRecovery, SnapshotScope};
 
-/// Time without a packet after which a refresh request is repeated; it doubles with each repetition.
+/// Time without a refresh packet after which the request is repeated; it doubles with each repetition.
 const SILENCE_MIN: Nanos = Nanos::from_secs(2);
 const DOUBLINGS_MAX: u32 = 6;
-/// Time from the end of a refresh to the next request, if books still need one.
+/// Time from the end of a refresh to the next request, if books still wait for a snapshot.
 const NEXT_WAIT: Nanos = Nanos::from_millis(100);
 /// Maximum number of waiting books that are refreshed singly; beyond it, one refresh covers all.
 const SINGLE_MAX: u32 = 4;
 
-/// The snapshot recovery of a channel, which receives the refreshes.
+/// The snapshot recovery of a channel; it loads the refreshes.
 type Recovery = SnapshotRecovery<<Packets as Framing>::Storage>;
 
-/// The refresh request that was sent, and its deadline.
+/// The latest refresh request. After the deadline, the next one is due if books still wait.
 #[derive(Clone, Copy)]
 struct Requested {
     deadline: Nanos,
@@ -81,7 +81,7 @@ impl Refresh {
         self.requested = Some(Requested { deadline: now + self.silence_max(), number, is_of_all });
     }
 
-    /// Handles the server's refusal of the request of this number.
+    /// Handles the server's refusal of request `number`: postpones the next request.
     pub(super) fn handle_refused(&mut self, now: Nanos, number: u32) {
         if let Some(requested) = self.requested.filter(|requested| requested.number == number) {
             self.failures += 1;

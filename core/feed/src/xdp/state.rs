@@ -197,7 +197,7 @@ fn unnamed(mut index: u32) -> Symbol {
 }
 
 /// Returns a substitute id for an order whose id another symbol's order has. It sets only bits that are zero
-/// in venue ids, whose market is below 16 and whose highest byte is zero.
+/// in the venue's order ids: their market number is below 16 and their highest byte is zero.
 const fn shared_key(InstrumentId(id): InstrumentId, order_id: u64) -> OrderId {
     let id = id as u64;
     OrderId(order_id ^ ((id & 0xff) << 56 | (id >> 8 & 0xf) << 36 | (id >> 12) << 44))

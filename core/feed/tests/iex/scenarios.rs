@@ -1,4 +1,4 @@
-//! Scenarios of each kind of message, and of messages that make a book suspect.
+//! Scenarios of each kind of IEX message, and of messages that make a book suspect.
 
 use tickpath_book::BooksById;
 use tickpath_feed::MessageBooks;
@@ -173,12 +173,12 @@ fn the_flag_decides_whether_orders_keep_priority() {
     deep.send(&OrderDelete::new(b' ', Nanos(9), ticker("ALPHA"), OrderId(2)));
     deep.send(&modify(1, 0x00, 0, 50));
     assert_eq!((queue(&deep), deep.health("ALPHA")), (vec![], BookHealth::Live));
-    // An order id may be used again.
+    // The id of a removed order may be used again.
     deep.send(&add(2, Side::Buy, 5, 49));
     assert_eq!((queue(&deep), deep.health("ALPHA")), (vec![(2, 49, 5)], BookHealth::Live));
 }
 
-/// One event in several messages that arrived together: the market never had a best price between them.
+/// Messages of one event arrive together: updates omit the best prices between them, which never existed.
 #[test]
 fn messages_of_one_time_change_the_best_prices_together() {
     let mut deep = Channel::trading(Feed::DeepPlus10);

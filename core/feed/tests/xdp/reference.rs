@@ -150,7 +150,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     vec(operation, 0..400)
 }
 
-/// The messages are symbol mappings between orders, and every unusual kind of order message.
+/// The messages include symbol mappings between orders, malformed messages, an unknown order and a gap.
 #[test]
 fn messages_that_come_together_do_what_each_does_alone() {
     let with_len = |mut bytes: Vec<u8>, len: u16| {

@@ -1,4 +1,4 @@
-//! Scenarios of the effect of each message on its book.
+//! Scenarios of each XDP message and its effect on the book.
 
 use tickpath_feed::MessageBooks;
 use tickpath_nyse as xdp;
@@ -193,7 +193,7 @@ fn numbers_of_orders_are_a_symbols_own() {
     assert_eq!(feed.last().order_id, 10, "the venue's number is published");
     feed.send(&add_of(1, 4, 10, Side::Buy, 50_000, 2));
     feed.send(&delete(3, 10));
-    // BETA's order 10 rests under a substitute id. Another is its duplicate, though the books' id 10 is free.
+    // BETA's order 10 rests under a substitute id. A second one is a duplicate, although id 10 is now free.
     feed.send(&add_of(1, 5, 10, Side::Buy, 50_000, 2));
     assert_eq!(feed.builder.instruments().counters().duplicate_order, 1);
     feed.send(&xdp::OrderExecution::new(

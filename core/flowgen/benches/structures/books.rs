@@ -68,7 +68,7 @@ pub trait Books {
     fn add(&mut self, order: Order<()>);
     /// Reduces an order by `qty`, and removes it when nothing is left.
     fn reduce(&mut self, id: u64, qty: Qty);
-    /// Removes an order.
+    /// Removes and returns an order.
     fn remove(&mut self, id: u64) -> Order<()>;
     /// Best price of a side.
     fn best_price(&self, instrument: InstrumentId, side: Side) -> Option<Price>;
@@ -86,7 +86,7 @@ pub trait HandleBooks {
     fn add(&mut self, order: Order<()>) -> OrderHandle;
     /// Reduces an order by `qty`, removes it when nothing is left, and returns the remaining quantity.
     fn reduce(&mut self, handle: OrderHandle, qty: Qty) -> Qty;
-    /// Removes an order.
+    /// Removes and returns an order.
     fn remove(&mut self, handle: OrderHandle) -> Order<()>;
     /// Best price of a side.
     fn best_price(&self, instrument: InstrumentId, side: Side) -> Option<Price>;
@@ -104,11 +104,11 @@ pub trait IdMap {
     fn find(&self, id: u64) -> Option<OrderHandle>;
     /// Adds an order.
     fn insert(&mut self, id: u64, handle: OrderHandle);
-    /// Removes an order.
+    /// Removes an order and returns its handle.
     fn remove(&mut self, id: u64) -> Option<OrderHandle>;
 }
 
-/// `OrderIndex`, the index of feed handlers, with all orders in its hash table.
+/// An [`IdMap`] in an `OrderIndex`, the hash table that feed handlers use.
 pub struct Hashed(OrderIndex);
 
 impl IdMap for Hashed {
@@ -178,7 +178,7 @@ impl<B: HandleBooks, I: IdMap> Books for Indexed<B, I> {
     }
 }
 
-/// The books of `tickpath_book`.
+/// A book structure of `tickpath_book`; the default is `FastBooks`.
 pub struct Tickpath<B = FastBooks<()>>(B);
 
 impl<B: OrderBooks<()>> HandleBooks for Tickpath<B> {
@@ -226,7 +226,7 @@ pub fn levels_of(orders: &[Resting]) -> Vec<Level> {
     orders.chunk_by(|a, b| a.price == b.price).map(level).collect()
 }
 
-/// Creates an order from the given fields.
+/// Creates an order; `side` is a [`side_index`], and `key` is the sort key of its price.
 pub fn order_of(side: usize, id: u64, key: i64, qty: u64) -> Order<()> {
     let (instrument, side) = side_at(side);
     Order { id: OrderId(id), instrument, side, price: price(side, key), qty: Qty(qty), data: () }

@@ -11,8 +11,8 @@ use crate::catalogue::{self, Entry};
 use crate::day::Day;
 use crate::options::count_arguments;
 
-/// Simulated caches: size, ways and line length, in bytes. The first level is that of the measured CPU. The
-/// last level is a core's private second level of 2 MiB, since other load on the host shares the third.
+/// Simulated caches: size in bytes, ways, and line length in bytes. The first level is that of the measured
+/// CPU. The last level is a core's private L2 cache of 2 MiB, since other load on the host shares the L3.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64"];
 
 /// Number of messages that are counted in a full and in a quick run. Callgrind is about 100 times slower than

@@ -44,7 +44,7 @@ pub const ALL: &[Entry] = &[
     ),
     entry!(
         "dense-ladder",
-        "array by tick around the touch",
+        "array by tick around the best prices",
         "OrderIndex, hashed",
         Sequential<Indexed<DenseLadder, Hashed>>
     ),
@@ -58,7 +58,7 @@ pub const ALL: &[Entry] = &[
     entry!(
         "direct-look-ahead",
         "DirectBooks by BookBuilder::handle_batch",
-        "holds the orders",
+        "the index holds the orders",
         LookAhead<DirectBooks>
     ),
 ];

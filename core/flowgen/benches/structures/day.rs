@@ -1,4 +1,4 @@
-//! A standard day in memory, framed as in a file: each message after its length.
+//! A generated ITCH day in memory, framed as in a file: each message after its length.
 
 use tickpath_flowgen::{ItchDay, ItchDayConfig};
 use tickpath_types::InstrumentId;
@@ -41,7 +41,6 @@ impl Day {
         assert_eq!(counters.messages, config.messages, "the day is whole");
         let limits = Limits {
             max_instrument: InstrumentId(config.symbols as u16),
-            // Some reserve above the maximum of resting orders.
             max_orders: counters.live_max + counters.live_max / 64 + 64,
         };
         let (messages, live_max, order_refs) = (counters.messages, counters.live_max, counters.order_refs);

@@ -1,5 +1,5 @@
-//! Two drivers that decode a day and apply it to books: a plain one for all structures, and the one of feed
-//! handlers.
+//! Two drivers that decode a day and apply it to books: [`Sequential`] message by message, [`LookAhead`] in
+//! batches, as feed handlers do.
 
 use tickpath_book::{BooksById, Order};
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
@@ -145,8 +145,8 @@ impl<B: Books> Runner for Sequential<B> {
     }
 }
 
-/// The driver of feed handlers and of `lab bench`: batches with prefetched memory, every order reference
-/// checked, and an update with both best levels for each message.
+/// A structure with the driver of feed handlers and of `lab bench`. It prefetches memory for batches, checks
+/// every order reference, and publishes both best levels after each message.
 pub struct LookAhead<B> {
     builder: BookBuilder<B>,
     next: Sequence,

@@ -38,7 +38,7 @@ use report::{Conditions, DaySummary, Measured, Table};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<HeldBytes> = CountingAllocator::new();
 
-/// A quick run and a test divide the messages of the standard days by these numbers.
+/// Divisors by which a quick run and a test scale down the standard days.
 const QUICK_DIVISOR: u32 = 10;
 const TEST_DIVISOR: u32 = 1_000;
 

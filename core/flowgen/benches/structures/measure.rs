@@ -1,4 +1,4 @@
-//! Time and memory of each structure on a day, and the check that all have equal results.
+//! Measures each book structure's time and memory over a generated [`Day`], and compares the digests.
 
 use crate::catalogue::{self, Entry};
 use crate::day::Day;
@@ -22,15 +22,15 @@ pub fn digests(entry: &Entry, day: &Day) -> Vec<Digest> {
     day.pieces().map(after).collect()
 }
 
-/// Compares a structure's digest after each piece with `expected`.
+/// Panics if a structure's digest after any piece differs from `expected`.
 pub fn verify(entry: &Entry, day: &Day, expected: &[Digest]) {
     for (piece, (got, expected)) in digests(entry, day).iter().zip(expected).enumerate() {
         assert_eq!(got, expected, "{} differs from the others after piece {}", entry.name, piece + 1);
     }
 }
 
-/// Checks that all structures have equal digests. Returns the final digest, and each structure's peak memory
-/// in bytes.
+/// Panics if the structures' digests differ. Returns the final digest, and each structure's peak memory in
+/// bytes.
 pub fn verify_all(entries: &[&Entry], day: &Day) -> (Digest, Vec<usize>) {
     eprintln!("structures: {}, the books that all must equal: {}", day.name, reference().name);
     let expected = digests(reference(), day);
@@ -47,7 +47,7 @@ pub fn verify_all(entries: &[&Entry], day: &Day) -> (Digest, Vec<usize>) {
     (expected[expected.len() - 1], memory)
 }
 
-/// Nanoseconds per message of each structure, one value per round.
+/// Nanoseconds per message of each structure, one value per round. Each run must end with the digest `end`.
 pub fn rounds(entries: &[&Entry], day: &Day, rounds: u32, end: Digest) -> Vec<Vec<f64>> {
     let mut times = vec![Vec::new(); entries.len()];
     for round in 0..rounds as usize {

@@ -9,7 +9,7 @@ pub const USAGE: &str = "usage: cargo bench -p tickpath-flowgen --bench structur
 /// Default of `--rounds`.
 const ROUNDS: u32 = 5;
 
-/// Help text; the names of the structures follow.
+/// Help text, to which `main` appends the names of the structures.
 pub const HELP: &str = "\
 Data structures for order books: whole days of ITCH 5.0, made in memory, decoded into full order-by-order books of
 each structure, which must agree on every level, quantity, order count and queue, and on the best prices after every
@@ -37,9 +37,9 @@ structures: ";
 pub enum Command {
     /// Print the help text.
     Help,
-    /// Compare all structures on a tiny day.
+    /// Compare all structures with the reference model on tiny days.
     Test,
-    /// Measure all structures.
+    /// Measure the chosen structures.
     Measure(Options),
     /// Process a day from a file once, under callgrind.
     Count { structure: String, file: String, limits: Limits },
@@ -58,7 +58,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// True if a standard day is to be measured.
+    /// True if the standard day `name` is to be measured.
     pub fn is_chosen(&self, name: &str) -> bool {
         self.day.as_ref().is_none_or(|day| name.ends_with(&format!("-{day}")))
     }

@@ -1,5 +1,5 @@
-//! One ordered set of orders per side, by price and arrival, and a map from order references to copies of the
-//! orders, or to their nodes in the set.
+//! Books with one set of orders per side, sorted by price and arrival, and a map from order references to
+//! copies of the orders, or to their nodes in the set.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -121,7 +121,7 @@ struct Copied {
     qty: u64,
 }
 
-/// Ordered sets, and a copy of each order by its reference.
+/// Ordered sets, and a map from order references to copies of the orders.
 pub struct Copies<S> {
     sets: S,
     copies: HashMap<u64, Copied>,

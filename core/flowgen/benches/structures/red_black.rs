@@ -58,7 +58,7 @@ pub struct Sets<V> {
 }
 
 impl<V: Copy + Default> Sets<V> {
-    /// Creates sets with this initial capacity of elements.
+    /// Creates the shared array of nodes, with capacity for this many elements.
     pub fn new(capacity: u32) -> Sets<V> {
         let mut nodes = Vec::with_capacity(capacity as usize + 1);
         nodes.push(Node {
@@ -141,7 +141,7 @@ impl<V: Copy + Default> Sets<V> {
         self.free = node;
     }
 
-    /// Returns the element after another, or `NIL`.
+    /// Returns the element after `node` in its set, or `NIL`.
     pub fn next(&self, node: u32) -> u32 {
         let right = self.child(node, 1 - LEFT);
         if right != NIL {

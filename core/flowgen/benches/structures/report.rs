@@ -47,7 +47,7 @@ impl Conditions {
     }
 }
 
-/// Results of one structure.
+/// Results of one structure on one day.
 struct Row {
     entry: &'static Entry,
     /// Nanoseconds per message, sorted.
@@ -277,17 +277,19 @@ pub fn to_markdown(conditions: &Conditions, tables: &[Table]) -> String {
         "# Data structures of the books\n\n\
          This page compares data structures for order books, measured by `cargo bench -p tickpath-flowgen --bench \
          structures`: {}, {rounds} interleaved rounds; {machine}; commit {commit}; load {load_at_start} before.\n\n\
-         Each structure processes the same day, which `tickpath_flowgen::ItchDay` makes in memory: framing, decoding \
-         and full order-by-order books, and after each message the best bid and ask. All had the same levels, \
-         quantities, order counts and queues at eight times of the day, and the same best prices after each \
-         message.\n\n\
-         - `ns/message`: {} per message: the median over the rounds, then the least and the most.\n\
+         Each structure processes the same day, which `tickpath_flowgen::ItchDay` generates in memory. It decodes \
+         each message, updates full order-by-order books, and reads the best bid and ask. All structures had the \
+         same levels, quantities, order counts and queues at eight times of the day, and the same best prices after \
+         each message. `FastBooks`, `DirectBooks` and `OrderIndex` are in `core/book`, `BookBuilder` in \
+         `core/feed`.\n\n\
+         - `ns/message`, `least-most`: {} per message: the median of the rounds, then the least and the greatest \
+         value.\n\
          - `instructions`, `mispredicted`, `D1 misses`, `LL misses`: per message, simulated by callgrind on a smaller \
-         day. D1 has 48 KiB, LL 2 MiB (like the private cache of one core). The simulation ignores prefetches, so it \
-         also counts the misses that look-ahead avoids.\n\
-         - `peak MiB`: the most memory that a structure had allocated at a time, including its initial pools and \
+         day. The first-level data cache (D1) has 48 KiB, the last-level cache (LL) 2 MiB, like the private cache of \
+         one core. The simulation ignores prefetches, so it also counts misses that look-ahead avoids.\n\
+         - `peak MiB`: the most memory that a structure had allocated at one time, including its initial pools and \
          maps.\n\
-         - `fast-look-ahead` and `direct-look-ahead` do more than the others: they check every message and make a \
+         - `fast-look-ahead` and `direct-look-ahead` do more than the others: they check every message and produce a \
          market update with both best levels.\n",
         conditions.days(),
         Stopwatch::start().what(),

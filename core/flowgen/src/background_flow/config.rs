@@ -24,7 +24,7 @@ pub struct BackgroundFlowConfig {
     /// Fraction of new orders that trade at once (IOC orders that cross the hidden price), in parts per
     /// million.
     pub marketable_ppm: u32,
-    /// Mean distance of resting orders from the hidden price, in ticks, without the one in 16 placed near it.
+    /// Mean distance of resting orders from the hidden price, in ticks, except for one in 16 placed near it.
     pub depth_ticks: u32,
     /// Step of the hidden price per new order, up or down, in 1/1024 of a tick.
     pub step_subticks: u32,
@@ -57,21 +57,21 @@ impl Default for BackgroundFlowConfig {
 }
 
 impl BackgroundFlowConfig {
-    /// Maximum of `rate` and of `opening_rate`.
+    /// Highest valid value of `rate` and of `opening_rate`.
     pub const RATE_MAX: u32 = 100_000_000;
     /// Maximum number of sessions.
     pub const SESSIONS_MAX: u16 = 1_024;
     /// Maximum number of open orders per instrument.
     pub const LIVE_ORDERS_MAX: u32 = 1 << 20;
 
-    /// Number of opening orders.
+    /// Number of opening orders for this many instruments.
     pub(super) fn opening_len(&self, instrument_count: usize) -> u64 {
         2 * instrument_count as u64
             * u64::from(self.opening_levels)
             * u64::from(self.opening_orders_per_level)
     }
 
-    /// Due time of an opening order.
+    /// Due time of opening order `index`, since the start of the flow.
     pub(super) fn opening_due(&self, index: u64) -> Nanos {
         Nanos(index * 1_000_000_000 / u64::from(self.opening_rate))
     }

@@ -43,7 +43,7 @@ impl Market {
         self.price_at(side, 1 + i64::try_from(reach).unwrap_or(i64::MAX / SUBTICKS))
     }
 
-    /// Price `ticks_in` ticks from the front of a side towards the other side.
+    /// Price `ticks_in` ticks from the front of a side towards the other side, limited to the collar.
     fn price_at(&self, side: Side, ticks_in: i64) -> Price {
         let tick = self.instrument.tick_size.0;
         let below = self.hidden.div_euclid(SUBTICKS);

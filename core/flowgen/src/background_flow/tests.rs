@@ -18,7 +18,7 @@ fn flow(config: BackgroundFlowConfig) -> BackgroundFlow {
     BackgroundFlow::new(config, &instruments()).unwrap()
 }
 
-/// A flow whose number of open orders settles within one second.
+/// Settings of a flow whose number of open orders settles within one second.
 fn small() -> BackgroundFlowConfig {
     BackgroundFlowConfig {
         live_orders_max: 400,

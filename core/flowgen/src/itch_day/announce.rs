@@ -1,4 +1,4 @@
-//! Messages that are not about orders: the stock directory, and crosses.
+//! Messages that are not about orders: system events, the stock directory, imbalances and crosses.
 
 use tickpath_nasdaq::itch50::{
     Authenticity, CrossTrade, CrossType, EventCode, FinancialStatus, ImbalanceDirection, IpoFlag, LuldTier,
@@ -18,7 +18,7 @@ use super::weights::qty;
 const ENTRIES: u64 = 3;
 /// Number of market maker positions per security before system hours.
 const MAKERS: u64 = 4;
-/// Number of market makers of the day.
+/// Number of distinct market makers (MPIDs) of the day.
 const MPIDS: u64 = 40;
 
 /// Times of day: the first message, the start of the directory and its duration, the start of system hours.
@@ -36,7 +36,7 @@ const RESTRICTED_ONE_IN: u64 = 64;
 const NO_CROSS_ONE_IN: u64 = 4;
 /// Ratio of the quantity of a cross to that of a random order.
 const CROSS_QTY_FACTOR: u64 = 64;
-/// Clearing prices of imbalances deviate from the reference price by at most one part in this many.
+/// Clearing prices of imbalances deviate by at most the reference price divided by this.
 const NEAR_PRICES_PER_REFERENCE: u64 = 32;
 
 /// Number of messages outside the order flow: prologue, opening, close, and end.

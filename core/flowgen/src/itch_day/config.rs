@@ -7,7 +7,7 @@ use crate::ConfigError;
 const MESSAGES_PER_LIVE_MIN: u64 = 8;
 /// Minimum number of messages per security.
 const MESSAGES_PER_SYMBOL_MIN: u64 = 32;
-/// Bounds of the number of messages.
+/// Bounds of the number of messages of a day.
 const MESSAGES_MIN: u64 = 1_000;
 const MESSAGES_MAX: u64 = 10_000_000_000;
 /// Minimum number of messages per security after `with_messages` has made a day smaller.

@@ -1,4 +1,4 @@
-//! The order flow of a day: the next message, its order, and its effect on the books.
+//! The order flow of a day: chooses each message and its order, and applies it to the books.
 
 use tickpath_book::OrderHandle;
 use tickpath_nasdaq::itch50::{
@@ -43,7 +43,7 @@ const LEADER_IN_FOUR: u64 = 3;
 const STEP_ONE_IN: u64 = 8;
 /// Probability, in quarters, that `pick` takes an order on the wrong side of the reference price, if any.
 const STALE_IN_FOUR: u64 = 3;
-/// Median number of orders that are newer than the one that `pick` takes by age. It prefers new orders.
+/// When `pick` chooses an order by age: median number of newer orders. New orders are preferred.
 const NEWER_MEDIAN: u64 = 2;
 /// Maximum move, in ticks, of a replacement that follows the market.
 const MOVE_TICKS_MAX: u64 = 8;
@@ -67,7 +67,7 @@ const REF_STEP: u64 = 4;
 struct Imbalances {
     /// True if the current cluster consists of imbalances.
     is_cluster: bool,
-    /// Number of imbalances to send, and number of messages left among which they are distributed.
+    /// Number of imbalances still to send, and of remaining messages over which they are distributed.
     left: u64,
     messages_left: u64,
     /// Security of the next imbalance.
@@ -82,12 +82,12 @@ pub(super) struct Flow {
     pub rng: Rng,
     live: u64,
     last_ref: u64,
-    /// Number of assigned references.
+    /// Number of assigned order references.
     pub ref_count: u64,
     last_match: u64,
-    /// True once a trade was reported that could be broken.
+    /// True if a trade was reported since the last broken trade message.
     has_traded: bool,
-    /// Security of the current cluster.
+    /// Security that most messages of the current cluster concern.
     leader: usize,
     imbalances: Imbalances,
     /// Set if the next message is another execution by the same aggressor: time, security and executed side.
@@ -316,7 +316,7 @@ impl Flow {
             let ticks = 1 + (power_law(&mut self.rng, 1) % MOVE_TICKS_MAX) as i64;
             let moved = old.price.0 / TICK + if choice & 2 == 0 { ticks } else { -ticks };
             let front = self.securities.list[at.security].front_tick();
-            // Even after a long chain of replacements, the price is high enough for a lower bid above zero.
+            // Limits long chains of replacements: the price must leave space for a lower bid above zero.
             let tick = moved.clamp(front / 4, front * 4);
             self.uncrossed(at.security, old.side, Price(tick * TICK))
         };

@@ -70,7 +70,7 @@ enum Stage {
 ///   the five or ten minutes before it.
 /// - **Mix**, of all messages: replaces 8 percent, executions 2, cancels 1, adds with attribution 1, hidden
 ///   trades 0.5, imbalances 1.4, executions at another price 0.05, rarely a broken trade. The other 86
-///   percent are adds and deletes; a delete is missing for each order that an execution removed.
+///   percent are adds and deletes; an order that an execution removed has no delete.
 /// - **Live orders** rise to [`ItchDayConfig::live`] in the first seven eighths of the pre-market's messages.
 ///   They stay there from opening to close and are then deleted; a few percent remain at the end. The
 ///   pre-market takes 2.5 messages for each live order (at least 4 percent of all), the post-market 2 (at
@@ -161,7 +161,7 @@ impl ItchDay {
         ItchDayCounters { live, order_refs, ..self.counters.clone() }
     }
 
-    /// Current reference price of a security, by its locate code less one.
+    /// Current reference price of a security; `security` is its locate code less one.
     pub(crate) fn reference_price(&self, security: usize) -> Price {
         self.flow.securities.list[security].reference_price()
     }

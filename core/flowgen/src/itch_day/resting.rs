@@ -12,7 +12,7 @@ type ListIndex = u32;
 
 /// All resting orders of the day, in books and in lists.
 ///
-/// Results do not depend on the implementation of the books: handles are never compared.
+/// The generated day does not depend on the implementation of the books: handles are never compared.
 pub(super) struct Resting {
     books: FastBooks<ListIndex>,
     /// List of resting orders of each security, by locate code less one; the newest are mostly last.
@@ -53,7 +53,7 @@ impl Resting {
         self.books.best_price(locate(security), side)
     }
 
-    /// The order that trades next.
+    /// The order of a side that trades next.
     #[inline]
     pub fn front(&self, security: usize, side: Side) -> Option<OrderHandle> {
         self.books.front(locate(security), side)

@@ -74,7 +74,7 @@ const POST_MARKET_TENTHS_PER_LIVE: u64 = 20;
 const PRE_MARKET_PERCENT_MIN: u64 = 4;
 const POST_MARKET_PERCENT_MIN: u64 = 2;
 
-/// Maximum number of messages of a cluster, and the resulting mean.
+/// Maximum number of messages in a cluster, and the mean under this maximum.
 const CLUSTER_LEN_MAX: u64 = 512;
 pub(super) const CLUSTER_LEN_MEAN: u64 = 7;
 /// Gap between messages of a cluster: the minimum plus a random excess with this median.
@@ -110,9 +110,9 @@ pub(super) struct Slot {
 
 /// Assigns the times of one day's messages.
 ///
-/// Messages come in clusters. The first messages of clusters are independent, and the others follow within
-/// microseconds. Cluster sizes have a power-law tail. Each cluster recomputes the rate from the remaining
-/// time and messages of the span, so that every span has exactly its share.
+/// Messages come in clusters with random gaps between them; within a cluster, messages follow one another
+/// within microseconds. Cluster sizes have a power-law tail. The rate is recomputed for each cluster from
+/// the time and the messages that remain in the span, so that every span has exactly its share.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     lens: SessionLens,
@@ -122,7 +122,7 @@ pub(super) struct Schedule {
     span_left: u64,
     session_left: u64,
     cluster_left: u64,
-    /// Mean interval between messages in the rest of the span; limits the gaps of a cluster.
+    /// Mean interval between messages in the rest of the span; maximum gap within a cluster.
     pace_ns: u64,
     now_ns: u64,
 }
@@ -143,7 +143,7 @@ impl Schedule {
         schedule
     }
 
-    /// Number of messages in the spans with imbalances; approximate, because shares are rounded.
+    /// Number of messages in all spans with imbalances; approximate, because shares are rounded.
     pub fn messages_before_crosses(lens: SessionLens) -> u64 {
         let before = SPANS.iter().filter(|span| span.has_imbalances);
         before.map(|span| lens.of(span.session) * span.share / 100).sum()
@@ -159,7 +159,7 @@ impl Schedule {
         (len - self.session_left, len)
     }
 
-    /// Returns the next slot of the session; `None` at its end.
+    /// Returns the slot of the next message; `None` at the end of the session.
     #[inline]
     pub fn next(&mut self, rng: &mut Rng) -> Option<Slot> {
         while self.span_left == 0 {

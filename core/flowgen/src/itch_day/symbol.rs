@@ -9,9 +9,9 @@ use super::weights::{WeightedChoice, power_law};
 pub(super) const TICK: i64 = 100;
 /// Number of subticks, the units of the reference price, in a tick.
 const SUBTICKS: i64 = 256;
-/// A step is the initial reference price divided by this: about 0.012%.
+/// A step of the reference price is its initial value divided by this: about 0.012%.
 const STEPS_PER_REFERENCE: i64 = 8_192;
-/// Median distance of an order from the front of its side: the initial reference price / this + 1 tick.
+/// Median distance of a new order from the reference price: the initial reference price / this + 1 tick.
 const REACHES_PER_REFERENCE: i64 = 4_000;
 
 /// A security's share of messages is proportional to 1 / (rank + this), with rank 1 for the most active:
@@ -33,20 +33,20 @@ pub(super) struct Security {
     high: i64,
     /// Step in subticks.
     step: i64,
-    /// Half of the orders lie within this number of ticks from the front of their side.
+    /// Half of the new orders lie within this number of ticks of the reference price.
     reach: u64,
     /// Share of the day's live orders, in units of 2^-32.
     pub live_share_q32: u64,
 }
 
 impl Security {
-    /// Tick of the reference price: new bids lie at or below it, new asks above it.
+    /// Reference price in ticks, rounded down: new bids lie at or below it, new asks above it.
     #[inline]
     pub fn front_tick(&self) -> i64 {
         self.reference / SUBTICKS
     }
 
-    /// The reference price, rounded to its tick.
+    /// The reference price, rounded down to a whole tick.
     pub fn reference_price(&self) -> Price {
         Price(self.front_tick() * TICK)
     }
@@ -59,7 +59,7 @@ impl Security {
         self.reference = if (self.low..=self.high).contains(&moved) { moved } else { self.reference - step };
     }
 
-    /// Draws a tick on the passive side of the reference price; its distance follows a power law.
+    /// Draws a passive price, in ticks; its distance from the reference price follows a power law.
     #[inline]
     pub fn passive_tick(&self, side: Side, rng: &mut Rng) -> i64 {
         let front = self.front_tick();
@@ -87,7 +87,7 @@ impl Securities {
             ranks.swap(last, rng.below(last as u64 + 1) as usize);
         }
         let activity: Vec<u64> = ranks.iter().map(|rank| WEIGHT_UNIT / (rank + 1 + RANK_SHIFT)).collect();
-        // Live orders decrease only with the root of the rank: inactive securities have many of them too.
+        // The number of live orders falls only with the root of the rank: inactive securities have many too.
         let live: Vec<u64> =
             ranks.iter().map(|rank| WEIGHT_UNIT / ((rank + 1 + RANK_SHIFT) << 16).isqrt()).collect();
         let live_total: u128 = live.iter().map(|weight| u128::from(*weight)).sum();

@@ -34,7 +34,7 @@ struct Observed {
     live_max: u32,
     events: Vec<(SystemEventCode, Nanos)>,
     lifetimes: Vec<u64>,
-    /// Length of the longest chain of replacements.
+    /// Maximum number of successive replacements of one order.
     chain_max: u32,
     refs: Vec<u64>,
     /// Number of executions of orders that were not first in the queue of a best level.
@@ -50,7 +50,7 @@ struct Observed {
     at_close: Vec<i64>,
 }
 
-/// Time of an order's entry, and the number of replacements before it.
+/// Time at which an order was entered, and the number of replacements that led to it.
 #[derive(Clone, Copy)]
 struct OrderEntry {
     ts: u64,
@@ -192,7 +192,7 @@ impl Reader {
     }
 }
 
-/// The small day, read once for all tests.
+/// Statistics of the day `SMALL`, computed once for all tests.
 static OBSERVED: LazyLock<Observed> = LazyLock::new(|| Reader::new(SMALL).read(&frames(SMALL), |_| true));
 
 #[test]

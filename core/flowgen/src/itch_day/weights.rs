@@ -18,11 +18,11 @@ struct Place {
 }
 
 impl WeightedChoice {
-    /// Requires at most 2^16 weights, each below 2^47, and at least one above zero.
+    /// Builds the table for at most 2^16 weights, each below 2^47, at least one of them above zero.
     pub fn new(weights: &[u64]) -> WeightedChoice {
         let count = weights.len() as u64;
         let total: u64 = weights.iter().sum();
-        // Scales the weights so that their mean, one full place, is `total`.
+        // Scales the weights so that their mean, which fills exactly one place, is `total`.
         let mut shares: Vec<u64> = weights.iter().map(|weight| weight * count).collect();
         let mut places: Box<[Place]> =
             (0..weights.len()).map(|index| Place { threshold: u32::MAX, alias: index as u16 }).collect();
@@ -51,8 +51,8 @@ impl WeightedChoice {
     }
 }
 
-/// Uniform in `0..bound`, for a bound below 2^32. Uses the upper half of a random number, so that its lower
-/// half is left for other choices.
+/// Maps the upper half of a random number to a uniform number in `0..bound`, for a bound below 2^32. The
+/// lower half is left for other choices.
 #[inline]
 pub(super) fn upper_below(random: u64, bound: u64) -> u64 {
     ((random >> 32) * bound) >> 32
@@ -66,7 +66,7 @@ pub(super) fn power_law(rng: &mut Rng, scale: u64) -> u64 {
     (scale << 32) / uniform - scale
 }
 
-/// Draws a number of shares: half are one round lot of 100, the others 1 to 10 lots, odd lots or blocks.
+/// Draws an order quantity: half are 100 shares, the others are 1 to 10 lots of 100, odd lots or blocks.
 #[inline]
 pub(super) fn qty(rng: &mut Rng) -> u64 {
     let choice = rng.next();

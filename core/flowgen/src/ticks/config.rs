@@ -19,7 +19,7 @@ const YEARLY_BP_MAX: u32 = 1_000_000;
 const JUMP_BP_MAX: u32 = 5_000;
 const SPREAD_CBP_MAX: u32 = 100_000;
 const PPM: u32 = 1_000_000;
-/// Maximum standard deviation and drift per tick of the price's natural logarithm.
+/// Maximum of the standard deviation and of the drift, per tick, of the price's natural logarithm.
 const SIGMA_MAX: f64 = 0.5;
 /// Trading time per year: 252 days of six and a half hours.
 const YEAR_NS: f64 = 252.0 * 6.5 * 3_600.0 * 1e9;
@@ -55,7 +55,7 @@ pub struct TickSymbol {
     /// Mean spread in hundredths of a basis point of the price, up to 10%. Each spread is uniform between 0.5
     /// and 1.5 times the mean, then rounded outwards to ticks; it is at least one tick.
     pub spread_cbp: u32,
-    /// Mean quantity of a quote's side or a trade, 2 to 2^23; uniform between 0.5 and 1.5 times the mean.
+    /// Mean quantity of a bid, ask or trade, 2 to 2^23. Each is uniform between 0.5 and 1.5 times the mean.
     pub qty_mean: u32,
     /// Share of ticks that are jumps, in parts per million; resolution 1 in 2^20.
     pub jump_ppm: u32,
@@ -68,7 +68,7 @@ pub struct TickSymbol {
 pub struct TickGeneratorConfig {
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Index of the first symbol in the list of all symbols, of which this generator may have a part.
+    /// Index of this generator's first symbol among all symbols; other generators may have those before it.
     pub first_symbol: u16,
     /// Symbols: at least 1, at most 65,536 - `first_symbol`.
     pub symbols: Vec<TickSymbol>,
@@ -90,7 +90,7 @@ impl TickGeneratorConfig {
         TickGeneratorConfig { seed, first_symbol: 0, symbols, step, trade_ppm: 300_000 }
     }
 
-    /// Sets the jumps of all symbols: share of ticks in parts per million, and deviation in basis points.
+    /// Sets [`jump_ppm`](TickSymbol::jump_ppm) and [`jump_bp`](TickSymbol::jump_bp) of all symbols.
     #[must_use]
     pub fn with_jumps(mut self, jump_ppm: u32, jump_bp: u32) -> TickGeneratorConfig {
         for symbol in &mut self.symbols {
@@ -171,7 +171,7 @@ pub fn tick_symbol_name(index: usize) -> Symbol {
     Symbol(name)
 }
 
-/// Converts a share in parts per million to the bound below which a `bits`-bit draw has that probability.
+/// Returns the bound below which a random `bits`-bit number lies with a probability of `ppm` in a million.
 fn share(ppm: u32, bits: u32) -> u32 {
     let below = ((u64::from(ppm) << bits) + u64::from(PPM / 2)) / u64::from(PPM);
     u32::try_from(below).expect("at most 2^bits")
@@ -186,7 +186,7 @@ pub(super) struct StepParameters {
     pub(super) drift: f64,
     /// Standard deviation per tick of the random step of the price's base-2 logarithm.
     pub(super) sigma: f32,
-    /// Standard deviation of that step in a tick with a jump: the sum of two normals is a normal.
+    /// As `sigma`, in a tick with a jump: step and jump are normal, so their sum is too.
     pub(super) jump_sigma: f32,
     /// A tick is a jump if its random draw is below this.
     pub(super) jump_below: u32,
@@ -223,8 +223,8 @@ impl StepParameters {
             )
         })?;
         let jump_below = share(symbol.jump_ppm, JUMP_BITS);
-        // `jump_mean` is a series for e^(variance / 2) - 1, by which a symmetric jump raises the mean price.
-        // `of_jumps` is a series for the logarithm of the jumps' mean factor. Both errors are below 10^-4.
+        // `jump_mean` is a series for e^(jump_variance / 2) - 1, by which a symmetric jump raises the mean.
+        // `of_jumps` is a series for ln(1 + grown), the drift due to jumps. Both errors are below 10^-4.
         let half = jump_variance / 2.0;
         let jump_mean = half * (1.0 + half * (1.0 / 2.0 + half * (1.0 / 6.0)));
         let jump_share = f64::from(jump_below) / f64::from(1 << JUMP_BITS);
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// If every tick is a jump, the drift is minus half of a jump's variance.
+    /// If every tick is a jump, the drift of the price's logarithm is minus half of a jump's variance.
     #[test]
     fn jumps_alone_cause_no_drift() {
         for jump_bp in [100, 1_000, 5_000] {

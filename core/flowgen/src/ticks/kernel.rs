@@ -1,6 +1,6 @@
 //! Loops that compute a batch of ticks.
 //!
-//! Each loop does one operation for all lanes, and no vector loop has a branch.
+//! Each loop does one stage of the computation for all lanes; no vectorised loop has a branch.
 
 use std::f32::consts::LN_2;
 use std::ops::Range;
@@ -12,11 +12,11 @@ use super::tile::{LANES, Lanes, Tile};
 use tickpath_lockfree::vectors::Work;
 use zerocopy::FromZeros;
 
-/// Adding this to a number below 2^51 puts the nearest integer into the low bits; ties round to even.
+/// Adding this to a number below 2^51 puts the nearest integer into the sum's low bits; ties go to even.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// The same as [`ROUND`], for `f32` numbers below 2^22.
 const ROUND_F32: f32 = 12_582_912.0;
-/// Position of the exponent in an `f32`, and the biased exponent of 1.0.
+/// Position of the exponent's lowest bit in an `f32`, and the biased exponent of 1.0.
 const EXPONENT_SHIFT: u32 = 23;
 const EXPONENT_OF_ONE: u32 = 127;
 /// Maximum magnitude of the base-2 logarithm of a price relative to its start: a factor of 32 up or down.
@@ -68,12 +68,12 @@ pub(super) struct Batch {
     pairs: [u64; STREAMS],
     normals: [[f32; STREAMS]; 2],
     bits: [u64; LANES],
-    /// Steps of the prices' logarithms; `step` replaces them by the logarithms.
+    /// Changes of the prices' logarithms; `step` replaces them by the new logarithms.
     logs: [f64; LANES],
     /// Prices in ticks.
     bid: [u32; LANES],
     ask: [u32; LANES],
-    /// Price of a trade in this tick; `update_totals` replaces it by the price of the latest trade.
+    /// Price if this tick is a trade; `update_totals` replaces it by the price of the latest trade.
     last: [u32; LANES],
     bid_qty: [u32; LANES],
     ask_qty: [u32; LANES],
@@ -236,7 +236,7 @@ fn update_totals(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) 
     }
 }
 
-/// Packs the words of the ticks: converts prices from ticks, and joins the fields that share a word.
+/// Packs the words of the ticks: multiplies prices by the tick size, and joins fields that share a word.
 #[inline(always)]
 fn pack(lanes: &Lanes, batch: &mut Batch) {
     let [bid, ask, last, _, sizes, about] = &mut batch.words;

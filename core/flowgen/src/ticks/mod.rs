@@ -1,9 +1,9 @@
 //! Ticks of many symbols whose prices follow geometric Brownian motion, computed in batches.
 //!
 //! A batch is computed by loops over arrays of [`LANES`] that the compiler vectorises to the widest
-//! instructions of the CPU: random numbers, normals, the walk of the logarithms, prices and quantities. They
-//! use only IEEE 754 additions, multiplications, divisions and square roots, none of them fused, so a seed
-//! gives the same ticks on every machine.
+//! instructions of the CPU: random numbers, normals, the walk of the logarithms, prices and quantities. The
+//! loops use only IEEE 754 additions, multiplications, divisions and square roots, none of them fused, so a
+//! seed gives the same ticks on every machine.
 
 mod config;
 mod kernel;

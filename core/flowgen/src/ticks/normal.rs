@@ -4,10 +4,10 @@ use std::f32::consts::{FRAC_PI_4, LN_2};
 
 /// Two independent standard normals from 64 random bits: radius from the upper half, direction from the rest.
 ///
-/// The maximum radius is 6.6: a normal beyond it has a probability of 10^-10.
+/// The results are at most 6.6; a true normal exceeds this with a probability of about 10^-10.
 #[inline(always)]
 pub(super) fn normals(bits: u64) -> (f32, f32) {
-    // Odd, so never 0. The conversion to `f32` may round up, so that `uniform` is 1 and its logarithm 0.
+    // `upper` is odd, so never 0. Its conversion to `f32` may round up: `uniform` is then 1, its logarithm 0.
     let upper = (bits >> 33) as i32 | 1;
     let uniform = upper as f32 * (1.0 / (1_u32 << 31) as f32);
     let radius = (-2.0 * ln(uniform)).sqrt();
@@ -18,7 +18,7 @@ pub(super) fn normals(bits: u64) -> (f32, f32) {
 /// Natural logarithm of a positive number, with absolute and relative errors of about 10^-7.
 #[inline(always)]
 fn ln(x: f32) -> f32 {
-    /// Bits of the square root of 1/2: `mantissa` is between it and the square root of 2.
+    /// Square root of 1/2 as `f32` bits: `mantissa` is between it and the square root of 2.
     const ROOT_HALF: u32 = 0x3f35_04f3;
     let above = x.to_bits().wrapping_sub(ROOT_HALF);
     let exponent = above.cast_signed() >> 23;
@@ -32,7 +32,7 @@ fn ln(x: f32) -> f32 {
 
 /// Returns the cosine and sine of a random angle that is uniform over the circle.
 ///
-/// Thirty bits give an angle within 45 degrees of the axis; the other two select the quarter of the circle.
+/// Thirty bits give an angle of at most 45 degrees to an axis; the lowest two select the axis and its sign.
 #[inline(always)]
 fn direction(bits: u32) -> (f32, f32) {
     let angle = (bits << 2).cast_signed() as f32 * (FRAC_PI_4 / (1_u32 << 31) as f32);

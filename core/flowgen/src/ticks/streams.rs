@@ -12,7 +12,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Draws each state from the seed. The probability that any two overlap within 2^64 draws is 2^-180.
+    /// Derives the states from a seed. Two of the streams overlap within 2^64 draws with probability 2^-180.
     pub(super) fn new(seed: u64) -> Streams {
         let mut rng = Rng::new(seed);
         Streams { words: std::array::from_fn(|_| std::array::from_fn(|_| rng.next())) }

@@ -79,7 +79,7 @@ fn addresses(to: Ipv4Addr) -> u32 {
     sum(&SOURCE.ip().octets()) + sum(&to.octets())
 }
 
-/// Sum of big-endian 16-bit words; the last word is zero-padded. A packet of 1400 bytes cannot overflow it.
+/// Sum of big-endian 16-bit words; an odd last byte is zero-padded. 1400 bytes cannot overflow the sum.
 fn sum(bytes: &[u8]) -> u32 {
     let words = bytes.chunks_exact(2);
     let last = words.remainder().first().map_or(0, |byte| u32::from(*byte) << 8);

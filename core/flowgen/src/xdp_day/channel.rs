@@ -16,7 +16,7 @@ pub(super) struct Channel {
     builder: PacketBuilder<[u8; PACKET_LEN_MAX]>,
     /// Latest time to send the current packet; `u64::MAX` while it has no message.
     deadline_ns: u64,
-    /// Second of the last time reference.
+    /// Second of the latest time reference, since the Unix epoch.
     second: u32,
     last_sent_ns: u64,
 }
@@ -27,7 +27,7 @@ impl Channel {
         Channel { id, builder, deadline_ns: u64::MAX, second: 0, last_sent_ns: 0 }
     }
 
-    /// Time at which a packet or a heartbeat is due if no message arrives; `u64::MAX` if none is.
+    /// Time at which the current packet or a heartbeat is due if no message is added; `u64::MAX` for never.
     pub fn due_ns(&self, heartbeats: bool) -> u64 {
         let heartbeat_due_ns =
             if heartbeats && self.last_sent_ns > 0 { self.last_sent_ns + HEARTBEAT_NS } else { u64::MAX };
@@ -47,7 +47,7 @@ impl Channel {
         }
     }
 
-    /// Sends a message in a separate packet.
+    /// Flushes the current packet, then sends a message in a separate packet.
     pub fn send_separately<M: IntoBytes + Immutable>(
         &mut self,
         ts_ns: u64,
@@ -60,7 +60,7 @@ impl Channel {
         self.send(ts_ns, flag, lines);
     }
 
-    /// Adds a message, after a time reference if it is the first of its second.
+    /// Adds a message, preceded by a time reference if the message is the first in its second.
     pub fn push<M: IntoBytes + Immutable>(&mut self, ts_ns: u64, message: &M, lines: &mut Lines) {
         let second = (ts_ns / NANOS_PER_SECOND) as u32;
         if self.second != second {

@@ -5,9 +5,9 @@ use tickpath_feed::LossConfig;
 use crate::{ConfigError, ItchDayConfig};
 
 const CHANNELS_MAX: u8 = 16;
-/// Maximum number of messages: the wire format has 32 bits for the number of an order.
+/// Maximum number of messages of a day: the wire format has only 32 bits for the number of an order.
 const MESSAGES_MAX: u64 = 1_000_000_000;
-/// Maximum time that a venue waits for a packet to fill.
+/// Maximum of [`XdpDayConfig::window_ns`].
 const WINDOW_NS_MAX: u64 = 1_000_000_000;
 
 /// Settings of an [`XdpDay`](super::XdpDay). The same settings give the same bytes on every machine.

@@ -19,7 +19,7 @@ use super::channel::Channel;
 use super::clock::{MIDNIGHT_SECS, NANOS_PER_SECOND, round_down};
 use super::lines::Lines;
 
-/// Market and product: NYSE's Integrated Feed.
+/// Market id of NYSE, and product id of its Integrated Feed.
 const MARKET_ID: u16 = 1;
 const PRODUCT_ID: u8 = 11;
 /// First symbol index of the day, and step to the next: real indexes do not start at 1 and have gaps.
@@ -32,14 +32,14 @@ const MODIFIED_ONE_IN: u64 = 4;
 const RETAIL_ONE_IN: u32 = 4;
 /// One in this many crosses is followed by a correction of its volume.
 const CORRECTED_ONE_IN: u32 = 64;
-/// From this starting price on, prices have four decimals: with six, a later price could exceed four bytes.
+/// Symbols that start at this price or above have four decimals: with six, a price might exceed 32 bits.
 const SIX_DECIMALS_MAX: Price = Price(5_000_000);
 const LOT: u32 = 100;
 /// Start and end of the core session, since midnight.
 const CORE_START: Nanos = Nanos::from_secs(9 * 3_600 + 30 * 60);
 const CORE_END: Nanos = Nanos::from_secs(16 * 3_600);
 
-/// The venue's index of a security.
+/// The XDP symbol index of a security, which is given by its position in the day's list.
 const fn symbol_index(security: usize) -> u32 {
     SYMBOL_INDEX_FIRST + SYMBOL_INDEX_STEP * security as u32
 }
@@ -73,7 +73,7 @@ pub(super) struct Converter {
     crosses: u32,
 }
 
-/// Nanoseconds since the Unix epoch, at the resolution of the venue's clock.
+/// Converts a time since midnight to nanoseconds since the Unix epoch, as the venue's clock shows it.
 fn epoch_ns(ts: Nanos) -> u64 {
     round_down(MIDNIGHT_SECS * NANOS_PER_SECOND + ts.0)
 }
@@ -126,7 +126,7 @@ impl Converter {
     pub fn new(channels: u8, lines: Lines, references: impl Iterator<Item = Price>) -> Converter {
         let listed = |reference| ListedSymbol {
             symbol_seq_num: 0,
-            // Six decimals, or four if prices are too large for six.
+            // Prices of the symbol have six decimals, or four if they are too large for six.
             scale: PriceScale::new(if reference < SIX_DECIMALS_MAX { 6 } else { 4 })
                 .expect("both are scales"),
             state: MarketState::PRE_OPENING,
@@ -203,7 +203,7 @@ impl Converter {
         self.resting.get_mut(&reference.0).expect("the day names orders that rest")
     }
 
-    /// Reduces an order by a volume, and removes it when nothing is left.
+    /// Reduces an order by a volume and removes it if nothing is left. Returns the reduced order.
     fn take(&mut self, reference: OrderId, volume: u32) -> Resting {
         let resting = self.resting(reference);
         resting.volume -= volume;
@@ -342,7 +342,7 @@ impl Listener for Converter {
         let volume = message.shares.get().0 as u32;
         let previous = *self.resting(old);
         self.resting.remove(&old.0);
-        // An order with a new price loses its priority in both messages, so that both give the same books.
+        // With a new price, modification and replacement both lose the priority: either gives the same books.
         if price != previous.price && (reference.0 / 4).is_multiple_of(MODIFIED_ONE_IN) {
             let order = Resting { order_id: previous.order_id, price, volume };
             self.resting.insert(reference.0, order);

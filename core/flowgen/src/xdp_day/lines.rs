@@ -63,7 +63,7 @@ impl Lines {
     }
 }
 
-/// One packet of the day at its arrival.
+/// A packet of the day as it arrives at a receiver.
 #[derive(Clone, Copy)]
 pub struct XdpPacket {
     /// Time of arrival, in nanoseconds since the Unix epoch.
@@ -124,7 +124,7 @@ impl Default for XdpDayCounters {
 }
 
 impl XdpDayCounters {
-    /// Message types that occurred with their counts, in the order of their numbers.
+    /// Message types that occurred, in numeric order, each with the number of its messages.
     pub fn by_type(&self) -> impl Iterator<Item = (u16, u64)> {
         (0..).zip(self.by_type).filter(|(_, count)| *count > 0)
     }

@@ -35,7 +35,8 @@ pub use lines::{XdpDayCounters, XdpPacket};
 ///   symbol. Orders that remain at the end are removed without a message, as XDP specifies.
 /// - **Packets**: a packet is sent when the next message would exceed its 1400 bytes, or when its first
 ///   message has waited for [`window_ns`](XdpDayConfig::window_ns).
-/// - **Lines**: line B has the same packets 14 microseconds later. [`loss`](XdpDayConfig::loss) drops some.
+/// - **Lines**: line B has the same packets 14 microseconds later.
+///   [`loss`](XdpDayConfig::loss) drops packets on both.
 ///
 /// ```
 /// use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};

@@ -1,7 +1,7 @@
 //! Benchmarks contenders in interleaved rounds, so that noise and the distance between the two cores are the
 //! same for all of them.
 
-/// A contender: its name, and a function from a number of operations to the nanoseconds per operation.
+/// Name of a contender, and a function that runs `n` operations and returns the nanoseconds per operation.
 pub type Contender<'a> = (&'static str, Box<dyn FnMut(u64) -> f64 + 'a>);
 
 /// Runs all contenders in turn, round by round. Prints each contender's median time, and the median over the

@@ -26,7 +26,7 @@ pub trait Field {
     fn read(name: &'static str, bytes: &mut FieldReader<'_>) -> Result<Self::Value, CodecError>;
 }
 
-/// Panic message: reader and writer cannot run out of bytes.
+/// Panic message for too few bytes, which cannot occur: the length of all fields is checked first.
 const LEN_IS_CHECKED: &str = "the length of all fields was checked";
 
 /// Writes fields one after the other. Lengths are known at compile time, so no bounds check runs.
@@ -46,7 +46,7 @@ impl FieldWriter<'_> {
 pub struct FieldReader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> FieldReader<'a> {
-    /// A reader of the fields of a command kind, which must have `len` bytes.
+    /// A reader of `fields`, the fields of a command kind. Their length must be `len` bytes.
     ///
     /// # Errors
     /// [`CodecError::Length`] when `fields` has another length.

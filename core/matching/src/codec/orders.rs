@@ -89,7 +89,7 @@ layout! {
 
 layout! { OrderAttributes { display: u8, capacity: u8, intermarket_sweep: u8, cross_type: u8 } }
 
-/// Version of the engine's snapshots, the only one so far. It changes with the layout of `OrderInstructions`.
+/// Version of the engine's snapshots, the only one so far; a change in any stored layout requires a new one.
 pub(crate) const SNAPSHOT_VERSION: u32 = 1;
 
 layout! { OrderInstructions { stop_price: Price, display_qty: Qty, expire_at: u32, is_hidden: bool } }

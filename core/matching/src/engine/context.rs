@@ -1,4 +1,4 @@
-//! The command being applied, and the output of its events.
+//! Numbers the events of the command being applied, and passes them to the listener.
 
 use tickpath_types::{
     ClientOrderId, InstrumentId, MarketEvent, MarketEventKind, MatchId, OrderEvent, OrderEventKind, OrderId,

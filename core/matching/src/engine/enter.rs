@@ -25,7 +25,7 @@ struct Incoming<'a> {
     id: OrderId,
     /// Limit price for matching: the collar's limit in place of [`Price::MARKET`].
     limit: Price,
-    /// Executed part of the order's quantity.
+    /// Executed quantity of the order and of those that it replaced.
     executed: u64,
     /// Id of the displayed order that this order replaces; `None` once the old order's deletion is published.
     replaced: Option<OrderId>,
@@ -98,7 +98,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Rejects a new order that the gateway refused. There is no response if its `UserRefNum` is already
+    /// Rejects an order that the gateway refused. There is no response if its `UserRefNum` is already
     /// used: the response would seem to end the earlier order.
     #[cold]
     pub(super) fn reject_for_gateway(
@@ -239,7 +239,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         listing.ok_or(RejectReason::UnknownInstrument)?.check_parameters(order, leaves, now)
     }
 
-    /// Checks that there is capacity for the part of an order that may rest.
+    /// Checks that there is capacity for an order that may rest. Other orders need none.
     fn check_capacity(&self, session: SessionId, order: &EnterOrder) -> Result<(), RejectReason> {
         let OpenOrders { limits, sessions, books, .. } = &self.orders;
         if can_rest(order)
@@ -265,7 +265,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Matches an order that crosses the other side.
+    /// Matches an order that crosses the other side, and rests or cancels the remainder.
     #[inline(never)]
     fn take(
         &mut self,

@@ -142,7 +142,7 @@ impl Executions {
         id.0 as usize & (self.slots.len() - 1)
     }
 
-    /// Recorded executions that are not busted, by ascending match id.
+    /// Recorded executions that are not busted, by ascending match id; `last` is the latest match id.
     pub(super) fn valid_executions(&self, last: MatchId) -> impl Iterator<Item = (MatchId, Execution)> {
         let first = last.0.saturating_sub(self.slots.len() as u64 - 1).max(1);
         let all = (first..=last.0).map(MatchId).map(|id| (id, self.slots[self.slot(id)]));

@@ -9,7 +9,7 @@ use super::grid::Grid;
 pub(super) struct Listing {
     pub(super) instrument: Instrument,
     pub(super) state: TradingState,
-    /// True while trading without a price band or undisplayed resting orders: see `Matcher::check_plain`.
+    /// True while the instrument trades without price band or undisplayed orders: see `Matcher::check_plain`.
     pub(super) is_plain: bool,
     pub(super) has_stops: bool,
     pub(super) grid: Grid,

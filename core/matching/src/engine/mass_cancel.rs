@@ -247,7 +247,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         new
     }
 
-    /// Gives an order the next `UserRefNum` of its session, and reports that to the session.
+    /// Gives an order the next `UserRefNum` of its session; reports it, with the new order id, to the owner.
     fn renumber(&mut self, handle: OrderHandle, id: OrderId, context: &mut Context<impl EventListener>) {
         let special = *self.specials.order(handle);
         let (part, leaves) = self.special_whole(&special);

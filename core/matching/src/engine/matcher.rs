@@ -32,7 +32,7 @@ pub(super) struct InFlightOrder {
     pub(super) id: OrderId,
     /// Limit price for matching: the collar's limit in place of [`Price::MARKET`].
     pub(super) limit: Price,
-    /// Executed or removed part of the order's quantity.
+    /// Part of the order's quantity that was executed, or cancelled by self-trade prevention.
     pub(super) used: u64,
     /// Executed quantity of the order and of those that it replaced.
     pub(super) executed: u64,
@@ -79,7 +79,8 @@ enum MatchOutcome {
 }
 
 impl<B: OrderBooks<Owner>> Matcher<B> {
-    /// Parks, matches, rests or cancels an accepted order, then processes the stop orders that it triggers.
+    /// Parks a stop order that is not yet triggered; matches any other order, and rests or cancels the
+    /// remainder. Then processes the stop orders that this triggered.
     #[inline(never)]
     pub(super) fn work_special(
         &mut self,
@@ -135,8 +136,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Trades with resting orders until the order is filled or no acceptable price is left. The number of
-    /// resting parts bounds the loop: each iteration ends the order or a resting part.
+    /// Trades with resting orders until the order ends, trading pauses, or no acceptable price is left. The
+    /// number of resting parts bounds the loop: each iteration ends the order or a resting part.
     fn trade_special(
         &mut self,
         in_flight: &mut InFlightOrder,
@@ -204,7 +205,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             CancelNewest => (in_flight.leaves(), Qty::ZERO),
             CancelOldest => (Qty::ZERO, whole.leaves),
             CancelBoth => (in_flight.leaves(), whole.leaves),
-            // The undisplayed quantity of an order is reduced together with its displayed part.
+            // `whole.leaves` is the open quantity of all parts of the resting order, displayed or not.
             Decrement => (in_flight.leaves().min(whole.leaves), in_flight.leaves().min(whole.leaves)),
             SelfTradePrevention::None => (Qty::ZERO, Qty::ZERO),
         };
@@ -262,7 +263,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
                     left -= qty;
                 }
                 SelfTradePrevention::CancelNewest | SelfTradePrevention::CancelBoth => break,
-                // The whole order was counted at its displayed part, so its reserve adds nothing.
+                // Counts the whole order at its displayed part; its reserve, which comes later, adds nothing.
                 SelfTradePrevention::Decrement if !is_rest => {
                     let whole = self.orders.open_order(session, user_ref).expect("what rests is open");
                     left -= left.min(whole.leaves.0);
@@ -376,8 +377,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.orders.update_listing(instrument);
     }
 
-    /// Records the price of a command's last trade, `last`. Triggers the stop orders with stop prices between
-    /// those of the command's first and last trade.
+    /// Records `last` as the last trade's price. Triggers the stop orders with stop prices between `last` and
+    /// `first`, the price of the first trade of the same order or cross.
     #[inline(always)]
     pub(super) fn note_trades(&mut self, instrument: InstrumentId, first: Price, last: Price) {
         let Some(listing) = self.orders.listings.find_mut(instrument) else { return };

@@ -35,7 +35,7 @@ pub(super) struct OpenOrder {
 pub(super) struct RemovedOrder {
     pub(super) instrument: InstrumentId,
     pub(super) leaves: Qty,
-    /// Order id under which it was displayed, if it was.
+    /// Order id of the displayed part; `None` if no part was displayed.
     pub(super) displayed: Option<OrderId>,
 }
 
@@ -143,7 +143,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// Rejects a request of an unknown session, or of one that has used all `UserRefNum`s; counts others as
-    /// duplicates. A request with an open order's `UserRefNum` is not rejected: that order would seem to end.
+    /// duplicates. If an open order has the `UserRefNum`, a rejection would seem to end it, so none is sent.
     #[cold]
     #[inline(never)]
     fn reject_number(
@@ -265,7 +265,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Moves the orders with stop prices from `low` to `high` from the books to the triggered orders.
+    /// Triggers the orders with stop prices between `low` and `high`: moves them to `stops.triggered`.
     #[cold]
     #[inline(never)]
     pub(super) fn trigger(&mut self, instrument: InstrumentId, low: Price, high: Price) {
@@ -343,7 +343,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         })
     }
 
-    /// Quantity of all resting orders of a side by price, from the best, displayed or not.
+    /// Total resting quantity of a side at each price, displayed and undisplayed, from the best price.
     pub(super) fn all_levels(&self, id: InstrumentId, side: Side) -> impl Iterator<Item = (Price, u64)> {
         let mut displayed = self.books.levels(id, side).peekable();
         let mut hidden = self.hidden.levels(id, side).peekable();

@@ -9,7 +9,7 @@ use crate::codec::orders::layout;
 pub struct Owner {
     /// Executed quantity of the order and of those it replaced: the intended size less the open quantity.
     pub executed: u64,
-    /// The session's `UserRefNum` of the order.
+    /// `UserRefNum` of the order in that session.
     pub user_ref: UserRefNum,
     /// The session that owns the order.
     pub session: SessionId,

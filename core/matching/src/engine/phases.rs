@@ -22,7 +22,7 @@ struct CrossedLevels {
     /// The worst bid and the worst ask that trade.
     bid: Price,
     ask: Price,
-    /// Untraded quantity at these two prices; at least one of the two is zero.
+    /// Untraded quantity at the prices `bid` and `ask`; at least one of the two is zero.
     bid_rest: u64,
     ask_rest: u64,
     /// The next two levels of each side, which do not trade.
@@ -230,11 +230,11 @@ impl CrossedLevels {
         Some(crossed)
     }
 
-    /// The price of largest volume, then least imbalance, then nearest to `reference`; with it the imbalance
-    /// and its side.
+    /// Returns the price with the largest volume, then the least imbalance, then nearest to `reference`; and
+    /// the imbalance at that price with its side.
     ///
     /// All prices from the worst ask to the worst bid that trade, both included, have the largest volume. Of
-    /// these, the imbalance is least above the next bid and below the next ask, if there is such a price.
+    /// these, the imbalance is least above `next_bids[0]` and below `next_asks[0]`, if such a price exists.
     fn choose(&self, tick: i64, reference: Price) -> (Price, u64, Option<Side>) {
         let above = |level: Option<(Price, u64)>, low: Price| {
             level.map_or(low, |(price, _)| low.max(Price(price.0 + tick)))

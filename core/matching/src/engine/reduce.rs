@@ -126,7 +126,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Removes the remainder of an order and informs its owner and the public.
+    /// Removes an order from the index and the books; informs its owner and the public.
     #[inline(never)]
     pub(super) fn cancel_whole(
         &mut self,
@@ -250,7 +250,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 }
 
-/// OUCH side markings: `B` buys; `S`, `T` short and `E` short exempt all sell.
+/// True if the OUCH side marking is of `side`: `B` buys; `S` sells, `T` sells short, `E` sells short exempt.
 fn is_marking_of(side: Side, marking: u8) -> bool {
     match side {
         Side::Buy => marking == b'B',

@@ -70,11 +70,11 @@ layout! {
 #[derive(Clone, Debug)]
 pub(super) struct Sessions {
     pub(super) sessions: Vec<Session>,
-    /// Indexed by session, like `sessions`.
+    /// Rules of each session, indexed like `sessions`.
     pub(super) rules: Vec<SessionRules>,
     /// True while all sessions' new orders are refused.
     pub(super) is_killed: bool,
-    /// Maximum number of open orders of one session.
+    /// Maximum number of open orders of any session, from the engine's limits.
     pub(super) max_open_orders: u32,
 }
 

@@ -297,7 +297,7 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
     }
 }
 
-/// Reads an entry, and a flag that is true if it has a displayed part.
+/// Reads a special order's entry, and a flag that is true if the order has a displayed part.
 fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool)> {
     let (entry, session) = (reader.take("entry")?, reader.take("session")?);
     let mut order = EnterOrder::limit(

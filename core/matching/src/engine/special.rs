@@ -14,8 +14,8 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// An open special order: hidden, displayed in part, waiting for its stop price, GTT or GTC.
 ///
-/// Its open quantity is in the books of the layers in which it has a part. Its executed quantity is there
-/// too, with the part in the first of these layers.
+/// Its open quantity is in the books of the layers in which it has a part. The part in the first of these
+/// layers also stores its executed quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SpecialOrder {
     pub(super) session: SessionId,
@@ -68,7 +68,7 @@ impl SpecialOrder {
         self.order.special.unwrap_or_default()
     }
 
-    /// The order as its session would enter it with this intended size.
+    /// The order as its session would enter it with the intended size `qty`.
     pub(super) fn as_entered(&self, qty: Qty) -> EnterOrder {
         let special = self.order.special.filter(|instructions| *instructions != OrderInstructions::default());
         EnterOrder { qty, min_qty: Qty::ZERO, special, ..self.order }
@@ -96,7 +96,7 @@ pub(super) const fn needs_entry(order: &EnterOrder) -> bool {
     order.special.is_some() || matches!(order.time_in_force, TimeInForce::Gtt | TimeInForce::Gtc)
 }
 
-/// Units of `max_special_orders` that an order takes: one per part that it can display, and one more.
+/// Units of `max_special_orders` that an order takes: one, and one more per part if it is displayed in parts.
 pub(super) fn parts_of(order: &EnterOrder) -> u64 {
     match order.special {
         Some(instructions) if !instructions.display_qty.is_zero() => {

@@ -31,9 +31,9 @@ impl<B: OrderBooks<Owner>> Stops<B> {
         Stops { books: B::untouched(limits), triggered: Vec::with_capacity(max_orders as usize) }
     }
 
-    /// Takes the orders that wait for a price from `low` to `high`, and appends them in the order of entry to
-    /// those triggered before. `take_entry` marks an order as no longer waiting, and returns its entry
-    /// number.
+    /// Removes the orders with stop prices between `low` and `high` from the books, and appends them to
+    /// `triggered` in the order of entry. `take_entry` marks an order as no longer waiting, and returns its
+    /// entry number.
     pub(super) fn collect(
         &mut self,
         instrument: InstrumentId,

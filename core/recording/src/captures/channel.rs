@@ -463,8 +463,8 @@ mod tests {
         for number in 1..=3 {
             assert_eq!(channel.judge(0, number, 1, number, 7), Verdict::Take(0));
         }
-        // A duplicate, message 2 with other contents, and messages 1 to 3 in one packet; none of them is
-        // late.
+        // Within a second of the original: a duplicate, message 2 with other contents, messages 1 to 3
+        // repacketised.
         for (first, count, content) in [(2, 1, 7), (2, 1, 8), (1, 3, 9)] {
             assert_eq!(channel.judge(0, first, count, 4, content), Verdict::Duplicate);
         }

@@ -16,7 +16,7 @@ use crate::replay::{EndReason, Pass, Replay};
 use crate::report::RecordingReport;
 use crate::selection::Selection;
 
-/// Messages of one recording that follow each other in the file, and their packets.
+/// Consecutive messages of one recording, applied together, with marks of the packets that carried them.
 #[derive(Debug, Default)]
 pub(crate) struct MessageRun<'a> {
     pub(crate) recording: usize,
@@ -26,14 +26,14 @@ pub(crate) struct MessageRun<'a> {
     pub(crate) is_snapshot: bool,
 }
 
-/// A packet of a run.
+/// The start of a packet's messages in a [`MessageRun`], and the packet's number and origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketMark {
     /// Index of the packet's first message in the run.
     pub(crate) first: usize,
     /// Number of the packet in the file.
     pub(crate) number: u64,
-    /// Capture time; `None` for a packet that was held.
+    /// Capture time; `None` for a packet that was held until the messages before it arrived or were lost.
     pub(crate) ts_ns: Option<u64>,
     pub(crate) origin: Origin,
 }
@@ -56,7 +56,7 @@ impl<'a> MessageRun<'a> {
         })
     }
 
-    /// The number of the packet with message `index` of the run, as text.
+    /// Text for reports that names the packet of message `index`, such as `packet 7`.
     fn position_text(&self, index: usize) -> String {
         let at = self.packets.partition_point(|packet| packet.first <= index);
         let number = at.checked_sub(1).map_or(0, |at| self.packets[at].number);
@@ -73,16 +73,17 @@ pub(crate) trait PacketProtocol: RecordedProtocol {
     /// index.
     fn messages_of<'r, 'a>(&mut self, run: &'r MessageRun<'a>) -> Cow<'r, [Self::Message<'a>]>;
 
-    /// Returns the messages of a held packet, and its send time if books need it.
+    /// Returns the send time of a held packet (XDP only, otherwise zero) and its messages.
     fn unpack(payload: &[u8]) -> (SendTime, Vec<&[u8]>);
 
     /// Handles the loss of a channel's messages before sequence number `next`.
     fn handle_loss(&mut self, books: &mut BookPair<Self>, channel: u8, next: u64);
 
-    /// Resets a channel, also in the books, when its numbering restarts; returns the ids of its instruments.
+    /// Resets a channel's state here and in the books when its sequence numbers restart; returns the ids of
+    /// its instruments.
     fn restart(&mut self, books: &mut BookPair<Self>, channel: u8) -> Vec<u16>;
 
-    /// Determines the calendar of the recording from the messages of a run, if it is unknown.
+    /// Sets the calendar's zones and date from the messages of a run, until the zones are known; ITCH only.
     fn detect_calendar(&mut self, _selection: &Selection, _run: &MessageRun<'_>, _calendar: &mut Calendar) {}
 }
 
@@ -103,7 +104,7 @@ impl<P: PacketProtocol> CapturedRecording<P> {
         CapturedRecording { name, replay: Replay::new(protocol, calendar), is_ended: false }
     }
 
-    /// True while messages of the recording are needed.
+    /// True until the recording or the whole pass has ended.
     pub(crate) fn is_open<L>(&self, pass: &Pass<L>) -> bool {
         !self.is_ended && pass.ended.is_none()
     }
@@ -144,7 +145,7 @@ pub(crate) trait AnyRecording<L> {
     /// See [`PacketProtocol::restart`].
     fn restart(&mut self, channel: u8);
 
-    /// Ends the recording at the end of the capture, and returns its report.
+    /// Returns the report of the recording at the end of the capture.
     fn finish(self: Box<Self>, pass: &mut Pass<L>) -> RecordingReport;
 }
 

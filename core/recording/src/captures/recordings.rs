@@ -38,7 +38,7 @@ pub(super) struct Flow {
     pub(super) key: FlowKey,
     /// Index of the flow's protocol in the registry; `None` while unknown.
     pub(super) protocol: Option<usize>,
-    /// Number of packets that could not be assigned to a protocol or channel.
+    /// Number of the flow's packets that could not be assigned to a protocol or channel.
     pub(super) unknown: u64,
 }
 
@@ -51,14 +51,14 @@ pub(crate) struct WaitingPacket {
 }
 
 impl WaitingPacket {
-    /// The packet as captured, except for its source address.
+    /// The packet as captured, except that `src` is its destination: the source is not kept.
     pub(crate) fn packet(&self) -> Packet<'_> {
         let WaitingPacket { number, ts_ns, dst, ref payload } = *self;
         Packet { number, ts_ns, src: dst, dst, transport: Transport::Udp, payload }
     }
 }
 
-/// A channel and one of its lines.
+/// Indexes of a channel and of one of its lines.
 #[derive(Clone, Copy)]
 pub(crate) struct ChannelLine {
     pub(crate) channel: usize,
@@ -83,7 +83,7 @@ pub(crate) struct ChannelEntry {
     pub(crate) recording: usize,
     /// Session id in the channel's packets (IEX only), and their latest send time in ns (IEX and XDP).
     pub(crate) session: (u32, u64),
-    /// Number that identifies the channel in the books of its recording.
+    /// Number of the channel within its recording, by which the books identify it.
     pub(crate) ordinal: u8,
 }
 
@@ -414,8 +414,8 @@ pub(crate) fn is_countable(first: Sequence, count: u16) -> bool {
     first.0.checked_add(u64::from(count)).is_some()
 }
 
-/// Digest of all bytes after a packet's header, for comparison with a duplicate packet. The duplicate's
-/// header may have another send time.
+/// Digest of all bytes after a packet's header, for comparison with a duplicate packet. The header is left
+/// out, since that of the duplicate may have another send time.
 pub(crate) fn content(payload: &[u8], header_len: usize) -> u32 {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let messages = payload.get(header_len..).unwrap_or(payload);

@@ -9,7 +9,7 @@ use crate::protocol_name::Protocol;
 /// The part of a recording's report that describes its capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureReport {
-    /// Name of the recording, which includes its protocol.
+    /// Name of the recording, such as `NYSE XDP Integrated Feed`.
     pub name: String,
     /// Protocol of the recording.
     pub protocol: Protocol,
@@ -26,7 +26,7 @@ pub struct CaptureReport {
 pub struct UnknownPackets {
     /// Number of these packets.
     pub count: u64,
-    /// The most frequent destinations, at most three, each with its number of these packets.
+    /// The most frequent destinations of these packets, at most three, each with its number of packets.
     pub destinations: Vec<(SocketAddrV4, u64)>,
 }
 
@@ -54,7 +54,7 @@ impl CaptureReport {
         ))
     }
 
-    /// Reasons, as text, why books may be incomplete: earlier messages are missing or gaps are undetectable.
+    /// Reasons, as text, why books may be incomplete: the capture begins late or has unnumbered messages.
     pub(super) fn reservations(&self) -> Vec<String> {
         let mut reasons: Vec<String> = self
             .without_beginning()

@@ -18,7 +18,7 @@ use crate::updates::Updates;
 use crate::view::{MessageView, TradeInfo};
 use crate::{Depth, EventKind, IgnoredReason, RecordingInfo, TimeBase};
 
-/// Number of bits of an order id that encode the rank of its level.
+/// Number of bits of an order id that encode the rank of its level; rank 0 is the best level.
 const RANK_BITS: u32 = 8;
 
 /// Maximum number of levels per side in a record.

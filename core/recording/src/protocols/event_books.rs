@@ -35,7 +35,7 @@ impl<B: BooksById> EventBooks<B> {
         EventBooks { books, counters, do_fills_change_books, depth, unreported: 0 }
     }
 
-    /// The underlying books.
+    /// The order-by-order books that the events changed.
     pub(crate) const fn books(&self) -> &B {
         &self.books
     }
@@ -45,7 +45,7 @@ impl<B: BooksById> EventBooks<B> {
         self.unreported
     }
 
-    /// Applies event `number`, which is at `index` in its block.
+    /// Applies event `number` of the file, which is at `index` in its block.
     #[inline]
     pub(crate) fn apply_event(
         &mut self,

@@ -104,7 +104,7 @@ impl<F: EventFormat> RecordedProtocol for Events<F> {
             }
             EventKind::Delete { .. } | EventKind::Reduce { .. } => view.order.must_rest = true,
             EventKind::Fill { order_id, qty, side, price, in_auction } => {
-                // With `sums_fills`, a separate record reports the trade: only that record counts.
+                // With `sums_fills`, a separate record reports the trade: count that record, not the fill.
                 let has_own_records = source.info.sums_fills;
                 view.order.is_execution = true;
                 view.order.must_rest = !has_own_records && !in_auction;
@@ -144,8 +144,8 @@ const fn is_malformed(reason: IgnoredReason) -> bool {
     !matches!(reason, IgnoredReason::OtherRecord | IgnoredReason::BrokenTrade)
 }
 
-/// Applies event `index` of a part to the books as soon as it is read. Call [`Pass::begin_part`] before the
-/// part, and [`Replay::publish`] after it.
+/// Applies the event at `index` of a part (a group of events) to the books as soon as it is read. Call
+/// [`Pass::begin_part`] before the part, and [`Replay::publish`] after it.
 #[inline]
 pub fn apply_at_once<F: EventFormat, L>(
     replay: &mut Replay<Events<F>>,
@@ -158,7 +158,7 @@ pub fn apply_at_once<F: EventFormat, L>(
     }
 }
 
-/// The book capacity for all events of a file.
+/// Book capacity that suffices if `events` are all events of the file.
 #[must_use]
 pub fn size_of_events(events: &[RecordedEvent]) -> BookSize {
     let last = events.iter().filter_map(|event| instrument_id(event.instrument)).max();

@@ -54,7 +54,7 @@ pub(crate) struct IexMessage<'a> {
     feed: Feed,
 }
 
-/// The state of a symbol.
+/// Trading state of a symbol: the published one, and whether IEX itself has halted the symbol.
 #[derive(Clone, Copy, Default)]
 struct SymbolState {
     published: Option<TradingState>,
@@ -143,7 +143,7 @@ impl RecordedProtocol for Iex {
         RecordingInfo { time_base: TimeBase::UnixEpoch, depth, ..RecordingInfo::ORDER_BY_ORDER }
     }
 
-    /// True for TOPS too, which covers only the best level but publishes its every change.
+    /// Always true: even TOPS, which covers only the best level, publishes every change of it.
     fn is_full_depth(&self) -> bool {
         true
     }
@@ -375,7 +375,7 @@ impl<L: Listener> PacketReader<L> for IexPackets {
         let (session, sent) = (segment.session(), segment.send_time().0);
         let (known, latest) = entry.session;
         if let Some(next) = entry.channel.next() {
-            // The other line may still deliver packets of an ended session.
+            // Reject a packet of an earlier session, which the other line may still deliver.
             if session != known && sent <= latest {
                 entry.channel.report.malformed += 1;
                 return Ok(());

@@ -19,7 +19,7 @@ use crate::protocol::{RecordedProtocol, Source};
 use crate::updates::Updates;
 use crate::view::{MessageView, TradeInfo};
 
-/// One recording of ITCH.
+/// The ITCH protocol, with the decoding state of one recording.
 #[derive(Default)]
 pub struct Itch {
     /// True once it is known in which time zone a capture's times count from midnight.
@@ -183,7 +183,7 @@ fn view_add<'s>(view: &mut MessageView<'s>, stock: &'s Stock, price: Price) {
     view.order.is_add = true;
 }
 
-/// The book capacity for all messages of a file.
+/// Book capacity that suffices if `messages` are all messages of the file.
 #[must_use]
 pub fn size_of_messages(messages: &[&[u8]]) -> BookSize {
     let locates = messages.iter().filter_map(|message| message.get(LOCATE)?.try_into().ok());

@@ -32,7 +32,7 @@ use crate::{RecordingInfo, TimeBase};
 pub(crate) struct XdpMessage<'a> {
     bytes: &'a [u8],
     channel: Channel,
-    /// Send time of the packet for its first message; `None` for the others.
+    /// Send time of the packet, in its first message only; `None` in the others.
     sent: Option<SendTime>,
     ts_ns: u64,
     /// Number of the message's symbol; 0 if its symbol index is not mapped, or if it has no symbol index.
@@ -51,7 +51,7 @@ struct MappedSymbol {
 }
 
 /// One recording of a market: numbers symbols in the order of their mappings, tracks the clocks of channels,
-/// and holds the messages of incomplete symbols.
+/// and holds the messages of symbols whose books are incomplete.
 #[derive(Default)]
 pub(crate) struct Xdp {
     by_index: FxHashMap<u32, MappedSymbol>,
@@ -92,7 +92,7 @@ impl Clock {
 /// A refresh of a symbol, and the messages to apply after it.
 struct BookRecovery<'a> {
     refresh: &'a Refresh,
-    /// Messages about the symbol since the loss.
+    /// Messages about the symbol since the loss, concatenated.
     held: Vec<u8>,
 }
 
@@ -148,8 +148,8 @@ impl Xdp {
         self.incomplete.handle_loss(channel, next, symbols.map(|(index, _)| *index));
     }
 
-    /// Resets a channel's clock and incomplete symbols when its numbering restarts; returns the ids of its
-    /// instruments.
+    /// Removes a channel's clock and its entries in `incomplete` when its numbering restarts; returns the ids
+    /// of its instruments.
     fn reset_channel(&mut self, channel: u8) -> impl Iterator<Item = u16> {
         self.incomplete.restart(channel);
         self.clocks.remove(&channel);
@@ -162,7 +162,8 @@ impl Xdp {
         mapped.or_else(|| self.incomplete.channel_of(index))
     }
 
-    /// Handles a channel's refresh; returns the recovery, if needed, with the instrument's id and name.
+    /// Records the symbol mappings in a refresh. Returns the recovery that it makes possible, if any, and the
+    /// instrument's id and name.
     fn refresh<'a>(
         &mut self,
         channel: u8,

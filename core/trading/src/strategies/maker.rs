@@ -12,11 +12,11 @@ use crate::{
 /// [`Limits`](crate::Limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MakerConfig {
-    /// Extra distance of every quote from the market, in ticks: 0 for a normal market maker. A larger value
-    /// places quotes deep in the book, where they do not affect a replayed recording.
+    /// Extra distance of every quote from the best price of its side, in ticks: 0 for a normal market maker.
+    /// A larger value places quotes deep in the book, where they do not affect a replayed recording.
     pub offset_ticks: u32,
-    /// Extra distance from the market, in ticks, of the quote that would increase the position, when the
-    /// position is at its maximum; proportionally less for a smaller position.
+    /// Extra distance, in ticks, of the quote that would increase the position. The full distance applies at
+    /// the maximum position; below, it is proportional to the position.
     pub skew_ticks: u32,
     /// A quote is moved once its price differs by at least this number of ticks from the intended price.
     pub min_move_ticks: u32,

@@ -4,8 +4,8 @@ use tickpath_types::{InstrumentId, Liquidity, MarketUpdate, Nanos, Qty, UpdateKi
 
 use crate::{Context, NewOrder, OrderChange, OrderUpdate, Strategy};
 
-/// Number of own orders per instrument whose venue times are remembered. Market data may therefore lag behind
-/// the answers by this many orders.
+/// Number of own orders per instrument whose venue times are kept. Market data may therefore lag behind the
+/// answers by this number of orders.
 const OWN_ORDERS: usize = 8;
 
 /// Follows large incoming orders. When one traded at least `threshold` (parts per million) of the quantity at
@@ -18,7 +18,7 @@ const OWN_ORDERS: usize = 8;
 /// position are in the instrument's [`Limits`](crate::Limits).
 #[derive(Clone, Debug, Default)]
 pub struct LiquidityTaker {
-    /// Incoming orders not to follow, by instrument.
+    /// Venue times of the incoming orders not to follow, by instrument.
     ignored: Box<[IgnoredTimes]>,
 }
 

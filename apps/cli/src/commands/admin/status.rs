@@ -74,7 +74,7 @@ fn cell(name: &str, value: &str) -> String {
     format!("{name}{value:>room$}")
 }
 
-/// Lists the symbols of each value, such as a phase, with as many symbols per line as fit.
+/// Lists each value, such as a phase, and the symbols that have it, in lines of at most [`WIDTH`] columns.
 fn group_by_value(values: &serde_json::Map<String, Value>) -> Vec<String> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (symbol, value) in values {

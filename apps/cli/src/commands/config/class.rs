@@ -1,4 +1,4 @@
-//! `tickpath config class`: the files of an exchange for a class.
+//! `tickpath config class`: writes the configuration files of a class's venue and of its students' shells.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
@@ -12,11 +12,11 @@ use tickpath_config::{TEXT_LEN_MAX, beside, print_stdout, read_text};
 use tickpath_exchange::ExchangeConfig;
 use toml::{Table, Value};
 
-/// Maximum number of students; a venue has drop copies for a few more readers.
+/// Maximum number of students; a venue allows 256 drop copy connections, and spare ones are needed.
 const STUDENTS_MAX: u16 = 200;
-/// Connections to each endpoint beyond those of the students.
+/// Connections that each endpoint allows beyond one per student.
 const SPARE_CONNECTIONS: usize = 16;
-/// Characters of passwords: 32, none of which looks like another.
+/// The 32 characters of passwords; `l`, `o`, `0` and `1` are left out because they are easily confused.
 const PASSWORD_CHARACTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
 /// Arguments of `tickpath config class`.
@@ -44,7 +44,8 @@ struct User {
 /// Writes a venue's file with one user per student, and a shell's file for each student.
 ///
 /// # Errors
-/// A venue's file that is not suitable, or a folder that exists or cannot be written. Then no folder is left.
+/// An invalid or unsuitable venue file, or an output folder that exists or cannot be written. A folder that
+/// this call created is removed.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Args { file, students, address, output } = args;
     let width = students.to_string().len().max(2);
@@ -67,7 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the class's venue configuration: that of the file, with other users and at `address`.
+/// Returns the class's venue configuration: `table` with the class's users, and endpoints at `address`.
 fn venue(
     mut table: Table,
     loaded: &ExchangeConfig,
@@ -219,7 +220,7 @@ fn summary(folder: &Path, journal: &Path, users: &[User]) -> String {
     )
 }
 
-/// Returns a password of 50 random bits, as long as a login allows.
+/// Returns a password of 10 random characters (50 bits), the maximum length in a login.
 fn random_password() -> anyhow::Result<String> {
     let mut bytes = [0; 10];
     File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).context("/dev/urandom")?;

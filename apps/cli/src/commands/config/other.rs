@@ -1,4 +1,4 @@
-//! Configuration files of the separate programs.
+//! Configuration files that only a separate program supports: those of gateways, shells and Deribit venues.
 
 use std::path::{Path, PathBuf};
 

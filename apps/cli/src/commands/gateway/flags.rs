@@ -37,7 +37,7 @@ pub struct Flags {
     /// Loop sleep time: 0ns spins, less than 50us yields, longer times sleep
     #[arg(long, visible_alias = "loop_sleep", value_name = "TIME")]
     loop_sleep: Option<Duration>,
-    /// Interval of the timer checks
+    /// Interval at which timers are checked
     #[arg(long, visible_alias = "loop_timer_freq", value_name = "TIME")]
     loop_timer_freq: Option<Duration>,
     /// Core of the gateway's thread

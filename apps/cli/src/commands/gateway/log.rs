@@ -13,7 +13,7 @@ use tickpath_gateway::event_log::{LogCounts, LogFilter, LogReader, RecordKind, T
 /// damaged in the middle is printed up to the damage, and the exit code is 1.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Log files: event_log.folder/WEEK/NAME/START of the configuration
+    /// Log files; a gateway writes them to WEEK/NAME/START under the configured event_log.folder
     #[arg(required = true)]
     files: Vec<PathBuf>,
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind, help = kinds_help())]

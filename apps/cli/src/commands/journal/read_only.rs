@@ -14,7 +14,7 @@ pub struct ReadOnly {
     stop: StopSignal,
 }
 
-/// A file in the folder.
+/// A file of a [`ReadOnly`] folder. Its reads fail once the stop signal is raised.
 #[derive(Debug)]
 pub struct ReadOnlyFile {
     file: File,

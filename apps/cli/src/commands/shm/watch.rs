@@ -52,7 +52,7 @@ struct Row {
     name: SymbolName,
     /// The quote last displayed.
     quote: TopOfBook,
-    /// Number of writes at the last refresh; `None` before the first.
+    /// Total number of writes to the row, as of the last refresh; `None` before the first.
     writes: Option<u64>,
     /// Number of writes since the previous refresh; at the first refresh, all writes.
     fresh: u64,
@@ -274,8 +274,8 @@ impl Screen {
     }
 }
 
-/// Returns the columns of the terminal, and the number of table rows that fit, at most `limit`: lines that
-/// scrolled away could not be overwritten.
+/// Returns the terminal's width in columns, and the number of table rows to show: at most `limit`, and only
+/// as many as fit, because rows that scroll away cannot be overwritten.
 fn terminal_size(limit: Option<usize>) -> (usize, usize) {
     let (width, height) = ratatui::crossterm::terminal::size().unwrap_or(SIZE_DEFAULT);
     let rows = usize::from(height).saturating_sub(OTHER_LINES).max(1);
@@ -294,7 +294,7 @@ fn head(watched: &WatchedSegment, args: &Args, is_terminal: bool) -> String {
     )
 }
 
-/// Formats the health of the book, and the trading state unless it is trading.
+/// Formats the health of the book, and the trading state unless it is "trading" or unknown.
 fn state(quote: &TopOfBook) -> String {
     match trading(quote) {
         "trading" | "-" => health(quote).to_owned(),

@@ -9,7 +9,7 @@ use tickpath_test_support::ANY_PORT;
 
 use crate::support::{PASSWORD, login};
 
-/// A user's connection, with the part of SoupBinTCP 3.00 that the test needs.
+/// A user's connection; it implements the part of SoupBinTCP 3.00 that the test needs.
 pub struct Link {
     stream: TcpStream,
     bytes: Vec<u8>,
@@ -78,7 +78,7 @@ impl Link {
     }
 }
 
-/// Received market data messages, with the part of MoldUDP64 that the test needs.
+/// Collects market data messages; it parses the part of MoldUDP64 that the test needs.
 #[derive(Clone, Debug, Default)]
 pub struct Market {
     /// Messages by session and sequence number.

@@ -20,7 +20,7 @@ const FRESH_REF: u32 = 100_000;
 /// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// The venue started with the old session name, and has all messages.
+    /// The venue started with the old session name, and has all recorded messages.
     Whole,
     /// The venue refused to start. With the loss accepted, it started with another session name.
     Refused,

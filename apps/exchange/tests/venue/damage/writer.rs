@@ -18,14 +18,14 @@ use super::client::{Link, Market};
 use super::damages::Random;
 use crate::support::{USERS, build, enter, ioc, request_packet, settings};
 
-/// Name of the test that runs as the venue's process, and of its environment variables.
+/// Name of the test that runs the venue in a separate process; then that process's environment variables.
 const PROCESS: &str = "venue_process";
 const FOLDER: &str = "DAMAGE_VENUE_FOLDER";
 const POLICY: &str = "DAMAGE_VENUE_POLICY";
 const LINE: &str = "DAMAGE_VENUE_LINE";
 /// Start of the line that the process prints once it accepts orders.
 const OPEN: &str = "venue open at ";
-/// Maximum wait for the messages that the clients expect next.
+/// Maximum wait for responses, or for the end of the connections.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Sleep in a polling loop.
 const REST: Duration = Duration::from_micros(100);

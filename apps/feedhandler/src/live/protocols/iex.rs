@@ -13,7 +13,7 @@ use crate::live::protocol::{LiveProtocol, Opening};
 use crate::live::section::ChannelSection;
 use crate::recovery_sockets::RecoveryServers;
 
-/// Reconnect delays of SNAP. They double, because the service limits the number of snapshots per day.
+/// Reconnect delays of SNAP, the snapshot service. They double, because it limits the snapshots per day.
 const SNAP: ReconnectConfig = ReconnectConfig {
     buffers: BufferSizes { receive: 2 * FRAME_LEN_MAX, pending: 4_096 },
     connect_timeout: Nanos::from_secs(5),

@@ -10,7 +10,7 @@ use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 /// The first instrument of a recording; the measured recordings have no other one.
 const INSTRUMENT: InstrumentId = InstrumentId(1);
 
-/// Capacity of the index as a multiple of the books' capacity, in orders.
+/// Capacity of the order index, as a multiple of the maximum number of resting orders.
 const INDEX_CAPACITY: u32 = 4;
 
 /// Order-by-order books of the one instrument of a recording.
@@ -20,11 +20,11 @@ pub(super) struct RecordedBooks<B> {
     info: RecordingInfo,
     /// Number of events handled so far.
     pub(super) events: u64,
-    /// Events about orders that are not in the books; in a recording of the best levels, these orders are
-    /// older than the recording.
+    /// Number of events about orders that are not in the books; in a recording of the best levels, these
+    /// orders are older than the recording.
     pub(super) unknown: u64,
-    /// Events that the books cannot apply: for another instrument, for an order that already rests, for more
-    /// than an order's quantity, or beyond the capacity.
+    /// Number of events that the books cannot apply: for another instrument, for an order that already rests,
+    /// for more than an order's quantity, or beyond the capacity.
     pub(super) contradictions: u64,
 }
 
@@ -182,7 +182,8 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
-    /// In a partial recording, removes orders that an added order would cross; an added order never trades.
+    /// In a partial recording, removes the opposite orders that a new order at this level would trade with:
+    /// the new order rests, so they no longer do.
     #[inline]
     fn remove_crossed(&mut self, Level { side, price }: Level) {
         if self.is_partial() {

@@ -113,7 +113,7 @@ enum ItchFlow {
     Waiting(Vec<WaitingPacket>),
     /// A line of a MoldUDP64 session, with the session and line of the latest packet.
     Line(Option<(SessionName, ChannelLine)>),
-    /// Snapshots of a MoldUDP64 session, with the session name of its lines but separate sequence numbers.
+    /// Snapshots of a MoldUDP64 session: they use its session name, but have separate sequence numbers.
     Snapshots,
     /// A stream of SoupBinTCP and its channel.
     Stream(Box<SoupStream>, usize),
@@ -219,8 +219,8 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
 }
 
 impl ItchPackets {
-    /// True for a packet that must be of a line: it has a message that no snapshot contains, or a line of its
-    /// session delivered the same packet before.
+    /// True for a packet that proves its flow to be a line: it has a message that no snapshot contains, or a
+    /// line of its session delivered the same packet before.
     fn is_line<L: Listener>(&self, payload: &[u8], out: &Recordings<L>) -> bool {
         let Ok(mold) = moldudp64::Packet::parse(payload) else { return false };
         if !mold.messages().all(|(_, message)| is_of_snapshot(message)) {
@@ -233,7 +233,7 @@ impl ItchPackets {
         })
     }
 
-    /// Sets the kind of a flow, and handles its waiting packets.
+    /// Sets the kind of a flow whose packets wait, and handles these packets.
     fn classify<L: Listener>(
         &mut self,
         flow: usize,
@@ -314,7 +314,7 @@ impl ItchPackets {
     }
 }
 
-/// Adds a channel with a separate recording.
+/// Adds a recording and its only channel; returns the channel's number.
 fn add_channel<L: Listener>(out: &mut Recordings<L>, name: String, ts_ns: u64) -> usize {
     let recording = out.add(format!("ITCH 5.0, {name}"), Itch::default(), ts_ns);
     out.add_channel(recording, 0, name)
@@ -342,7 +342,7 @@ fn take_stream<L: Listener>(
     Ok(())
 }
 
-/// True when packets have waited for the maximum time.
+/// True when the first of the packets has waited longer than [`WAIT_NS`].
 fn has_waited(waiting: &[WaitingPacket], now_ns: u64) -> bool {
     waiting.first().is_some_and(|first| now_ns.saturating_sub(first.ts_ns) > WAIT_NS)
 }

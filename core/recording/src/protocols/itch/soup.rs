@@ -17,7 +17,7 @@ pub(super) struct SoupStream {
     /// True while packet boundaries are known: from the first packet on; after a gap, from a segment that
     /// begins with a packet.
     is_joined: bool,
-    /// True if `--protocol` names ITCH: then any sequenced data counts as ITCH.
+    /// True if `--protocol` names ITCH: then any SoupBinTCP sequenced data count as ITCH.
     is_requested: bool,
     /// The first messages, held while they may be a snapshot; `None` once that is decided.
     opening: Option<Messages>,

@@ -3,7 +3,7 @@
 use tickpath_nyse::{SendTime, SequenceNumberReset, SymbolIndexMapping};
 
 pub(super) const NS_PER_SEC: u64 = 1_000_000_000;
-/// Offset of the nanoseconds within the second, in messages about orders and trades.
+/// Offset of the time, in ns since the start of its second, in messages about orders and trades.
 const WITHIN_SECOND: usize = 4;
 /// Offset of the symbol index in messages about orders and trades.
 const INDEX: usize = 8;

@@ -49,7 +49,7 @@ fn is_xdp(payload: &[u8], is_requested: bool) -> bool {
     packet.message_count() > 0 && (is_requested || is_typical())
 }
 
-/// The name of a market's feed.
+/// Name of a market's feed; an unknown market counts as NYSE.
 fn market_name(market: Option<u16>) -> String {
     let name = match market {
         None | Some(1) => "NYSE",
@@ -137,7 +137,7 @@ struct OutOfBand {
 /// The purpose of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PacketPurpose {
-    /// Part of the channel's sequence.
+    /// Original messages of the channel's sequence, a heartbeat, or a sequence number reset.
     Sequence,
     /// A retransmission of messages of the sequence, on request.
     Retransmission,
@@ -170,7 +170,7 @@ struct XdpChannel {
     is_market_known: bool,
 }
 
-/// Reads the packets of all markets.
+/// Packet reader of XDP, for all markets of a capture.
 #[derive(Default)]
 struct XdpPackets {
     flows: Vec<XdpFlow>,
@@ -292,7 +292,7 @@ impl XdpPackets {
         Ok(Some(channel_line))
     }
 
-    /// Adds the channel of packets to `dst`. A later message that names the market may move it to another
+    /// Adds a channel for packets to `dst`. A later message that names the market may move it to another
     /// recording.
     fn add_channel<L: Listener>(&mut self, dst: SocketAddrV4, ts_ns: u64, out: &mut Recordings<L>) -> usize {
         let unknown = self.markets.iter().find(|(market, _)| market.is_none());
@@ -353,7 +353,7 @@ impl XdpPackets {
         packet: &Packet<'a>,
         out: &mut Delivery<'_, 'a, L>,
     ) -> Result {
-        // Apply pending messages first: their symbols may identify the channel.
+        // Apply pending messages first: their symbols may identify the channel of this packet.
         out.flush()?;
         let XdpFlow { channel_line, out_of_band, .. } = &self.flows[flow];
         let known = channel_line.map(|channel_line| channel_line.channel).or(out_of_band.channel);

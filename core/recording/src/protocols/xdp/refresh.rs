@@ -125,7 +125,7 @@ const fn is_up_to(last: u32, first: u32) -> bool {
     last.wrapping_add(1).wrapping_sub(first).cast_signed() >= 0
 }
 
-/// The symbol sequence number of a message.
+/// The symbol sequence number of a message, if its type has one.
 fn symbol_seq(message: &[u8]) -> Option<u32> {
     let at = match message.get(2..4)? {
         [100..=104 | 110..=114, 0] => SYMBOL_SEQ,
@@ -145,14 +145,14 @@ pub(super) fn split_messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The held messages that a refresh up to `last` does not cover.
+/// The held messages whose symbol sequence numbers follow `last`, the last one that a refresh covers.
 pub(super) fn not_covered(held: &[u8], last: u32) -> impl Iterator<Item = &[u8]> {
     split_messages(held).filter(move |message| {
         symbol_seq(message).is_some_and(|sequence| sequence.wrapping_sub(last).cast_signed() > 0)
     })
 }
 
-/// The refresh of one symbol.
+/// The refresh of one symbol, complete or still being collected.
 #[derive(Debug, Default)]
 pub(super) struct Refresh {
     /// Index of the symbol.
@@ -165,7 +165,7 @@ pub(super) struct Refresh {
     pub(super) messages: Vec<u8>,
     /// Number of packets of the refresh.
     total: u16,
-    /// Number of the next packet expected, from 1.
+    /// Number of the refresh's next expected packet, from 1.
     next: u16,
 }
 
